@@ -25,7 +25,7 @@ class PersonaError(PolicyError):
         self.args = ("the stages cannot begin:\n" + "\n".join(f"- {problem}" for problem in problems),)
 
 
-class UnknownPartError(RulesError):
+class UnregisteredNameError(RulesError):
     """A name was looked up that no file of the registry folder has."""
 
     def __init__(self, folder: str, name: str) -> None:

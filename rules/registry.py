@@ -5,7 +5,7 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-from rules.errors import UnknownPartError
+from rules.errors import UnregisteredNameError
 
 
 @cache
@@ -17,9 +17,9 @@ def names(folder: str) -> tuple[str, ...]:
 
 @cache
 def part(folder: str, name: str) -> ModuleType:
-    """Return the part's module; UnknownPartError when the folder has no such file."""
+    """Return the part's module; UnregisteredNameError when the folder has no such file."""
     if name not in names(folder):
-        raise UnknownPartError(folder, name)
+        raise UnregisteredNameError(folder, name)
     return import_module(f"{folder}.{name}")
 
 

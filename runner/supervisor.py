@@ -103,7 +103,7 @@ def _carry_on(
     demand_checks(order)
     workspace = _place(order, log)
     # A session of the card may repeat what it was told when other skills were attached.
-    log.secrecy = secrecy_of(order.layers, order.skill_files, workspace.told_before())
+    log.secrecy = secrecy_of(order.layers, order.skill_files, workspace.private_phrases())
     workspace.confide(log.secrecy.phrases)
 
     def beat() -> None:

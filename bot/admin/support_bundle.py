@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from bot.admin.doctor.finding import Finding, Patient
+from bot.admin.doctor.check_result import CheckResult, DoctorContext
 from bot.system.config import Config
 from bot.system.scrub import scrub
 from bot.system.secret import Secret
@@ -21,7 +21,7 @@ MAX_LOG_BYTES = 256 * 1024  # of each log, from its end
 MAX_LOGS = 20
 
 
-def write(path: Path, patient: Patient, findings: Iterable[Finding]) -> int:
+def write(path: Path, patient: DoctorContext, findings: Iterable[CheckResult]) -> int:
     """Write the archive, readable by this user alone; return its size in bytes. An older one is replaced."""
     secrets = tuple(secrets_of(patient.config))
     packed = io.BytesIO()
@@ -35,7 +35,7 @@ def write(path: Path, patient: Patient, findings: Iterable[Finding]) -> int:
     return len(packed.getvalue())
 
 
-def _texts(patient: Patient, findings: Iterable[Finding]) -> Iterator[tuple[str, str]]:
+def _texts(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[tuple[str, str]]:
     yield "findings.json", json.dumps([asdict(one) for one in findings], indent=1, default=str)
     shown = {one.name: str(getattr(patient.config, one.name)) for one in fields(patient.config)}
     yield "settings.json", json.dumps(shown, indent=1)

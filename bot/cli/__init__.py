@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from ledger.errors import CardinalError
 
 
-class RefusedError(click.ClickException):
+class CliError(click.ClickException):
     """What went wrong, as one sentence for a person; ends with exit code 2."""
 
     exit_code = 2
@@ -19,7 +19,7 @@ class RefusedError(click.ClickException):
         return self.message
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group of commands that shows its help when it is called without one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -30,7 +30,7 @@ class Group(click.Group):
         return super().parse_args(ctx, args)
 
 
-class Listing(Group):
+class FolderGroup(CommandGroup):
     """A group whose commands are the files of this folder; each has its click command in `command`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's
@@ -51,19 +51,19 @@ class Listing(Group):
         try:
             return super().invoke(ctx)
         except CardinalError as error:
-            raise RefusedError(str(error)) from error
+            raise CliError(str(error)) from error
         except DBAPIError as error:
             because = str(error.orig).splitlines()[0] if error.orig is not None else "no reason given"
-            raise RefusedError(f"the ledger's database cannot be used: {because}") from error
+            raise CliError(f"the ledger's database cannot be used: {because}") from error
         except (BrokenPipeError, ConnectionError):
             raise  # click's own, or a bug
         except OSError as error:
             if error.filename is None:
                 raise
-            raise RefusedError(f"{error.filename}: {error.strerror}; look who may write there") from error
+            raise CliError(f"{error.filename}: {error.strerror}; look who may write there") from error
 
 
-@click.group(cls=Listing, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=FolderGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="cardinal-board", prog_name="cardinal")
 def main() -> None:
     """Cardinal: every column of a project board is a policy, every card can hire a coding agent."""

@@ -13,7 +13,7 @@ from ledger.views.stage_briefs import StageBriefRow
 from ledger.views.stages import StageRow
 
 
-def told(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
+def stack_lines(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
     """Return what the run's agent is told, for programs and as lines for people."""
     briefing, layers = briefings.newest(db, run.run_id), instructions.stack(db, run.run_id)
     skills = instructions.considered(db, run.run_id)

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from bot.bootstrap import utc_now
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import ago, block, gone, json_option, show, table
 from bot.runspec.builder import artifacts_of
 from ledger.errors import CardinalError
@@ -40,8 +40,8 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
 
     Logs of its checks, the patch of its branch, its report and its briefing.
     """
-    with _desk.reading() as db:
-        found = artifacts.of_run(db, _desk.run(db, run).run_id)
+    with _home.reading() as db:
+        found = artifacts.of_run(db, _home.run(db, run).run_id)
     if digest is None:
         now = utc_now()
         rows = (
@@ -75,7 +75,7 @@ def _content(run: str, digest: str, found: tuple[artifacts.ArtifactRow, ...]) ->
     (row,) = named.values()
     if row.dropped:
         raise NoArtifactError(run, digest, gone(row.dropped))
-    raw = Store(artifacts_of(_desk.settings())).read(row.digest)
+    raw = Store(artifacts_of(_home.settings())).read(row.digest)
     if raw is None:
         raise NoArtifactError(run, digest, "the file is gone from the store, or its disk has changed it")
     return raw

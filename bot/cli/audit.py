@@ -11,7 +11,7 @@ from bot.admin.audit import trail as audit_trail
 from bot.admin.audit import verify as audit_proof
 from bot.admin.support_bundle import secrets_of
 from bot.bootstrap import utc_now
-from bot.cli import Group, _desk
+from bot.cli import CommandGroup, _home
 from bot.cli._show import json_option, show
 from bot.github.client import Hub
 from bot.github.errors import GithubError
@@ -21,7 +21,7 @@ from ledger.lifecycle.private_files import write_file
 from ledger.log import hash_chain
 
 
-@click.group("audit", cls=Group)
+@click.group("audit", cls=CommandGroup)
 def command() -> None:
     """Work with the event log."""
 
@@ -45,7 +45,7 @@ def verify(file: Path | None, as_json: bool) -> None:
         if file is not None:
             _verify_file(file, as_json=as_json)
             return
-        with _desk.reading() as db:
+        with _home.reading() as db:
             report = hash_chain.verify(db)
         compared, why_not = _compare()
     except BrokenChainError as error:
@@ -64,8 +64,8 @@ def verify(file: Path | None, as_json: bool) -> None:
 
 def _compare() -> tuple[published_heads.Compared | None, str]:
     """Return what GitHub's copies of the log's head say, or why they were not looked at."""
-    settings = _desk.settings()
-    engine = _desk.open_engine(settings)
+    settings = _home.settings()
+    engine = _home.open_engine(settings)
     try:
         settings.require_app()
         return published_heads.compare(engine, Hub(settings, utc_now)), ""
@@ -89,9 +89,9 @@ def export(run: str, form: str, target: Path | None) -> None:
     Who asked, what was done, seen and decided, and each event with its digest. Only JSON can be verified;
     Markdown is the same for reading.
     """
-    settings = _desk.settings()
-    with _desk.reading() as db:
-        found = _desk.run(db, run)
+    settings = _home.settings()
+    with _home.reading() as db:
+        found = _home.run(db, run)
         document = audit_trail.make(db, found.run_id, at=utc_now(), secrets=secrets_of(settings))
     written = text.write(document) if form == "md" else json.dumps(document, indent=1) + "\n"
     if target is None:
@@ -103,8 +103,8 @@ def export(run: str, form: str, target: Path | None) -> None:
 
 def _verify_file(file: Path, *, as_json: bool) -> None:
     trail = audit_proof.read(file)
-    with _desk.reading() as db:
-        differs = audit_proof.differences(db, trail, secrets=secrets_of(_desk.settings()))
+    with _home.reading() as db:
+        differs = audit_proof.differences(db, trail, secrets=secrets_of(_home.settings()))
     found = {"whole": not differs, "run": trail.run, "events": len(trail.events), "differs": differs}
     good = (f"{len(trail.events)} events of {trail.run}, as the log has them",)
     show(found, as_json=as_json, text=lambda: differs or good)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import json_option, show
 from ledger.lifecycle import backup as backups
 
@@ -18,8 +18,8 @@ def command(target: Path | None, as_json: bool) -> None:
 
     The copy is checked. It goes to TARGET, without one into the home's backups.
     """
-    config = _desk.settings()
-    engine = _desk.open_engine(config)
+    config = _home.settings()
+    engine = _home.open_engine(config)
     file = target or config.home / "backups" / f"ledger-{datetime.now(UTC):%Y%m%dT%H%M%S}.db"
     try:
         report = backups.backup(engine, file)

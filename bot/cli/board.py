@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import click
 from sqlalchemy import Connection
 
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import json_option, line, show, table
 from ledger.queries import cards
 from ledger.queries.cards import CardLine
@@ -36,7 +36,7 @@ def command(column: str | None, as_json: bool) -> None:
 
     Each card has its state and why it waits.
     """
-    with _desk.reading() as db:
+    with _home.reading() as db:
         found = [_board(db, board, column) for board in boards.all_boards(db)]
     show(found, as_json=as_json, text=lambda: _text(found))
 
@@ -54,7 +54,7 @@ def _board(db: Connection, board: BoardRow, column: str | None) -> BoardStory:
 def _text(found: Sequence[BoardStory]) -> Iterable[str]:
     if not found:
         yield "no board was seen yet: `cardinal doctor` says what is missing"
-    elif away := _desk.absence():
+    elif away := _home.absence():
         yield away
     for board in found:
         yield f"{board.board}  {line(board.title)}"
@@ -68,4 +68,4 @@ def _text(found: Sequence[BoardStory]) -> Iterable[str]:
 
 
 def _row(card: CardLine) -> tuple[object, ...]:
-    return _desk.name_of(card), state_word(card.state), card.run_id, card.title, card.because
+    return _home.name_of(card), state_word(card.state), card.run_id, card.title, card.because

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import json_option, show, table, when
 from bot.web import capture
 
@@ -27,7 +27,7 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
 
     They are kept in the home's folder `captured`.
     """
-    config, now = _desk.settings(), datetime.now(UTC)
+    config, now = _home.settings(), datetime.now(UTC)
     if off:
         capture.end(config.home)
     elif minutes is not None:

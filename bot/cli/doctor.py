@@ -11,8 +11,8 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.admin import support_bundle
 from bot.admin.doctor import repairs
-from bot.admin.doctor.run import Finding, Level, Patient, examine
-from bot.cli import _desk
+from bot.admin.doctor.run import CheckResult, DoctorContext, Level, examine
+from bot.cli import _home
 from bot.cli._show import json_option, line, show
 from bot.github.client import Hub
 from bot.system.config import Config, ConfigError
@@ -50,13 +50,13 @@ def _now() -> datetime:
 def command(fix: bool, archive: Path | None, as_json: bool) -> None:
     """Check settings, ledger, machine, GitHub, board and policy. Exit code 1 when something fails."""
     try:
-        config = _desk.settings()
+        config = _home.settings()
     except ConfigError as error:  # nothing else can be looked at without them
-        wrong = [Finding("settings", Level.FAIL, one, CORRECT) for one in error.problems]
+        wrong = [CheckResult("settings", Level.FAIL, one, CORRECT) for one in error.problems]
         show(wrong, as_json=as_json, text=lambda: _lines(wrong, ()))
         raise SystemExit(1) from None
     engine, trouble = _ledger(config)
-    patient = Patient(config, engine, Hub(config, _now), _now(), trouble)
+    patient = DoctorContext(config, engine, Hub(config, _now), _now(), trouble)
     try:
         findings = list(examine(patient))
         mended = list(repairs.mend(patient, findings)) if fix else []
@@ -72,8 +72,8 @@ def command(fix: bool, archive: Path | None, as_json: bool) -> None:
 def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
     """Return the ledger, or why there is none to be read: a doctor is called when things are broken."""
     try:
-        return _desk.open_engine(config), None
-    except _desk.NoLedgerError:
+        return _home.open_engine(config), None
+    except _home.NoLedgerError:
         return None, None
     except OlderLedgerError as error:
         return None, (str(error), "start `cardinal up`")
@@ -88,7 +88,7 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
         return None, (because, "start that database, or correct CARDINAL_DATABASE_URL")
 
 
-def _pack(archive: Path, patient: Patient, findings: Sequence[Finding]) -> None:
+def _pack(archive: Path, patient: DoctorContext, findings: Sequence[CheckResult]) -> None:
     try:
         size = support_bundle.write(archive, patient, findings)
     except OSError as error:
@@ -96,7 +96,7 @@ def _pack(archive: Path, patient: Patient, findings: Sequence[Finding]) -> None:
     click.echo(f"{archive}: {size} bytes; look through it before you send it", err=True)
 
 
-def _lines(findings: Sequence[Finding], mended: Sequence[str]) -> Iterable[str]:
+def _lines(findings: Sequence[CheckResult], mended: Sequence[str]) -> Iterable[str]:
     for one in findings:
         step = f" → {sentence(one.next_step)}" if one.next_step else ""
         yield f"{one.level:<5} {one.name:<14} {sentence(line(one.found))}{step}"

@@ -3,7 +3,7 @@
 import click
 
 from bot.bootstrap import utc_now
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import ago, json_option, show, table
 from ledger.views import cards
 from rules.text import state_word
@@ -19,10 +19,10 @@ def command(as_json: bool) -> None:
     Questions first, then failures, finished work, requested changes, reviews, and what may be merged.
     """
     now = utc_now()
-    with _desk.reading() as db:
+    with _home.reading() as db:
         found = cards.attention(db)
     rows = (
-        (_desk.name_of(card), state_word(card.state), ago(card.state_at, now), card.run_id, card.title,
+        (_home.name_of(card), state_word(card.state), ago(card.state_at, now), card.run_id, card.title,
          card.because)
         for card in found
     )  # fmt: skip

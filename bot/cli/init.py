@@ -14,7 +14,7 @@ import click
 from bot.admin.setup import progress
 from bot.admin.setup.errors import MissingWishError, UnwritableError
 from bot.admin.setup.progress import Registered
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import line
 from bot.system import config as configuration
 from bot.system.config import BoardAddress, Config
@@ -72,7 +72,7 @@ def command(
     """
     from bot.admin.setup import flow
 
-    config = _desk.settings()
+    config = _home.settings()
     address = _board(board_name, org, config)
     wishes = flow.Wishes(
         owner=address.owner,

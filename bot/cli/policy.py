@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import Group, _beside
+from bot.cli import CommandGroup, _policy_folder
 from bot.cli._show import block, json_option, line, show
 from bot.render import missing_checks
 from rules import registry
@@ -16,7 +16,7 @@ from rules.policy.validate import PROFILES
 MAX_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
 
 
-@click.group("policy", cls=Group)
+@click.group("policy", cls=CommandGroup)
 def command() -> None:
     """Work with the policy file, .github/cardinal.yml."""
 
@@ -71,13 +71,13 @@ def _described(profile: dict[str, object]) -> Iterable[str]:
 
 def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what is wrong with file and folder, and what somebody may not have meant by them."""
-    beside = _beside.problems(file)
+    beside = _policy_folder.problems(file)
     with file.open("rb") as opened:
         raw = opened.read(MAX_BYTES)
     try:
-        policy = parse(raw.decode("utf-8"), home=home, profiles=_beside.own_profiles(file))
+        policy = parse(raw.decode("utf-8"), home=home, profiles=_policy_folder.own_profiles(file))
     except UnicodeDecodeError:
         return ("the file is not UTF-8", *beside), ()
     except PolicyError as error:
         return (*error.problems, *beside), ()
-    return beside, (*missing_checks.hints(policy.repository), *_beside.hints(file))
+    return beside, (*missing_checks.hints(policy.repository), *_policy_folder.hints(file))

@@ -3,7 +3,7 @@
 import click
 
 from bot.bootstrap import utc_now
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import ago, json_option, line, show, table
 from bot.scheduler import queues
 from bot.scheduler.queues import QueueName
@@ -30,8 +30,8 @@ class NotQuarantinedError(CardinalError):
 @json_option
 def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """List quarantined deliveries, or try some again."""
-    config, now = _desk.settings(), utc_now()
-    engine = _desk.open_engine(config)
+    config, now = _home.settings(), utc_now()
+    engine = _home.open_engine(config)
     try:
         with event_store.reading(engine) as db:
             aside = inbox.quarantined(db)

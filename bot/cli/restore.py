@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import json_option, show
 from bot.daemon import lock_file
 from ledger.lifecycle import backup as backups
@@ -21,7 +21,7 @@ def command(source: Path, overwrite_newer: bool, as_json: bool) -> None:
 
     Only while `cardinal up` does not run; SOURCE is the back-up.
     """
-    config = _desk.settings()
+    config = _home.settings()
     with lock_file.hold(config.home):
         report = backups.restore(source, config.database_url, overwrite_newer=overwrite_newer)
     found = {"events": report.events, "head": report.head}

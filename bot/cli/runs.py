@@ -6,7 +6,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.bootstrap import utc_now
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import ago, json_option, show, table
 from bot.render.run.story import REASONS
 from ledger.states import Ending, RunState
@@ -28,8 +28,8 @@ def command(name: str | None, limit: int, as_json: bool) -> None:
     Each run with its card, who started it, when, how long it took, and why it stands or ended as it did.
     """
     now = utc_now()
-    with _desk.reading() as db:
-        found = runs.of_card(db, _desk.card(db, name).card_id, limit) if name else runs.newest(db, limit)
+    with _home.reading() as db:
+        found = runs.of_card(db, _home.card(db, name).card_id, limit) if name else runs.newest(db, limit)
         rows = [] if as_json else [_row(db, run, now) for run in found]
     show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty="no run was started yet"))
 
@@ -38,7 +38,7 @@ def _row(db: Connection, run: RunRow, now: datetime) -> tuple[object, ...]:
     card = cards.get(db, run.card_id)
     ended = run.ended_at or now
     took = "" if run.claimed_at is None else brief(ended - run.claimed_at)
-    name, title = ("", "") if card is None else (_desk.name_of(card), card.title)
+    name, title = ("", "") if card is None else (_home.name_of(card), card.title)
     state = state_word(run.ending or run.state)
     cost = usd(run.usd) if run.usd else ""
     return run.run_id, state, name, title, run.by, ago(run.queued_at, now), took, cost, _why(run, card)

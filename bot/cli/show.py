@@ -8,17 +8,17 @@ import click
 from sqlalchemy import Connection
 
 from bot.bootstrap import utc_now
-from bot.cli import _briefing, _desk
+from bot.cli import _briefing, _home
 from bot.cli._show import ago, block, gone, json_option, line, show, when
 from bot.render.run import observations as texts
 from bot.render.run.stages import used
 from ledger.events.findings import FindingsReported
 from ledger.views import (
     artifacts,
-    beside,
     budgets,
     checks,
     findings,
+    observations,
     placements,
     plans,
     questions,
@@ -28,10 +28,10 @@ from ledger.views import (
     timeline,
 )
 from ledger.views.artifacts import ArtifactRow
-from ledger.views.beside import BesideRow
 from ledger.views.budgets import BudgetRow
 from ledger.views.cards import CardRow
 from ledger.views.checks import CheckRow
+from ledger.views.observations import ObservationRow
 from ledger.views.placements import PlacementRow
 from ledger.views.plans import PlanRow
 from ledger.views.questions import QuestionRow
@@ -57,7 +57,7 @@ class RunStory:
     report: ReportRow | None
     artifacts: tuple[ArtifactRow, ...] = ()
     budget: BudgetRow | None = None
-    seen: BesideRow | None = None
+    seen: ObservationRow | None = None
     stages: tuple[StageRow, ...] = ()
     findings: FindingsReported | None = None
 
@@ -81,18 +81,18 @@ class CardStory:
 @json_option
 def command(name: str, briefing: bool, zoom: str, as_json: bool) -> None:
     """Print one run, or one card with its timeline."""
-    with _desk.reading() as db:
+    with _home.reading() as db:
         found, text = _found(db, name, briefing, Zoom(zoom))
     show(found, as_json=as_json, text=lambda: text)
 
 
 def _found(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
     if briefing:
-        return _briefing.told(db, _desk.run(db, name))
+        return _briefing.stack_lines(db, _home.run(db, name))
     if RUN.fullmatch(name):
-        story = _run(db, _desk.run(db, name))
+        story = _run(db, _home.run(db, name))
         return story, _run_text(story)
-    card = _desk.card(db, name)
+    card = _home.card(db, name)
     told = timeline.of_card(db, card.card_id, zoom)
     placed = placements.get(db, card.card_id)
     of_card = CardStory(card, runs.of_card(db, card.card_id), told, placed)
@@ -108,7 +108,7 @@ def _run(db: Connection, run: RunRow) -> RunStory:
         report=reports.get(db, run.run_id),
         artifacts=artifacts.of_run(db, run.run_id),
         budget=budgets.get(db, run.run_id),
-        seen=beside.get(db, run.run_id),
+        seen=observations.get(db, run.run_id),
         stages=stages.of_run(db, run.run_id),
         findings=findings.get(db, run.run_id),
     )
@@ -129,7 +129,7 @@ def _run_text(story: RunStory) -> Iterable[str]:
     yield f"${run.usd:.2f}  {run.active_s / 60:.1f} min  {work}"
     if run.reason or run.detail:
         yield f"because: {line(f'{run.reason} {run.detail}')}  last known: {line(run.last_known)}"
-    yield from _beside(story)
+    yield from _observations(story)
     for plan in story.plans:
         by = f" by {line(plan.by)}" if plan.by else ""
         yield f"plan {plan.revision}, {plan.state}{by}: {line(plan.summary)}"
@@ -165,7 +165,7 @@ def _findings(found: FindingsReported | None) -> Iterable[str]:
         yield f"follow-up {number}: {line(follow_up.title)}"
 
 
-def _beside(story: RunStory) -> Iterable[str]:
+def _observations(story: RunStory) -> Iterable[str]:
     if story.budget is not None and story.budget.budget_usd:
         held = f", ${story.budget.open_usd:.2f} reserved" if story.budget.open_usd else ""
         rule = f" ({line(story.budget.by_rule)})" if story.budget.by_rule and held else ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import _desk
+from bot.cli import _home
 from bot.system import logs
 
 
@@ -17,5 +17,5 @@ def command() -> None:
     """
     from bot.daemon.up import up
 
-    logs.set_up(_desk.settings())
+    logs.set_up(_home.settings())
     up(os.environ, Path.cwd(), click.echo)

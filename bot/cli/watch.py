@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import click
 from sqlalchemy import Connection
 
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import json_option, line, when
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
@@ -30,11 +30,11 @@ LOOK_S = 0.5
 @json_option
 def command(card: str | None, zoom: str, start: int | None, once: bool, as_json: bool) -> None:
     """Follow the timeline of one card, or of all, until Ctrl-C."""
-    engine = _desk.open_engine(_desk.settings())
+    engine = _home.open_engine(_home.settings())
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
     try:
         with event_store.reading(engine) as db:
-            only = _desk.card(db, card).card_id if card else None
+            only = _home.card(db, card).card_id if card else None
             seq = event_store.last_seq(db) if start is None else start
         pause = threading.Event()
         while True:

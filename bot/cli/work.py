@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import _desk
+from bot.cli import _home
 from bot.scheduler.queues import QueueName
 from bot.system import logs
 
@@ -20,6 +20,6 @@ def command(names: tuple[str, ...], no_ticks: bool) -> None:
     """
     from bot.daemon.up import work
 
-    logs.set_up(_desk.settings())
+    logs.set_up(_home.settings())
     chosen = tuple(QueueName(name) for name in names) or tuple(QueueName)
     work(os.environ, Path.cwd(), click.echo, names=chosen, tick=not no_ticks)

@@ -14,7 +14,7 @@ Ready = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class ProcessRole:
     """One process of a group. `run` is called in the child, with what it calls once it works.
 
     The others stand on a `ground`: it is started before and stopped after them. Where `run` becomes another
@@ -28,7 +28,12 @@ class Role:
 
 
 def become(
-    role: Role, follow: Callable[[], None], ready_fd: int, *, closing: Iterable[int], mask: Iterable[int]
+    role: ProcessRole,
+    follow: Callable[[], None],
+    ready_fd: int,
+    *,
+    closing: Iterable[int],
+    mask: Iterable[int],
 ) -> None:
     """Be the role, in the child, and never return."""
     status = 1

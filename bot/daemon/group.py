@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
-from bot.daemon.child import Role, become, next_dead, reap
+from bot.daemon.child import ProcessRole, become, next_dead, reap
 from ledger.errors import CardinalError
 from runner.exec.parent_death import with_parent
 
@@ -27,7 +27,7 @@ SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 class _Child:
     """A role's process now: `pid` 0 while it waits for its next start."""
 
-    role: Role
+    role: ProcessRole
     pid: int = 0
     ready_fd: int = -1
     ready: bool = False
@@ -47,15 +47,15 @@ class NotReadyError(CardinalError):
 
 
 @dataclass(slots=True)
-class Group:
+class ProcessGroup:
     """Runs the roles until told to stop. `say` prints a line; `changed` gets the pids when they change."""
 
-    roles: Sequence[Role]
+    roles: Sequence[ProcessRole]
     say: Callable[[str], None]
     changed: Callable[[Mapping[str, int]], None]
     _children: list[_Child] = field(default_factory=list)
     _asked: int = 0
-    _bell: tuple[int, int] = (-1, -1)
+    _wakeup_pipe: tuple[int, int] = (-1, -1)
 
     def run(self) -> None:
         """Start everything and return after a stop that SIGTERM or SIGINT asked for; nothing of it lives on.
@@ -71,7 +71,7 @@ class Group:
             while not self._asked:
                 self._start_due()
                 self._wait(self._pause_s())
-                self._bury()
+                self._reap()
                 self._notice()
         finally:
             self._stop()
@@ -81,17 +81,17 @@ class Group:
     # --- waiting for signals and children --------------------------------------------------------------
 
     def _listen(self) -> dict[int, object]:
-        self._bell = os.pipe()
-        for end in self._bell:
+        self._wakeup_pipe = os.pipe()
+        for end in self._wakeup_pipe:
             os.set_blocking(end, False)
-        signal.set_wakeup_fd(self._bell[1], warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._wakeup_pipe[1], warn_on_full_buffer=False)
         return {kind: signal.signal(kind, self._ring) for kind in SIGNALS}
 
     def _deafen(self, before: dict[int, object]) -> None:
         signal.set_wakeup_fd(-1)
         for kind, action in before.items():
             signal.signal(kind, action)  # type: ignore[arg-type]  # what signal.signal returned
-        for end in self._bell:
+        for end in self._wakeup_pipe:
             os.close(end)
 
     def _ring(self, number: int, _frame: FrameType | None) -> None:
@@ -101,13 +101,13 @@ class Group:
     def _wait(self, most_s: float | None) -> None:
         """Return after a signal, a word of a child, or `most_s` seconds."""
         with selectors.DefaultSelector() as selector:
-            selector.register(self._bell[0], selectors.EVENT_READ)
+            selector.register(self._wakeup_pipe[0], selectors.EVENT_READ)
             for child in self._children:
                 if child.ready_fd >= 0:
                     selector.register(child.ready_fd, selectors.EVENT_READ)
             heard = {key.fd for key, _ in selector.select(most_s)}
-        if self._bell[0] in heard:
-            os.read(self._bell[0], 4096)
+        if self._wakeup_pipe[0] in heard:
+            os.read(self._wakeup_pipe[0], 4096)
         for child in self._children:
             if child.ready_fd in heard:
                 child.ready = os.read(child.ready_fd, 1) == b"1"
@@ -138,7 +138,7 @@ class Group:
             if time.monotonic() > until:
                 raise NotReadyError(next(child.role.name for child in grounds if not child.ready))
             self._wait(POLL_S)
-            self._bury()
+            self._reap()
             self._notice()
             for child in grounds:
                 if not child.pid and child.due <= time.monotonic():
@@ -159,13 +159,13 @@ class Group:
         was = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         pid = os.fork()
         if pid == 0:
-            become(child.role, follow, writing, closing=(reading, *self._bell), mask=was)
+            become(child.role, follow, writing, closing=(reading, *self._wakeup_pipe), mask=was)
         signal.pthread_sigmask(signal.SIG_SETMASK, was)
         os.close(writing)
         child.pid, child.ready_fd, child.ready, child.started = pid, reading, False, time.monotonic()
         self._tell()
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         """Take leave of every child that died, with all that it left in its own group of processes."""
         while (dead := next_dead()) is not None:
             status = reap(dead)
@@ -209,7 +209,7 @@ class Group:
                 until = time.monotonic() + within_s
                 asked = self._asked
             self._wait(max(0.0, min(left_s, 1.0)))
-            self._bury()
+            self._reap()
 
 
 def _close_ready(child: _Child) -> None:

@@ -12,8 +12,8 @@ from types import FrameType
 
 from bot.bootstrap import current
 from bot.daemon import lock_file, web_server, workers
-from bot.daemon.child import Ready, Role
-from bot.daemon.group import Group
+from bot.daemon.child import ProcessRole, Ready
+from bot.daemon.group import ProcessGroup
 from bot.daemon.lock_file import Presence
 from bot.runspec import builder
 from bot.scheduler import ticker
@@ -67,7 +67,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
         say(f"cardinal up pid={os.getpid()} home={config.home}")
         say(_way_in(config, address))
-        Group(roles, say, changed).run()
+        ProcessGroup(roles, say, changed).run()
     say("cardinal is down")
 
 
@@ -78,7 +78,7 @@ def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     config = _prepared(environ, cwd, Config.require_web)
     with web_server.bind(config) as listener:
         say(_way_in(config, web_server.address(listener)))
-        Group((_web(config, listener),), say, _ignore).run()
+        ProcessGroup((_web(config, listener),), say, _ignore).run()
 
 
 def work(
@@ -90,7 +90,7 @@ def work(
     if not embedded_redis.answers(client):
         raise NoRedisError
     client.close()
-    Group((*_workers(config, names), *((_ticker(),) if tick else ())), say, _ignore).run()
+    ProcessGroup((*_workers(config, names), *((_ticker(),) if tick else ())), say, _ignore).run()
 
 
 def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None]) -> Config:
@@ -136,7 +136,7 @@ def _ignore(_pids: Mapping[str, int]) -> None:
     """Nobody asks where there is no lock."""
 
 
-def _redis(config: Config) -> tuple[Role, ...]:
+def _redis(config: Config) -> tuple[ProcessRole, ...]:
     if config.redis_url is not None:
         return ()
     command = embedded_redis.server_command(config.home)
@@ -145,25 +145,25 @@ def _redis(config: Config) -> tuple[Role, ...]:
     def become(_ready: Ready) -> None:
         os.execv(command[0], command)  # noqa: S606 -- no shell is the point
 
-    return (Role("redis", become, ground=True, check=lambda: embedded_redis.answers(client)),)
+    return (ProcessRole("redis", become, ground=True, check=lambda: embedded_redis.answers(client)),)
 
 
-def _web(config: Config, listener: socket) -> Role:
-    return Role("web", lambda ready: web_server.serve(config, listener, ready))
+def _web(config: Config, listener: socket) -> ProcessRole:
+    return ProcessRole("web", lambda ready: web_server.serve(config, listener, ready))
 
 
-def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[Role, ...]:
+def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole, ...]:
     counts = {QueueName.CONTROL: CONTROL_WORKERS, QueueName.RUNS: config.run_workers}
 
-    def role(name: QueueName, number: int) -> Role:
-        return Role(
+    def role(name: QueueName, number: int) -> ProcessRole:
+        return ProcessRole(
             f"{name}-{number}", lambda ready: workers.work(embedded_redis.connect(config), name, ready)
         )
 
     return tuple(role(name, number) for name in names for number in range(1, counts.get(name, 1) + 1))
 
 
-def _ticker() -> Role:
+def _ticker() -> ProcessRole:
     def tick(ready: Ready) -> None:
         stop = threading.Event()
 
@@ -176,4 +176,4 @@ def _ticker() -> Role:
         ready()
         ticker.run_forever(services, stop)
 
-    return Role("ticker", tick)
+    return ProcessRole("ticker", tick)

@@ -14,7 +14,7 @@ from bot.scheduler import queues
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from bot.web.app import make_app
-from bot.web.connections import MAX_CONNECTIONS, Bounds, Connections
+from bot.web.connections import MAX_CONNECTIONS, ConnectionLimits, Connections
 from bot.web.webhook import MAX_BYTES, PATH
 from bot.web.wsgi import Bridge
 from ledger.errors import CardinalError
@@ -58,7 +58,7 @@ def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)  # uvicorn raises the signal once more when it has stopped
     bridge = Bridge(load(config), deliveries=PATH, threads=THREADS, most_bytes=MAX_BYTES)
-    Server(settings(bridge, Connections(_room())), ready).run([listener])
+    UvicornServer(settings(bridge, Connections(_room())), ready).run([listener])
 
 
 def load(config: Config) -> Flask:
@@ -74,7 +74,7 @@ def load(config: Config) -> Flask:
     return make_app(config, open_ledger(config.database_url), wake, utc_now)
 
 
-class Server(uvicorn.Server):
+class UvicornServer(uvicorn.Server):
     """uvicorn's server, which says when it is ready and whose process ends by SystemExit."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
@@ -105,13 +105,13 @@ def settings(app: Bridge, connections: Connections) -> uvicorn.Config:
     )
 
 
-def _room() -> Bounds:
+def _room() -> ConnectionLimits:
     """Return the bounds of connections, for which this process may open as many files as it needs."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < MAX_CONNECTIONS + OTHER_FILES:
         soft = min(hard, MAX_CONNECTIONS + OTHER_FILES)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return Bounds(connections=min(MAX_CONNECTIONS, soft - OTHER_FILES))
+    return ConnectionLimits(connections=min(MAX_CONNECTIONS, soft - OTHER_FILES))
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

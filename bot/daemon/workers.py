@@ -21,7 +21,7 @@ from rq.timeouts import JobTimeoutException
 from rq.utils import now
 from rq.worker import BaseWorker, WorkerStatus
 
-from bot.scheduler.queues import TIME_LIMIT_S, Call, QueueName, WakeUp, mark_key, queue
+from bot.scheduler.queues import TIME_LIMIT_S, QueuedCall, QueueName, WakeUp, mark_key, queue
 from ledger.errors import CardinalError
 from runner import workspaces
 from runner.exec.parent_death import with_parent
@@ -184,7 +184,7 @@ class RunWorker(_Prompt, Worker):
     handle_warm_shutdown_request = stop_run  # RQ's name for it
 
 
-def _call_of(job: Job) -> Call | None:
+def _call_of(job: Job) -> QueuedCall | None:
     return job.call if isinstance(job, WakeUp) else None
 
 

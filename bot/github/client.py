@@ -11,7 +11,7 @@ from urllib.parse import quote
 from cachetools import TTLCache
 
 from bot.github import token_scope
-from bot.github.concurrency import Places
+from bot.github.concurrency import CallSlots
 from bot.github.errors import (
     PermissionMissingError,
     RefusedError,
@@ -20,10 +20,10 @@ from bot.github.errors import (
     UnknownNameError,
     from_graphql,
 )
-from bot.github.rate_limit import Budget
-from bot.github.token_cache import Kept
+from bot.github.rate_limit import ApiBudget
+from bot.github.token_cache import TokenFile
 from bot.github.tokens import Tokens
-from bot.github.transport import CREATE, READ, WRITE, Answer, ApiCall, Price, Wire
+from bot.github.transport import CREATE, READ, WRITE, Answer, ApiCall, CallCost, Wire
 from bot.system.clock import Clock
 from bot.system.config import Config
 
@@ -47,16 +47,16 @@ class Hub:
         self._clock = clock
         # This name of the installation needs no call.
         whose = f"App {config.app_id} at {config.board.owner.casefold()} of {config.github_url}"
-        self.budget = Budget(clock, config.home / "run" / "budget.json", whose)
+        self.budget = ApiBudget(clock, config.home / "run" / "budget.json", whose)
         self.roles: TTLCache[tuple[str, str], str] = TTLCache(
             ROLES_KEPT, ROLES_KEPT_S, timer=lambda: clock().timestamp()
         )
         scope = (config.github_url, str(config.app_id), config.board.owner)
-        self._kept = Kept(config.home / "run" / "github.kept", config.private_key, scope)
+        self._kept = TokenFile(config.home / "run" / "github.kept", config.private_key, scope)
         self._tokens = Tokens(
             config.app_id, config.private_key, config.board.owner, self._ask_as_app, clock, self._kept
         )
-        url, places = config.github_url, Places(config.home / "run" / "calls")
+        url, places = config.github_url, CallSlots(config.home / "run" / "calls")
         self._app = Wire(url, lambda _: self._tokens.app_word(), clock, None, read_s, places)
         self._installed = Wire(url, self._tokens.reaching, clock, self.budget, read_s, places)
         self._bot: tuple[str, int] | None = None
@@ -143,9 +143,9 @@ class Hub:
         for it.
         """
         mutates = document.lstrip().startswith("mutation")
-        price = Price(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
+        price = CallCost(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
         body = {"query": document, "variables": dict(variables)}
-        reach = token_scope.Reach(repository) if repository else None
+        reach = token_scope.TokenScope(repository) if repository else None
         call = ApiCall("POST", self._installed.graphql_url, price, body, reach=reach)
         name = " ".join(document.split("(", 1)[0].split())
         try:

@@ -21,7 +21,7 @@ POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CallSlots:
     """The places, one locked file each: those of a process that dies are free at once."""
 
     folder: Path

@@ -37,7 +37,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RateUsage:
     """The known spending; `points` and `contents` are counts by Unix second.
 
     `strikes` counts the limits in a row whose length GitHub did not tell.
@@ -50,11 +50,11 @@ class Spent:
     strikes: int = 0
 
 
-_FILE = TypeAdapter(dict[str, Spent])  # by installation
+_FILE = TypeAdapter(dict[str, RateUsage])  # by installation
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class ApiBudget:
     """Counts an installation's spending and tells how long an act should wait.
 
     `path` None counts this process alone; `installation` is the figures' name in the file.
@@ -63,7 +63,7 @@ class Budget:
     clock: Callable[[], datetime]
     path: Path | None = None
     installation: str = ""
-    _own: list[Spent] = field(default_factory=lambda: [Spent()])
+    _own: list[RateUsage] = field(default_factory=lambda: [RateUsage()])
 
     def count(self, headers: Mapping[str, str], *, points: int, creates: bool) -> None:
         """Count one answered call: its price in points and whether it created content that people see."""
@@ -86,7 +86,7 @@ class Budget:
             again = not told and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
             strikes = spent.strikes + 1 if again else 0
             until_s = now_s + min(for_s * 2**strikes, max(for_s, LONGEST_GUESS_S))
-            self._own[0] = Spent(
+            self._own[0] = RateUsage(
                 spent.windows, spent.points, spent.contents, max(spent.closed_until_s, until_s), strikes
             )
 
@@ -114,15 +114,15 @@ class Budget:
                 waits.append(window.reset_s - now_s)
         return max(0.0, *waits)
 
-    def seen(self) -> Spent:
+    def seen(self) -> RateUsage:
         """Return the installation's spending by all processes of this home; makes no file."""
         if self.path is not None and not self.path.exists():
-            return Spent()
+            return RateUsage()
         with self._changing(write=False) as spent:
             return spent
 
     @contextmanager
-    def _changing(self, *, write: bool = True) -> Iterator[Spent]:
+    def _changing(self, *, write: bool = True) -> Iterator[RateUsage]:
         if self.path is None:
             yield self._own[0]
             return
@@ -130,7 +130,7 @@ class Budget:
         with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             known = _parsed(file.read())
-            self._own[0] = known.pop(self.installation, Spent())
+            self._own[0] = known.pop(self.installation, RateUsage())
             yield self._own[0]
             if write:
                 newest = [*known.items(), (self.installation, self._own[0])][-MAX_INSTALLATIONS:]
@@ -164,7 +164,7 @@ def until_now(counts: Mapping[int, int], window_s: int, now_s: float) -> int:
     return sum(count for second, count in counts.items() if second > now_s - window_s)
 
 
-def _parsed(text: str) -> dict[str, Spent]:
+def _parsed(text: str) -> dict[str, RateUsage]:
     """Return the spending of each installation; a file torn by a crash counts as empty."""
     try:
         return _FILE.validate_json(text)

@@ -23,7 +23,7 @@ MAX = 200  # texts; of more, those that were kept longest are forgotten
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class TokenFile:
     """Texts by name, in one file. `scope` says whose they are: those of another scope cannot be read."""
 
     path: Path

@@ -11,7 +11,7 @@ REPOSITORY_PATH = re.compile(r"/repos/([^/]+/[^/]+)(/.*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class TokenScope:
     """A repository (owner/name) and permission levels by GitHub's names; none: all that are granted."""
 
     repository: str
@@ -54,7 +54,7 @@ _AREAS: tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...] = (
 )
 
 
-def of_call(method: str, path: str) -> Reach | None:
+def of_call(method: str, path: str) -> TokenScope | None:
     """Return how far a REST call reaches; None where it concerns no single repository.
 
     A call of a kind that is not known here is narrowed to its repository only.
@@ -67,20 +67,20 @@ def of_call(method: str, path: str) -> Reach | None:
         if area.fullmatch(rest):
             reads = method == "GET"
             level = "read" if reads else "write"
-            return Reach(repository, tuple((name, level) for name in (to_read if reads else to_write)))
-    return Reach(repository)
+            return TokenScope(repository, tuple((name, level) for name in (to_read if reads else to_write)))
+    return TokenScope(repository)
 
 
-def pushing(repository: str, *, workflows: bool = False, writes: bool = True) -> Reach:
+def pushing(repository: str, *, workflows: bool = False, writes: bool = True) -> TokenScope:
     """Return what git needs to read, and with `writes` to push; files of CI only with `workflows`.
 
     Source: docs.github.com/rest/apps/apps (permissions: workflows).
     """
     contents = (("contents", "write" if writes else "read"),)
-    return Reach(repository, (*contents, ("workflows", "write")) if workflows else contents)
+    return TokenScope(repository, (*contents, ("workflows", "write")) if workflows else contents)
 
 
-def refusal(error: GithubError, reach: Reach) -> GithubError:
+def refusal(error: GithubError, reach: TokenScope) -> GithubError:
     """Return what it means that GitHub gave no token for the reach (a 422), else the error itself."""
     if error.status != 422:
         return error

@@ -12,8 +12,8 @@ import jwt
 from cachetools import LRUCache
 
 from bot.github.errors import GithubError, NotFoundError, RefusedError, TokenError
-from bot.github.token_cache import Kept
-from bot.github.token_scope import Reach, pushing, refusal
+from bot.github.token_cache import TokenFile
+from bot.github.token_scope import TokenScope, pushing, refusal
 from bot.system.clock import Clock
 from bot.system.secret import Secret
 
@@ -46,7 +46,7 @@ class Tokens:
     """
 
     def __init__(
-        self, app_id: int, private_key: Secret, owner: str, ask: Ask, clock: Clock, shared: Kept
+        self, app_id: int, private_key: Secret, owner: str, ask: Ask, clock: Clock, shared: TokenFile
     ) -> None:
         self._app_id, self._private_key, self._owner = app_id, private_key, owner
         self._ask, self._clock, self._shared = ask, clock, shared
@@ -68,7 +68,7 @@ class Tokens:
                 "sign as the App", 0, f"the private key cannot sign: {type(error).__name__}"
             ) from None
 
-    def reaching(self, reach: Reach | None) -> str:
+    def reaching(self, reach: TokenScope | None) -> str:
         """Return a token that reaches just so far; one for everything that the installation may do for None.
 
         At most one is asked for in 55 minutes for each reach, by all processes of this machine together.
@@ -90,7 +90,7 @@ class Tokens:
             raise RefusedError("ask for a token", 0, f"{repository} is not of {self._owner}")
         return self.reaching(reach)
 
-    def covers(self, reach: Reach) -> bool:
+    def covers(self, reach: TokenScope) -> bool:
         """Tell whether the installation is where the repository is."""
         return reach.owner.casefold() == self._owner.casefold()
 
@@ -100,7 +100,7 @@ class Tokens:
             self._shared.drop(_written(kept))
         self._kept.clear()
 
-    def renew(self, reach: Reach | None) -> bool:
+    def renew(self, reach: TokenScope | None) -> bool:
         """Drop the token that reaches just so far, unless it is young; return whether the next is another.
 
         A permission may have been accepted, or a repository added, since GitHub gave it.
@@ -112,7 +112,7 @@ class Tokens:
         del self._kept[reach.name if reach else ""]
         return True
 
-    def _fresh(self, name: str, reach: Reach | None) -> Token:
+    def _fresh(self, name: str, reach: TokenScope | None) -> Token:
         found = self._others(name)
         if found is None or self._stale(found):
             found = self._new(reach)
@@ -129,7 +129,7 @@ class Tokens:
         secret, expires_at, asked_at = json.loads(text)
         return Token(Secret(secret), datetime.fromisoformat(expires_at), datetime.fromisoformat(asked_at))
 
-    def _new(self, reach: Reach | None) -> Token:
+    def _new(self, reach: TokenScope | None) -> Token:
         """Ask for a token. Source: docs.github.com/rest/apps/apps, "Create an installation access token"."""
         path = f"/app/installations/{self._installation()}/access_tokens"
         try:

@@ -11,10 +11,10 @@ import requests
 from github.Auth import Auth
 from github.Requester import Requester
 
-from bot.github.concurrency import Places
+from bot.github.concurrency import CallSlots
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
-from bot.github.rate_limit import Budget
-from bot.github.token_scope import Reach
+from bot.github.rate_limit import ApiBudget
+from bot.github.token_scope import TokenScope
 from bot.system.clock import Clock
 
 API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
@@ -25,16 +25,16 @@ PLAIN_HEADERS = {"Accept": ACCEPT, "X-GitHub-Api-Version": API_VERSION}  # PyGit
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class CallCost:
     """The cost of a call in the secondary limits; `creates`: it makes content that people see."""
 
     points: int
     creates: bool
 
 
-READ = Price(points=1, creates=False)
-WRITE = Price(points=5, creates=False)
-CREATE = Price(points=5, creates=True)
+READ = CallCost(points=1, creates=False)
+WRITE = CallCost(points=5, creates=False)
+CREATE = CallCost(points=5, creates=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class ApiCall:
 
     method: str
     path: str
-    price: Price
+    price: CallCost
     body: Mapping[str, Any] | None = None
     params: Mapping[str, Any] | None = None
-    reach: Reach | None = None
+    reach: TokenScope | None = None
     redirects: bool = False
 
     def __str__(self) -> str:
@@ -90,9 +90,9 @@ def send_plain(
 class Speaker(Auth):
     """Gives PyGithub the current token for `reach`, and keeps it out of its debug log."""
 
-    def __init__(self, token: Callable[[Reach | None], str]) -> None:
+    def __init__(self, token: Callable[[TokenScope | None], str]) -> None:
         self._current = token
-        self.reach: Reach | None = None
+        self.reach: TokenScope | None = None
 
     @property
     def token_type(self) -> str:
@@ -109,11 +109,11 @@ class Wire:
     def __init__(
         self,
         base_url: str,
-        token: Callable[[Reach | None], str],
+        token: Callable[[TokenScope | None], str],
         clock: Clock,
-        budget: Budget | None,
+        budget: ApiBudget | None,
         read_s: float,
-        places: Places,
+        places: CallSlots,
     ) -> None:
         self._places = places
         self._base_url, self._clock, self._budget, self._read_s = base_url, clock, budget, read_s

@@ -26,7 +26,7 @@ MAX_CHARACTERS = 65_536
 STARTS = ("fix", "investigate", "retry")
 
 
-def said(services: Services, fact: facts.Said, card: cards.CardRow) -> EventFactory:
+def said(services: Services, fact: facts.CommentWritten, card: cards.CardRow) -> EventFactory:
     """Return what a comment comes to: what was said, and the command in it if there is one.
 
     One that is longer than GitHub takes is refused with a sentence, and not a word of it is kept.
@@ -51,7 +51,7 @@ def said(services: Services, fact: facts.Said, card: cards.CardRow) -> EventFact
         fact.at,
         parsed is not None,
     )
-    asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at, base)
+    asker = CommandAuthor(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at, base)
     edited = _edited(services, card, parsed, asker)
 
     def make(db: Connection) -> tuple[Event, ...]:
@@ -60,13 +60,16 @@ def said(services: Services, fact: facts.Said, card: cards.CardRow) -> EventFact
         if parsed is None:
             return (speech,)
         policy = policies.in_force(db, card.board_id)
-        return (speech, *edited(db), verdict(policy, card, parsed, asker))
+        return (speech, *edited(db), command_event(policy, card, parsed, asker))
 
     return make
 
 
 def _edited(
-    services: Services, card: cards.CardRow, parsed: parser.Parsed | parser.Mistyped | None, asker: "Asker"
+    services: Services,
+    card: cards.CardRow,
+    parsed: parser.Parsed | parser.Mistyped | None,
+    asker: "CommandAuthor",
 ) -> EventFactory:
     """Read the comment that an `ok` lets through as it is now: whoever gives it saw that one, and the
     delivery about an edit may be late or lost.
@@ -74,7 +77,7 @@ def _edited(
     if not isinstance(parsed, parser.Parsed) or parsed.command != "ok" or card.repository is None:
         return _nothing
     with event_store.reading(services.engine) as db:
-        given = verdict(policies.in_force(db, card.board_id), card, parsed, asker)
+        given = command_event(policies.in_force(db, card.board_id), card, parsed, asker)
         held = snapshots.held(db, card.card_id)
     meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
@@ -85,7 +88,9 @@ def _edited(
     if now == one.text:
         return _nothing
     how = messages.DELETED if now is None else "edited"
-    return unsaid(facts.Unsaid(card.repository, card.number or 0, one.comment_id, one.place, how, ""), card)
+    return comment_altered(
+        facts.CommentAltered(card.repository, card.number or 0, one.comment_id, one.place, how, ""), card
+    )
 
 
 def _own_name(services: Services) -> str:
@@ -116,7 +121,7 @@ def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str,
     return "" if starts else repositories.head(services.hub, run.repository if run else card.repository)
 
 
-def unsaid(fact: facts.Unsaid, card: cards.CardRow) -> EventFactory:
+def comment_altered(fact: facts.CommentAltered, card: cards.CardRow) -> EventFactory:
     """Return that a comment is not what was heard any more; told once for each way in which it changed."""
 
     def make(db: Connection) -> tuple[Event, ...]:
@@ -128,7 +133,7 @@ def unsaid(fact: facts.Unsaid, card: cards.CardRow) -> EventFactory:
     return make
 
 
-def _too_long(fact: facts.Said, card: cards.CardRow, role: str) -> CommandRefused:
+def _too_long(fact: facts.CommentWritten, card: cards.CardRow, role: str) -> CommandRefused:
     because = (
         f"This comment has {len(fact.text):,} characters, and at most {MAX_CHARACTERS:,} are read:"
         " nothing of it was taken. Please say it shorter, or in several comments."
@@ -143,12 +148,12 @@ def ticked(services: Services, fact: facts.BoxTicked, card: cards.CardRow) -> li
     def maker(box: str) -> EventFactory:
         parsed = parser.of_box(box)
         base = _base(services, card, parsed, role=role, login=fact.by)
-        asker = Asker(fact.by, role, fact.place, fact.comment_id, f"box:{box}", fact.at, base)
+        asker = CommandAuthor(fact.by, role, fact.place, fact.comment_id, f"box:{box}", fact.at, base)
 
         def make(db: Connection) -> tuple[Event, ...]:
             if parsed is None:
                 return ()
-            return (verdict(policies.in_force(db, card.board_id), card, parsed, asker),)
+            return (command_event(policies.in_force(db, card.board_id), card, parsed, asker),)
 
         return make
 
@@ -162,12 +167,12 @@ def pressed(services: Services, fact: facts.ButtonPressed, card: cards.CardRow) 
         return []
     role = roles.role(services.hub, fact.repository, fact.by)
     base = _base(services, card, parsed, role=role, login=fact.by)
-    asker = Asker(fact.by, role, "check", fact.check_id, f"button:{fact.button}", None, base)
-    return [lambda db: (verdict(policies.in_force(db, card.board_id), card, parsed, asker),)]
+    asker = CommandAuthor(fact.by, role, "check", fact.check_id, f"button:{fact.button}", None, base)
+    return [lambda db: (command_event(policies.in_force(db, card.board_id), card, parsed, asker),)]
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class CommandAuthor:
     """Who gave a command, with which role, and where.
 
     `source` is the comment's id, `box:<name>` or `button:<name>`; `at` is None where GitHub does not say
@@ -183,8 +188,8 @@ class Asker:
     base: str = ""
 
 
-def verdict(
-    policy: Policy, card: cards.CardRow, parsed: parser.Parsed | parser.Mistyped, asker: Asker
+def command_event(
+    policy: Policy, card: cards.CardRow, parsed: parser.Parsed | parser.Mistyped, asker: CommandAuthor
 ) -> Event:
     """Return the command as given or as refused, with the reason that the person reads."""
     if isinstance(parsed, parser.Mistyped):

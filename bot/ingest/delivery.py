@@ -25,7 +25,7 @@ CLAIM_S = 20  # longer than the look-ups of one delivery take
 RETRY_S = 5
 BUSY_S = 1
 MAX_ATTEMPTS = 8
-PATIENCE = timedelta(hours=24)  # GitHub comes back, and nobody tells the answer twice
+MAX_RETRY_AGE = timedelta(hours=24)  # GitHub comes back, and nobody tells the answer twice
 LONGEST_RETRY_S = 60
 NO_END = 1_000_000  # attempts: the patience ends before
 OUTAGES = (UnavailableError, RateLimitedError, TokenError)
@@ -69,7 +69,7 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
         )
         log.warning("delivery failed id=%s error=%s quarantined=%s", delivery_id, error, quarantined)
         raise DeliveryError(delivery_id, error) from error
-    return tuple(dict.fromkeys(told.rings))
+    return tuple(dict.fromkeys(told.cards_to_refresh))
 
 
 def _bot_id(services: Services, event: str) -> int:
@@ -80,7 +80,7 @@ def _bot_id(services: Services, event: str) -> int:
 def _most_attempts(error: Exception, age: timedelta) -> int:
     if isinstance(error, UnreadablePayloadError):
         return 1
-    waits = isinstance(error, (*OUTAGES, CardBusyError)) and age < PATIENCE
+    waits = isinstance(error, (*OUTAGES, CardBusyError)) and age < MAX_RETRY_AGE
     return NO_END if waits else MAX_ATTEMPTS
 
 
@@ -94,8 +94,8 @@ def _retry_in_s(error: Exception, age: timedelta) -> float:
 
 def _record(db: Connection, services: Services, told: resolve.Resolution) -> None:
     now = services.now()
-    for card_id, board_id in told.bells:
-        refresh_requests.ring(db, card_id, board_id, now, told.moves.get(card_id))
+    for card_id, board_id in told.refreshes:
+        refresh_requests.add(db, card_id, board_id, now, told.moves.get(card_id))
     for card_id, change in told.changes:
         change_reports.add(
             db, card_id, change_reports.Report(change.by, change.about, change.value, change.at or now)

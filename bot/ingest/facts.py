@@ -14,7 +14,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CardChange:
     """What of the card `by` changed, as in change reports; `at` is None where nothing says when."""
 
     by: str
@@ -24,7 +24,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class CardRang(Fact):
+class CardTouched(Fact):
     """A doorbell: something about the card changed, so look at it. `content_id` may be empty.
 
     `change` is None where it can be nothing that Cardinal asks a person for.
@@ -35,7 +35,7 @@ class CardRang(Fact):
     board_id: BoardId
     content_id: str
     action: str
-    change: Change | None = None
+    change: CardChange | None = None
     moved: Move | None = None
 
 
@@ -48,7 +48,7 @@ class IssueFact(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class Said(IssueFact):
+class CommentWritten(IssueFact):
     """Somebody wrote a comment. `place`: issue, pull or review.
 
     `reply_to` is the review comment that it answers and `review_id` the review that it came with; both are 0
@@ -66,7 +66,7 @@ class Said(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
-class Unsaid(IssueFact):
+class CommentAltered(IssueFact):
     """A comment of somebody else's was edited or deleted. `how`: edited or deleted."""
 
     comment_id: int
@@ -94,7 +94,7 @@ class BoxTicked(IssueFact):
 class IssueEdited(IssueFact):
     """The issue's title, text, labels or place changed: read it again. `change`: a label was set."""
 
-    change: Change | None = None
+    change: CardChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class IssueOpenedAgain(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
-class PullSeen(IssueFact):
+class PullRequestRead(IssueFact):
     """The pull request as it was at `at`; an older one than the one known is to be dropped.
 
     `state`: open, closed or merged. `by` did what the delivery is about.

@@ -36,21 +36,21 @@ class Resolution:
     order.
     """
 
-    bells: list[tuple[CardId, BoardId]] = field(default_factory=list)
-    changes: list[tuple[CardId, facts.Change]] = field(default_factory=list)
+    refreshes: list[tuple[CardId, BoardId]] = field(default_factory=list)
+    changes: list[tuple[CardId, facts.CardChange]] = field(default_factory=list)
     moves: dict[CardId, Move] = field(default_factory=dict)
     makers: list[EventFactory] = field(default_factory=list)
 
-    def ring(self, card: cards.CardRow, change: facts.Change | None = None) -> None:
+    def request_refresh(self, card: cards.CardRow, change: facts.CardChange | None = None) -> None:
         """Ring for the card, and keep who changed what of it."""
-        self.bells.append((card.card_id, card.board_id))
+        self.refreshes.append((card.card_id, card.board_id))
         if change is not None:
             self.changes.append((card.card_id, change))
 
     @property
-    def rings(self) -> tuple[CardId, ...]:
+    def cards_to_refresh(self) -> tuple[CardId, ...]:
         """The cards to look at, in order."""
-        return tuple(card_id for card_id, _ in self.bells)
+        return tuple(card_id for card_id, _ in self.refreshes)
 
 
 def resolve(services: Services, found: tuple[facts.Fact, ...]) -> Resolution:
@@ -58,9 +58,9 @@ def resolve(services: Services, found: tuple[facts.Fact, ...]) -> Resolution:
     told = Resolution()
     for fact in found:
         match fact:
-            case facts.CardRang():
+            case facts.CardTouched():
                 _rang(services, fact, told)
-            case facts.Unsaid():
+            case facts.CommentAltered():
                 _unsaid(services, fact, told)
             case facts.BlockerChanged():
                 _ring_dependents(services, fact, told)
@@ -97,7 +97,7 @@ def _ring_dependents(services: Services, fact: facts.IssueFact, told: Resolution
         for card_id in links.dependents(db, fact.repository, fact.number, MAX_DEPENDENTS):
             card = cards.get(db, card_id)
             if card is not None and not card.archived:
-                told.bells.append((card_id, card.board_id))
+                told.refreshes.append((card_id, card.board_id))
 
 
 def cards_of(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
@@ -116,10 +116,10 @@ def _known(services: Services, repository: str, number: int) -> tuple[cards.Card
         return (mine,) if mine else cards.of_issue(db, repository, number)
 
 
-def _rang(services: Services, fact: facts.CardRang, told: Resolution) -> None:
+def _rang(services: Services, fact: facts.CardTouched, told: Resolution) -> None:
     if fact.board_id != (board.served(services) or board.refresh(services, *services.config.board)):
         return  # a board of the organisation that Cardinal does not serve: it must cost no call
-    told.bells.append((fact.card_id, fact.board_id))
+    told.refreshes.append((fact.card_id, fact.board_id))
     if fact.change is not None:
         told.changes.append((fact.card_id, fact.change))
     if fact.moved is not None:
@@ -140,9 +140,9 @@ def _renamed(fact: facts.Renamed) -> EventFactory:
     return make
 
 
-def _unsaid(services: Services, fact: facts.Unsaid, told: Resolution) -> None:
+def _unsaid(services: Services, fact: facts.CommentAltered, told: Resolution) -> None:
     for card in _known(services, fact.repository, fact.number):  # of others it costs no call
-        told.makers.append(comments.unsaid(fact, card))
+        told.makers.append(comments.comment_altered(fact, card))
 
 
 def _checks(services: Services, fact: facts.ChecksMoved, told: Resolution) -> None:
@@ -177,17 +177,17 @@ def _group_moved(services: Services, fact: facts.GroupMoved, told: Resolution) -
 
 def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, told: Resolution) -> None:
     match fact:
-        case facts.Said():
+        case facts.CommentWritten():
             told.makers.append(comments.said(services, fact, card))
         case facts.BoxTicked():
             told.makers += comments.ticked(services, fact, card)
         case facts.LinksChanged() | facts.IssueShut():  # in any order: the look says what is so now
-            told.ring(card)
+            told.request_refresh(card)
         case facts.IssueEdited():
-            told.ring(card, fact.change)
+            told.request_refresh(card, fact.change)
         case facts.IssueOpenedAgain():
-            told.ring(card, facts.Change(fact.by, About.REOPENED, "", fact.at))
-        case facts.PullSeen():
+            told.request_refresh(card, facts.CardChange(fact.by, About.REOPENED, "", fact.at))
+        case facts.PullRequestRead():
             told.makers.append(_pull(services, fact, card))
         case facts.MergeLeft():
             told.makers.append(_unmerged(services, fact, card))
@@ -216,7 +216,7 @@ def _nothing(_: Connection) -> tuple[Event, ...]:
     return ()
 
 
-def _pull(services: Services, fact: facts.PullSeen, card: cards.CardRow) -> EventFactory:
+def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) -> EventFactory:
     """A pull request's delivery only says *look*: read it, because deliveries come in any order."""
     try:
         now = pulls.read(services.hub, fact.repository, fact.number)

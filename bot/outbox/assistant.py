@@ -5,7 +5,7 @@ from datetime import datetime, time, timedelta
 
 from bot.github.api import roles
 from bot.github.client import Hub
-from bot.outbox.contract import GivenUpError, OutboxContext, Outcome, TooSoonError, TryAgainError
+from bot.outbox.contract import ActResult, GivenUpError, OutboxContext, TooSoonError, TryAgainError
 from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
 from bot.runspec import builder
@@ -18,7 +18,7 @@ from ledger.views.cards import CardRow
 from rules.policy.repository import IMAGE
 from rules.runs.queue import stopped_by
 from runner.errors import BackendError, RunnerError, ScenarioError, UnknownPartError, UnsandboxedError
-from runner.run.run_spec import Places
+from runner.run.run_spec import HostPaths
 from runner.session import chat
 
 MAX_MESSAGES = 30  # the newest of the card, in a prompt
@@ -66,7 +66,7 @@ def metered(card_id: CardId, answer: chat.ChatAnswer) -> AssistantMetered:
 def ask(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: str) -> chat.ChatAnswer:
     """Return the answer; raises GivenUpError if this was the last attempt or no attempt can succeed."""
     home = context.config.home
-    places = Places(home / "mirrors", home / "workspaces", home / "logs", context.config.scenarios)
+    places = HostPaths(home / "mirrors", home / "workspaces", home / "logs", context.config.scenarios)
     try:
         return chat.ask_once(
             agent,
@@ -87,6 +87,6 @@ def ask(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: st
         raise TryAgainError(str(error)) from error
 
 
-def failure(card_id: CardId, what: str, because: str) -> Outcome:
+def failure(card_id: CardId, what: str, because: str) -> ActResult:
     """Return the outcome that records the failure on the card, so that the rules can tell people."""
-    return Outcome("", digest_of(because), lambda _: (AssistantFailed(card_id, what, because),))
+    return ActResult("", digest_of(because), lambda _: (AssistantFailed(card_id, what, because),))

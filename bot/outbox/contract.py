@@ -47,7 +47,7 @@ def no_events(_: Connection) -> tuple[Event, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ActResult:
     """GitHub's id of the result (of a comment …, or empty) and the SHA-256 of the text that was sent.
 
     `events` runs inside the transaction that settles the entry: it sees events recorded meanwhile.
@@ -106,4 +106,4 @@ class Handler(Protocol):
 
     ACT: Act
     # Any: each file takes its own intent class, and is only called with that.
-    carry_out: Callable[[OutboxContext, Any, Entry], Outcome]
+    carry_out: Callable[[OutboxContext, Any, Entry], ActResult]

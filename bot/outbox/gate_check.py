@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import GivenUpError, OutboxContext, Outcome
+from bot.outbox.contract import ActResult, GivenUpError, OutboxContext
 from bot.outbox.posting import last_of
 from bot.outbox.targets import MAX_RUNS
 from bot.render.markdown.marker import digest_of
@@ -64,7 +64,7 @@ def demand_same(context: OutboxContext, card: CardRow, head: str) -> None:
 
 def publish(
     context: OutboxContext, entry: Entry, *, repository: str, head: str, says: Mapping[str, Any]
-) -> Outcome:
+) -> ActResult:
     """Make the check run on `head`, or update the one that this entry made.
 
     Its `external_id` is the card's id, which leads a pressed button back to the card. Its text holds the
@@ -75,7 +75,7 @@ def publish(
     last = last_of(context, entry.key)
     known = last.remote_id if last else ""
     if last is not None and known and last.digest == digest:
-        return Outcome(known, digest)
+        return ActResult(known, digest)
     with context.reading() as db:
         head_of_log = log_head.text(hash_chain.newest(db))
     body = {**says, "output": {**says.get("output", {}), "text": head_of_log}}
@@ -85,12 +85,12 @@ def publish(
     if known:
         try:
             context.hub.rest("PATCH", f"{root}/check-runs/{known}", body=body)
-            return Outcome(known, digest)
+            return ActResult(known, digest)
         except NotFoundError:  # GitHub forgets check runs after a while: make a new one
             pass
     body = {"name": NAME, "head_sha": head, "external_id": entry.card_id, **body}
     answer = context.hub.rest("POST", f"{root}/check-runs", body=body)
-    return Outcome(str(answer.body["id"]), digest)
+    return ActResult(str(answer.body["id"]), digest)
 
 
 def _made_before(hub: Hub, repository: str, head: str, card_id: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import OutboxContext, Outcome, TooSoonError
+from bot.outbox.contract import ActResult, OutboxContext, TooSoonError
 from bot.outbox.targets import Talk
 from bot.render.markdown.marker import Marker, digest_of, mark, marker_of
 from ledger.ids import CardId, EntryKey
@@ -23,7 +23,9 @@ SHARE_OF_CLAIM = 0.1
 LONGEST_WAIT_S = 60.0
 
 
-def publish(context: OutboxContext, entry: Entry, talk: Talk, text: str, *, unticks: bool = False) -> Outcome:
+def publish(
+    context: OutboxContext, entry: Entry, talk: Talk, text: str, *, unticks: bool = False
+) -> ActResult:
     """Post `text` under the entry's key, or update the comment that has this key.
 
     A second attempt first looks for its own marker: the first may have died after GitHub accepted the post.
@@ -34,20 +36,20 @@ def publish(context: OutboxContext, entry: Entry, talk: Talk, text: str, *, unti
     if known is None and entry.attempts > 1:
         known = _adopt(hub, talk, entry)
     if known is not None and _update(hub, talk.repository, known, digest, body, reads=unticks):
-        return Outcome(known.remote_id, digest)
+        return ActResult(known.remote_id, digest)
     answer = hub.rest("POST", _comments_path(talk), body={"body": body})
-    return Outcome(str(answer.body["id"]), digest)
+    return ActResult(str(answer.body["id"]), digest)
 
 
-def settle(context: OutboxContext, key: EntryKey, repository: str, text: str) -> Outcome:
+def settle(context: OutboxContext, key: EntryKey, repository: str, text: str) -> ActResult:
     """Edit the comment posted under `key`; one that was never posted or is gone needs nothing."""
     known = last_of(context, key)
     digest = digest_of(text)
     if known is None or not known.remote_id:
-        return Outcome("", digest)
+        return ActResult("", digest)
     if known.digest != digest:
         _edit(context.hub, repository, known.remote_id, mark(text, key))
-    return Outcome(known.remote_id, digest)
+    return ActResult(known.remote_id, digest)
 
 
 def last_of(context: OutboxContext, key: EntryKey) -> RemoteRow | None:

@@ -15,7 +15,7 @@ from bot.github.errors import (
     UnavailableError,
 )
 from bot.outbox import handlers as acts
-from bot.outbox.contract import GivenUpError, OutboxContext, Outcome, TooSoonError, TryAgainError
+from bot.outbox.contract import ActResult, GivenUpError, OutboxContext, TooSoonError, TryAgainError
 from bot.state import snapshots
 from bot.system import liveness
 from ledger.errors import LedgerError, StaleClaimError
@@ -34,7 +34,7 @@ CLAIM_S = {"github": 45, "assist": 120}
 MAX_ATTEMPTS = 12
 LONGEST_BACKOFF_S = 60
 SPENDING_LANE = "github"  # the other lane calls models, which spend dollars instead
-PATIENCE = timedelta(hours=24)
+MAX_RETRY_AGE = timedelta(hours=24)
 SLOWED_ATTEMPTS = 7  # that an outage may use up, so that pauses grow; the rest is for other failures
 OUTAGES = (UnavailableError, TokenError)
 # GitHub may need two minutes to show a new object, or a permission that was just accepted.
@@ -135,7 +135,7 @@ def _points_per_hour(context: OutboxContext) -> int | None:
     return min((context.policy(board.board_id).board.limits.points_per_hour for board in known), default=None)
 
 
-def _settle(context: OutboxContext, entry: Entry, outcome: Outcome, counts: Published) -> None:
+def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Published) -> None:
     with event_store.writing(context.engine) as db:
         now = context.clock()
         outbox.settle(db, entry, now)
@@ -158,7 +158,7 @@ def _settle(context: OutboxContext, entry: Entry, outcome: Outcome, counts: Publ
 def _try_again(context: OutboxContext, entry: Entry, error: Exception, counts: Published) -> None:
     counted = True
     wait_s = float(min(2 ** (entry.attempts - 1), LONGEST_BACKOFF_S))
-    if isinstance(error, OUTAGES) and context.clock() - entry.created_at < PATIENCE:
+    if isinstance(error, OUTAGES) and context.clock() - entry.created_at < MAX_RETRY_AGE:
         counted = entry.attempts < SLOWED_ATTEMPTS  # it goes on when GitHub does
         # Without an answer the write may still land: until then nobody looks for its marker.
         wait_s = max(wait_s, liveness.IN_FLIGHT_S if error.status == 0 else 0)

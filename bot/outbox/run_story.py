@@ -10,9 +10,9 @@ from ledger.queue import outbox
 from ledger.states import Ending
 from ledger.views import (
     artifacts,
-    beside,
     budgets,
     checks,
+    observations,
     questions,
     remotes,
     reports,
@@ -54,7 +54,7 @@ def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
         on_pull=talks_on_pull(db, card, run),
         dollars=budgets.get(db, run_id),
         asker=next((asked.asker for asked in questions.open_of_run(db, run_id)), ""),
-        seen=beside.get(db, run_id),
+        seen=observations.get(db, run_id),
         waived=_waived(db, card, run),
         stages=stages.of_run(db, run_id),
         left=artifacts.of_run(db, run_id),

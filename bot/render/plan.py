@@ -19,7 +19,7 @@ def write(story: Story, plan: PlanRow) -> str:
     more = len(plan.steps) - MAX_STEPS
     return fit(
         (
-            f"### 📝 Plan of run {story.run.run_id}{revision}: {_verdict(story, plan)}",
+            f"### 📝 Plan of run {story.run.run_id}{revision}: {_decision_line(story, plan)}",
             quote(plan.summary, 3_000),
             steps,
             f"… and {more} more steps" if more > 0 else "",
@@ -32,7 +32,7 @@ def _waits(story: Story, plan: PlanRow) -> bool:
     return plan.state == "proposed" and story.run.ending is None
 
 
-def _verdict(story: Story, plan: PlanRow) -> str:
+def _decision_line(story: Story, plan: PlanRow) -> str:
     if _waits(story, plan):
         return "waits for your approval"
     if plan.state == "proposed":

@@ -31,7 +31,7 @@ class Shelf(Protocol):
     def names(self) -> tuple[str, ...]:
         """Return the skills' names, sorted."""
 
-    def listing(self, path: str) -> tuple[contents.Entry, ...]:
+    def listing(self, path: str) -> tuple[contents.FolderEntry, ...]:
         """Return what is in a folder of a skill; the path begins with its name."""
 
     def read(self, path: str, most_bytes: int) -> bytes | None:
@@ -53,7 +53,7 @@ class RepositoryShelf:
             return ()
         return _skills(contents.entries(self.hub, self.repository, ROOT, self.commit))
 
-    def listing(self, path: str) -> tuple[contents.Entry, ...]:
+    def listing(self, path: str) -> tuple[contents.FolderEntry, ...]:
         """Return what GitHub lists."""
         return contents.entries(self.hub, self.repository, f"{ROOT}/{path}", self.commit)
 
@@ -75,7 +75,7 @@ class PrivateShelf:
         """Return its folders that can be skills."""
         return _skills(_entries(self.root))
 
-    def listing(self, path: str) -> tuple[contents.Entry, ...]:
+    def listing(self, path: str) -> tuple[contents.FolderEntry, ...]:
         """Return what is in the folder."""
         return _entries(self.root / path)
 
@@ -126,17 +126,17 @@ def _is_plain(name: str) -> bool:
     )
 
 
-def _skills(found: tuple[contents.Entry, ...]) -> tuple[str, ...]:
+def _skills(found: tuple[contents.FolderEntry, ...]) -> tuple[str, ...]:
     return tuple(one.name for one in found if one.kind == "dir" and NAME.fullmatch(one.name))
 
 
-def _entries(place: Path) -> tuple[contents.Entry, ...]:
+def _entries(place: Path) -> tuple[contents.FolderEntry, ...]:
     try:
         if place.is_symlink():
             return ()
         with os.scandir(place) as listed:
             found = [
-                contents.Entry(one.name, _kind(one), one.stat(follow_symlinks=False).st_size)
+                contents.FolderEntry(one.name, _kind(one), one.stat(follow_symlinks=False).st_size)
                 for one in listed
             ]
     except OSError:

@@ -15,7 +15,7 @@ from ledger.views import pins
 from ledger.views.cards import CardRow
 from rules.policy.repository import Skills
 from rules.policy.skill import SkillFile, SkillFileError, parse
-from rules.runs.skills import OPERATOR, Choice, Occasion, Offer, choose, named_in
+from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, choose, named_in
 from runner.run.instructions import Layer, LayerKind, SkillContent
 from runner.text.invisible import without_invisible
 from runner.text.visible import clean, strip_hidden
@@ -93,15 +93,15 @@ def _look(shelf: Shelf, name: str) -> _Found:
     return _Found(shelf, offer, file)
 
 
-def _occasion(services: "Services", card: CardRow) -> Occasion:
+def _occasion(services: "Services", card: CardRow) -> SkillContext:
     trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
     with event_store.reading(services.engine) as db:
         pinned = pins.of_card(db, card.card_id)
     line = named_in(clean(card.body).text)
-    return Occasion(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
+    return SkillContext(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
 
 
-def _equipment(choices: tuple[Choice, ...], found: Mapping[tuple[str, str], _Found]) -> Equipment:
+def _equipment(choices: tuple[ConsideredSkill, ...], found: Mapping[tuple[str, str], _Found]) -> Equipment:
     layers, files, considered = [], [], []
     for choice in choices:
         offer, why = choice.offer, choice.why

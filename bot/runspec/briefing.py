@@ -13,7 +13,14 @@ from ledger.views import cards, findings, links, messages, reports, runs, thread
 from ledger.views.cards import CardRow
 from rules.runs.mode import INVESTIGATE
 from runner.prompts import briefing
-from runner.prompts.briefing import Briefing, BriefingSource, EarlierRun, Feedback, RelatedReport, Said
+from runner.prompts.briefing import (
+    Briefing,
+    BriefingSource,
+    ConversationMessage,
+    EarlierRun,
+    Feedback,
+    RelatedReport,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -71,11 +78,11 @@ def source(db: "Connection", card: CardRow, run_id: RunId, *, author_trusted: bo
     )
 
 
-def _said(one: messages.MessageRow, last: runs.RunRow | None) -> Said:
+def _said(one: messages.MessageRow, last: runs.RunRow | None) -> ConversationMessage:
     """Return the message; `last` is the run before, whose agent did not read what was said since it began."""
     new = last is not None and last.claimed_at is not None and one.at > last.claimed_at
     how = one.place if one.place in messages.REVIEWS else ""
-    return Said(
+    return ConversationMessage(
         one.author or "Cardinal's planning assistant",
         one.trusted,
         one.text,

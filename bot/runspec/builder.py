@@ -40,14 +40,14 @@ from runner.run.run_spec import (
     INVESTIGATE,
     Committer,
     Guards,
+    HostPaths,
     Limits,
-    Places,
     Provider,
-    Resources,
+    ResourceSpec,
     ReviewThread,
     RunSpec,
-    Tools,
-    Validation,
+    ToolSpec,
+    ValidationSpec,
 )
 from runner.text.untrusted import delimit_untrusted, flat
 
@@ -101,16 +101,16 @@ class RunGoneError(LedgerError):
         super().__init__(f"run {run_id} is not in the ledger: `cardinal runs` lists those that are")
 
 
-def places(home: "Services") -> Places:
+def places(home: "Services") -> HostPaths:
     """Return where runs keep what lives."""
     root = home.config.home
-    return Places(root / "mirrors", root / "workspaces", root / "logs", home.config.scenarios)
+    return HostPaths(root / "mirrors", root / "workspaces", root / "logs", home.config.scenarios)
 
 
 def artifacts_of(config: Config) -> Path:
     """Return where the artifacts of runs are."""
     root = config.home
-    return Places(root / "mirrors", root / "workspaces", root / "logs", config.scenarios).artifacts
+    return HostPaths(root / "mirrors", root / "workspaces", root / "logs", config.scenarios).artifacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,19 +268,19 @@ def _equipped(
         validation=_validation(order, rules, has_file=has_file),
         workspace=workspace(config),
         image=rules.image,
-        resources=Resources(**column.resources.model_dump()),
+        resources=ResourceSpec(**column.resources.model_dump()),
         models=column.models,
         guards=_guards(rules.guardrails),
         private_hosts=config.private_hosts,
     )
 
 
-def _validation(order: RunSpec, rules: RepositoryRules, *, has_file: bool) -> Validation:
+def _validation(order: RunSpec, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:
     checks = rules.validation
     if checks is None or not order.base:  # without a commit the run ends with that, before any check
-        return Validation(rules.setup, waived=True, definition=rules.definition)
+        return ValidationSpec(rules.setup, waived=True, definition=rules.definition)
     absent = "" if rules.checked else missing_checks.why(order.repository, has_file=has_file)
-    return Validation(rules.setup, checks.fast, checks.full, absent=absent, definition=rules.definition)
+    return ValidationSpec(rules.setup, checks.fast, checks.full, absent=absent, definition=rules.definition)
 
 
 def _staged(services: "Services", order: RunSpec, column: ColumnPolicy) -> RunSpec:
@@ -324,10 +324,10 @@ def providers(config: Config) -> dict[str, Provider]:
     return {one.name: one for one in known if one.key and one.url}
 
 
-def _tools(column: ColumnPolicy, rules: RepositoryRules) -> Tools:
+def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
     allowed = column.tools
     network = policy_network.word(allowed.network)
-    return Tools(
+    return ToolSpec(
         edit=str(allowed.edit),
         run=str(allowed.run),
         commit=str(allowed.commit),

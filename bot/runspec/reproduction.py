@@ -10,7 +10,7 @@ from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.policy.repository import RepositoryRules
 from rules.runs.reproduction import Words, wanted
-from runner.run.run_spec import BrowserStep, Reproduction, RunSpec
+from runner.run.run_spec import BrowserStep, ReproductionSpec, RunSpec
 from runner.text.visible import clean
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def with_reproduction(
     steps = tuple(BrowserStep(str(one.verb), one.text, one.first, one.second) for one in found.steps)
     return replace(
         order,
-        reproduction=Reproduction(
+        reproduction=ReproductionSpec(
             start=settings.start,
             address=settings.address,
             steps=steps,

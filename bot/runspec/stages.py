@@ -12,14 +12,14 @@ from rules.policy.messages import unknown
 from rules.policy.persona import Persona, parse_persona
 from rules.policy.stages import Permission, Stage, strictest
 from runner.run import run_spec
-from runner.run.run_spec import Tools
+from runner.run.run_spec import ToolSpec
 from runner.text.visible import strip_hidden
 
 BUILT_IN = "built in"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LoadedPersona:
     """A persona with where it was read."""
 
     persona: Persona
@@ -27,8 +27,8 @@ class Found:
 
 
 def stages_of(
-    hub: Hub, repository: str, commit: str, column: ColumnPolicy, tools: Tools
-) -> tuple[run_spec.Stage, ...]:
+    hub: Hub, repository: str, commit: str, column: ColumnPolicy, tools: ToolSpec
+) -> tuple[run_spec.StageSpec, ...]:
     """Return the stages of a column with their personas as they are at `commit`; none for a column without.
 
     `tools` are what the column allows. A repository's persona goes before a built-in one of the same name.
@@ -43,9 +43,9 @@ def stages_of(
     return tuple(_stage(stage, found[stage.persona], tools) for stage in column.stages)
 
 
-def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> Mapping[str, Found]:
+def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> Mapping[str, LoadedPersona]:
     own = persona_files.names(hub, repository, commit) if commit else ()
-    found: dict[str, Found] = {}
+    found: dict[str, LoadedPersona] = {}
     problems: list[str] = []
     for name in dict.fromkeys(stage.persona for stage in stages):
         try:
@@ -57,7 +57,7 @@ def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> 
                 known = tuple(sorted({*own, *personas.names()}))
                 problems.append(f"{unknown('persona', name, known)}; there are {', '.join(known)}")
                 continue
-            found[name] = Found(parse_persona(name, text), source)
+            found[name] = LoadedPersona(parse_persona(name, text), source)
         except PersonaError as error:
             problems += error.problems
     if problems:
@@ -65,7 +65,7 @@ def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> 
     return found
 
 
-def _unallowed(column: ColumnPolicy, found: Mapping[str, Found]) -> list[str]:
+def _unallowed(column: ColumnPolicy, found: Mapping[str, LoadedPersona]) -> list[str]:
     """Return a sentence for each persona that wants a model which the policy does not know."""
     named = (stage.model for stage in column.stages if stage.model)
     allowed = tuple(dict.fromkeys((column.model, *column.models, *named)))
@@ -80,9 +80,9 @@ def _unallowed(column: ColumnPolicy, found: Mapping[str, Found]) -> list[str]:
     ]
 
 
-def _stage(stage: Stage, found: Found, tools: Tools) -> run_spec.Stage:
+def _stage(stage: Stage, found: LoadedPersona, tools: ToolSpec) -> run_spec.StageSpec:
     persona = found.persona
-    return run_spec.Stage(
+    return run_spec.StageSpec(
         name=stage.name,
         persona=persona.name,
         text=strip_hidden(persona.text, paths=True),
@@ -97,7 +97,7 @@ def _stage(stage: Stage, found: Found, tools: Tools) -> run_spec.Stage:
     )
 
 
-def _narrowed(tools: Tools, stage: Stage, persona: Persona) -> Tools:
+def _narrowed(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
     """Return the column's tools with what stage and persona take away; neither can give anything."""
     wanted = (stage.tools, persona.tools)
     hosts = policy_network.narrowest(_hosts(tools), *(one.network for one in wanted))
@@ -113,7 +113,7 @@ def _narrowed(tools: Tools, stage: Stage, persona: Persona) -> Tools:
     )
 
 
-def _hosts(tools: Tools) -> tuple[str, ...]:
+def _hosts(tools: ToolSpec) -> tuple[str, ...]:
     return policy_network.FULL if tools.network == "full" else tools.hosts if tools.network == "list" else ()
 
 

@@ -24,7 +24,7 @@ from runner.checks.clean_checkout import PURPOSES
 from runner.errors import RunnerError
 from runner.git import cleanup
 from runner.phases.recheck import PREFIX
-from runner.run.run_spec import Places
+from runner.run.run_spec import HostPaths
 from runner.workspaces.card_folder import folder_name
 from runner.workspaces.contract import Backend, Tenancy
 from runner.workspaces.tenant import LOOK
@@ -69,7 +69,7 @@ def tidy(services: "Services") -> tuple[str, ...]:
     return tuple(done)
 
 
-def _is_alive(db: Connection, places: Places, run_id: RunId, generation: int) -> bool:
+def _is_alive(db: Connection, places: HostPaths, run_id: RunId, generation: int) -> bool:
     if run_id.startswith(_CHAT):
         return not _is_old(places.workspaces / run_id)
     run = runs.get(db, run_id)
@@ -84,7 +84,7 @@ def _is_old(folder: Path) -> bool:
         return True
 
 
-def _places(services: "Services", backend: Backend, places: Places) -> list[str]:
+def _places(services: "Services", backend: Backend, places: HostPaths) -> list[str]:
     """Remove the places of one backend in which nobody will work again."""
     gone = []
     for card_id in backend.cards(places):
@@ -96,7 +96,7 @@ def _places(services: "Services", backend: Backend, places: Places) -> list[str]
     return gone
 
 
-def _is_over(db: Connection, places: Places, place: CardId) -> bool:
+def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
     if place.startswith(_CHAT):
         return _is_old(places.workspaces / place)
     if place.startswith(PREFIX):
@@ -114,7 +114,7 @@ def _is_over(db: Connection, places: Places, place: CardId) -> bool:
     return not works and (card is None or card.archived or card.state in _FINISHED)
 
 
-def _exports(places: Places, alive: Callable[[RunId, int], bool]) -> list[str]:
+def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> list[str]:
     """Remove what dead claims were exporting."""
     gone = []
     for path, run_id, generation in cleanup.exports(places.mirrors):
@@ -124,7 +124,7 @@ def _exports(places: Places, alive: Callable[[RunId, int], bool]) -> list[str]:
     return gone
 
 
-def _refs(services: "Services", places: Places) -> list[str]:
+def _refs(services: "Services", places: HostPaths) -> list[str]:
     """Remove the refs of runs that nobody goes on with; what git refuses stays for the next time."""
     gone = []
     for mirror in cleanup.mirrors_in(places.mirrors):
@@ -140,7 +140,7 @@ def _refs(services: "Services", places: Places) -> list[str]:
     return gone
 
 
-def _is_forgotten(db: Connection, places: Places, run_id: RunId, now: datetime) -> bool:
+def _is_forgotten(db: Connection, places: HostPaths, run_id: RunId, now: datetime) -> bool:
     """Whether a run has ended, and its card's place is gone or it was long ago."""
     run = runs.get(db, run_id)
     if run is None:
@@ -151,7 +151,7 @@ def _is_forgotten(db: Connection, places: Places, run_id: RunId, now: datetime) 
     return not stands or now - run.ended_at > REF_AGE
 
 
-def _gateways(places: Places, alive: Callable[[RunId, int], bool]) -> list[str]:
+def _gateways(places: HostPaths, alive: Callable[[RunId, int], bool]) -> list[str]:
     """Remove the sockets of gateways that died with their claims."""
     gone = []
     for folder in sorted(places.gateways.glob("*")):

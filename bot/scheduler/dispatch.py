@@ -24,7 +24,7 @@ from ledger.states import RUN_HELD, Archetype, Ending, RunState
 from ledger.views import boards, budgets, questions, runs, totals
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.runs.queue import Choice, Load, Waiting, choose
+from rules.runs.queue import Load, RunSelection, Waiting, choose
 from rules.snapshot import LEAVE
 from runner.errors import KilledError
 
@@ -33,7 +33,7 @@ LEASE_PREFIX = "run:"
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyRun:
     """A run that may start; `generation` is what its next claim will be."""
 
     run_id: RunId
@@ -42,7 +42,7 @@ class Ready:
 
 # The last answer of each ledger. Whatever it depends on is folded from events, but for the day whose dollars
 # count: as long as nothing happens it stands, and most ticks find that nothing did.
-Answer = tuple[tuple[int, date, int], tuple[Ready, ...]]
+Answer = tuple[tuple[int, date, int], tuple[ReadyRun, ...]]
 _answers: WeakKeyDictionary[Engine, Answer] = WeakKeyDictionary()
 
 
@@ -51,7 +51,7 @@ def last_answer(engine: Engine) -> Answer | None:
     return _answers.get(engine)
 
 
-def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[Ready, ...]:
+def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[ReadyRun, ...]:
     """Return the runs that may start now, as many as workers are free; record why the others wait."""
     with event_store.reading(engine) as db:
         asked = (event_store.last_seq(db), now.date(), slots)
@@ -61,7 +61,7 @@ def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[Ready, ...]:
         choices = _choices(db, now, slots)
         news = _news(db, choices)
         starts = tuple(
-            Ready(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1)
+            ReadyRun(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1)
             for choice in choices
             for run_id in choice.starts
         )
@@ -73,15 +73,15 @@ def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[Ready, ...]:
     return starts
 
 
-def _choices(db: Connection, now: datetime, slots: int) -> tuple[Choice, ...]:
+def _choices(db: Connection, now: datetime, slots: int) -> tuple[RunSelection, ...]:
     return tuple(_choice(db, board.board_id, now, slots) for board in boards.all_boards(db))
 
 
-def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Choice:
+def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> RunSelection:
     policy = policies.in_force(db, board_id)
     queue = _waiting(db, _queued(db, board_id, policy))
     if not queue:
-        return Choice((), {})
+        return RunSelection((), {})
     held = runs.held(db, board_id)
     by_repository: dict[str, int] = {}
     by_column: dict[str, int] = {}
@@ -142,7 +142,7 @@ def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.Que
     return tuple(row for head in heads for row in head)
 
 
-def _news(db: Connection, choices: tuple[Choice, ...]) -> tuple[CardExplained, ...]:
+def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplained, ...]:
     reasons = {run_id: reason for choice in choices for run_id, reason in choice.reasons.items()}
     if not reasons:
         return ()
@@ -203,7 +203,7 @@ def reap(
             leases.release(db, lease)  # the old worker's next write is refused from here on
             run = runs.get(db, RunId(lease.name.removeprefix(LEASE_PREFIX)))
             if run is not None and run.state in RUN_HELD:
-                event_store.append(db, _verdict(run), at=now)
+                event_store.append(db, _requeued_or_lost(run), at=now)
                 reaped.append(run.run_id)
         reactor.advance(db, now=now)
     return tuple(reaped)
@@ -240,12 +240,12 @@ def take_back(engine: Engine, run_id: RunId, lease: Lease, error: KilledError, *
             return  # taken over meanwhile
         run = runs.get(db, run_id)
         if run is not None and run.state in RUN_HELD:
-            event_store.append(db, _verdict(run, str(error)), at=now)
+            event_store.append(db, _requeued_or_lost(run, str(error)), at=now)
         leases.release(db, lease)
         reactor.advance(db, now=now)
 
 
-def _verdict(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:
+def _requeued_or_lost(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:
     if run.reclaims < retries(run.settings):
         return RunRequeued(run.run_id, "reclaimed", killed)
     times = run.reclaims + 1

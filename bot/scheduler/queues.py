@@ -37,7 +37,7 @@ TIME_LIMIT_S = {QueueName.CONTROL: 120, QueueName.PUBLISH: 120, QueueName.ASSIST
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class QueuedCall:
     """All that is taken from Redis about a job: a function's name, its arguments, the id of its mark."""
 
     function: str
@@ -51,7 +51,7 @@ class WakeUp(Job):
     Who can write to Redis could otherwise have anything called that can be imported.
     """
 
-    call: Call | None = None
+    call: QueuedCall | None = None
 
     def refresh(self) -> None:
         """Read what is to be called; nothing for a job that is not of the shape of ours."""
@@ -67,7 +67,7 @@ class WakeUp(Job):
         """Take nothing from the fields that RQ has read."""
 
 
-def _call(raw: bytes, label: bytes) -> Call | None:
+def _call(raw: bytes, label: bytes) -> QueuedCall | None:
     try:
         plain = zlib.decompressobj().decompress(raw, MAX_BYTES)  # not more, however little it was
         function, instance, arguments, keywords = json.loads(plain)
@@ -77,7 +77,7 @@ def _call(raw: bytes, label: bytes) -> Call | None:
     texts = isinstance(arguments, list) and all(isinstance(one, str) for one in (function, *arguments))
     if not texts or instance is not None or keywords != {} or not LABEL.fullmatch(job_id):
         return None
-    return Call(function, tuple(arguments), job_id)
+    return QueuedCall(function, tuple(arguments), job_id)
 
 
 def queue(redis: Redis, name: str) -> Queue:

@@ -85,17 +85,17 @@ def ingest(services: Services) -> None:
 def sync_cards(services: Services) -> None:
     """Wake who answers the doorbells that rang; one that nobody could answer for long is tried less often."""
     with event_store.reading(services.engine) as db:
-        bells = refresh_requests.waiting(db, limit=MAX_AT_ONCE)
-    for bell in bells:
-        waited_s = (services.now() - bell.rung_at).total_seconds()
+        waiting = refresh_requests.waiting(db, limit=MAX_AT_ONCE)
+    for request in waiting:
+        waited_s = (services.now() - request.rung_at).total_seconds()
         if waited_s > EAGER_S and int(waited_s) % PATIENT_S:
             continue  # GitHub is away: a look every half second would only spend the budget
         queues.enqueue(
             services.redis,
             QueueName.CONTROL,
             "bot.scheduler.jobs.sync_card",
-            bell.card_id,
-            job_id=f"look-{bell.card_id}",
+            request.card_id,
+            job_id=f"look-{request.card_id}",
         )
 
 

@@ -8,7 +8,7 @@ from ledger.ids import BoardId, RunId
 from ledger.views import budgets, totals
 from ledger.views.budgets import BudgetRow
 from rules.policy.model import Policy
-from rules.runs.budget import Grant, Purse, Share
+from rules.runs.budget import BudgetAllocator, Grant, Share
 
 
 def reserved(db: Connection, board_id: BoardId) -> tuple[Share, ...]:
@@ -31,5 +31,5 @@ def regrant(db: Connection, policy: Policy, run_id: RunId, more_usd: float, now:
         return None
     wish = Share(run_id, row.card_id, row.column, row.by, wish_usd(row) + more_usd)
     paid = totals.of_board(db, row.board_id, now.date(), (row.card_id,))
-    granted = Purse(policy, paid, reserved(db, row.board_id)).grant(wish)
+    granted = BudgetAllocator(policy, paid, reserved(db, row.board_id)).grant(wish)
     return granted if isinstance(granted, Grant) and granted.usd > row.open_usd else None

@@ -131,7 +131,7 @@ def _ask_again(services: Services, board_id: BoardId) -> None:
     """Look at the cards whose repository could not be told: what they name may be in reach by now."""
     with event_store.writing(services.engine) as db:
         for card_id in placements.asking(db, board_id, MAX_ASKED_AGAIN):
-            refresh_requests.ring(db, card_id, board_id, services.now())
+            refresh_requests.add(db, card_id, board_id, services.now())
 
 
 def reachable(hub: Hub) -> Iterator[Mapping[str, Any]]:
@@ -156,7 +156,7 @@ def _record(
         for event in events:
             if isinstance(event, AccessLost) and event.reason == "removed":
                 for card in placements.cards_in(db, event.target):  # renamed unnoticed: a look finds its name
-                    refresh_requests.ring(db, card.card_id, board_id, services.now())
+                    refresh_requests.add(db, card.card_id, board_id, services.now())
         reactor.append(db, *events, now=services.now())
     for event in events:
         log.warning("access changed event=%s", event)

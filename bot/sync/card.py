@@ -74,7 +74,7 @@ def require_synced(services: Services, card_id: CardId) -> None:
 def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
     """Read the card once and record it; return whether nobody rang meanwhile, and if so let the lease go."""
     with event_store.reading(services.engine) as db:
-        rung, _answered = refresh_requests.rung(db, card_id)
+        rung, _answered = refresh_requests.counts(db, card_id)
     seen = github_board.read_card(services.hub, card_id)
     if seen is None:  # a board that is out of sight as well says nothing about its cards: that raises
         github_board.read_board(services.hub, services.config.board_owner, services.config.board_number)
@@ -98,9 +98,9 @@ def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
         if labels and known is not None and not known.archived:
             event_store.append(db, *labels, at=services.now())
         change_reports.drop(db, card_id, moved.told, services.now() - movers.KEPT)
-        refresh_requests.answered(db, card_id, rung)
+        refresh_requests.mark_served(db, card_id, rung)
         reactor.advance(db, now=services.now())
-        quiet = refresh_requests.rung(db, card_id)[0] == rung
+        quiet = refresh_requests.counts(db, card_id)[0] == rung
         if quiet:
             leases.release(db, lease)
     return quiet
@@ -164,7 +164,7 @@ def _record(
     if events:
         event_store.append(db, *events, at=now)
     if upto is not None:
-        refresh_requests.recorded(db, card_id, seen.board_id, upto)
+        refresh_requests.mark_recorded(db, card_id, seen.board_id, upto)
     if ranked is not None and ranked.order != card_queries.order_of(db, seen.board_id, ranked.column):
         event_store.append(db, ranked, at=now)
 

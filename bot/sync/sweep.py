@@ -84,7 +84,7 @@ def _ring(
     with event_store.reading(services.engine) as db:
         known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
         issues = cards.issues_of(db, board_id)
-        late = run_queue.unlooked(db, board_id, services.now() - LOOK_AGAIN, MAX_WAITING)
+        late = run_queue.unrefreshed_dependents(db, board_id, services.now() - LOOK_AGAIN, MAX_WAITING)
     stubs = [stub for page in sight.pages for stub in page.stubs]
     rung = [stub.card_id for stub in stubs if _differs(stub, known, closed, issues)]
     if all_seen is not None:
@@ -93,7 +93,7 @@ def _ring(
     if rung:
         with event_store.writing(services.engine) as db:
             for card_id in rung:
-                refresh_requests.ring(db, card_id, board_id, services.now())
+                refresh_requests.add(db, card_id, board_id, services.now())
     return tuple(rung)
 
 

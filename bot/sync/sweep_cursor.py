@@ -27,7 +27,7 @@ MAX_REQUESTS = 500  # of one sweep: GitHub's own limit is 50,000 cards on a boar
 
 
 @dataclass(slots=True)
-class Memory:
+class SweepState:
     """What earlier sweeps learned about the board; `scope` says which board, and which columns were left out.
 
     `starts`: cursor and card behind which the second, third … page begins. `seen`: the cards of this round so
@@ -47,13 +47,13 @@ class Memory:
     counted_s: float = 0.0
 
 
-_FILE = TypeAdapter(Memory)
+_FILE = TypeAdapter(SweepState)
 
 
 class Round:
     """One sweep's way round the board, from where the last one stopped."""
 
-    def __init__(self, memory: Memory, now: datetime) -> None:
+    def __init__(self, memory: SweepState, now: datetime) -> None:
         self.memory = memory
         now_s = now.timestamp()
         elapsed_s = max(0.0, now_s - memory.counted_s) if memory.counted_s else 0.0
@@ -123,25 +123,25 @@ class Round:
         return frozenset(CardId(card_id) for card_id, _ in found)
 
 
-def slow_down(memory: Memory) -> None:
+def slow_down(memory: SweepState) -> None:
     """Ask for fewer pages at once: the last request took GitHub too long. Every round adds one again."""
     memory.at_once = max(1, memory.at_once // 2)
 
 
-def load(path: Path, scope: Sequence[object]) -> Memory:
+def load(path: Path, scope: Sequence[object]) -> SweepState:
     """Return what is remembered for this board and these columns; empty when that is nothing."""
     wanted = json.dumps(scope)
     try:
         memory = _FILE.validate_json(path.read_bytes())
         sound = 0 <= memory.place <= len(memory.starts) and 1 <= memory.at_once <= MAX_PAGES
     except (OSError, ValueError):
-        return Memory(scope=wanted)
+        return SweepState(scope=wanted)
     if not sound or memory.scope != wanted:
-        return Memory(scope=wanted, credit=min(BURST, max(0.0, float(memory.credit))))
+        return SweepState(scope=wanted, credit=min(BURST, max(0.0, float(memory.credit))))
     return memory
 
 
-def save(path: Path, memory: Memory) -> None:
+def save(path: Path, memory: SweepState) -> None:
     """Keep the memory; the file is whole or the old one."""
     private_file.make_folder(path.parent)
     fresh = path.with_suffix(".new")

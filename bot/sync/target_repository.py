@@ -14,7 +14,7 @@ from ledger.queue import change_reports
 from ledger.views import cards, placements
 from rules.card import target_repository
 from rules.card.move_rights import may_move
-from rules.card.target_repository import Hints, Placed
+from rules.card.target_repository import Hints, ResolvedTarget
 from rules.policy.model import Policy
 from rules.snapshot import Mover
 from runner.text.visible import strip_hidden
@@ -44,14 +44,14 @@ def decide(services: Services, seen: CardLook | None) -> RepositoryResolved | No
     return None if now == was else now
 
 
-def _is_kept(known: placements.PlacementRow, placed: Placed) -> bool:
+def _is_kept(known: placements.PlacementRow, placed: ResolvedTarget) -> bool:
     """Tell whether the card says what it said when it was decided where its runs work."""
     same = (known.rule, known.value) == (placed.rule, placed.value) and not (known.problem or placed.problem)
     return same and known.named.casefold() == placed.repository.casefold()
 
 
-def _own(repository: str) -> Placed:
-    return Placed(repository, "own", repository)
+def _own(repository: str) -> ResolvedTarget:
+    return ResolvedTarget(repository, "own", repository)
 
 
 def _hints(services: Services, seen: CardLook, author: str) -> Hints:
@@ -62,8 +62,12 @@ def _hints(services: Services, seen: CardLook, author: str) -> Hints:
 
 
 def _chosen(
-    services: Services, policy: Policy, known: placements.PlacementRow | None, seen: CardLook, placed: Placed
-) -> Placed:
+    services: Services,
+    policy: Policy,
+    known: placements.PlacementRow | None,
+    seen: CardLook,
+    placed: ResolvedTarget,
+) -> ResolvedTarget:
     """Return the decision, or a question where whoever set the field or the label may not move cards.
 
     Who set a label that was there before its card is not known; GitHub lets nobody but triagers.
@@ -72,7 +76,7 @@ def _chosen(
         return placed
     by = _setter(services, seen, placed)
     if not by and known is not None and (known.rule, known.value) == (placed.rule, placed.value):
-        return Placed("", placed.rule, placed.value, known.problem) if known.problem else placed
+        return ResolvedTarget("", placed.rule, placed.value, known.problem) if known.problem else placed
     if not by and placed.rule == "label":
         return placed
     known_as = Mover(by, roles.role(services.hub, seen.repository or "", by))
@@ -80,7 +84,7 @@ def _chosen(
     return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
 
 
-def _setter(services: Services, seen: CardLook, placed: Placed) -> str:
+def _setter(services: Services, seen: CardLook, placed: ResolvedTarget) -> str:
     """Return who set the field or the label, as deliveries tell; empty where that is not sure."""
     with event_store.reading(services.engine) as db:
         told = change_reports.of_card(db, seen.card_id)
@@ -90,7 +94,7 @@ def _setter(services: Services, seen: CardLook, placed: Placed) -> str:
     return senders.pop() if len(senders) == 1 else ""
 
 
-def _trusted(services: Services, seen: CardLook, placed: Placed, author: str) -> Placed:
+def _trusted(services: Services, seen: CardLook, placed: ResolvedTarget, author: str) -> ResolvedTarget:
     """Return the decision, or a question where a line or the field names a repository that whoever wrote it
     may not write to: what a run reads there is told in the home's issue.
     """
@@ -106,7 +110,7 @@ def _trusted(services: Services, seen: CardLook, placed: Placed, author: str) ->
     return target_repository.unreachable(placed, why)
 
 
-def _reached(services: Services, placed: Placed) -> Placed:
+def _reached(services: Services, placed: ResolvedTarget) -> ResolvedTarget:
     """Return the decision, or a question where Cardinal cannot work in that repository."""
     if not placed.repository:
         return placed

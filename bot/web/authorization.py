@@ -12,7 +12,7 @@ from bot.github.errors import GithubError
 from bot.outbox.posting import CLOCK_SLACK
 from bot.system.clock import Clock
 from ledger.errors import CardinalError
-from ledger.queue.sign_ins import Visit
+from ledger.queue.sign_ins import SignIn
 
 KEPT_S, MAX_KEPT = 180, 2000
 EACH_A_MINUTE, ALL_AN_HOUR = 10, 1000
@@ -30,7 +30,7 @@ class BusyError(CardinalError):
         )
 
 
-class Pace:
+class RequestLimiter:
     """A limit per key and minute, and for all keys per hour. Safe among threads."""
 
     def __init__(self, clock: Clock, *, each: int, of_all: int) -> None:
@@ -60,10 +60,10 @@ class Readers:
         self._known: TTLCache[tuple[str, int, str], datetime | None] = TTLCache(
             MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp()
         )
-        self._pace = Pace(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
+        self._pace = RequestLimiter(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
         self._turn = threading.Lock()
 
-    def may(self, visit: Visit, names: frozenset[str], since: datetime) -> bool:
+    def may(self, visit: SignIn, names: frozenset[str], since: datetime) -> bool:
         """Tell whether the visitor may read all of these repositories; False for an empty set.
 
         A repository made after `since` under an old name is another one. Raises BusyError.
@@ -75,7 +75,7 @@ class Readers:
         finally:
             self._turn.release()
 
-    def _reads(self, visit: Visit, repository: str, since: datetime) -> bool:
+    def _reads(self, visit: SignIn, repository: str, since: datetime) -> bool:
         key = (repository.casefold(), visit.user_id, visit.login)
         try:
             born = self._known[key]
@@ -83,7 +83,7 @@ class Readers:
             born = self._known[key] = self._born_at(visit, repository)
         return born is not None and born <= since + CLOCK_SLACK
 
-    def _born_at(self, visit: Visit, repository: str) -> datetime | None:
+    def _born_at(self, visit: SignIn, repository: str) -> datetime | None:
         """Return the repository's creation time; None if the visitor may not read it."""
         if not self._pace.take(visit.user_id):
             raise BusyError("it was asked too often")

@@ -20,7 +20,7 @@ FULL = (
 )
 
 
-class Phase(StrEnum):
+class ConnectionPhase(StrEnum):
     """The part of a request that a connection is in."""
 
     HEAD = "head"
@@ -29,20 +29,24 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ConnectionLimits:
     """Limits: the count of connections, the bytes that they hold, the seconds of each phase."""
 
     connections: int = MAX_CONNECTIONS
     held_bytes: int = MAX_HELD_BYTES
-    seconds: dict[Phase, float] = field(
-        default_factory=lambda: {Phase.HEAD: HEAD_S, Phase.BODY: BODY_S, Phase.ANSWER: ANSWER_S}
+    seconds: dict[ConnectionPhase, float] = field(
+        default_factory=lambda: {
+            ConnectionPhase.HEAD: HEAD_S,
+            ConnectionPhase.BODY: BODY_S,
+            ConnectionPhase.ANSWER: ANSWER_S,
+        }
     )
 
 
 class Connections:
     """All connections of one server, the oldest first."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ConnectionLimits) -> None:
         self.bounds = bounds
         self._open: dict[Connection, None] = {}
         self._held_bytes = 0
@@ -82,7 +86,7 @@ class Connection(H11Protocol):
         super().__init__(**given)
         self._all = all_open
         self._timer: asyncio.TimerHandle | None = None
-        self._now: tuple[object, Phase] | None = None
+        self._now: tuple[object, ConnectionPhase] | None = None
         self._held_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
@@ -117,26 +121,26 @@ class Connection(H11Protocol):
 
     def shutdown(self) -> None:
         """Stop; an incomplete request does not delay the server."""
-        if self.phase() is Phase.ANSWER:
+        if self.phase() is ConnectionPhase.ANSWER:
             super().shutdown()
         else:
             self.transport.close()
 
-    def phase(self) -> Phase:
+    def phase(self) -> ConnectionPhase:
         """Return the current phase."""
         if self.cycle is None or self.cycle.response_complete:
-            return Phase.HEAD
-        return Phase.BODY if self.cycle.more_body else Phase.ANSWER
+            return ConnectionPhase.HEAD
+        return ConnectionPhase.BODY if self.cycle.more_body else ConnectionPhase.ANSWER
 
     def waits_for_client(self) -> bool:
         """Tell whether the client must send or read next."""
-        return self.phase() is not Phase.ANSWER or self.flow.write_paused
+        return self.phase() is not ConnectionPhase.ANSWER or self.flow.write_paused
 
     def drop(self, answer: bytes) -> None:
         """Close the connection, with this answer if none has begun."""
         self._release()
-        idle = self.cycle is not None and self.phase() is Phase.HEAD
-        if self.flow.write_paused or idle or self.phase() is Phase.ANSWER:
+        idle = self.cycle is not None and self.phase() is ConnectionPhase.HEAD
+        if self.flow.write_paused or idle or self.phase() is ConnectionPhase.ANSWER:
             self.transport.abort()
             return
         self.transport.write(answer)

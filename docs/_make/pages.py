@@ -56,7 +56,7 @@ def filled(text: str) -> str:
     return _BLOCK.sub(fresh, text)
 
 
-def asked_for(text: str) -> tuple[str, ...]:
+def block_names(text: str) -> tuple[str, ...]:
     """Return the names of the blocks in a page."""
     return tuple(found["name"] for found in _BLOCK.finditer(text))
 

@@ -40,7 +40,7 @@ def storable(text: str) -> str:
     return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-class Kept(TypeDecorator[T]):
+class TextColumn(TypeDecorator[T]):
     """The base of values that are kept as text; NULL stays NULL."""
 
     impl = Text
@@ -61,7 +61,7 @@ class Kept(TypeDecorator[T]):
         return lambda text: None if text is None else self.read(text)
 
 
-class Moment(Kept[datetime]):
+class Moment(TextColumn[datetime]):
     """A moment, kept as the text that `stamp` makes."""
 
     cache_ok = True
@@ -73,7 +73,7 @@ class Moment(Kept[datetime]):
         return moment_of(text)
 
 
-class Prose(Kept[str]):
+class Prose(TextColumn[str]):
     """Text written by others: what a database cannot hold is replaced, the rest is kept as it is."""
 
     cache_ok = True
@@ -85,7 +85,7 @@ class Prose(Kept[str]):
         return None  # read as it is: ten thousand calls for nothing are felt
 
 
-class Texts(Kept[tuple[str, ...]]):
+class Texts(TextColumn[tuple[str, ...]]):
     """A tuple of texts, kept as a JSON list in ASCII."""
 
     cache_ok = True
@@ -97,7 +97,7 @@ class Texts(Kept[tuple[str, ...]]):
         return tuple(json.loads(text))
 
 
-class Choice(Kept[C]):
+class EnumText(TextColumn[C]):
     """A member of one of our closed sets, kept as its text."""
 
     cache_ok = True

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from ledger.db.column_types import Choice, Moment, Prose, Texts
+from ledger.db.column_types import EnumText, Moment, Prose, Texts
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ def _column(name: str, hint: Any, key: bool) -> Column[Any]:
     plain = next(option for option in options if option is not NoneType)
     plain = getattr(plain, "__supertype__", plain)  # a NewType is stored as what it is made of
     closed = isinstance(plain, type) and issubclass(plain, StrEnum)
-    kind = Choice(plain) if closed else _TYPES[plain]()
+    kind = EnumText(plain) if closed else _TYPES[plain]()
     return Column(name, kind, primary_key=key, nullable=NoneType in options, autoincrement=False)
 
 

@@ -76,7 +76,7 @@ cursors = Table(
     Column("position", Serial, nullable=False),
 )
 
-doorbells = Table(
+refresh_requests = Table(
     "doorbells",
     CORE,
     Column("card_id", Prose, primary_key=True),

@@ -13,7 +13,7 @@ from ledger.events.run import QuestionAnswered, QuestionAsked
 from ledger.ids import QuestionId, RunId
 
 
-class Asker(StrEnum):
+class QuestionSource(StrEnum):
     """Who asks. What an agent asks moves no limit and gives no leave, whatever it says."""
 
     AGENT = "agent"
@@ -60,25 +60,25 @@ class Code(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AnswerChoice:
     """One answer to choose, as people read it."""
 
     code: Code
     label: str
 
 
-GO_ON = Choice(Code.GO_ON, "Go on with as much again")
-AS_FAR = Choice(Code.GO_ON, "Go on as far as the limits allow")
-STOP = Choice(Code.STOP, "Stop here")
-PUBLISH = Choice(Code.PUBLISH, "Publish it anyway")
-PUBLISH_PROTECTED = Choice(Code.PUBLISH, "Publish these files too")
-WITHOUT_REBASE = Choice(Code.WITHOUT_REBASE, "Work on without the rebase")
-TRY_AGAIN = Choice(Code.TRY_AGAIN, "I resolved it: try again")
-ALLOW_ONCE = Choice(Code.ALLOW_ONCE, "Allow it once")
-ALLOW_CARD = Choice(Code.ALLOW_CARD, "Allow it for this card from now on")
-DENY = Choice(Code.DENY, "Do not allow it")
-CANCEL = Choice(Code.CANCEL, "Cancel the run")
-FINISH = Choice(Code.FINISH, "Let it finish")
+GO_ON = AnswerChoice(Code.GO_ON, "Go on with as much again")
+AS_FAR = AnswerChoice(Code.GO_ON, "Go on as far as the limits allow")
+STOP = AnswerChoice(Code.STOP, "Stop here")
+PUBLISH = AnswerChoice(Code.PUBLISH, "Publish it anyway")
+PUBLISH_PROTECTED = AnswerChoice(Code.PUBLISH, "Publish these files too")
+WITHOUT_REBASE = AnswerChoice(Code.WITHOUT_REBASE, "Work on without the rebase")
+TRY_AGAIN = AnswerChoice(Code.TRY_AGAIN, "I resolved it: try again")
+ALLOW_ONCE = AnswerChoice(Code.ALLOW_ONCE, "Allow it once")
+ALLOW_CARD = AnswerChoice(Code.ALLOW_CARD, "Allow it for this card from now on")
+DENY = AnswerChoice(Code.DENY, "Do not allow it")
+CANCEL = AnswerChoice(Code.CANCEL, "Cancel the run")
+FINISH = AnswerChoice(Code.FINISH, "Let it finish")
 RESERVED = (
     GO_ON,
     AS_FAR,
@@ -157,7 +157,7 @@ _BEFORE: dict[tuple[Subject, int], tuple[Code, ...]] = {
 }
 
 
-class Asked(Protocol):
+class LimitQuestion(Protocol):
     """A question as the log has it: `codes` are those of `choices`, in their order."""
 
     @property
@@ -170,24 +170,24 @@ class Asked(Protocol):
     def codes(self) -> Sequence[str]: ...
 
 
-def asker_of(asked_by: str) -> Asker:
+def asker_of(asked_by: str) -> QuestionSource:
     """Return who asked, by the word in the log; an unknown word is an agent's, which decides nothing."""
     subject = _SUBJECTS.get(asked_by, Subject.WORK)
     if subject is Subject.WORK:
-        return Asker.AGENT
-    return Asker.RULES if subject is Subject.LEAVING else Asker.SUPERVISOR
+        return QuestionSource.AGENT
+    return QuestionSource.RULES if subject is Subject.LEAVING else QuestionSource.SUPERVISOR
 
 
-def subject_of(asked: Asked) -> Subject:
+def subject_of(asked: LimitQuestion) -> Subject:
     """Return what the question is about; of an agent's it is always the work."""
-    if asker_of(asked.asker) is Asker.AGENT:
+    if asker_of(asked.asker) is QuestionSource.AGENT:
         return Subject.WORK
     return Subject(asked.subject) if asked.subject in set(Subject) else _SUBJECTS[asked.asker]
 
 
-def codes_of(asked: Asked) -> tuple[Code, ...]:
+def codes_of(asked: LimitQuestion) -> tuple[Code, ...]:
     """Return the codes of the choices; none for an agent's."""
-    if asker_of(asked.asker) is Asker.AGENT:
+    if asker_of(asked.asker) is QuestionSource.AGENT:
         return ()
     if not asked.subject:
         return _BEFORE.get((subject_of(asked), len(asked.choices)), ())
@@ -212,7 +212,7 @@ def question(
     question_id: QuestionId,
     subject: Subject,
     text: str,
-    choices: Sequence[Choice],
+    choices: Sequence[AnswerChoice],
     *,
     size: Size = NOTHING,
     digest: str = "",
@@ -239,14 +239,14 @@ def of_agent(run_id: RunId, question_id: QuestionId, text: str, choices: tuple[s
 
 
 def answered(
-    run_id: RunId, question_id: QuestionId, asked: Asked, *, by: str, text: str, code: str = ""
+    run_id: RunId, question_id: QuestionId, asked: LimitQuestion, *, by: str, text: str, code: str = ""
 ) -> QuestionAnswered:
     """Return the answer with what it means: `code`, or without one what the words mean."""
     meant = code_of(asked, code, text)
     return QuestionAnswered(run_id, question_id, by, text, meant, asker_of(asked.asker), subject_of(asked))
 
 
-def read(asked: Asked, answer: str) -> Code:
+def read(asked: LimitQuestion, answer: str) -> Code:
     """Return which choice a person means who wrote that: its number, its very words, or a plain yes or no."""
     codes, said = codes_of(asked), answer.strip().casefold().rstrip(".!")
     for number, (code, label) in enumerate(zip(codes, asked.choices, strict=False), start=1):
@@ -259,7 +259,7 @@ def read(asked: Asked, answer: str) -> Code:
     return Code.WORDS
 
 
-def code_of(asked: Asked, code: str, answer: str) -> Code:
+def code_of(asked: LimitQuestion, code: str, answer: str) -> Code:
     """Return what was answered: the code in the log where the question has it, and where an older log has
     none, what the words mean.
     """
@@ -269,7 +269,7 @@ def code_of(asked: Asked, code: str, answer: str) -> Code:
     return Code(code) if of_money or code in codes_of(asked) else Code.WORDS
 
 
-def extended(asked: Asked, code: Code) -> Subject | None:
+def extended(asked: LimitQuestion, code: Code) -> Subject | None:
     """Return the limit that the run has as much again of by that answer; None where it has no more."""
     gives = subject_of(asked) in (Subject.BUDGET, Subject.TIME, Subject.TURNS, Subject.REPAIRS)
     return subject_of(asked) if gives and code is Code.GO_ON and code in codes_of(asked) else None

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
 
 from ledger.db.rows import many, pick
-from ledger.db.tables import doorbells
+from ledger.db.tables import refresh_requests
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
 from ledger.states import RunState
@@ -70,13 +70,15 @@ def _waits_for_none() -> ColumnElement[bool]:
     return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.held()))
 
 
-def unlooked(db: Connection, board_id: BoardId, before: datetime, limit: int) -> tuple[CardId, ...]:
+def unrefreshed_dependents(
+    db: Connection, board_id: BoardId, before: datetime, limit: int
+) -> tuple[CardId, ...]:
     """Return cards whose queued run waits for another issue and that nobody rang since `before`."""
     waits = (runs.c.state == RunState.QUEUED) & (runs.c.kind != CHECK)
     queued = select(runs.c.card_id).where(waits, runs.c.board_id == board_id)
-    rung = queued.outerjoin(doorbells, doorbells.c.card_id == runs.c.card_id).where(
+    rung = queued.outerjoin(refresh_requests, refresh_requests.c.card_id == runs.c.card_id).where(
         runs.c.card_id.in_(links.held()),
-        or_(doorbells.c.rung_at.is_(None), doorbells.c.rung_at < before),
+        or_(refresh_requests.c.rung_at.is_(None), refresh_requests.c.rung_at < before),
     )
     return tuple(CardId(card_id) for card_id in db.scalars(rung.order_by(runs.c.serial).limit(limit)))
 

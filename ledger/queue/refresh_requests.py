@@ -12,7 +12,7 @@ from sqlalchemy import Connection, case, select
 
 from ledger.db.column_types import moment_of, stamp
 from ledger.db.rows import keep, many, pick
-from ledger.db.tables import doorbells
+from ledger.db.tables import refresh_requests
 from ledger.ids import BoardId, CardId
 
 MAX_TOLD = 20  # of a card's newest moves: only the newest of all decides
@@ -30,7 +30,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Doorbell:
+class RefreshRequest:
     """A card that waits to be looked at: answer it with the `rung` that is given here."""
 
     card_id: CardId
@@ -40,16 +40,16 @@ class Doorbell:
     rung_at: datetime
 
 
-def ring(db: Connection, card_id: CardId, board_id: BoardId, now: datetime, told: Move | None = None) -> int:
+def add(db: Connection, card_id: CardId, board_id: BoardId, now: datetime, told: Move | None = None) -> int:
     """Count one more ring and return the count. `rung_at` is that of the first ring not yet answered."""
-    count, done = rung(db, card_id)
+    count, done = counts(db, card_id)
     values: dict[str, object] = {"board_id": board_id, "rung": count + 1}
     if count == done:
         values["rung_at"] = now
     if told is not None:
         moves = [*_told(db, card_id), told][-MAX_TOLD:]
         values["told"] = json.dumps([(stamp(move.at), move.to) for move in moves])
-    keep(db, doorbells, {"card_id": card_id}, values if count else {**_NEW, "rung_at": now, **values})
+    keep(db, refresh_requests, {"card_id": card_id}, values if count else {**_NEW, "rung_at": now, **values})
     return count + 1
 
 
@@ -65,19 +65,25 @@ def came_to(db: Connection, card_id: CardId, option_id: str) -> datetime | None:
     return last if any(move.at == last and move.to == option_id for move in moves) else None
 
 
-def recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: datetime) -> None:
+def mark_recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: datetime) -> None:
     """Remember that the card's moves up to that time are events: told of later, they are no news."""
-    row = db.execute(select(doorbells.c.recorded_at).where(doorbells.c.card_id == card_id)).first()
+    row = db.execute(
+        select(refresh_requests.c.recorded_at).where(refresh_requests.c.card_id == card_id)
+    ).first()
     if row is None:
         values = {**_NEW, "board_id": board_id, "rung_at": upto, "recorded_at": upto}
-        keep(db, doorbells, {"card_id": card_id}, values)
+        keep(db, refresh_requests, {"card_id": card_id}, values)
     elif row.recorded_at is None or row.recorded_at < upto:
-        db.execute(doorbells.update().where(doorbells.c.card_id == card_id).values(recorded_at=upto))
+        db.execute(
+            refresh_requests.update().where(refresh_requests.c.card_id == card_id).values(recorded_at=upto)
+        )
 
 
 def _told(db: Connection, card_id: CardId) -> tuple[Move, ...]:
     """Return the moves that deliveries told of and that are not recorded, in the order in which they came."""
-    query = select(doorbells.c.told, doorbells.c.recorded_at).where(doorbells.c.card_id == card_id)
+    query = select(refresh_requests.c.told, refresh_requests.c.recorded_at).where(
+        refresh_requests.c.card_id == card_id
+    )
     row = db.execute(query).first()
     if row is None or not row.told:
         return ()
@@ -85,21 +91,25 @@ def _told(db: Connection, card_id: CardId) -> tuple[Move, ...]:
     return tuple(one for one in moves if row.recorded_at is None or one.at > row.recorded_at)
 
 
-def answered(db: Connection, card_id: CardId, upto: int) -> None:
+def mark_served(db: Connection, card_id: CardId, upto: int) -> None:
     """Remember that the card was looked at after ring number `upto`; an older answer changes nothing."""
-    later = case((doorbells.c.answered < upto, upto), else_=doorbells.c.answered)
-    db.execute(doorbells.update().where(doorbells.c.card_id == card_id).values(answered=later))
+    later = case((refresh_requests.c.answered < upto, upto), else_=refresh_requests.c.answered)
+    db.execute(refresh_requests.update().where(refresh_requests.c.card_id == card_id).values(answered=later))
 
 
-def rung(db: Connection, card_id: CardId) -> tuple[int, int]:
+def counts(db: Connection, card_id: CardId) -> tuple[int, int]:
     """Return how often the card was rung and up to which ring it was answered."""
     row = db.execute(
-        select(doorbells.c.rung, doorbells.c.answered).where(doorbells.c.card_id == card_id)
+        select(refresh_requests.c.rung, refresh_requests.c.answered).where(
+            refresh_requests.c.card_id == card_id
+        )
     ).first()
     return (0, 0) if row is None else (row.rung, row.answered)
 
 
-def waiting(db: Connection, limit: int) -> tuple[Doorbell, ...]:
+def waiting(db: Connection, limit: int) -> tuple[RefreshRequest, ...]:
     """Return at most `limit` cards with an unanswered ring, the longest waiting first."""
-    query = pick(Doorbell, doorbells).where(doorbells.c.rung > doorbells.c.answered)
-    return many(db, Doorbell, query.order_by(doorbells.c.rung_at).limit(limit))
+    query = pick(RefreshRequest, refresh_requests).where(
+        refresh_requests.c.rung > refresh_requests.c.answered
+    )
+    return many(db, RefreshRequest, query.order_by(refresh_requests.c.rung_at).limit(limit))

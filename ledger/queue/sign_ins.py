@@ -13,7 +13,7 @@ MAX_OF_ONE = 20  # browsers of one person; with one more the visit that ends fir
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class SignIn:
     """A person in a browser; `user_id` is GitHub's, `login` was right when the visit began."""
 
     user_id: int
@@ -31,10 +31,10 @@ def begin(db: Connection, word: str, *, user_id: int, login: str, now: datetime,
     db.execute(visits.insert().values(word_digest=_digest(word), user_id=user_id, login=login, until=until))
 
 
-def find(db: Connection, word: str, now: datetime) -> Visit | None:
+def find(db: Connection, word: str, now: datetime) -> SignIn | None:
     """Return the visit under this word; None where there is none, or where it is over."""
     mine = (visits.c.word_digest == _digest(word)) & (visits.c.until > now)
-    return one(db, Visit, pick(Visit, visits).where(mine))
+    return one(db, SignIn, pick(SignIn, visits).where(mine))
 
 
 def end(db: Connection, word: str) -> None:

@@ -34,7 +34,7 @@ class CiRow:
 
 
 @dataclass(frozen=True, slots=True)
-class FailureRow:
+class CheckFailureRow:
     """A red check of the commit `head`."""
 
     card_id: CardId
@@ -52,7 +52,7 @@ ci = Table(
     *columns(CiRow, "card_id"),
     Index("view_ci_waiting", "since", sqlite_where=_WAITS, postgresql_where=_WAITS),
 )
-failures = Table("view_ci_failures", VIEWS, *columns(FailureRow, "card_id", "name", long=("log",)))
+failures = Table("view_ci_failures", VIEWS, *columns(CheckFailureRow, "card_id", "name", long=("log",)))
 fold = Fold()
 _FRESH = {"repaired": "", "repairs": 0}
 
@@ -62,10 +62,10 @@ def of_card(db: Connection, card_id: CardId) -> CiRow | None:
     return one(db, CiRow, pick(CiRow, ci).where(ci.c.card_id == card_id))
 
 
-def failures_of(db: Connection, card_id: CardId, head: str) -> tuple[FailureRow, ...]:
+def failures_of(db: Connection, card_id: CardId, head: str) -> tuple[CheckFailureRow, ...]:
     """Return the red checks of that commit by name."""
     mine = (failures.c.card_id == card_id) & (failures.c.head == head)
-    return many(db, FailureRow, pick(FailureRow, failures).where(mine).order_by(failures.c.name))
+    return many(db, CheckFailureRow, pick(CheckFailureRow, failures).where(mine).order_by(failures.c.name))
 
 
 def waiting(db: Connection) -> tuple[CiRow, ...]:

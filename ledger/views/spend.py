@@ -33,7 +33,7 @@ class SpendRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class SpendTotal:
     """A sum of what was used."""
 
     usd: float
@@ -51,12 +51,12 @@ spend = Table(
 fold = Fold()
 
 
-def today(db: Connection, board_id: BoardId, day: date) -> Spent:
+def today(db: Connection, board_id: BoardId, day: date) -> SpendTotal:
     """Return what the board's runs used on `day` of UTC."""
     return _sum(db, where(spend, {"board_id": board_id, "day": day.isoformat()}))
 
 
-def of_card(db: Connection, card_id: CardId) -> Spent:
+def of_card(db: Connection, card_id: CardId) -> SpendTotal:
     """Return what all runs of the card used."""
     return _sum(db, spend.c.card_id == card_id)
 
@@ -112,7 +112,7 @@ def _day(at: datetime) -> str:
     return at.astimezone(UTC).date().isoformat()
 
 
-def _sum(db: Connection, which: ColumnElement[bool]) -> Spent:
+def _sum(db: Connection, which: ColumnElement[bool]) -> SpendTotal:
     sums = (func.coalesce(func.sum(spend.c[name]), 0) for name in ("usd", "input_tokens", "output_tokens"))
     usd, input_tokens, output_tokens = db.execute(select(*sums).where(which)).one()
-    return Spent(float(usd), int(input_tokens), int(output_tokens))
+    return SpendTotal(float(usd), int(input_tokens), int(output_tokens))

@@ -6,16 +6,16 @@ from pydantic import Field, field_validator
 
 from ledger.states import Archetype
 from rules.card.prompt_template import unknown_fields
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision, RunTask
 from rules.policy.model import Policy
-from rules.policy.repository import Part
+from rules.policy.repository import PolicyModel
 from rules.snapshot import Snapshot
 
 ARCHETYPES = frozenset(Archetype)
 
 
-class Settings(Part):
+class Settings(PolicyModel):
     """What is asked, and of which model."""
 
     action: Literal["ai_task"] = Field(description="`ai_task`.")
@@ -35,7 +35,7 @@ class Settings(Part):
         return prompt
 
 
-def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occasion) -> Decision:
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:
     """Ask once for this occasion; a draft issue is converted first, for the answer needs a place."""
     convert = (ConvertDraft(snapshot.card_id),) if snapshot.is_draft else ()
     task = RunTask(snapshot.card_id, occasion.rule, settings.prompt, settings.model, occasion.key)

@@ -5,22 +5,22 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.states import Archetype
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision, DeleteBranch
 from rules.policy.model import Policy
-from rules.policy.repository import Part
+from rules.policy.repository import PolicyModel
 from rules.snapshot import Snapshot
 
 ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})
 
 
-class Settings(Part):
+class Settings(PolicyModel):
     """It has none."""
 
     action: Literal["delete_branch"] = Field(description="`delete_branch`.")
 
 
-def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occasion) -> Decision:
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:
     """Delete the branch of a merged pull request; while it is open the merge comes first and calls again."""
     pull = snapshot.pull
     if pull is None or pull.state != "merged":

@@ -6,11 +6,11 @@ from pydantic import Field
 
 from ledger.states import Archetype, CardState, Gate
 from rules.card.state import change
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.intents.internal import Explain, QueueRun
 from rules.intents.outbound import Decision, MarkReady, MergePull, Say
 from rules.policy.model import Policy
-from rules.policy.repository import Part
+from rules.policy.repository import PolicyModel
 from rules.runs.check_only import unasked
 from rules.runs.gate import unmergeable, why_not
 from rules.snapshot import PullSeen, Snapshot
@@ -20,7 +20,7 @@ _THEN = "then drag the card here again, or say /cardinal retry"
 ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})
 
 
-class Settings(Part):
+class Settings(PolicyModel):
     """How it is merged."""
 
     action: Literal["merge"] = Field(description="`merge`.")
@@ -31,7 +31,7 @@ class Settings(Part):
     )
 
 
-def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occasion) -> Decision:
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:
     """Merge an open pull request; one that its run left unfinished is not merged."""
     pull, card = snapshot.open_pull, snapshot.card_id
     if pull is None:
@@ -52,7 +52,9 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occas
     return Decision((*ready, act, Explain(card, because)), (because,))
 
 
-def _checked_first(policy: Policy, snapshot: Snapshot, pull: PullSeen, occasion: Occasion) -> Decision | None:
+def _checked_first(
+    policy: Policy, snapshot: Snapshot, pull: PullSeen, occasion: RuleTrigger
+) -> Decision | None:
     """Let the gate look at a commit that it has not seen, before it is merged; None where that is no use."""
     if pull.gate is not Gate.UNSEEN:
         return None

@@ -5,11 +5,11 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.states import Archetype
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.intents.internal import Explain
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.policy.repository import Part
+from rules.policy.repository import PolicyModel
 from rules.runs.gate import leaves_draft, why_not
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
@@ -17,13 +17,13 @@ from rules.text import plain, sentence
 ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})
 
 
-class Settings(Part):
+class Settings(PolicyModel):
     """It has none."""
 
     action: Literal["ready"] = Field(description="`ready`.")
 
 
-def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occasion) -> Decision:
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:
     """Mark an open draft as ready for review, unless the gate did not let its commit through: then say so."""
     ready = leaves_draft(snapshot, occasion.key)
     pull = snapshot.open_pull

@@ -4,19 +4,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from rules import registry
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.validate import ACTIONS
 from rules.snapshot import Snapshot
 
 
-def act(policy: Policy, snapshot: Snapshot, steps: Sequence[dict[str, Any]], occasion: Occasion) -> Decision:
+def act(
+    policy: Policy, snapshot: Snapshot, steps: Sequence[dict[str, Any]], occasion: RuleTrigger
+) -> Decision:
     """Return what the actions ask for, in their order."""
     decided = Decision()
     for index, step in enumerate(steps):
         part = registry.part(ACTIONS, step["action"])
-        here = Occasion(f"{occasion.rule}/{index}", occasion.by, occasion.now)
+        here = RuleTrigger(f"{occasion.rule}/{index}", occasion.by, occasion.now)
         decided += part.plan(policy, snapshot, part.Settings.model_validate(step), here)
     return decided
 

@@ -34,7 +34,7 @@ class Hints:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ResolvedTarget:
     """A decision, as in RepositoryResolved."""
 
     repository: str
@@ -52,11 +52,11 @@ def is_shared(policy: Policy, repository: str | None) -> bool:
 
 def lines_of(body: str) -> tuple[str, ...]:
     """Return the repositories that lines of their own name, each once: not those in quotes or code."""
-    found = (match["name"] for line in _spoken(body) if (match := _LINE.fullmatch(line)))
+    found = (match["name"] for line in _lines_of_text(body) if (match := _LINE.fullmatch(line)))
     return tuple({name.casefold(): name for name in reversed([*found])}.values())[::-1]
 
 
-def _spoken(body: str) -> Iterator[str]:
+def _lines_of_text(body: str) -> Iterator[str]:
     """Yield the lines that are neither quoted, nor indented as code, nor between fences."""
     fence = ""
     for line in body.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -70,7 +70,7 @@ def _spoken(body: str) -> Iterator[str]:
             yield line
 
 
-def resolve(policy: Policy, hints: Hints) -> Placed:
+def resolve(policy: Policy, hints: Hints) -> ResolvedTarget:
     """Return the repository that label, line or field name, in that order; or what people are asked."""
     by_label = {label.casefold(): target for label, target in policy.board.repositories.labels.items()}
     labels = [one for one in hints.labels if one.casefold() in by_label]
@@ -79,39 +79,39 @@ def resolve(policy: Policy, hints: Hints) -> Placed:
         named = [f"{code(one)} ({by_label[one.casefold()]})" for one in labels[:_MAX_CHOICES]]
         return _asked(f"labels name {' and '.join(named)}: leave only one of them")
     if labels:
-        return Placed(by_label[labels[0].casefold()], "label", labels[0])
+        return ResolvedTarget(by_label[labels[0].casefold()], "label", labels[0])
     if hints.lines and hints.trusted:
         if len(hints.lines) > 1:
             lines = " and ".join(code(f"Repo: {one}") for one in hints.lines[:_MAX_CHOICES])
             return _asked(f"the description says {lines}: leave only one of them")
-        return Placed(hints.lines[0], "line", f"Repo: {hints.lines[0]}")
+        return ResolvedTarget(hints.lines[0], "line", f"Repo: {hints.lines[0]}")
     field = hints.field.strip()
     if field:
         if not re.fullmatch(_NAME, field, re.ASCII):
             return _asked(f"the field {FIELD} says {code(field)}, which is no owner/name")
-        return Placed(field, "field", field)
+        return ResolvedTarget(field, "field", field)
     if hints.lines:
         said = f"{code(hints.author)}, who has no write access here, names {code(hints.lines[0])}: "
         return _asked(said + _choices(policy))
     return _asked(f"nothing says it: {_choices(policy)}")
 
 
-def unreachable(placed: Placed, why: str) -> Placed:
+def unreachable(placed: ResolvedTarget, why: str) -> ResolvedTarget:
     """Return the same with a question, since nothing can be done in the repository that was named."""
     return _asked(f"{code(placed.value)} means {code(placed.repository)}, {why}")
 
 
-def unchosen(placed: Placed, by: str, why: str = "may not move cards here") -> Placed:
+def unchosen(placed: ResolvedTarget, by: str, why: str = "may not move cards here") -> ResolvedTarget:
     """Return the same with a question, since whoever set the label or the field may not choose: `why`."""
     if not by:
         who = f"nobody knows who set the {placed.rule} to {code(placed.value)}"
     else:
         who = f"{code(by)} set the {placed.rule} to {code(placed.value)} and {why}"
-    return Placed("", placed.rule, placed.value, f"{ASKS}{who}: somebody who may sets it again")
+    return ResolvedTarget("", placed.rule, placed.value, f"{ASKS}{who}: somebody who may sets it again")
 
 
-def _asked(problem: str) -> Placed:
-    return Placed("", "none", "", f"{ASKS}{problem}")
+def _asked(problem: str) -> ResolvedTarget:
+    return ResolvedTarget("", "none", "", f"{ASKS}{problem}")
 
 
 def _choices(policy: Policy) -> str:

@@ -8,7 +8,7 @@ CLOCKS_APART = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class RuleTrigger:
     """Why actions are carried out. `rule` is their place in the policy, e.g. `Planning/on_entry/0`."""
 
     rule: str

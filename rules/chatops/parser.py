@@ -49,7 +49,7 @@ class Permitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedCommand:
     """The person may not; `because` names the role that it needs."""
 
     because: str
@@ -137,7 +137,7 @@ def chosen_question(source: str) -> str:
     return choice["question"] if choice else ""
 
 
-def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitted | Refused:
+def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitted | RefusedCommand:
     """Say whether somebody with that role in the card's repository may give the command."""
     part = registry.part(COMMANDS, parsed.command.replace("-", "_"))
     scopes: dict[str, str] = getattr(part, "SCOPES", {})
@@ -147,7 +147,9 @@ def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitte
         allowed = needs(policy, command)
         if not covered(allowed, role_of(role), login):
             scope = f" {words[0]}" if len(needed) > 1 else ""
-            return Refused(_refusal(f"/cardinal {parsed.command}{scope}", allowed, role_of(role), login))
+            return RefusedCommand(
+                _refusal(f"/cardinal {parsed.command}{scope}", allowed, role_of(role), login)
+            )
     return Permitted()
 
 

@@ -3,7 +3,7 @@
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action, headlines
 from rules.card.state import Rest, feedback_waits, settle
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -13,7 +13,7 @@ from rules.snapshot import RunSeen, Snapshot
 from rules.text import count, plain, usd
 
 
-def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Occasion) -> Decision:
+def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
     """Carry out the actions; where none of them starts a run, say how one starts."""
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))

@@ -3,14 +3,14 @@
 from ledger.states import CardState
 from rules.card.column_actions import act, headlines
 from rules.card.state import Rest, settle
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import AskAssistant, ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
 
-def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Occasion) -> Decision:
+def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
     """Let the assistant answer what was said, if it was not answered yet."""
     actions = act(policy, snapshot, column.entry_actions, occasion)
     return settle(policy, snapshot) + ask(snapshot) + actions

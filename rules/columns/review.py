@@ -3,7 +3,7 @@
 from ledger.states import CardState
 from rules.card.column_actions import act, headlines
 from rules.card.state import Rest, feedback_waits, settle
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -12,7 +12,7 @@ from rules.snapshot import Snapshot
 from rules.text import count
 
 
-def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Occasion) -> Decision:
+def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
     """Show the verdict and carry out the actions."""
     return settle(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
 

@@ -3,14 +3,14 @@
 from ledger.states import CardState
 from rules.card.column_actions import act, has_action, headlines
 from rules.card.state import Rest, settle
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
 
-def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Occasion) -> Decision:
+def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
     """Carry out the actions; the card is done once its pull request is merged, or at once without one."""
     return settle(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
 

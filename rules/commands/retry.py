@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.states import Archetype
 from rules.card.column_actions import act
-from rules.card.trigger import Occasion, was_before
+from rules.card.trigger import RuleTrigger, was_before
 from rules.chatops.parser import door_of
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
@@ -25,7 +25,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     """Queue a run where one may start; in a terminal column, try again to merge what could not be merged."""
     column = policy.column(snapshot.column)
     if column and column.archetype is Archetype.TERMINAL and snapshot.open_pull and not snapshot.live_run:
-        return act(policy, snapshot, column.entry_actions, Occasion("retry", given.by, now))
+        return act(policy, snapshot, column.entry_actions, RuleTrigger("retry", given.by, now))
     if snapshot.begun and was_before(given.said_at, snapshot.begun[0]):
         return say(snapshot, given, "That was said before the newest run, so no other one was started.")
     because = obstacle(policy, snapshot)

@@ -18,7 +18,7 @@ from rules import registry
 from rules.card.column_actions import act
 from rules.card.drag_out import came_back, is_leaving, leave, let_go, only_waits, returned
 from rules.card.state import COLUMNS, settle
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.columns import planning
 from rules.handlers.access import spread
 from rules.intents.internal import HoldBack
@@ -101,7 +101,7 @@ def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datet
     left = policy.column(column)
     if left is None or not left.on_exit:
         return Decision()
-    return act(policy, snapshot, left.on_exit, Occasion(f"{column}/on_exit", dragger(snapshot), now))
+    return act(policy, snapshot, left.on_exit, RuleTrigger(f"{column}/on_exit", dragger(snapshot), now))
 
 
 def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
@@ -114,7 +114,7 @@ def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     if column is None:
         return released + settle(policy, snapshot)
     part = registry.part(COLUMNS, column.archetype.value)
-    occasion = Occasion(f"{snapshot.column}/on_entry", dragger(snapshot), now)
+    occasion = RuleTrigger(f"{snapshot.column}/on_entry", dragger(snapshot), now)
     entered: Decision = part.enter(policy, snapshot, column, occasion)
     return released + entered
 

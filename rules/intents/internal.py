@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.ids import BoardId, QuestionId, RunId
-from ledger.model.limit_answers import Choice, Code, Subject
+from ledger.model.limit_answers import AnswerChoice, Code, Subject
 from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending
 from rules.intents.outbound import Intent
@@ -98,7 +98,7 @@ class AskQuestion(Intent):
     run_id: RunId
     subject: Subject
     text: str
-    choices: tuple[Choice, ...]
+    choices: tuple[AnswerChoice, ...]
 
 
 @dataclass(frozen=True, slots=True)

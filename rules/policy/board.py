@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from rules.policy.column import ColumnPolicy, Dollars
-from rules.policy.repository import Name, Part
+from rules.policy.repository import Name, PolicyModel
 
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
 
@@ -17,7 +17,7 @@ def _listed(value: object) -> object:
 Allowed = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1, max_length=100)]
 
 
-class BoardLimits(Part):
+class BoardLimits(PolicyModel):
     """What all columns together may use."""
 
     runs: int = Field(
@@ -89,7 +89,7 @@ class BoardLimits(Part):
     )
 
 
-class RepositoryChoice(Part):
+class RepositoryChoice(PolicyModel):
     """How a card that is not tied to one repository finds it."""
 
     labels: dict[Name, Repository] = Field(default={}, description="The repository of cards with a label.")
@@ -104,7 +104,7 @@ class RepositoryChoice(Part):
         return self.home == "named" or (self.home is None and bool(self.labels))
 
 
-class ModeChoice(Part):
+class ModeChoice(PolicyModel):
     """How a card is worked on in another mode than its column says."""
 
     labels: dict[Name, Literal["fix", "investigate"]] = Field(
@@ -113,7 +113,7 @@ class ModeChoice(Part):
     )
 
 
-class BoardRules(Part):
+class BoardRules(PolicyModel):
     """The `board:` part, read from the board's home repository."""
 
     home: Repository | None = Field(default=None, description="This file's repository; it may be left out.")

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from ledger.states import Archetype
 from rules.policy.messages import unknown
 from rules.policy.network import Network
-from rules.policy.repository import Lines, Name, Part
+from rules.policy.repository import Lines, Name, PolicyModel
 from rules.policy.stages import MAX, Permission, Stage
 
 AGENTS = ("claude", "codex", "opencode", "scripted")
@@ -23,7 +23,7 @@ def _success(value: object) -> object:
     return value
 
 
-class Tools(Part):
+class Tools(PolicyModel):
     """What the agent may do, by class of tool."""
 
     edit: Permission = Field(default="allow", description="Change files of the workspace.")
@@ -33,7 +33,7 @@ class Tools(Part):
     ask: Lines = Field(default=(), description="Patterns of tool calls that need a person's word first.")
 
 
-class Resources(Part):
+class Resources(PolicyModel):
     """How much of the machine one container of a run may use."""
 
     memory_mb: int = Field(
@@ -62,13 +62,13 @@ class Resources(Part):
     )
 
 
-class MoveTo(Part):
+class MoveTo(PolicyModel):
     """Where a card goes."""
 
     move: Name = Field(description="The column to move the card to.")
 
 
-class ColumnPolicy(Part):
+class ColumnPolicy(PolicyModel):
     """The rules of one column of the board."""
 
     archetype: Archetype = Field(description="What kind of column it is.")

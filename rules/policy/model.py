@@ -9,7 +9,7 @@ from rules.errors import PolicyError
 from rules.policy.board import BoardLimits, BoardRules
 from rules.policy.column import AGENTS, ColumnPolicy
 from rules.policy.messages import capped, located, sentences
-from rules.policy.repository import Part, RepositoryRules
+from rules.policy.repository import PolicyModel, RepositoryRules
 from rules.policy.validate import board_problems, profile_problems
 from rules.policy.yaml_reader import Written, read
 
@@ -29,7 +29,7 @@ board:
 """
 
 
-class Policy(Part):
+class Policy(PolicyModel):
     """A whole policy file."""
 
     version: Literal[1] = Field(description="The version of this format: 1.")
@@ -57,7 +57,7 @@ class Policy(Part):
         return self.board.limits
 
 
-class _RepositoryFile(Part):
+class _RepositoryFile(PolicyModel):
     """A policy file as a card's own repository may have it: `board:` may be absent."""
 
     version: Literal[1]

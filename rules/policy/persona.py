@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError
 
 from rules.errors import PersonaError, PolicyError
 from rules.policy.messages import capped, sentences
-from rules.policy.repository import Line, Name, Part
+from rules.policy.repository import Line, Name, PolicyModel
 from rules.policy.stages import StageTools
 from rules.policy.yaml_reader import Written, read
 from rules.text import code
@@ -16,7 +16,7 @@ MAX_BYTES = 16 * 1024
 _FENCE = "---"
 
 
-class Front(Part):
+class PersonaFrontMatter(PolicyModel):
     """The front matter of a persona."""
 
     name: Name = Field(description="Its name: that of its file.")
@@ -57,15 +57,15 @@ def parse_persona(name: str, text: str) -> Persona:
     return Persona(name, front.description, front.tools, front.model or "", said, digest)
 
 
-def _front(name: str, text: str) -> Front:
+def _front(name: str, text: str) -> PersonaFrontMatter:
     written = Written({}, {})
     try:
         written = read(text, first="name: …")
-        return Front.model_validate(written.tree)
+        return PersonaFrontMatter.model_validate(written.tree)
     except PolicyError as error:
         raise PersonaError(tuple(f"persona {code(name)}: {one}" for one in error.problems)) from error
     except ValidationError as error:
-        found = capped(sentences(error, Front, written))
+        found = capped(sentences(error, PersonaFrontMatter, written))
         raise PersonaError(tuple(f"persona {code(name)}: {one}" for one in found)) from error
 
 

@@ -6,13 +6,13 @@ from pydantic import Field, ValidationError
 
 from rules.errors import PolicyError
 from rules.policy.messages import capped, sentences
-from rules.policy.repository import Names, Part
+from rules.policy.repository import Names, PolicyModel
 from rules.policy.yaml_reader import Written, read
 
 _FENCE = "---"
 
 
-class Front(Part):
+class ProfileFrontMatter(PolicyModel):
     """The front matter of a profile."""
 
     skills: Names = Field(default=(), description="Skills for every card of the repository, in this order.")
@@ -40,11 +40,11 @@ def parse_profile(path: str, text: str) -> ProfileFile:
     written = Written({}, {})
     try:
         written = read("\n".join(("", *rows[1:end])), first="skills: […]")
-        front = Front.model_validate(written.tree)
+        front = ProfileFrontMatter.model_validate(written.tree)
     except PolicyError as error:
         raise PolicyError(tuple(f"{path}: {one}" for one in error.problems)) from error
     except ValidationError as error:
         raise PolicyError(
-            tuple(f"{path}: {one}" for one in capped(sentences(error, Front, written)))
+            tuple(f"{path}: {one}" for one in capped(sentences(error, ProfileFrontMatter, written)))
         ) from error
     return ProfileFile("\n".join(rows[end + 1 :]).strip() + "\n", front.skills)

@@ -23,13 +23,13 @@ Lines = Annotated[tuple[Line, ...], Field(max_length=50)]
 _APP_ADDRESS = r"^(?:http://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?(?:/[!-~]{0,300})?)?$"
 
 
-class Part(BaseModel):
+class PolicyModel(BaseModel):
     """The base of all that people write into a policy file: unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, str_strip_whitespace=True)
 
 
-class Validation(Part):
+class Validation(PolicyModel):
     """The repository's own checks, run by the gate on the agent's work."""
 
     fast: Lines = Field(default=(), description="Shell lines run after every iteration; empty: none.")
@@ -47,7 +47,7 @@ def _checks(value: object) -> object:
     return None if value == "none" else value
 
 
-class RepositoryLimits(Part):
+class RepositoryLimits(PolicyModel):
     """How far one run may go in this repository."""
 
     iterations: int = Field(
@@ -76,7 +76,7 @@ class RepositoryLimits(Part):
     )
 
 
-class CommandGuard(Part):
+class CommandGuard(PolicyModel):
     """Which commands an agent may not run."""
 
     deny: Lines = Field(
@@ -91,7 +91,7 @@ def _guard(default: str, what: str) -> Any:
     return Field(default=default, description=f"{what}: ask a person, allow or deny them.")
 
 
-class Guardrails(Part):
+class Guardrails(PolicyModel):
     """What an agent must leave alone, looked for in every commit that is to be published.
 
     `ask` stops publishing until a person agrees to these very findings. `deny` gives them back to the agent
@@ -139,7 +139,7 @@ class Guardrails(Part):
     commands: CommandGuard = Field(default=CommandGuard(), description="Commands that are refused.")
 
 
-class Skills(Part):
+class Skills(PolicyModel):
     """Which skills are given to a run."""
 
     default: Names = Field(default=(), description="Skills for every card, in this order.")
@@ -148,7 +148,7 @@ class Skills(Part):
     )
 
 
-class Reproduction(Part):
+class Reproduction(PolicyModel):
     """How a card's [steps](reproduction.md) are played in a browser against the repository's own app.
 
     Where `start` or `address` is not said, a built-in profile's own counts.
@@ -170,7 +170,7 @@ class Reproduction(Part):
     image: Name = Field(default=BROWSER_IMAGE, description="The container image, with the browser in it.")
 
 
-class McpServer(Part):
+class McpServer(PolicyModel):
     """A tool server for the agent, started inside its workspace."""
 
     command: Annotated[Lines, Field(min_length=1)] = Field(description="Its program and arguments.")
@@ -179,7 +179,7 @@ class McpServer(Part):
 GUIDES = ("AGENTS.md", "CLAUDE.md")
 
 
-class RepositoryRules(Part):
+class RepositoryRules(PolicyModel):
     """The `repository:` part, read from each card's own repository."""
 
     profile: ProfileName = Field(

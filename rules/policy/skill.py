@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from rules.errors import PolicyError, RulesError
 from rules.policy.messages import sentences
-from rules.policy.repository import Part
+from rules.policy.repository import PolicyModel
 from rules.policy.yaml_reader import read
 from rules.text import code, plain
 
@@ -27,7 +27,7 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-class _Head(Part):
+class _Head(PolicyModel):
     """The front matter. The last four keys are those that other programs obey; here they mean nothing."""
 
     name: Annotated[str, Field(max_length=64)]

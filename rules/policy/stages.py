@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from rules.policy.messages import located, unknown
 from rules.policy.network import Network, beyond
-from rules.policy.repository import Lines, Name, Part
+from rules.policy.repository import Lines, Name, PolicyModel
 from rules.policy.yaml_reader import Path, Written
 from rules.text import alternatives, code
 
@@ -20,7 +20,7 @@ _STAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _PERSONA = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 
 
-class StageTools(Part):
+class StageTools(PolicyModel):
     """What the agent of a stage may do: never more than its column allows."""
 
     edit: Permission | None = Field(default=None, description="Change files; left out, as the column says.")
@@ -35,7 +35,7 @@ class StageTools(Part):
     ask: Lines = Field(default=(), description="More patterns of tool calls that need a person's word first.")
 
 
-class Stage(Part):
+class Stage(PolicyModel):
     """One step of a staged run, with an agent and a persona of its own."""
 
     name: Name = Field(description="Its name, unique in the column: letters, digits, `-` and `_`.")

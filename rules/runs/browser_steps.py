@@ -63,7 +63,7 @@ _GOES = (Verb.OPEN, Verb.EXPECT_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReproductionStep:
     """One step: `text` is how it was written, `first` and `second` what its verb is about."""
 
     verb: Verb
@@ -73,14 +73,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ReproductionScript:
     """The steps of a text, or the sentence that says why they cannot be played."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ReproductionStep, ...] = ()
     problem: str = ""
 
 
-def read(text: str, app: str, *, asked: bool = True) -> Script | None:
+def read(text: str, app: str, *, asked: bool = True) -> ReproductionScript | None:
     """Return the steps below the first heading that announces some; None where there is none with a list.
 
     Unless somebody `asked` for them, a list is prose, and none either, where no item begins with a verb.
@@ -92,21 +92,23 @@ def read(text: str, app: str, *, asked: bool = True) -> Script | None:
     if not listed or not (asked or any(map(_BEGINS.match, listed))):
         return None
     if len(listed) > MAX_STEPS:
-        return Script(problem=f"The card has {len(listed)} steps, and at most {MAX_STEPS} are played.")
+        return ReproductionScript(
+            problem=f"The card has {len(listed)} steps, and at most {MAX_STEPS} are played."
+        )
     short = (line for line in lines if len(line) <= STEP_BYTES + 100)
     address = next((found[1] for line in short if (found := _ADDRESS.fullmatch(line))), "")
     opened = _inside(address or app, app)
     if not opened:
-        return Script(problem=_elsewhere(f"`Address:` {code(address, 100)}", app))
-    steps: list[Step] = []
+        return ReproductionScript(problem=_elsewhere(f"`Address:` {code(address, 100)}", app))
+    steps: list[ReproductionStep] = []
     for number, line in enumerate(listed, start=1):
         step = _step(line, app)
         if isinstance(step, str):
-            return Script(problem=f"Line {number} of the card's steps {step}")
+            return ReproductionScript(problem=f"Line {number} of the card's steps {step}")
         steps.append(step)
     if steps[0].verb is not Verb.OPEN:
-        steps.insert(0, Step(Verb.OPEN, f"open {opened}", opened))
-    return Script(tuple(steps))
+        steps.insert(0, ReproductionStep(Verb.OPEN, f"open {opened}", opened))
+    return ReproductionScript(tuple(steps))
 
 
 def _listed(lines: list[str]) -> list[str]:
@@ -126,7 +128,7 @@ def _listed(lines: list[str]) -> list[str]:
     return []
 
 
-def _step(line: str, app: str) -> Step | str:
+def _step(line: str, app: str) -> ReproductionStep | str:
     """Return the step, or the end of a sentence that begins with its line's number."""
     if len(line.encode("utf-8", "replace")) > STEP_BYTES:
         return f"is longer than {STEP_BYTES} bytes."
@@ -140,7 +142,7 @@ def _step(line: str, app: str) -> Step | str:
             first = _inside(first, app)
             if not first:
                 return f"leads elsewhere: {_elsewhere(code(plain, 100), app)}"
-        return Step(verb, plain, first, second)
+        return ReproductionStep(verb, plain, first, second)
     examples = ", ".join(f"`{one}`" for one in UNDERSTOOD)
     return f"is not understood: {code(line, 100)}. Understood are {examples}."
 

@@ -56,7 +56,7 @@ class _Bound:
         return self.limit_usd - self.spent_usd - self.reserved_usd
 
 
-class Purse:
+class BudgetAllocator:
     """What was spent and reserved, with what is granted meanwhile counted in.
 
     `spent` is by limit and what it is about: a card, a column, a person, or empty for the board.

@@ -7,7 +7,7 @@ from ledger.states import Archetype, Ending, Gate
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
 from rules.card.state import explain, settle
-from rules.card.trigger import Occasion
+from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
@@ -80,7 +80,7 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
     # A card that only somebody without the right put there is not merged by what happens later.
     if column and has_action(column.entry_actions, "merge") and may_move(policy, snapshot.mover):
         return act(
-            policy, snapshot, column.entry_actions, Occasion(f"check:{event.run_id}", event.run_id, now)
+            policy, snapshot, column.entry_actions, RuleTrigger(f"check:{event.run_id}", event.run_id, now)
         )
     wanted = bool(snapshot.run and snapshot.run.has_finished_work)
     wanted = wanted or bool(column and has_action(column.entry_actions, "ready"))

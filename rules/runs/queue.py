@@ -9,7 +9,7 @@ from ledger.ids import CardId, RunId
 from ledger.model.spend_limits import Limit
 from ledger.states import Archetype
 from rules.policy.model import Policy
-from rules.runs.budget import Grant, Purse, Share
+from rules.runs.budget import BudgetAllocator, Grant, Share
 from rules.snapshot import Halt, Loss, Stop, is_outside, outside
 from rules.text import code, count, ordinal, plain
 
@@ -58,7 +58,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RunSelection:
     """The runs to start, in order, with what each may spend, and one line for each that waits on."""
 
     starts: tuple[RunId, ...]
@@ -75,7 +75,7 @@ def choose(
     slots: int,
     losses: Sequence[Loss] = (),
     owner: str = "",
-) -> Choice:
+) -> RunSelection:
     """Choose by the card's place in its column, then by age; `slots` is the number of free workers, `owner`
     the board's, outside of whom nothing starts.
     """
@@ -92,7 +92,7 @@ def choose(
         line = run.column if run.models else ""
         places[line] += 1
         reasons[run.run_id] = f"{ordinal(places[line])} in the queue: {obstacle}"
-    return Choice(tuple(starts), reasons, gate.grants)
+    return RunSelection(tuple(starts), reasons, gate.grants)
 
 
 def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> str:
@@ -135,7 +135,7 @@ class _Gate:
         self._policy, self._stops, self._slots, self._losses = policy, stops, slots, losses
         self._total, self._checks = load.total, load.checks
         self._halt, self._may_probe = load.halt, bool(load.halt and load.halt.probing and not load.halt.probe)
-        self._purse = Purse(policy, load.spent, load.reserved)
+        self._purse = BudgetAllocator(policy, load.spent, load.reserved)
         self.grants: dict[RunId, Grant] = {}
         self._by_repository = Counter(load.by_repository)
         self._by_column = Counter(load.by_column)

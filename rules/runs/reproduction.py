@@ -7,7 +7,7 @@ from rules import registry
 from rules.policy.repository import RepositoryRules, Reproduction
 from rules.policy.validate import PROFILES
 from rules.runs import browser_steps
-from rules.runs.browser_steps import UNDERSTOOD, Step
+from rules.runs.browser_steps import UNDERSTOOD, ReproductionStep
 
 _PASTE = """\
 ```yaml
@@ -29,7 +29,7 @@ class Wanted:
     """What is to be played; `absent` is the sentence that says why nothing is, although it was asked for."""
 
     settings: Reproduction
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ReproductionStep, ...] = ()
     absent: str = ""
 
 

@@ -33,7 +33,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class SkillContext:
     """What a card says about its skills; `trusted`: who wrote its title and description has write access.
 
     `attached` are those that its repository's `profile` brings along.
@@ -49,7 +49,7 @@ class Occasion:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ConsideredSkill:
     """A skill that was considered; `why` it is loaded or skipped, for people. `asked`: something did."""
 
     offer: Offer
@@ -77,7 +77,7 @@ def names_of(text: str) -> tuple[str, ...]:
     return tuple(names)[:MAX_NAMED]
 
 
-def choose(rules: Skills, occasion: Occasion, offers: Iterable[Offer]) -> tuple[Choice, ...]:
+def choose(rules: Skills, occasion: SkillContext, offers: Iterable[Offer]) -> tuple[ConsideredSkill, ...]:
     """Return every skill that was considered: first what is asked for, in the order of its loading.
 
     Asked for by default, by profile, by label, by the description, by command, by trigger word. Of two with
@@ -90,9 +90,9 @@ def choose(rules: Skills, occasion: Occasion, offers: Iterable[Offer]) -> tuple[
     for name, offer in sorted(found.items()):
         if name not in wanted:
             why = refused.get(name) or offer.problem or "nothing asks for it"
-            choices.append(Choice(offer, False, why, asked=name in refused))
+            choices.append(ConsideredSkill(offer, False, why, asked=name in refused))
     choices += [
-        Choice(one, False, "the repository has one of the same name", asked=one.name in wanted)
+        ConsideredSkill(one, False, "the repository has one of the same name", asked=one.name in wanted)
         for one in shadowed
     ]
     return tuple(choices[:MAX_CONSIDERED])
@@ -109,7 +109,7 @@ def _by_name(offers: Iterable[Offer]) -> tuple[dict[str, Offer], list[Offer]]:
     return found, shadowed
 
 
-def _wanted(rules: Skills, occasion: Occasion, found: Mapping[str, Offer]) -> dict[str, str]:
+def _wanted(rules: Skills, occasion: SkillContext, found: Mapping[str, Offer]) -> dict[str, str]:
     wanted: dict[str, str] = {}
     for name, why in _asked(rules, occasion):
         wanted.setdefault(name.casefold(), why)
@@ -120,7 +120,7 @@ def _wanted(rules: Skills, occasion: Occasion, found: Mapping[str, Offer]) -> di
     return wanted
 
 
-def _asked(rules: Skills, occasion: Occasion) -> Iterator[tuple[str, str]]:
+def _asked(rules: Skills, occasion: SkillContext) -> Iterator[tuple[str, str]]:
     for name in rules.default:
         yield name, "by default"
     yield from ((name, f"by profile {code(occasion.profile, 60)}") for name in occasion.attached)
@@ -133,24 +133,26 @@ def _asked(rules: Skills, occasion: Occasion) -> Iterator[tuple[str, str]]:
     yield from ((name, "/cardinal skills") for name in occasion.pinned)
 
 
-def _judged(wanted: Mapping[str, str], found: Mapping[str, Offer]) -> Iterator[Choice]:
+def _judged(wanted: Mapping[str, str], found: Mapping[str, Offer]) -> Iterator[ConsideredSkill]:
     loaded, size_bytes = 0, 0
     for name, why in wanted.items():
         offer = found.get(name)
         if offer is None:
-            yield Choice(Offer(name, ""), False, f"{why}, but there is no skill of this name")
+            yield ConsideredSkill(Offer(name, ""), False, f"{why}, but there is no skill of this name")
         elif offer.problem:
-            yield Choice(offer, False, f"{why}, but {offer.problem}")
+            yield ConsideredSkill(offer, False, f"{why}, but {offer.problem}")
         elif loaded == MAX_LOADED:
-            yield Choice(offer, False, f"{why}, but {count(MAX_LOADED, 'skill')} are the most")
+            yield ConsideredSkill(offer, False, f"{why}, but {count(MAX_LOADED, 'skill')} are the most")
         elif size_bytes + offer.size_bytes > ALL_BYTES:
-            yield Choice(offer, False, f"{why}, but all skills together have at most {ALL_BYTES} bytes")
+            yield ConsideredSkill(
+                offer, False, f"{why}, but all skills together have at most {ALL_BYTES} bytes"
+            )
         else:
             loaded, size_bytes = loaded + 1, size_bytes + offer.size_bytes
-            yield Choice(offer, True, why)
+            yield ConsideredSkill(offer, True, why)
 
 
-def _untrusted(occasion: Occasion, found: Mapping[str, Offer]) -> dict[str, str]:
+def _untrusted(occasion: SkillContext, found: Mapping[str, Offer]) -> dict[str, str]:
     """Return why a skill is not loaded that only somebody without write access asks for."""
     if occasion.trusted:
         return {}

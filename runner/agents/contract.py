@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from runner.agents.board_tools import BadCall, BoardCall
-from runner.run.run_spec import ReviewThread, Tools
+from runner.run.run_spec import ReviewThread, ToolSpec
 
 
 class Phase(StrEnum):
@@ -70,7 +70,7 @@ class Task:
     scenarios: Path
     answer: str = ""
     threads: tuple[ReviewThread, ...] = ()
-    tools: Tools = field(default_factory=Tools)
+    tools: ToolSpec = field(default_factory=ToolSpec)
     granted: tuple[str, ...] = ()  # commands that people allowed, each that very one
     allowed: tuple[str, ...] = ()  # patterns that people allowed
     refused: tuple[str, ...] = ()  # commands that people did not allow in this run

@@ -74,8 +74,8 @@ def _stored(
     if not raw.startswith(one.begins):
         yield ArtifactDropped(run.order.run_id, name, "", SHAPE)
         return
-    content = raw if one.begins else run.secrecy.hush(raw.decode("utf-8", "replace"))
+    content = raw if one.begins else run.secrecy.redact_private_skills(raw.decode("utf-8", "replace"))
     stored = Store(run.order.places.artifacts).keep(content, one.cap_bytes)
-    for event in keep.told(run, name, one.kind, stored):
+    for event in keep.artifact_events(run, name, one.kind, stored):
         if isinstance(event, ArtifactKept | ArtifactDropped):
             yield event

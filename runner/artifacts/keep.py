@@ -11,10 +11,10 @@ SHARE = "share"
 
 def keep(run: RunContext, name: str, kind: str, text: str) -> tuple[RunEvent, ...]:
     """Put a text into the store and return the event that tells it; nothing where the run has it already."""
-    return told(run, name, kind, Store(run.order.places.artifacts).keep(text))
+    return artifact_events(run, name, kind, Store(run.order.places.artifacts).keep(text))
 
 
-def told(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
+def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
     """Return the event about a file that was just put into the store."""
     run_id, known = run.order.run_id, run.history.artifacts
     name = one_line(name, 200)

@@ -9,7 +9,7 @@ from runner.run.context import RunContext
 _BUNDLE_CAP_BYTES = 500_000_000
 
 
-def bring_out(run: RunContext) -> str:
+def export_commit(run: RunContext) -> str:
     """Return the commit that leaves; the mirror has it as refs/cardinal/<run>-head then, and the workspace's
     HEAD is the same one.
 

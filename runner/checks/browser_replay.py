@@ -14,13 +14,13 @@ from ledger.events.reproduction import (
     ReproductionSkipped,
 )
 from runner.artifacts.browser import keep_files
-from runner.checks.browser_report import Browsed, Outcome, listed
+from runner.checks.browser_report import Browsed, ReplayResult, listed
 from runner.checks.clean_checkout import BROWSER, clean_room
 from runner.checks.commands import note_hosts, start_command
 from runner.errors import CommandTimeoutError, KilledError, RunnerError, WorkspaceError
 from runner.exec.child import SIGKILLED, Child, finish
 from runner.run.context import RunContext, Scales
-from runner.run.run_spec import Reproduction
+from runner.run.run_spec import ReproductionSpec
 from runner.text.redact import redact
 from runner.text.truncate import one_line, tail
 from runner.workspaces.contract import Workspace
@@ -58,12 +58,12 @@ def play_after(run: RunContext, start: str) -> None:
         _play(run, wanted, AFTER, head)
 
 
-def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
+def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> None:
     """Play the steps in a clean room and record how it went; whatever goes wrong there ends no run."""
     began = time.monotonic()
     seen, image = Browsed(len(wanted.steps), secrets.token_hex(16)), ""
     kept: tuple[str, ...] = ()
-    outcome: Outcome | None = None
+    outcome: ReplayResult | None = None
     name = f"{run.order.run_id}-reproduced"
     run.mirror.remember(name, head)
     try:
@@ -77,7 +77,7 @@ def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
     except RunnerError as error:
         if outcome is None or outcome.outcome != KILLED:  # what was killed may leave nothing that can be kept
             how = KILLED if isinstance(error, KilledError) else UNPLAYABLE
-            outcome = Outcome(how, 0, one_line(redact(str(error)), 800))
+            outcome = ReplayResult(how, 0, one_line(redact(str(error)), 800))
     run.log.append(
         ReproductionPlayed(
             run_id=run.order.run_id,
@@ -96,7 +96,7 @@ def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
     )
 
 
-def _in_room(run: RunContext, room: Workspace, wanted: Reproduction, seen: Browsed, began: float) -> str:
+def _in_room(run: RunContext, room: Workspace, wanted: ReproductionSpec, seen: Browsed, began: float) -> str:
     """Set up, then browse; return why the program did not get to its end, or nothing.
 
     Raises KilledError when somebody else ended it.
@@ -146,7 +146,7 @@ def _mind_kill(child: Child, exit_code: int, what: str) -> None:
         raise KilledError(what, child.fate)
 
 
-def _plan(wanted: Reproduction, key: str, limit_s: float) -> bytes:
+def _plan(wanted: ReproductionSpec, key: str, limit_s: float) -> bytes:
     steps = [(step.verb, step.first, step.second) for step in wanted.steps]
     told = {
         "key": key,

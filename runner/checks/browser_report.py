@@ -15,7 +15,7 @@ _LINE_BYTES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplayResult:
     """How it went: `step` is the one that failed, from 1, or 0."""
 
     outcome: str
@@ -69,22 +69,22 @@ class Browsed:
         else:
             self.passed += 1
 
-    def outcome(self, problem: str = "", *, killed: bool = False) -> Outcome:
+    def outcome(self, problem: str = "", *, killed: bool = False) -> ReplayResult:
         """Return what it comes to; `problem` is why the program did not end by itself, if it did not.
 
         A step that failed before the program was `killed` has failed: both are said.
         """
         if self.failed:
-            return Outcome(
+            return ReplayResult(
                 FAILED, self.passed + 1, f"{self.failed}; then {problem}" if killed else self.failed
             )
         if self.passed == self.steps and self.steps:
-            return Outcome(PASSED, 0, "")
+            return ReplayResult(PASSED, 0, "")
         where = f" during step {self.passed + 1}" if self.ready else ""
         if killed:
-            return Outcome(KILLED, 0, f"{_short(problem)}{where}")
+            return ReplayResult(KILLED, 0, f"{_short(problem)}{where}")
         said = self.problem or problem or "the browser's program ended without a word"
-        return Outcome(UNPLAYABLE, 0, f"{_short(said)}{where}")
+        return ReplayResult(UNPLAYABLE, 0, f"{_short(said)}{where}")
 
 
 def listed(texts: Sequence[str]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from runner.exec.child import Child
-from runner.gateway.control.claim import hosts_asked
+from runner.gateway.control.claim import requested_hosts
 from runner.run.context import RunContext
 from runner.workspaces.contract import Workspace
 
@@ -33,4 +33,4 @@ def start_command(
 def note_hosts(run: RunContext) -> None:
     """Write down which hosts the commands of the repository asked for; a turn hears of its own itself."""
     if run.gateway is not None:
-        run.log.append(*hosts_asked(run.gateway, run.order.run_id))
+        run.log.append(*requested_hosts(run.gateway, run.order.run_id))

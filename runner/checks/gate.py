@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from runner.branch.export import bring_out, head_name
+from runner.branch.export import export_commit, head_name
 from runner.checks.clean_checkout import GATE, clean_room
 from runner.checks.tier import Tier, run_tier
 from runner.run.context import RunContext
@@ -14,7 +14,7 @@ def pass_gate(run: RunContext, iteration: int, name: str, commands: Sequence[str
     Set-up runs there as well, as part of the evidence. Raises RepositoryError,
     WorkspaceError or StopRequested.
     """
-    head = bring_out(run)
+    head = export_commit(run)
     tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch), clean=True)
     with clean_room(run, GATE, head_name(run)) as room:
         return run_tier(run, room, tier, commands, set_up=run.order.validation.setup)

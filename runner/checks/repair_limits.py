@@ -8,7 +8,7 @@ from ledger.events.run import QuestionAsked
 from ledger.model.limit_answers import GO_ON, PUBLISH, STOP, Size, Subject
 from runner.git.mirror import DiffStat
 from runner.guards.report import listed
-from runner.run.check_history import Rounds
+from runner.run.check_history import FailedRounds
 from runner.run.context import RunContext
 from runner.run.run_spec import Limits
 from runner.text.truncate import one_line
@@ -67,7 +67,7 @@ def bound_repairs(run: RunContext) -> None:
     if not why and iteration >= limits.iterations * run.allowance.times(Subject.REPAIRS):
         why = f"The checks still fail after {iteration} attempts to repair them."
     if why:
-        run.ask(Subject.REPAIRS, f"{why} {findings(rounds)} Shall the agent go on?", (GO_ON, STOP))
+        run.ask(Subject.REPAIRS, f"{why} {describe_failure(rounds)} Shall the agent go on?", (GO_ON, STOP))
 
 
 def bound_refusals(run: RunContext, judged: GuardsJudged) -> None:
@@ -87,11 +87,11 @@ def ask_about_standstill(run: RunContext, iteration: int) -> None:
         if again
         else "The checks failed, and the agent's repair led back to files on which they had failed before."
     )
-    text = f"{why} {findings(run.history.rounds)} Shall they run again, and the agent go on?"
+    text = f"{why} {describe_failure(run.history.rounds)} Shall they run again, and the agent go on?"
     run.ask(Subject.REPAIRS, text, (GO_ON, STOP))
 
 
-def findings(rounds: Rounds) -> str:
+def describe_failure(rounds: FailedRounds) -> str:
     """Return what failed last, as a person reads it: command, failing tests, size of the change."""
     failed = rounds.newest
     if failed is None:
@@ -108,7 +108,7 @@ def _many(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _hopeless(rounds: Rounds, limits: Limits) -> str:
+def _hopeless(rounds: FailedRounds, limits: Limits) -> str:
     same = rounds.same_in_a_row()
     if limits.same_failures and same >= limits.same_failures:
         return f"The checks failed {same} times in a row in the same way: the repairs do not help."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ledger.events.bounds import RoundFailed
 from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
-from runner.artifacts.keep import told
+from runner.artifacts.keep import artifact_events
 from runner.artifacts.store import Store, Stored
 from runner.checks import failure
 from runner.checks.commands import note_hosts, start_command
@@ -55,7 +55,7 @@ def run_tier(
     run_id = run.order.run_id
     for number, command in enumerate((*set_up, *commands)):
         checked, output, log = _check(run, room, tier, command)
-        kept = told(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
+        kept = artifact_events(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
         run.log.append(checked, *kept, UsageMetered(run_id, 0.0, 0, 0, 0, checked.duration_s))
         if checked.exit_code != 0:
             said = _failed(run, tier, checked, output, set_up=number < len(set_up))
@@ -120,7 +120,7 @@ def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[
             what=command,
             timeout_s=timeout_s,
             beat=run.beat,
-            line=lambda text: output.add(run.secrecy.hush(text)),
+            line=lambda text: output.add(run.secrecy.redact_private_skills(text)),
         )
         exit_code, said = ran.exit_code, ran.tail
         if child.fate:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import CommandTimeoutError, KilledError, SpawnError
-from runner.exec.launch import UNBOUNDED, Bounds, launched
-from runner.exec.stop import PATIENT, Patience, Stopped, stop
+from runner.exec.launch import UNBOUNDED, ProcessLimits, launched
+from runner.exec.stop import DEFAULT_GRACE, StopGrace, Stopped, stop
 from runner.exec.stream import Closed, Flooded, Heard, Line, Stream
 from runner.text.truncate import tail
 
@@ -51,7 +51,7 @@ class Child:
         env: Mapping[str, str],
         cwd: Path,
         cap_bytes: int,
-        bounds: Bounds = UNBOUNDED,
+        bounds: ProcessLimits = UNBOUNDED,
         inherits: Sequence[int] = (),
         expendable: bool = False,
         beside: int | None = None,
@@ -126,7 +126,7 @@ class Child:
         return self._stream.hear(wait_s)
 
     def stop(
-        self, interrupt: bytes | None = None, *, hurry: bool = False, patience: Patience = PATIENT
+        self, interrupt: bytes | None = None, *, hurry: bool = False, grace: StopGrace = DEFAULT_GRACE
     ) -> Stopped:
         """Bring it to its end and return how; what it says meanwhile is kept for `hear`."""
         return stop(
@@ -137,7 +137,7 @@ class Child:
             term=self._term,
             kill=self._kill,
             hurry=hurry,
-            patience=patience,
+            grace=grace,
         )
 
     def exit_code(self, wait_s: float = _EXIT_S) -> int:

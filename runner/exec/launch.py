@@ -21,7 +21,7 @@ _CHECK = '[ "$PPID" = "$1" ] || exit 125; shift; unset PWD OLDPWD SHLVL _'
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ProcessLimits:
     """What a program and each program that it starts may use; None: as much as there is.
 
     `file_bytes` is the size of every file that it writes, `memory_bytes` its address space, `cpu_s` its time
@@ -42,7 +42,7 @@ class Bounds:
             yield f"ulimit -St {self.cpu_s} && ulimit -Ht {self.cpu_s + _LAST_S}"
 
 
-UNBOUNDED = Bounds()
+UNBOUNDED = ProcessLimits()
 
 
 def launch_problem() -> str:
@@ -71,7 +71,7 @@ def launched(
     *,
     env: Mapping[str, str],
     cwd: Path,
-    bounds: Bounds = UNBOUNDED,
+    bounds: ProcessLimits = UNBOUNDED,
     expendable: bool = False,
 ) -> tuple[str, ...]:
     """Return the command that becomes `argv` and gets SIGKILL once the thread that starts it is gone.

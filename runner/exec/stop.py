@@ -9,7 +9,7 @@ KILL_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class StopGrace:
     """How long each rung waits for the end: after the interrupt, the closed input, and SIGTERM."""
 
     ask_s: float = 2.0
@@ -17,7 +17,7 @@ class Patience:
     term_s: float = 1.0
 
 
-PATIENT = Patience()
+DEFAULT_GRACE = StopGrace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def stop(
     term: Callable[[], None],
     kill: Callable[[], None],
     hurry: bool = False,
-    patience: Patience = PATIENT,
+    grace: StopGrace = DEFAULT_GRACE,
 ) -> Stopped:
     """Bring `child` to its end, gently first unless in a `hurry`, and return how.
 
@@ -61,14 +61,14 @@ def stop(
     if child.poll() is not None:
         return took("gone")
     if not hurry:
-        if interrupt is not None and write(interrupt) and gone(patience.ask_s):
+        if interrupt is not None and write(interrupt) and gone(grace.ask_s):
             return took("interrupt")
         if child.stdin is not None:
             child.stdin.close()
-            if gone(patience.close_s):
+            if gone(grace.close_s):
                 return took("close")
         term()
-        if gone(patience.term_s):
+        if gone(grace.term_s):
             return took("term")
     kill()
     child.wait(timeout=KILL_S)

@@ -38,7 +38,7 @@ def identity(committer: Committer) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class PathList:
     """Names as git lists them, a line each. `more`: there are others that could not be read."""
 
     names: tuple[str, ...]
@@ -86,11 +86,11 @@ class Checkout:
         found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return found.out.strip() if found.exit_code == 0 else ""
 
-    def lock_files(self) -> Listing:
+    def lock_files(self) -> PathList:
         """Return object id and path of every file of HEAD that names dependencies, in order."""
         listed = self._listed("ls-tree", "-r", "--format=%(objectname) %(path)", "HEAD")
         rows = (f"{row[: row.index(' ')]} {unquoted(row[row.index(' ') + 1 :])}" for row in listed.names)
-        return Listing(tuple(sorted(row for row in rows if _NAMES_DEPENDENCIES.search(row))), listed.more)
+        return PathList(tuple(sorted(row for row in rows if _NAMES_DEPENDENCIES.search(row))), listed.more)
 
     def commits_since(self, base: str) -> int:
         """Return how many commits HEAD has that `base` has not; 0 when either is not there."""
@@ -131,12 +131,12 @@ class Checkout:
         self.commit_leftovers(message)
         self._must("update-ref", self._git("update-ref", ref, "HEAD"))
 
-    def changed_since(self, ref: str, message: str) -> Listing:
+    def changed_since(self, ref: str, message: str) -> PathList:
         """Commit what is uncommitted and return the paths that differ from `ref`. Raises WorkspaceError."""
         self.commit_leftovers(message)
         words = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
         listed = self._listed("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
-        return Listing(tuple(map(unquoted, listed.names)), listed.more)
+        return PathList(tuple(map(unquoted, listed.names)), listed.more)
 
     def adopt(self, ref: str) -> None:
         """Let HEAD be what a ref of the mirror is, whose files are the same. Raises WorkspaceError."""
@@ -180,14 +180,14 @@ class Checkout:
     def _git(self, *words: str) -> Ran:
         return self._run(words[0], scripts.git(*words))
 
-    def _listed(self, *words: str) -> Listing:
+    def _listed(self, *words: str) -> PathList:
         """Return the lines that git says, without those that are longer than any name: they are cut."""
         ran = self._git(*words)
         if not ran.flooded:
             self._must(words[0], ran)
         lines = ran.out.splitlines()
         names = tuple(line for line in lines if len(line) <= _NAME_CHARS)
-        return Listing(names, ran.flooded or ran.cut or len(names) < len(lines))
+        return PathList(names, ran.flooded or ran.cut or len(names) < len(lines))
 
     def _run(
         self, what: str, command: tuple[str, ...], *, mirrored: bool = False, exporting: bool = False

@@ -1,6 +1,6 @@
 """The fixed shell texts of Cardinal's own git commands: those that belong together share one start."""
 
-from runner.exec.launch import Bounds
+from runner.exec.launch import ProcessLimits
 
 _SETTINGS = (
     ("core.hooksPath", "/dev/null"),
@@ -19,7 +19,7 @@ _SETTINGS = (
     ("core.packedGitWindowSize", "64m"),
     ("core.packedGitLimit", "512m"),
 )
-BOUNDS = Bounds(memory_bytes=4_000_000_000)  # what an agent commits may name trees without end
+BOUNDS = ProcessLimits(memory_bytes=4_000_000_000)  # what an agent commits may name trees without end
 _BOUND = "; ".join(BOUNDS.steps()) + "\n"
 _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
 _WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "bundle")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.errors import GitLimitError, KilledError
 from runner.exec.child import Child, Ran, finish
-from runner.exec.launch import Bounds
+from runner.exec.launch import ProcessLimits
 
 # Before every command; what a repository's own config says can never widen these.
 SETTINGS: Mapping[str, str] = {
@@ -99,13 +99,13 @@ def run_git(
     return ran
 
 
-def _bounds(timeout_s: float, transfers: bool) -> Bounds:
+def _bounds(timeout_s: float, transfers: bool) -> ProcessLimits:
     # Of several threads each counts: a fetch that is no hurry for the clock may be one for the processors.
     cpu_s = int(timeout_s) * (4 if transfers else 1)
-    return Bounds(_FILE_BYTES, _TRANSFER_MEMORY_BYTES if transfers else _MEMORY_BYTES, max(1, cpu_s))
+    return ProcessLimits(_FILE_BYTES, _TRANSFER_MEMORY_BYTES if transfers else _MEMORY_BYTES, max(1, cpu_s))
 
 
-def judge(command: str, ran: Ran, bounds: Bounds) -> None:
+def judge(command: str, ran: Ran, bounds: ProcessLimits) -> None:
     """Raise KilledError or GitLimitError when git was stopped rather than failed."""
     if ran.flooded:
         raise GitLimitError(command, f"{_OUTPUT_BYTES // 1_000_000} MB for its answer")

@@ -4,12 +4,12 @@ from typing import NoReturn
 
 from ledger.model.limit_answers import AS_FAR, GO_ON, STOP, Subject
 from runner.run.context import RunContext
-from runner.run.limits import Spent, Verdict
+from runner.run.limits import ExceededLimit, RunUsage
 
-_SUBJECTS = {Verdict.TIME: Subject.TIME, Verdict.TURNS: Subject.TURNS}
+_SUBJECTS = {ExceededLimit.TIME: Subject.TIME, ExceededLimit.TURNS: Subject.TURNS}
 
 
-def ask_limit(run: RunContext, verdict: Verdict, spent: Spent) -> NoReturn:
+def ask_limit(run: RunContext, verdict: ExceededLimit, spent: RunUsage) -> NoReturn:
     """Ask whether the run may go on, and park. More dollars of its own help only where its own ran out."""
     allowance = run.allowance
     text = f"The run reached {allowance.reached(verdict, spent)}{_plan(run)}."

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
-from runner.branch.export import bring_out
+from runner.branch.export import export_commit
 from runner.branch.rebase import seen
 from runner.branch.rewrite_authors import peoples, published
 from runner.checks.repair_limits import bound_refusals
@@ -40,7 +40,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
         head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
         if not head or head == start:
             return worked
-        judged = judge(run, bring_out(run))
+        judged = judge(run, export_commit(run))
         if not run.history.guards.denied:
             return worked
         if run.history.guards.stands:
@@ -61,7 +61,7 @@ def judge(run: RunContext, head: str) -> GuardsJudged:
         return last
     change = change_of(run.mirror, base, head, Known(published(run), seen(run), peoples(run)))
     run.log.hold(_JUDGE_S)  # after the last git command: each of them renews the claim for a short while
-    found = findings(change, rules)
+    found = violations(change, rules)
     judged = GuardsJudged(
         run.order.run_id,
         head,
@@ -96,7 +96,7 @@ def ask_people(run: RunContext, head: str) -> None:
             run.ask(subject, text, (PUBLISH_PROTECTED, STOP), digest=digest)
 
 
-def findings(change: Change, rules: Guards) -> tuple[Violation, ...]:
+def violations(change: Change, rules: Guards) -> tuple[Violation, ...]:
     """Return what all guards find that the rules do not allow, what is denied first."""
     found = [one for name in builtin.names() for one in _of_guard(name, change, rules)]
     return tuple(sorted(dict.fromkeys(found), key=_rank))
@@ -110,10 +110,10 @@ def _rank(one: Violation) -> tuple[bool, bool, str, str]:
 def _of_guard(name: str, change: Change, rules: Guards) -> Iterator[Violation]:
     action = rules.action(name)
     if action != "allow":
-        yield from (_finding(name, action, one) for one in builtin.load(name).look(change, rules))
+        yield from (_violation(name, action, one) for one in builtin.load(name).look(change, rules))
 
 
-def _finding(name: str, action: str, found: Breach) -> Violation:
+def _violation(name: str, action: str, found: Breach) -> Violation:
     return Violation(
         guard=name,
         rule=one_line(found.rule, _RULE_BYTES),

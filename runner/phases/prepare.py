@@ -10,7 +10,7 @@ from ledger.events.instruction import SkillsChosen
 from ledger.events.run import BriefingMade
 from ledger.states import RunState
 from runner.artifacts.keep import keep
-from runner.branch.export import bring_out, head_name
+from runner.branch.export import export_commit, head_name
 from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
 from runner.checks.clean_checkout import clear_away
 from runner.checks.commands import note_hosts, start_command
@@ -21,7 +21,7 @@ from runner.phases.stage_transitions import stands_at
 from runner.prompts.briefing import digest_of
 from runner.run.context import RunContext
 from runner.run.exits import failed
-from runner.run.instructions import told
+from runner.run.instructions import stack_event
 from runner.run.stage_machine import may_edit
 from runner.text.redact import redact
 from runner.workspaces.reuse import make_anew, unusable
@@ -44,7 +44,7 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
         told = BriefingMade(order.run_id, order.briefing, digest, order.briefing_omitted, order.issue)
         run.log.append(told, *keep(run, "briefing.md", BRIEFING, order.briefing))
     _instruct(run)
-    run.heed_answers()
+    run.deliver_answers()
     if order.workspace not in run.agent.backends:
         raise BackendError(run.agent.name, order.workspace, run.agent.backends)
     if order.tools.network not in run.workspace.networks:
@@ -95,7 +95,7 @@ def _take_over(run: RunContext, heads: Heads) -> None:
 def _put_on(run: RunContext, heads: Heads) -> None:
     """Put the work on what people pushed, and before the agent's first turn on the base. Raises Park."""
     if take_in_pushes(run, heads.branch) and run.history.stages.open is not None:
-        bring_out(run)  # a stage that may not edit is left at that commit
+        export_commit(run)  # a stage that may not edit is left at that commit
     if run.history.turn is None:
         take_in_base(run, heads.base)
 
@@ -140,7 +140,7 @@ def _instruct(run: RunContext) -> None:
     order, history = run.order, run.history.instructed
     if order.considered != history.considered:
         run.log.append(SkillsChosen(order.run_id, order.considered))
-    stacked = told(order.run_id, order.stack)
+    stacked = stack_event(order.run_id, order.stack)
     if stacked.digest != history.digest:
         run.log.append(stacked)
     run.workspace.equip({one.path: one.content for one in order.skill_files})

@@ -5,7 +5,7 @@ from ledger.model.limit_answers import PUBLISH, STOP, Subject
 from ledger.states import Ending, RunState
 from runner.artifacts import keep
 from runner.branch.commit_messages import concerns
-from runner.branch.export import bring_out
+from runner.branch.export import export_commit
 from runner.branch.rebase import seen
 from runner.branch.rewrite_authors import missing, published, rebased
 from runner.checks.repair_limits import oversize
@@ -42,7 +42,7 @@ def publish(run: RunContext, start: str) -> None:
 def _export(run: RunContext) -> str:
     """Bring HEAD into the mirror and record what it changes; return its commit."""
     order, mirror = run.order, run.mirror
-    base, head = mirror.head(order.base_branch), bring_out(run)
+    base, head = mirror.head(order.base_branch), export_commit(run)
     _stands_as_checked(run, head)
     change = mirror.diff(base, head)
     if change.commits == 0 or change.files_changed == 0:

@@ -15,7 +15,7 @@ from ledger.events.stage import (
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import question
 from ledger.states import RunState
-from runner.branch.export import bring_out, head_name
+from runner.branch.export import export_commit, head_name
 from runner.checks.commands import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
@@ -23,8 +23,8 @@ from runner.prompts.compose import of_stage
 from runner.run.context import RunContext
 from runner.run.exits import Park
 from runner.run.instructions import digest_of
-from runner.run.run_spec import Stage
-from runner.run.stage_history import Visit
+from runner.run.run_spec import StageSpec
+from runner.run.stage_history import StageVisit
 from runner.run.stage_machine import Ask, Enter, may_edit, named
 from runner.text.redact import redact
 from runner.text.truncate import cut, tail
@@ -44,7 +44,7 @@ def enter(run: RunContext, due: Enter) -> None:
     log, stage = run.history.stages, due.stage
     head = run.checkout.commit()
     if not run.mirror.commit(head):
-        head = bring_out(run)
+        head = export_commit(run)
     run.log.append(
         StageEntered(
             run_id=run.order.run_id,
@@ -63,9 +63,9 @@ def enter(run: RunContext, due: Enter) -> None:
     )
 
 
-def brief(run: RunContext, visit: Visit) -> None:
+def brief(run: RunContext, visit: StageVisit) -> None:
     """Write down what the agent of the entry is told, before its first turn; again after a kill there."""
-    told = cut(run.secrecy.hush(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
+    told = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
     run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
 
 
@@ -83,7 +83,7 @@ def ask(run: RunContext, due: Ask) -> None:
     raise Park("question")
 
 
-def leave(run: RunContext, visit: Visit) -> None:
+def leave(run: RunContext, visit: StageVisit) -> None:
     """Tidy up, commit, and write down what the entry changed, used and hands over."""
     order, stage, begun = run.order, named(run.order.stages, visit.stage), visit.head
     _tidy(run, visit, stage)
@@ -147,7 +147,7 @@ def close(run: RunContext) -> None:
         leave(run, visit)
 
 
-def stands_at(run: RunContext, visit: Visit) -> str:
+def stands_at(run: RunContext, visit: StageVisit) -> str:
     """Return the commit of an entry that may not edit: as it was entered, or on what people pushed since."""
     return run.mirror.recall(head_name(run)) or visit.head
 
@@ -158,7 +158,7 @@ def _changed(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, .
     """
     unchanged = head == before
     if head != (run.mirror.recall(head_name(run)) or before):
-        head = bring_out(run)
+        head = export_commit(run)
     if unchanged:
         return head, (), 0, 0
     change = run.mirror.diff(before, head)
@@ -171,7 +171,7 @@ def _open_steps(run: RunContext) -> tuple[str, ...]:
     return plan.steps[plan.done :] if plan is not None else ()
 
 
-def _tidy(run: RunContext, visit: Visit, stage: Stage) -> None:
+def _tidy(run: RunContext, visit: StageVisit, stage: StageSpec) -> None:
     """Run the clean-up commands that did not run yet, in order; each is an event, and none ends the run."""
     for command in stage.cleanup[len(visit.tidied) :]:
         began = time.monotonic()

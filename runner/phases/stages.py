@@ -5,7 +5,7 @@ from runner.phases.stage_transitions import ask, brief, close, enter, leave
 from runner.phases.work import at_work, cut_short, deliver_answer, detail_of, phase_of, take_turn
 from runner.run.context import RunContext
 from runner.run.exits import failed
-from runner.run.stage_history import Visit
+from runner.run.stage_history import StageVisit
 from runner.run.stage_machine import Enter, admit
 
 
@@ -33,7 +33,7 @@ def play_stages(run: RunContext) -> None:
     close(run)
 
 
-def _play(run: RunContext, visit: Visit) -> None:
+def _play(run: RunContext, visit: StageVisit) -> None:
     """Return once the agent of this entry said where the work goes."""
     _resume(run, visit)
     if visit.target is None and visit.turn not in run.history.turns:
@@ -49,7 +49,7 @@ def _play(run: RunContext, visit: Visit) -> None:
         raise failed("gave_up", f"the agent of stage {visit.stage} left without saying how to go on: {said}")
 
 
-def _resume(run: RunContext, visit: Visit) -> None:
+def _resume(run: RunContext, visit: StageVisit) -> None:
     """Take up the entry's newest turn again when it did not end by itself, unless it has handed over."""
     cut = cut_short(run, since=visit.seq)
     unheard = run.history.undelivered_answer() is not None

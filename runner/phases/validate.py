@@ -3,9 +3,9 @@
 from ledger.events.bounds import RoundBegan, ValidationWaived
 from ledger.model.limit_answers import GO_ON, STOP, Subject
 from ledger.states import RunState
-from runner.branch.export import bring_out
+from runner.branch.export import export_commit
 from runner.checks.gate import pass_gate
-from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, findings
+from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, describe_failure
 from runner.checks.tier import Tier, run_tier
 from runner.phases.work import repair
 from runner.run.context import RunContext
@@ -58,7 +58,7 @@ def has_changes(run: RunContext, head: str, start: str) -> bool:
 
 def _waive(run: RunContext) -> None:
     """Record that nothing checks this commit, because the policy says so."""
-    head, base = bring_out(run), run.mirror.head(run.order.base_branch)
+    head, base = export_commit(run), run.mirror.head(run.order.base_branch)
     if run.history.waived != head:
         run.log.append(ValidationWaived(run.order.run_id, head, base, run.order.validation.definition))
 
@@ -77,7 +77,7 @@ def _pass(run: RunContext) -> bool:
     The host's mirror says what the work is, not the workspace. Raises Park where the change is too large, or
     where the agent was told what fails and the files are the same.
     """
-    head = bring_out(run)
+    head = export_commit(run)
     bound_size(run, run.mirror.diff(run.mirror.head(run.order.base_branch), head))
     rounds, tree = run.history.rounds, run.mirror.tree(head)
     newest = rounds.newest
@@ -113,6 +113,8 @@ def _check(run: RunContext, head: str) -> bool:
     if full_runs >= run.order.limits.full_runs * run.allowance.times(Subject.REPAIRS):
         why = f"The full checks ran {full_runs} times and have not passed."
         run.ask(
-            Subject.REPAIRS, f"{why} {findings(run.history.rounds)} Shall the agent go on?", (GO_ON, STOP)
+            Subject.REPAIRS,
+            f"{why} {describe_failure(run.history.rounds)} Shall the agent go on?",
+            (GO_ON, STOP),
         )
     return pass_gate(run, iteration, "full", wanted.full)

@@ -16,7 +16,7 @@ from runner.prompts.compose import CI_TURN, compose
 from runner.run.context import RunContext
 from runner.run.exits import AwaitApproval, Park, StopRequested, failed
 from runner.run.guard_history import GUARD_TURN
-from runner.run.limits import ASKS, Verdict
+from runner.run.limits import ASKS, ExceededLimit
 from runner.run.question import Question
 from runner.session.turn import TurnResult, play
 
@@ -137,7 +137,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
     order, history, stage = run.order, run.history, run.stage
     read_only = order.investigates or phase in READ_ONLY
     answered = history.undelivered_answer() if history.turns.get(turn) is not None else None
-    prompted, answer = (Phase.ANSWER, told(answered)) if answered else (phase, "")
+    prompted, answer = (Phase.ANSWER, answer_text(answered)) if answered else (phase, "")
     spent, skills = run.allowance, run.workspace.layout.skills
     task = Task(
         phase=prompted,
@@ -161,7 +161,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
     _judge(run, play(run, task))
 
 
-def told(answered: Question) -> str:
+def answer_text(answered: Question) -> str:
     """Return a person's answer as the agent reads it: for a permission with what it was about."""
     answer = answered.answer or ""
     return f"{answered.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
@@ -186,9 +186,9 @@ def _judge(run: RunContext, result: TurnResult) -> None:
     """Return when the turn is through; raise how the run leaves when it is not."""
     if result.stop is not None:
         raise StopRequested(result.stop.how, result.stop.by, result.took_s)
-    if result.verdict is Verdict.PROVIDER:
+    if result.verdict is ExceededLimit.PROVIDER:
         raise failed("provider", result.problem)
-    if result.verdict is Verdict.DISK:
+    if result.verdict is ExceededLimit.DISK:
         raise failed("guardrail", result.problem)
     if result.verdict is not None:
         _bitten(run, result, result.verdict)
@@ -209,11 +209,11 @@ def _finished_now(run: RunContext) -> bool:
     return turn is not None and (run.history.finish_seq > turn.seq or handed)
 
 
-def _bitten(run: RunContext, result: TurnResult, verdict: Verdict) -> NoReturn:
+def _bitten(run: RunContext, result: TurnResult, verdict: ExceededLimit) -> NoReturn:
     if verdict in ASKS:
         ask_limit(run, verdict, result.spent)
     reached = run.allowance.reached(verdict, result.spent)
-    reason = "stalled" if verdict is Verdict.SILENCE else "guardrail"
+    reason = "stalled" if verdict is ExceededLimit.SILENCE else "guardrail"
     raise failed(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
 
 

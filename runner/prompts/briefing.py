@@ -27,7 +27,7 @@ _MAX_NAMED = 20  # places from which hidden text was taken, by name; the rest is
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ConversationMessage:
     """One message of the card's conversation; `trusted`: its author has write access.
 
     `vouched_by` is who, with write access, let the words of somebody without through; else empty. `since` is
@@ -84,9 +84,9 @@ class BriefingSource:
     author: str
     author_trusted: bool
     brief: str = ""
-    conversation: tuple[Said, ...] = ()
+    conversation: tuple[ConversationMessage, ...] = ()
     earlier: tuple[EarlierRun, ...] = ()
-    reviews: tuple[Said, ...] = ()
+    reviews: tuple[ConversationMessage, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     related: tuple[RelatedReport, ...] = ()
     asked: str = ""  # what `asked_by`, who has write access, wants of this very run
@@ -171,7 +171,7 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _speaker(one: Said) -> str:
+def _speaker(one: ConversationMessage) -> str:
     said = f"{one.author}, let through by {one.vouched_by}," if one.vouched_by else one.author
     new = f" (since {one.since} began)" if one.since else ""
     return (
@@ -189,7 +189,7 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     def fenced(text: str, *, trusted: bool) -> str:
         return text if trusted or not text else delimit_untrusted(text, tag)
 
-    def spoken(one: Said, what: str) -> str:
+    def spoken(one: ConversationMessage, what: str) -> str:
         text = desk.clean(one.text, COMMENT_BYTES, f"{what} by {one.author}")
         return _speaker(one) + fenced(text, trusted=one.trusted or bool(one.vouched_by))
 

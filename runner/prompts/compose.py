@@ -73,7 +73,7 @@ def compose(
     if order.asked and session_id and turn in _FIRST_TURNS:
         parts += [f"This is what {order.asked_by} asks of this run:\n{strip_hidden(order.asked)}"]
     if not history.session(order.session_id) or turn in _FIRST_TURNS or phase is Phase.STAGE:
-        parts += [reproduction.told(order, history)]
+        parts += [reproduction.result_on_base(order, history)]
     if order.failing and (phase is Phase.STAGE or turn in (CI_TURN, *_FIRST_TURNS[1:])):
         parts += [f"This is what the red checks of the pull request said:\n\n{order.failing}"]
     words = history.unheeded_words()

@@ -13,7 +13,7 @@ _WITHOUT = (
 )
 
 
-def told(order: RunSpec, history: History) -> str:
+def result_on_base(order: RunSpec, history: History) -> str:
     """Return the result on the base, with what the app said between tags; empty where nothing was played."""
     played = next((one for one in history.played if isinstance(one, ReproductionPlayed)), None)
     if played is None:

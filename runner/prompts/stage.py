@@ -1,9 +1,9 @@
 """What the agent of a stage is told: who it is, what earlier stages handed over, how it leaves. Pure."""
 
 from runner.run.history import History
-from runner.run.run_spec import RunSpec, Stage
+from runner.run.run_spec import RunSpec, StageSpec
 from runner.run.stage_calls import ways
-from runner.run.stage_history import Visit
+from runner.run.stage_history import StageVisit
 from runner.run.stage_machine import may_edit, named
 from runner.text.redact import redact
 from runner.text.truncate import cut
@@ -59,7 +59,7 @@ def last_call(order: RunSpec, history: History) -> str:
     )
 
 
-def handed_over(history: History, before: Visit) -> str:
+def handed_over(history: History, before: StageVisit) -> str:
     """Return what the stages so far handed over, the newest first, within SNAPSHOTS_BYTES; what is left out
     is said.
     """
@@ -81,7 +81,7 @@ def handed_over(history: History, before: Visit) -> str:
     return "\n\n".join((head, *parts, *((f"{left} older hand-overs are left out.",) if left else ())))
 
 
-def _snapshot(visit: Visit) -> str:
+def _snapshot(visit: StageVisit) -> str:
     taken = visit.snapshot
     if taken is None:
         return ""
@@ -118,7 +118,7 @@ def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:
     )
 
 
-def _limits(stage: Stage, order: RunSpec) -> str:
+def _limits(stage: StageSpec, order: RunSpec) -> str:
     said = "Commit in small steps." if may_edit(stage) else "You cannot change files here: read, run, judge."
     if stage.tools.network == "none" and order.tools.network != "none":
         return f"{said} You have no network here."

@@ -12,7 +12,7 @@ _AGAIN = " It fails in the same way as before: your last repair did not help, so
 
 
 @dataclass(slots=True)
-class Rounds:
+class FailedRounds:
     """`failed` are those since people last said how to go on; `newest` is the last of all of them."""
 
     failed: list[RoundFailed] = field(default_factory=list)

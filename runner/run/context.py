@@ -8,7 +8,7 @@ from typing import NoReturn
 from ledger.events.run import QuestionAsked, RunStepped
 from ledger.ids import QuestionId
 from ledger.model import limit_answers
-from ledger.model.limit_answers import LIMITS, NOTHING, Choice, Code, Size, Subject
+from ledger.model.limit_answers import LIMITS, NOTHING, AnswerChoice, Code, Size, Subject
 from ledger.states import RunState
 from runner.agents.contract import Agent
 from runner.gateway.control.link import Gateway
@@ -18,7 +18,7 @@ from runner.run.exits import Park, StopRequested, failed
 from runner.run.history import History
 from runner.run.limits import Allowance
 from runner.run.log import RunLog
-from runner.run.run_spec import Clock, RunSpec, Stage
+from runner.run.run_spec import Clock, RunSpec, StageSpec
 from runner.run.secrecy import Secrecy
 from runner.workspaces.contract import Workspace
 
@@ -57,7 +57,7 @@ class RunContext:
         return self.log.history
 
     @property
-    def stage(self) -> Stage | None:
+    def stage(self) -> StageSpec | None:
         """The stage that is open, if the run has stages and is in one."""
         visit = self.history.stages.open
         return next((one for one in self.order.stages if visit and one.name == visit.stage), None)
@@ -155,7 +155,7 @@ class RunContext:
         self,
         subject: Subject,
         text: str,
-        choices: Sequence[Choice],
+        choices: Sequence[AnswerChoice],
         *,
         size: Size = NOTHING,
         digest: str = "",
@@ -168,7 +168,7 @@ class RunContext:
         )
         raise Park("limit" if subject in LIMITS else "question")
 
-    def heed_answers(self) -> None:
+    def deliver_answers(self) -> None:
         """Park again on an open question; end the run when the answer to a limit was to stop."""
         asked = self.history.open_question
         if asked is not None:

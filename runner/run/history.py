@@ -13,9 +13,9 @@ from ledger.events import run as happened
 from ledger.events import turn as turns
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import Asker, Subject, asker_of, code_of
+from ledger.model.limit_answers import QuestionSource, Subject, asker_of, code_of
 from ledger.states import RunState
-from runner.run.check_history import Rounds
+from runner.run.check_history import FailedRounds
 from runner.run.guard_history import Refusals
 from runner.run.instruction_history import Instructed
 from runner.run.question import Question
@@ -37,7 +37,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Turn:
+class TurnRecord:
     """The newest turn; `outcome` is empty while it runs, or when its supervisor died."""
 
     phase: str
@@ -58,7 +58,7 @@ class History:
     plan: Plan | None = None
     questions: list[Question] = field(default_factory=list)
     asked: int = 0  # with those that the board asked
-    turn: Turn | None = None
+    turn: TurnRecord | None = None
     turns: dict[str, str] = field(default_factory=dict)  # turn -> newest outcome
     began_at: datetime = _NEVER
     turn_ended_at: datetime | None = None
@@ -71,7 +71,7 @@ class History:
     proposed: int = 0  # cards
     linked: int = 0
     steering: dict[int, str] = field(default_factory=dict)  # not yet heard
-    rounds: Rounds = field(default_factory=Rounds)
+    rounds: FailedRounds = field(default_factory=FailedRounds)
     validation: happened.ValidationEnded | None = None
     checking: str = ""  # the commit whose checks began in the workspace, and were not tidied up after yet
     waived: str = ""  # the commit that goes without checks
@@ -213,7 +213,7 @@ def _ticked(self: History, event: Any, _seq: int) -> None:
 
 def _asked(self: History, event: Any, seq: int) -> None:
     self.asked += 1
-    if asker_of(event.asker) is not Asker.RULES:  # the board asks about the card; the run goes on
+    if asker_of(event.asker) is not QuestionSource.RULES:  # the board asks about the card; the run goes on
         self.questions.append(Question(event, seq))
 
 
@@ -227,7 +227,7 @@ def _answered(self: History, event: Any, _seq: int) -> None:
 
 
 def _turn_started(self: History, event: Any, seq: int) -> None:
-    self.turn = Turn(event.phase, event.turn, seq)
+    self.turn = TurnRecord(event.phase, event.turn, seq)
     self.instructed.session_id = event.session_id
     self.checking = ""
     self.turns[event.turn] = ""

@@ -107,7 +107,7 @@ def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple
     return tuple(layer for layer in layers if layer.text.strip())
 
 
-def told(run_id: RunId, layers: tuple[Layer, ...]) -> InstructionsStacked:
+def stack_event(run_id: RunId, layers: tuple[Layer, ...]) -> InstructionsStacked:
     """Return the event about a stack, without the texts of private layers and of the card, whose is told."""
     digest = digest_of(json.dumps([[layer.kind, layer.name, layer.digest] for layer in layers]))
     return InstructionsStacked(run_id, digest, tuple(_told(layer) for layer in layers))

@@ -9,7 +9,7 @@ from ledger.model.spend_limits import Limit
 from runner.run.run_spec import Limits
 
 
-class Verdict(StrEnum):
+class ExceededLimit(StrEnum):
     """What a watchdog says; the first that bites counts, in this order."""
 
     FLOOD = "flood"
@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 
 # These park and ask; the others end the run.
-ASKS = frozenset({Verdict.BUDGET, Verdict.TIME, Verdict.TURNS})
+ASKS = frozenset({ExceededLimit.BUDGET, ExceededLimit.TIME, ExceededLimit.TURNS})
 _SHARED = {
     Limit.CARD: "the card's budget",
     Limit.COLUMN: "the column's budget for the day",
@@ -34,7 +34,7 @@ _SAME_USD = 1e-6  # sums of floats differ by less
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RunUsage:
     """What the run used so far, over all its claims; `silent_s` since the agent was last heard."""
 
     active_s: float
@@ -95,31 +95,31 @@ class Allowance:
         """Return what a turn may still cost, never nothing: a turn without a cent could not even end well."""
         return max(0.01, (self.bound_usd or self.limits.budget_usd) - spent_usd)
 
-    def verdict(self, spent: Spent) -> Verdict | None:
+    def verdict(self, spent: RunUsage) -> ExceededLimit | None:
         """Return the watchdog that bites, or None. A limit of 0 is no limit but for the output's."""
         limits = self.limits
         bites = (
-            (Verdict.FLOOD, spent.output_bytes > limits.output_bytes),
-            (Verdict.SILENCE, 0 < limits.silence_s <= spent.silent_s),
-            (Verdict.BUDGET, 0 < self.bound_usd <= spent.usd),
-            (Verdict.TIME, 0 < self.most_s <= spent.active_s),
-            (Verdict.TURNS, 0 < self.most_turns <= spent.turns),
+            (ExceededLimit.FLOOD, spent.output_bytes > limits.output_bytes),
+            (ExceededLimit.SILENCE, 0 < limits.silence_s <= spent.silent_s),
+            (ExceededLimit.BUDGET, 0 < self.bound_usd <= spent.usd),
+            (ExceededLimit.TIME, 0 < self.most_s <= spent.active_s),
+            (ExceededLimit.TURNS, 0 < self.most_turns <= spent.turns),
         )
         return next((verdict for verdict, bitten in bites if bitten), None)
 
-    def reached(self, verdict: Verdict, spent: Spent) -> str:
+    def reached(self, verdict: ExceededLimit, spent: RunUsage) -> str:
         """Return which limit was reached and what was spent, as a person reads it."""
         limits = self.limits
         which = {
-            Verdict.BUDGET: self._dollars(),
-            Verdict.TIME: f"its time of {self.most_s / 60:.0f} min",
-            Verdict.TURNS: f"its limit of {self.most_turns} turns",
-            Verdict.SILENCE: f"{limits.silence_s:.0f} s without a sign of life",
-            Verdict.FLOOD: f"its limit of {limits.output_bytes} bytes of output",
-            Verdict.PROVIDER: "the end of its provider's patience",
-            Verdict.DISK: "its share of the disk",
+            ExceededLimit.BUDGET: self._dollars(),
+            ExceededLimit.TIME: f"its time of {self.most_s / 60:.0f} min",
+            ExceededLimit.TURNS: f"its limit of {self.most_turns} turns",
+            ExceededLimit.SILENCE: f"{limits.silence_s:.0f} s without a sign of life",
+            ExceededLimit.FLOOD: f"its limit of {limits.output_bytes} bytes of output",
+            ExceededLimit.PROVIDER: "the end of its provider's patience",
+            ExceededLimit.DISK: "its share of the disk",
         }[verdict]
-        used = f"${spent.usd:.2f}" + (f" of ${self.bound_usd:.2f}" if verdict is Verdict.BUDGET else "")
+        used = f"${spent.usd:.2f}" + (f" of ${self.bound_usd:.2f}" if verdict is ExceededLimit.BUDGET else "")
         return f"{which}: {used}, {spent.active_s / 60:.1f} min and {spent.turns} turns so far"
 
     def advice(self) -> str:

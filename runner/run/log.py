@@ -56,7 +56,7 @@ class RunLog:
     def append(self, *events: RunEvent) -> None:
         """Write `events` in one transaction, only while the claim is alive; the history knows them then."""
         if events:
-            told = tuple(map(self.secrecy.hushed, events))
+            told = tuple(map(self.secrecy.redact_event, events))
             with event_store.writing(self._engine) as db:
                 event_store.append(db, *told, at=self._now(), fence=self._fence)
                 self._renew(db)
@@ -69,7 +69,7 @@ class RunLog:
         An answer can arrive between the question and the parking: parking after it would leave the run
         asleep.
         """
-        told = tuple(map(self.secrecy.hushed, events))
+        told = tuple(map(self.secrecy.redact_event, events))
         while True:
             self.look()
             if self.history.state is RunState.QUEUED:

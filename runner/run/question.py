@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ledger.events.run import QuestionAsked
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import Asker, Code, Subject, asker_of, extended, subject_of
+from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, extended, subject_of
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Question:
     @property
     def is_own(self) -> bool:
         """Whether Cardinal's supervisor asks for itself, and not for a tool that the agent wants to use."""
-        return asker_of(self.event.asker) is Asker.SUPERVISOR and self.subject is not Subject.TOOL
+        return asker_of(self.event.asker) is QuestionSource.SUPERVISOR and self.subject is not Subject.TOOL
 
     def permits(self, subject: Subject, code: Code) -> bool:
         """Whether it was about that, and answered so."""

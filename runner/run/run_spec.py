@@ -33,7 +33,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
+class ResourceSpec:
     """How much of the machine one container may use; a file may be as large as the disk's share."""
 
     memory_mb: int = 4096
@@ -45,7 +45,7 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class ToolSpec:
     """What the policy lets the agent do: edit, run and commit are allow, ask or deny. `network`: none, list
     (of `hosts`) or full. `ask` are patterns of commands that need a person's word, `deny` of refused ones.
     """
@@ -69,7 +69,7 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class ValidationSpec:
     """Shell lines of the repository's policy: once after a clone, each time, and before the offer.
 
     `waived`: the policy says that nothing is checked, on purpose; `absent` says why there is nothing where it
@@ -112,7 +112,7 @@ class ReviewThread:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StageSpec:
     """One step of a staged run, with a persona whose words are `text`; `digest` and `source` are its file's.
 
     `next` are the stages that may follow, `ends` whether the run may end here, `approval` whether a person
@@ -128,7 +128,7 @@ class Stage:
     ends: bool = True
     approval: bool = False
     model: str = ""
-    tools: Tools = Tools()
+    tools: ToolSpec = ToolSpec()
     cleanup: tuple[str, ...] = ()  # shell lines, when it is left
 
 
@@ -143,7 +143,7 @@ class BrowserStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Reproduction:
+class ReproductionSpec:
     """Steps to play against the app that `start` makes listen at `address`, or `absent`: why there are none.
 
     The app must answer within `ready_s`, and all of it be over within `limit_s`.
@@ -159,7 +159,7 @@ class Reproduction:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class HostPaths:
     """Where the runner keeps what lives, on the host."""
 
     mirrors: Path
@@ -211,15 +211,15 @@ class RunSpec:
     instructions: str
     briefing: str
     limits: Limits
-    places: Places
+    places: HostPaths
     committer: Committer
-    tools: Tools = Tools()
-    validation: Validation = Validation()
+    tools: ToolSpec = ToolSpec()
+    validation: ValidationSpec = ValidationSpec()
     threads: tuple[ReviewThread, ...] = ()
     briefing_omitted: tuple[str, ...] = ()
     workspace: str = "local"
     image: str = ""
-    resources: Resources = Resources()
+    resources: ResourceSpec = ResourceSpec()
     models: tuple[str, ...] = ()  # that the policy allows beside the column's own
     granted: tuple[str, ...] = ()  # commands that people allowed for this card, each that very one
     allowed: tuple[str, ...] = ()  # patterns of commands that people allowed for this card
@@ -231,13 +231,13 @@ class RunSpec:
     workflows: bool = False  # a maintainer allowed that files of CI change
     failing: str = ""  # what the red checks of the pull request said, as Markdown
     mode: str = "fix"  # or investigate
-    stages: tuple[Stage, ...] = ()  # empty: plan, then work
+    stages: tuple[StageSpec, ...] = ()  # empty: plan, then work
     layers: tuple[Layer, ...] = ()  # profile and skills; the stack is made of these and of what is above
     skill_files: tuple[SkillContent, ...] = ()  # what the agent can read of its skills
     considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
     asked: str = ""  # what whoever started this very run wants of it
     asked_by: str = ""
-    reproduction: Reproduction | None = None  # None: nobody wants one
+    reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
 
     @property

@@ -11,7 +11,7 @@ from ledger.events.turn import BoardToolCalled
 from runner.run.instructions import Layer, SkillContent
 
 E = TypeVar("E", bound=RunEvent)
-HUSHED = "[private skill]"
+PRIVATE_SKILL_MARK = "[private skill]"
 # What a run goes on by, as Cardinal and the policy named it: without it the events would lead nowhere.
 _NAMES = frozenset(
     ("run_id", "question_id", "session_id", "call_id", "turn", "stage", "source", "target", "branch")
@@ -27,30 +27,30 @@ class Secrecy:
 
     phrases: tuple[str, ...] = ()
 
-    def hushed(self, event: E) -> E:
+    def redact_event(self, event: E) -> E:
         """Return the event with such lines taken out of all that it says."""
         if not self.phrases:
             return event
         names = (one.name for one in dataclasses.fields(event) if one.name not in _NAMES)
-        told = {name: self._hushed(getattr(event, name)) for name in names}
+        told = {name: self._redacted(getattr(event, name)) for name in names}
         if isinstance(event, BoardToolCalled):  # value by value: a line may hold a part of the JSON around it
-            told["body"] = json.dumps(self._hushed(json.loads(event.body)), ensure_ascii=False)
+            told["body"] = json.dumps(self._redacted(json.loads(event.body)), ensure_ascii=False)
         return dataclasses.replace(event, **told)
 
-    def _hushed(self, value: Any) -> Any:
+    def _redacted(self, value: Any) -> Any:
         if type(value) is str:
-            return self.hush(value)
+            return self.redact_private_skills(value)
         if isinstance(value, dict):
             return {
-                name: one if name in _NAMES_IN_CALLS else self._hushed(one) for name, one in value.items()
+                name: one if name in _NAMES_IN_CALLS else self._redacted(one) for name, one in value.items()
             }
-        return type(value)(map(self._hushed, value)) if isinstance(value, tuple | list) else value
+        return type(value)(map(self._redacted, value)) if isinstance(value, tuple | list) else value
 
-    def hush(self, text: str) -> str:
+    def redact_private_skills(self, text: str) -> str:
         """Return `text` with a mark where such a line stood."""
         for phrase in self.phrases:
             if phrase in text:
-                text = text.replace(phrase, HUSHED)
+                text = text.replace(phrase, PRIVATE_SKILL_MARK)
         return text
 
 

@@ -2,7 +2,7 @@
 
 from runner.agents.board_tools import AskInput, BlockInput, FinishInput, GoToStageInput, Tool
 from runner.run.history import History
-from runner.run.run_spec import RunSpec, Stage
+from runner.run.run_spec import RunSpec, StageSpec
 from runner.run.stage_machine import named
 
 
@@ -28,7 +28,7 @@ def refusal_of_stage(given: Tool, order: RunSpec, history: History) -> str:
     return ""
 
 
-def ways(stage: Stage) -> str:
+def ways(stage: StageSpec) -> str:
     """Return how a stage is left, as its agent reads it."""
     names = ", ".join(stage.next)
     go = f"call `go_to_stage` with `stage` {names if len(stage.next) == 1 else f'one of {names}'}"

@@ -13,7 +13,7 @@ from ledger.events.turn import BoardToolCalled
 
 
 @dataclass(slots=True)
-class Visit:
+class StageVisit:
     """One entry into a stage. `target` is None until its agent said where the work goes, then a stage's name,
     empty for the end.
     """
@@ -51,8 +51,8 @@ class Visit:
 class StageLog:
     """The fold of a run's stages. `open` is the entry that goes on; `over`: one has ended the work."""
 
-    visits: list[Visit] = field(default_factory=list)
-    open: Visit | None = None
+    visits: list[StageVisit] = field(default_factory=list)
+    open: StageVisit | None = None
     over: bool = False
     gates: list[staged.StageAwaited] = field(default_factory=list)
 
@@ -72,13 +72,13 @@ class StageLog:
         """All sessions that an entry could go on in."""
         return tuple(visit.session_id for visit in self.visits if visit.session_id)
 
-    def visit(self, entry: int) -> Visit | None:
+    def visit(self, entry: int) -> StageVisit | None:
         """Return the run's entry of that number."""
         return next((one for one in self.visits if one.entry == entry), None)
 
 
 def _entered(self: StageLog, event: Any, seq: int) -> None:
-    visit = Visit(event.entry, event.stage, event.number, event.source, event.sent_back, event.head, seq)
+    visit = StageVisit(event.entry, event.stage, event.number, event.source, event.sent_back, event.head, seq)
     self.visits.append(visit)
     self.open = visit
 

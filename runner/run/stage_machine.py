@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ledger.model.limit_answers import STOP, Choice, Code, Subject
+from ledger.model.limit_answers import STOP, AnswerChoice, Code, Subject
 from runner.run.history import History
 from runner.run.question import Question
-from runner.run.run_spec import Stage
+from runner.run.run_spec import StageSpec
 
 SAME_WAY = 3  # so often the work may go the same way from one stage to another, then people are asked
 MAX_ENTRIES = 20
-ONCE_MORE = Choice(Code.GO_ON, f"Go on, up to {SAME_WAY} more times")
-AS_MANY = Choice(Code.GO_ON, f"Go on with {MAX_ENTRIES} more")
+ONCE_MORE = AnswerChoice(Code.GO_ON, f"Go on, up to {SAME_WAY} more times")
+AS_MANY = AnswerChoice(Code.GO_ON, f"Go on with {MAX_ENTRIES} more")
 
 
 @dataclass(frozen=True, slots=True)
 class Enter:
     """The stage that begins; the other fields are as in StageEntered."""
 
-    stage: Stage
+    stage: StageSpec
     source: str
     by: str
     sent_back: bool = False
@@ -32,7 +32,7 @@ class Ask:
     source: str
     target: str
     text: str
-    choices: tuple[Choice, ...]
+    choices: tuple[AnswerChoice, ...]
 
     @property
     def subject(self) -> Subject:
@@ -42,7 +42,7 @@ class Ask:
         return Subject.STAGE if self.source else Subject.START
 
 
-def admit(stages: Sequence[Stage], history: History) -> Enter | Ask:
+def admit(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
     """Return what comes now that no stage is open and none has ended the work.
 
     Answers that stop the run have ended it before this is asked.
@@ -64,7 +64,7 @@ def admit(stages: Sequence[Stage], history: History) -> Enter | Ask:
     return _approved(stages, history, stage, source)
 
 
-def named(stages: Sequence[Stage], name: str) -> Stage:
+def named(stages: Sequence[StageSpec], name: str) -> StageSpec:
     """Return the stage of that name; ValueError for none, which the policy's checks and the board tool
     prevent.
     """
@@ -74,18 +74,18 @@ def named(stages: Sequence[Stage], name: str) -> Stage:
     return found
 
 
-def may_edit(stage: Stage) -> bool:
+def may_edit(stage: StageSpec) -> bool:
     """Whether its agent can change files."""
     return stage.tools.edit != "deny"
 
 
-def choices_of(stage: Stage, source: str) -> tuple[Choice, ...]:
+def choices_of(stage: StageSpec, source: str) -> tuple[AnswerChoice, ...]:
     """Return what a person may answer who is asked whether a stage may begin."""
-    back = (Choice(Code.BACK, f"Back to {source}"),) if source else ()
-    return (Choice(Code.GO_ON, f"Begin {stage.name}"), *back, STOP)
+    back = (AnswerChoice(Code.BACK, f"Back to {source}"),) if source else ()
+    return (AnswerChoice(Code.GO_ON, f"Begin {stage.name}"), *back, STOP)
 
 
-def _approved(stages: Sequence[Stage], history: History, stage: Stage, source: str) -> Enter | Ask:
+def _approved(stages: Sequence[StageSpec], history: History, stage: StageSpec, source: str) -> Enter | Ask:
     asked = _asked(history, stage.name, source)
     if asked is None or asked.answer is None:
         return Ask("approval", source, stage.name, _approval(stage, source), choices_of(stage, source))
@@ -96,7 +96,7 @@ def _approved(stages: Sequence[Stage], history: History, stage: Stage, source: s
     return Enter(named(stages, source), source, asked.answered_by, sent_back=True)
 
 
-def _approval(stage: Stage, source: str) -> str:
+def _approval(stage: StageSpec, source: str) -> str:
     words = f" Whatever else you write goes back to {source} with the work." if source else ""
     return f"Stage {stage.name} (persona {stage.persona}) begins only when a person agrees. May it?{words}"
 

@@ -18,7 +18,7 @@ def attached(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, ...], Map
     if wanted is None:
         return (), effect.reply
     kind = PAGE if wanted.name.lower().endswith(_PAGES) else FILE
-    events = keep(run, wanted.name, kind, run.secrecy.hush(wanted.content))
+    events = keep(run, wanted.name, kind, run.secrecy.redact_private_skills(wanted.content))
     if any(isinstance(event, ArtifactDropped) for event in events):
         return events, {"ok": False, "error": "it is not kept: this run has left as much as it may"}
     return events, effect.reply

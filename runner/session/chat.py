@@ -25,8 +25,8 @@ from runner.exec.child import BEAT_S, Child
 from runner.exec.stream import Heard, Line
 from runner.gateway.control.claim import gateway_for, settle
 from runner.gateway.control.link import Gateway
-from runner.gateway.control.messages import ProviderFailed, Refused
-from runner.run.run_spec import Places, Provider, Tools
+from runner.gateway.control.messages import CallRefusal, ProviderFailure
+from runner.run.run_spec import HostPaths, Provider, ToolSpec
 from runner.text.redact import redact
 from runner.text.truncate import cut
 from runner.workspaces.contract import Tenancy, Workspace
@@ -55,7 +55,7 @@ def ask_once(
     prompt: str,
     *,
     model: str,
-    places: Places,
+    places: HostPaths,
     timeout_s: float,
     workspace: str = "local",
     image: str = "",
@@ -89,7 +89,7 @@ def ask_once(
             raise UnsandboxedError(player.name, room.locked)
         granted = gateway_for(
             player,
-            Tools(),
+            ToolSpec(),
             places,
             name,
             models=player.models(model),
@@ -152,7 +152,7 @@ class _Listener:
         for event in self._gateway.decode(message) if self._gateway is not None else ():
             if isinstance(event, Usage):
                 self._meter(event)
-            elif isinstance(event, Refused | ProviderFailed):
+            elif isinstance(event, CallRefusal | ProviderFailure):
                 self._refused = event.detail
 
     def answer(self) -> ChatAnswer:

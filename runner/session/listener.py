@@ -22,11 +22,11 @@ from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call
 from runner.gateway.control import messages
 from runner.gateway.control.claim import MAX_HOSTS, host_reached
 from runner.run.context import RunContext
-from runner.run.limits import Verdict
+from runner.run.limits import ExceededLimit
 from runner.session import permission
 from runner.session.attach import attached
 from runner.session.event_batch import Batch
-from runner.session.text_tools import spoken_calls
+from runner.session.text_tools import calls_in
 from runner.session.tool_effects import effect_of
 from runner.text.redact import redact
 from runner.text.truncate import one_line
@@ -54,7 +54,7 @@ class AgentListener:
         self._refusals = 0
         self.end: contract.TurnEnd | None = None
         self.parks = False
-        self.verdict: Verdict | None = None
+        self.verdict: ExceededLimit | None = None
         self.problem = ""
 
     def line(self, text: str) -> None:
@@ -66,9 +66,9 @@ class AgentListener:
         """Take one message of the gateway."""
         gateway = self._run.gateway
         if not text and self.verdict is None:
-            self.verdict, self.problem = Verdict.PROVIDER, "the run's gateway ended: retry"
+            self.verdict, self.problem = ExceededLimit.PROVIDER, "the run's gateway ended: retry"
         for event in gateway.decode(text) if gateway is not None else ():
-            self._beside(event)
+            self._take_gateway_event(event)
 
     def _react(self, event: contract.AgentEvent) -> None:
         match event:
@@ -103,18 +103,18 @@ class AgentListener:
             case _:
                 assert_never(event)
 
-    def _beside(self, event: messages.GatewayEvent) -> None:
+    def _take_gateway_event(self, event: messages.GatewayEvent) -> None:
         run_id = self._run.order.run_id
         match event:
             case BoardCall() | BadCall():
                 self._obey(event, self._reply_by_gateway)
             case contract.Usage():
                 self.batch.meter(event)
-            case messages.ProviderFailed():
+            case messages.ProviderFailure():
                 self._failed(event)
-            case messages.Refused(kind=kind, detail=detail):
+            case messages.CallRefusal(kind=kind, detail=detail):
                 self._refused(kind, detail)
-            case messages.HostAsked():
+            case messages.HostRequest():
                 reached = host_reached(run_id, event)
                 if len(self._hosts) < MAX_HOSTS and reached not in self._hosts:
                     self._hosts.add(reached)
@@ -164,7 +164,7 @@ class AgentListener:
             threads=bool(self._task.threads),
             investigates=self._task.investigates,
         )
-        for spoken in spoken_calls(text)[:_WORDS]:
+        for spoken in calls_in(text)[:_WORDS]:
             self._spoken[(spoken.tool, repr(spoken.input))] += 1
             count = self._spoken[(spoken.tool, repr(spoken.input))]
             call_id = f"w{call_id_of(self._task.turn, spoken.tool, spoken.input, count)}"
@@ -192,7 +192,7 @@ class AgentListener:
     def _permit(self, asked: contract.PermissionAsked) -> None:
         """Answer at once where the policy knows, else ask people and park."""
         run_id = self._run.order.run_id
-        command = self._run.secrecy.hush(one_line(redact(asked.command), 2_000))
+        command = self._run.secrecy.redact_private_skills(one_line(redact(asked.command), 2_000))
         # People's word counts for just what they were asked, which is known by how it was written down.
         marked = command + permission.mark(asked, command, self._run.order.card_id)
         meant = (asked.command or asked.tool,)
@@ -203,7 +203,7 @@ class AgentListener:
             read_only=self._task.read_only,
             refused=meant if marked in self._task.refused else (),
         )
-        if judged.verdict is permission.Verdict.ASK and not self.parks:
+        if judged.verdict is permission.PermissionDecision.ASK and not self.parks:
             self.batch.flush(now=True)
             question_id = QuestionId(f"{run_id}-q{self._run.history.next_question_id}")
             text = redact(permission.question(asked, judged.why))
@@ -213,19 +213,19 @@ class AgentListener:
             )
             self.parks = True
             return
-        if judged.verdict is permission.Verdict.DENY and self._refusals < _REFUSALS:
+        if judged.verdict is permission.PermissionDecision.DENY and self._refusals < _REFUSALS:
             self._refusals += 1
             self.batch.add(PermissionRefused(run_id, one_line(asked.tool, 100), command, judged.why))
-        allowed = judged.verdict is permission.Verdict.ALLOW
+        allowed = judged.verdict is permission.PermissionDecision.ALLOW
         answer = self._dialogue.permit(asked.ask_id, allowed=allowed, why=judged.why)
         if answer is not None:
             self._write(answer)
 
-    def _failed(self, failure: messages.ProviderFailed) -> None:
+    def _failed(self, failure: messages.ProviderFailure) -> None:
         run_id, detail = self._run.order.run_id, one_line(redact(failure.detail), 600)
         self.batch.add(ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row))
         if failure.final and self.verdict is None:
-            self.verdict = Verdict.PROVIDER
+            self.verdict = ExceededLimit.PROVIDER
             self.problem = detail
 
     def _refused(self, kind: str, detail: str) -> None:
@@ -234,5 +234,5 @@ class AgentListener:
             self._refusals += 1
             self.batch.add(CallRefused(self._run.order.run_id, kind, detail))
         if self.verdict is None and kind in ("budget", "key", "model"):
-            self.verdict = Verdict.BUDGET if kind == "budget" else Verdict.PROVIDER
+            self.verdict = ExceededLimit.BUDGET if kind == "budget" else ExceededLimit.PROVIDER
             self.problem = detail

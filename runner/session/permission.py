@@ -13,7 +13,7 @@ from hashlib import scrypt
 
 from ledger.model.limit_answers import ALLOW_CARD, ALLOW_ONCE, DENY
 from runner.agents.contract import PermissionAsked
-from runner.run.run_spec import Tools
+from runner.run.run_spec import ToolSpec
 from runner.text.truncate import CUT, one_line
 
 CHOICES = (ALLOW_ONCE, ALLOW_CARD, DENY)
@@ -23,7 +23,7 @@ _SHOWN_BYTES = 4_000  # the whole of it stands in the comment: people allow noth
 _MAX_PARTS = 200  # a line with more is not read to its end, so nobody can say what it does
 
 
-class Verdict(StrEnum):
+class PermissionDecision(StrEnum):
     """What becomes of a wish."""
 
     ALLOW = "allow"
@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 class Judgement:
     """The verdict with the rule behind it, as the agent and people read it."""
 
-    verdict: Verdict
+    verdict: PermissionDecision
     why: str = ""
 
 
@@ -47,12 +47,12 @@ class Allowed:
     patterns: Collection[str] = ()
 
 
-_ALLOWED = Judgement(Verdict.ALLOW)
+_ALLOWED = Judgement(PermissionDecision.ALLOW)
 
 
 def judge(
     asked: PermissionAsked,
-    tools: Tools,
+    tools: ToolSpec,
     leave: Allowed,
     *,
     read_only: bool,
@@ -60,12 +60,12 @@ def judge(
 ) -> Judgement:
     """Return what the policy says about one use of a tool; `leave` and `refused` are what people said."""
     judged = _by_policy(asked, tools, leave, read_only=read_only)
-    if judged.verdict is Verdict.ASK and (asked.command or asked.tool) in refused:
-        return Judgement(Verdict.DENY, "a person was asked, and did not allow it")
+    if judged.verdict is PermissionDecision.ASK and (asked.command or asked.tool) in refused:
+        return Judgement(PermissionDecision.DENY, "a person was asked, and did not allow it")
     return judged
 
 
-def _by_policy(asked: PermissionAsked, tools: Tools, leave: Allowed, *, read_only: bool) -> Judgement:
+def _by_policy(asked: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool) -> Judgement:
     match asked.kind:
         case "board" | "read":
             return _ALLOWED
@@ -102,27 +102,31 @@ def _parts(command: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, parts)))
 
 
-def _edit(asked: PermissionAsked, tools: Tools, leave: Allowed, *, read_only: bool) -> Judgement:
+def _edit(asked: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool) -> Judgement:
     if read_only:
         return Judgement(
-            Verdict.DENY, "the repository is read-only in this turn: nothing in it can be changed"
+            PermissionDecision.DENY, "the repository is read-only in this turn: nothing in it can be changed"
         )
     if tools.edit == "deny":
-        return Judgement(Verdict.DENY, "the column's policy says `edit: deny`")
+        return Judgement(PermissionDecision.DENY, "the column's policy says `edit: deny`")
     return _asked(asked, leave, "the column's policy says `edit: ask`") if tools.edit == "ask" else _ALLOWED
 
 
-def _run(asked: PermissionAsked, tools: Tools, leave: Allowed) -> Judgement:
+def _run(asked: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
     if tools.run == "deny":
-        return Judgement(Verdict.DENY, "the column's policy says `run: deny`")
+        return Judgement(PermissionDecision.DENY, "the column's policy says `run: deny`")
     if (tools.ask or tools.deny) and len(_PARTS.split(asked.command)) > _MAX_PARTS:
-        return Judgement(Verdict.DENY, "the line has too many parts to be judged: put it into a script")
+        return Judgement(
+            PermissionDecision.DENY, "the line has too many parts to be judged: put it into a script"
+        )
     for pattern in tools.deny:
         if matches(pattern, asked.command):
-            return Judgement(Verdict.DENY, f"the policy refuses commands like `{pattern}`")
+            return Judgement(PermissionDecision.DENY, f"the policy refuses commands like `{pattern}`")
     commits = matches("git commit:*", asked.command)
     if commits and tools.commit == "deny":
-        return Judgement(Verdict.DENY, "the column's policy says `commit: deny`: Cardinal commits the work")
+        return Judgement(
+            PermissionDecision.DENY, "the column's policy says `commit: deny`: Cardinal commits the work"
+        )
     for pattern in tools.ask:
         if matches(pattern, asked.command):
             return _asked(asked, leave, f"the policy asks a person before `{pattern}`")
@@ -133,7 +137,7 @@ def _run(asked: PermissionAsked, tools: Tools, leave: Allowed) -> Judgement:
     return _ALLOWED
 
 
-def _named(asked: PermissionAsked, tools: Tools, leave: Allowed) -> Judgement:
+def _named(asked: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
     for pattern in tools.ask:
         if fnmatchcase(asked.tool, pattern):
             return _asked(asked, leave, f"the policy asks a person before `{pattern}`")
@@ -145,8 +149,10 @@ def _asked(asked: PermissionAsked, leave: Allowed, why: str) -> Judgement:
     if wish in leave.commands or any(_all_parts(pattern, wish) for pattern in leave.patterns):
         return _ALLOWED
     if _shown(wish).endswith(CUT):
-        return Judgement(Verdict.DENY, "the line is too long to be shown to people: put it into a script")
-    return Judgement(Verdict.ASK, why)
+        return Judgement(
+            PermissionDecision.DENY, "the line is too long to be shown to people: put it into a script"
+        )
+    return Judgement(PermissionDecision.ASK, why)
 
 
 def _shown(command: str) -> str:

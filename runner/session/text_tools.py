@@ -13,7 +13,7 @@ _FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class SpokenCall:
+class TextCall:
     """One block. `problem` is empty, or what is wrong with it, for the agent to read."""
 
     tool: str
@@ -21,7 +21,7 @@ class SpokenCall:
     problem: str = ""
 
 
-def spoken_calls(text: str) -> tuple[SpokenCall, ...]:
+def calls_in(text: str) -> tuple[TextCall, ...]:
     """Return what the blocks of `text` ask for, in their order; never raises.
 
     A block that stands inside another one, in a quote, or that nobody closed is text like any other: it is
@@ -46,21 +46,21 @@ def _blocks(text: str) -> Iterator[str]:
             lines.append(line)
 
 
-def _read(block: str) -> SpokenCall:
+def _read(block: str) -> TextCall:
     if len(block) > _BLOCK_BYTES:
-        return SpokenCall("", None, f"the block is longer than {_BLOCK_BYTES} characters: say it shorter")
+        return TextCall("", None, f"the block is longer than {_BLOCK_BYTES} characters: say it shorter")
     try:
         said = json.loads(block, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         why = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
-        return SpokenCall("", None, f"the block is no JSON: {why[:200]}")
+        return TextCall("", None, f"the block is no JSON: {why[:200]}")
     tool = said.get("tool") if isinstance(said, dict) else None
     if not isinstance(tool, str) or not tool:
-        return SpokenCall("", None, 'the block must be {"tool": "<name>", "input": {…}}')
+        return TextCall("", None, 'the block must be {"tool": "<name>", "input": {…}}')
     extra = [name[:40] for name in said if name not in ("tool", "input")]
     if extra:
-        return SpokenCall(tool, None, f"beside `tool` and `input` there is {', '.join(extra[:3])}")
-    return SpokenCall(tool, said.get("input", {}))
+        return TextCall(tool, None, f"beside `tool` and `input` there is {', '.join(extra[:3])}")
+    return TextCall(tool, said.get("input", {}))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from ledger.events.turn import SteeringHeard, TurnEnded, TurnStarted
 from runner.agents import contract
 from runner.agents.board_tools import offered
 from runner.exec.child import BEAT_S, SIGKILLED, Child
-from runner.exec.stop import PATIENT, Patience
+from runner.exec.stop import DEFAULT_GRACE, StopGrace
 from runner.exec.stream import Closed, Flooded, Heard, Line
 from runner.gateway.control.claim import settle
 from runner.git.checkout import identity
 from runner.run.context import RunContext
-from runner.run.limits import Spent, Verdict
+from runner.run.limits import ExceededLimit, RunUsage
 from runner.session.listener import AgentListener
 from runner.session.transcript import Transcript
 from runner.text.redact import redact
@@ -22,7 +22,7 @@ from runner.text.visible import strip_hidden
 
 ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long
 LEAVE_S = 10.0  # and after its last word its program
-_HASTY = Patience(ask_s=1.0, close_s=0.5, term_s=0.5)  # who ends the worker waits only so long
+_HASTY = StopGrace(ask_s=1.0, close_s=0.5, term_s=0.5)  # who ends the worker waits only so long
 _STDERR_BYTES = 2_000
 
 
@@ -35,9 +35,9 @@ class TurnResult:
     outcome: str
     exit_code: int
     took_s: float
-    verdict: Verdict | None
+    verdict: ExceededLimit | None
     stop: RunStopAsked | None
-    spent: Spent
+    spent: RunUsage
     problem: str
     killed: bool = False
 
@@ -105,11 +105,11 @@ class Turn:
     def _ended(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:
         return TurnEnded(self._run.order.run_id, self._task.turn, outcome, exit_code, round(took_s, 3))
 
-    def _bring_to_end(self, verdict: Verdict | None, patience: Patience = PATIENT) -> float:
+    def _bring_to_end(self, verdict: ExceededLimit | None, grace: StopGrace = DEFAULT_GRACE) -> float:
         if self._closed:
             return 0.0
         interrupt = None if self._hearing.end is not None else self._dialogue.interrupt()
-        stopped = self._child.stop(interrupt, hurry=verdict is Verdict.FLOOD, patience=patience)
+        stopped = self._child.stop(interrupt, hurry=verdict is ExceededLimit.FLOOD, grace=grace)
         while not self._closed and not self._flooded:
             rest = self._child.hear(BEAT_S)
             for heard in rest:
@@ -138,7 +138,7 @@ class Turn:
                 self._hearing.message(said_text)
             case Line(text=said_text, error=error):
                 self._heard_at = self._run.clock.monotonic()
-                text = self._run.secrecy.hush(said_text)
+                text = self._run.secrecy.redact_private_skills(said_text)
                 self._transcript.write("!" if error else ">", text)
                 if error:
                     self._errors = tail(self._errors + text + "\n", _STDERR_BYTES)
@@ -165,9 +165,9 @@ class Turn:
             self._steered.update(heard)
             self._hearing.batch.add(SteeringHeard(self._run.order.run_id, tuple(heard)))
 
-    def _spent(self) -> Spent:
+    def _spent(self) -> RunUsage:
         batch = self._hearing.batch
-        return Spent(
+        return RunUsage(
             active_s=batch.active_s,
             silent_s=self._run.clock.monotonic() - self._heard_at,
             usd=batch.usd,
@@ -182,12 +182,12 @@ class Turn:
             self._bound_usd = allowance.bound_usd
             self._run.gateway.top_up(allowance.left_usd(self._hearing.batch.usd))
 
-    def _verdict(self) -> Verdict | None:
+    def _verdict(self) -> ExceededLimit | None:
         if self._closed or self._parked_at is not None:
             return None
         self._overweight = self._run.overweight()
         if self._overweight:
-            return Verdict.DISK
+            return ExceededLimit.DISK
         return self._hearing.verdict or self._run.allowance.verdict(self._spent())
 
     def _over(self) -> bool:

@@ -123,7 +123,7 @@ class Folder:
         if phrases or (self.root / _TOLD).exists():
             self._keep(_TOLD, json.dumps(list(phrases)))
 
-    def told_before(self) -> tuple[str, ...]:
+    def private_phrases(self) -> tuple[str, ...]:
         """Return what was written down last."""
         try:
             return tuple(map(str, json.loads((self.root / _TOLD).read_text(encoding="utf-8"))))
@@ -242,7 +242,7 @@ class Folder:
                     raise WorkspaceError("giving the workspace away", done.stderr.decode(errors="replace"))
 
 
-class Placed:
+class FolderWorkspace:
     """The part of a workspace that is its folder's business, whatever runs the commands."""
 
     def __init__(self, folder: Folder) -> None:
@@ -285,9 +285,9 @@ class Placed:
         """Remember what only the agent may know; see the contract."""
         self._folder.confide(phrases)
 
-    def told_before(self) -> tuple[str, ...]:
+    def private_phrases(self) -> tuple[str, ...]:
         """Return what it was told so."""
-        return self._folder.told_before()
+        return self._folder.private_phrases()
 
     def stand_on(self, commit: str) -> None:
         """Remember which of GitHub's commits the work goes on from; see the contract."""

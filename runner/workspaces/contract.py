@@ -8,7 +8,7 @@ from typing import Protocol
 from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
 from runner.exec.child import Child
-from runner.run.run_spec import Places, Resources
+from runner.run.run_spec import HostPaths, ResourceSpec
 
 NO_RUN = RunId("")
 
@@ -24,7 +24,7 @@ class Tenancy:
     run_id: RunId = NO_RUN
     generation: int = 0
     image: str = ""
-    resources: Resources = field(default_factory=Resources)
+    resources: ResourceSpec = field(default_factory=ResourceSpec)
 
 
 class Workspace(Protocol):
@@ -112,7 +112,7 @@ class Workspace(Protocol):
     def confide(self, phrases: Sequence[str]) -> None:
         """Remember, where the agent cannot read, what it is told here that nobody else may read."""
 
-    def told_before(self) -> tuple[str, ...]:
+    def private_phrases(self) -> tuple[str, ...]:
         """Return what `confide` was given last in this place; nothing where it is new."""
 
     def stand_on(self, commit: str) -> None:
@@ -145,13 +145,13 @@ class Backend(Protocol):
     def problem(self) -> str:
         """Return why it cannot be used on this machine at all, as a person reads it; empty when it can."""
 
-    def open(self, places: Places, tenancy: Tenancy) -> Workspace:
+    def open(self, places: HostPaths, tenancy: Tenancy) -> Workspace:
         """Return the place of that card, made when it was not there. Raises RunnerError."""
 
-    def sweep(self, places: Places, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
+    def sweep(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
         """Remove what claims left behind that are not alive any more (run and generation), and say what it
         was.
         """
 
-    def cards(self, places: Places) -> tuple[CardId, ...]:
+    def cards(self, places: HostPaths) -> tuple[CardId, ...]:
         """Return the cards that have a workspace."""

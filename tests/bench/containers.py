@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ledger.ids import CardId, RunId
 from runner.exec.stream import Line
-from runner.run.run_spec import Places
+from runner.run.run_spec import HostPaths
 from runner.workspaces.contract import Tenancy, Workspace
 from runner.workspaces.docker.backend import Docker
 from runner.workspaces.docker.engine import engine_address
@@ -27,7 +27,7 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="cardinal-bench-") as name:
         root = Path(name)
         root.chmod(0o755)
-        places = Places(*(root / part for part in ("mirrors", "workspaces", "logs", "scenarios")))
+        places = HostPaths(*(root / part for part in ("mirrors", "workspaces", "logs", "scenarios")))
         workspace = backend.open(places, Tenancy(CardId("bench"), RunId("bench"), 1))
         try:
             _once(workspace)  # the first one pays what happens once: which client fits, which image it is

@@ -12,7 +12,7 @@ from runner.git.mirror import Mirror
 from runner.guards import builtin
 from runner.guards.contract import NOTHING, Change, Message, Touched
 from runner.guards.diff import Known, change_of
-from runner.phases.guard import findings
+from runner.phases.guard import violations
 from runner.run.run_spec import Guards, RunSpec
 from tests.runner.test_story import FINISH, PLAN
 from tests.runner.world import BRANCH, GIT_ENVIRONMENT, REPOSITORY, World, checks, git
@@ -103,7 +103,7 @@ def brought_out(world: World, line: str, *, before: str = "true") -> tuple[Viola
     _commit(world, line)
     git(clone, "push", "--quiet", str(mirror.path), "HEAD:refs/cardinal/r1-head")
     change = change_of(mirror, base, mirror.recall("r1-head"), Known((base,), "", ()))
-    return findings(change, dataclasses.replace(defaults(), checks=CHECKS))
+    return violations(change, dataclasses.replace(defaults(), checks=CHECKS))
 
 
 def _commit(world: World, line: str) -> None:

@@ -11,7 +11,7 @@ from ledger.ids import CardId, RunId
 from runner import workspaces
 from runner.errors import UnknownPartError, WorkspaceError
 from runner.exec.child import Ran, finish
-from runner.run.run_spec import Places
+from runner.run.run_spec import HostPaths
 from runner.workspaces.contract import Backend, Tenancy, Workspace
 from tests.containers.engine import need_engine
 
@@ -23,8 +23,8 @@ def test_every_backend_is_tried_here() -> None:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    return Places(*(tmp_path / name for name in ("mirrors", "workspaces", "logs", "scenarios")))
+def places(tmp_path: Path) -> HostPaths:
+    return HostPaths(*(tmp_path / name for name in ("mirrors", "workspaces", "logs", "scenarios")))
 
 
 @pytest.fixture(params=BACKENDS)
@@ -35,7 +35,7 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 
 @pytest.fixture
-def workspace(backend: Backend, places: Places) -> Iterator[Workspace]:
+def workspace(backend: Backend, places: HostPaths) -> Iterator[Workspace]:
     opened = backend.open(places, Tenancy(CardId("PVTI_lADO/../x"), RunId("r1"), 1))
     yield opened
     opened.destroy()
@@ -69,7 +69,7 @@ def test_no_file_of_the_host_is_inside(workspace: Workspace, tmp_path: Path) -> 
     assert Path("/etc/hostname").read_text() not in sh(workspace, "cat /etc/hostname; true").out
 
 
-def test_no_folder_of_the_hosts_is_in_a_sandbox_that_shows_its_system(places: Places) -> None:
+def test_no_folder_of_the_hosts_is_in_a_sandbox_that_shows_its_system(places: HostPaths) -> None:
     opened = workspaces.load("local").open(places, Tenancy(CardId("x")))
     ran = sh(opened, "ls -d /home/* /root /etc/shadow /etc/hostname /var /run; true")
     assert ran.out == ""
@@ -117,7 +117,7 @@ def test_the_files_of_skills_can_be_read_by_their_path_and_not_changed(workspace
 
 
 @pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/x", "a//b", "a/.git", "a/\n", "a b"])
-def test_a_skills_file_lies_nowhere_else(places: Places, path: str) -> None:
+def test_a_skills_file_lies_nowhere_else(places: HostPaths, path: str) -> None:
     opened = workspaces.load("local").open(places, Tenancy(CardId("x")))
     with pytest.raises(WorkspaceError):
         opened.equip({path: b"x"})
@@ -147,14 +147,14 @@ def test_exit_codes_come_through(workspace: Workspace) -> None:
     assert sh(workspace, "exit 3").exit_code == 3
 
 
-def test_what_runs_in_the_background_ends_with_the_command(workspace: Workspace, places: Places) -> None:
+def test_what_runs_in_the_background_ends_with_the_command(workspace: Workspace, places: HostPaths) -> None:
     sh(workspace, "setsid sleep 300 & sleep 301 & echo started")
     deadline = time.monotonic() + 5
     while any(b"sleep\x0030" in _cmdline(entry) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
         assert time.monotonic() < deadline
 
 
-def test_two_cards_never_share_a_place(backend: Backend, places: Places) -> None:
+def test_two_cards_never_share_a_place(backend: Backend, places: HostPaths) -> None:
     cards = [CardId("a/b"), CardId("a_b"), CardId("../a"), CardId("A" * 300)]
     opened = [backend.open(places, Tenancy(card)) for card in cards]
     for number, workspace in enumerate(opened):
@@ -178,7 +178,7 @@ def _cmdline(entry: Path) -> bytes:
 
 
 def test_destroying_follows_no_link(
-    workspace: Workspace, backend: Backend, places: Places, tmp_path: Path
+    workspace: Workspace, backend: Backend, places: HostPaths, tmp_path: Path
 ) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "file").touch()
@@ -240,7 +240,7 @@ def test_a_set_up_that_never_ran_is_not_brought_back(workspace: Workspace) -> No
     assert not workspace.restore_setup("never")
 
 
-def test_it_has_no_problem_here_and_nothing_to_sweep(backend: Backend, places: Places) -> None:
+def test_it_has_no_problem_here_and_nothing_to_sweep(backend: Backend, places: HostPaths) -> None:
     assert backend.problem() == ""
     assert backend.sweep(places, lambda run_id, generation: False) == ()
 

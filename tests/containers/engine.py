@@ -17,14 +17,14 @@ import pytest
 import docker
 from ledger.ids import CardId, RunId
 from runner.exec.child import Child, Ran, finish
-from runner.run.run_spec import Places, Resources
+from runner.run.run_spec import HostPaths, ResourceSpec
 from runner.workspaces.contract import Tenancy, Workspace
 from runner.workspaces.docker.backend import Docker
 from runner.workspaces.docker.cli import problem_with
 from runner.workspaces.docker.engine import engine_address
 from runner.workspaces.docker.sweeping import home_of
 
-SMALL = Resources(memory_mb=256, cpus=1.0, processes=64, disk_mb=64, open_files=256)
+SMALL = ResourceSpec(memory_mb=256, cpus=1.0, processes=64, disk_mb=64, open_files=256)
 _STARTED: list[Child] = []
 CARD, RUN = CardId("PVTI_1"), RunId("r1")
 
@@ -42,16 +42,16 @@ def _problem(address: str) -> str:
     return problem_with(address)
 
 
-def places_in(folder: Path) -> Places:
+def places_in(folder: Path) -> HostPaths:
     """Return the runner's places in a folder of the test."""
-    return Places(*(folder / name for name in ("mirrors", "workspaces", "logs", "scenarios")))
+    return HostPaths(*(folder / name for name in ("mirrors", "workspaces", "logs", "scenarios")))
 
 
 @dataclass(slots=True)
 class Bench:
     """One state folder, what is opened in it, and what its engine holds of it."""
 
-    places: Places
+    places: HostPaths
     api: docker.APIClient
     backend: Docker = field(default_factory=Docker)
 

@@ -13,14 +13,14 @@ import pytest
 
 import docker
 from bot.admin.doctor import runner
-from bot.admin.doctor.finding import Level, Patient
+from bot.admin.doctor.check_result import DoctorContext, Level
 from bot.github.client import Hub
 from bot.system import config
 from ledger.events.reproduction import AFTER, BEFORE, FAILED, PASSED, UNPLAYABLE
 from ledger.states import Ending
 from rules.runs.browser_steps import read
 from runner.artifacts.store import Store
-from runner.run.run_spec import BrowserStep, Reproduction
+from runner.run.run_spec import BrowserStep, ReproductionSpec
 from runner.workspaces.docker.sweeping import home_of
 from tests.containers.engine import need_engine
 from tests.containers.locked import need_image
@@ -102,12 +102,12 @@ def steps_of(text: str) -> tuple[BrowserStep, ...]:
     return tuple(BrowserStep(str(one.verb), one.text, one.first, one.second) for one in script.steps)
 
 
-def wanted(text: str = STEPS, **changes: Any) -> Reproduction:
-    made = Reproduction("python3 app.py", APP, steps_of(text), ready_s=60, limit_s=240, image=IMAGE)
+def wanted(text: str = STEPS, **changes: Any) -> ReproductionSpec:
+    made = ReproductionSpec("python3 app.py", APP, steps_of(text), ready_s=60, limit_s=240, image=IMAGE)
     return replace(made, **changes)
 
 
-def look(world: World, reproduction: Reproduction, **files: str) -> Any:
+def look(world: World, reproduction: ReproductionSpec, **files: str) -> Any:
     """Let an investigation begin with that, against a page of these files, and return how it was played."""
     if files:
         world.commit({name.replace("_", "."): text for name, text in files.items()})
@@ -235,7 +235,7 @@ def test_doctor_says_whether_the_image_is_there(
     shop: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = config.read({"CARDINAL_WORKSPACE": "docker"}, tmp_path)
-    patient = Patient(settings, None, Hub(settings, shop.clock.now), shop.clock.now())
+    patient = DoctorContext(settings, None, Hub(settings, shop.clock.now), shop.clock.now())
     found = {one.name: one for one in runner.workspaces(patient)}
     assert found["browser"].level is Level.OK
     monkeypatch.setattr(runner, "BROWSER_IMAGE", "cardinal/none:latest")

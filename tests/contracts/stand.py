@@ -15,7 +15,7 @@ import docker
 from forge.model.server import ScriptedModel
 from ledger.events.run import PlanApproved, PlanProposed, RunEvent
 from runner.run.log import RunLog
-from runner.run.run_spec import Limits, Provider, Resources, RunSpec, Tools
+from runner.run.run_spec import Limits, Provider, ResourceSpec, RunSpec, ToolSpec
 from runner.supervisor import execute
 from runner.workspaces.docker.engine import engine_address
 from runner.workspaces.docker.sweeping import home_of
@@ -25,7 +25,7 @@ AGENTS = ("claude", "codex", "opencode")
 IMAGE = "cardinal/agent:latest"
 KEY = "sk-real-0123456789abcdefghijklmnopqrstuvwxyz"  # of nobody, but it looks like one
 LIMITS = Limits(timeout_s=180, silence_s=60, max_turns=60, budget_usd=5.0, iterations=3, full_runs=3)
-RESOURCES = Resources(memory_mb=3000, cpus=2.0, processes=300, disk_mb=2000, open_files=4096)
+RESOURCES = ResourceSpec(memory_mb=3000, cpus=2.0, processes=300, disk_mb=2000, open_files=4096)
 
 PLAN: dict[str, dict[str, Any]] = {
     "plan": {"summary": "Say hello", "steps": ["Write hello.txt", "Commit it"]}
@@ -69,7 +69,7 @@ class Stand:
         paid = self.key if key is None else key
         return {name: Provider(name, url, paid) for name in ("anthropic", "openai", "compatible")}
 
-    def order(self, tools: Tools | None = None, *, planned: bool = True, **changes: Any) -> RunSpec:
+    def order(self, tools: ToolSpec | None = None, *, planned: bool = True, **changes: Any) -> RunSpec:
         """Return a queued order for the agent in a container.
 
         Its plan is approved already, which spares a turn, unless the test is about the plan.
@@ -82,7 +82,7 @@ class Stand:
                 "image": IMAGE,
                 "limits": LIMITS,
                 "resources": RESOURCES,
-                "tools": tools or Tools(),
+                "tools": tools or ToolSpec(),
             }
             | changes
         )

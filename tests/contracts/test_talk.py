@@ -4,7 +4,7 @@ import pytest
 
 from ledger.events.run import RunSteered, RunStopAsked
 from ledger.states import Ending
-from runner.run.run_spec import Tools
+from runner.run.run_spec import ToolSpec
 from tests.contracts.stand import COMMIT, EDIT, FINISH, Stand
 
 pytestmark = pytest.mark.timeout(600)
@@ -49,7 +49,7 @@ def test_what_is_denied_never_runs_and_what_people_are_asked_about_only_with_the
     stand: Stand, answer: str
 ) -> None:
     stand.scenario(work=[PUSH, TOUCH, TOUCH, EDIT, COMMIT, FINISH])
-    order = stand.order(Tools(deny=("git push*",), ask=("touch:*",)))
+    order = stand.order(ToolSpec(deny=("git push*",), ask=("touch:*",)))
     assert stand.run(order).why == "question", stand.world.events()[-1]
     assert "git push" in stand.world.only("PermissionRefused").why
     assert "touch" in stand.world.only("PermissionAwaited").command

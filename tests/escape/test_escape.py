@@ -12,7 +12,7 @@ import pytest
 
 from runner.exec.child import finish
 from runner.gateway.control.link import Gateway, Terms
-from runner.gateway.control.messages import HostAsked
+from runner.gateway.control.messages import HostRequest
 from tests.containers.conftest import bench
 from tests.containers.engine import Bench, hear_until, start
 from tests.escape.outside import SECRET, Outside, outside
@@ -151,14 +151,14 @@ def requests(around: Outside, loop: int, everywhere: int) -> dict[str, str]:
     }
 
 
-def heard(gateway: Gateway) -> list[HostAsked]:
+def heard(gateway: Gateway) -> list[HostRequest]:
     """Return which hosts the gateway says were asked for."""
-    told: list[HostAsked] = []
+    told: list[HostRequest] = []
     while select.select([gateway.fileno()], [], [], 0.5)[0]:
         message = os.read(gateway.fileno(), 1 << 20).decode()
         if not message:
             break
-        told += [one for one in gateway.decode(message) if isinstance(one, HostAsked)]
+        told += [one for one in gateway.decode(message) if isinstance(one, HostRequest)]
     return told
 
 

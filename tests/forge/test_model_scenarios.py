@@ -17,7 +17,7 @@ def test_every_scenario_of_the_scripted_agent_can_be_read(folder: Path) -> None:
 
 
 def test_the_model_knows_every_step_of_the_scripted_agent() -> None:
-    assert set(scripted.Step.model_fields) <= set(SHAPES)
+    assert set(scripted.ScenarioStep.model_fields) <= set(SHAPES)
 
 
 def test_a_repair_plays_its_section_and_a_redirect_without_one_plans_again(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from rules.policy.model import parse
 from rules.policy.validate import COMMANDS, LATER, command_names
 from runner import agents
 from runner.agents.board_tools import TOOLS
-from runner.agents.scripted.scenario import Scenario, Step, parse_scenario
+from runner.agents.scripted.scenario import Scenario, ScenarioStep, parse_scenario
 from runner.gateway.models.failure_streaks import SETTINGS
 from tests.house.source import PACKAGES, ROOT
 from tests.rules.scene import NOW, POLICY, card, given
@@ -113,7 +113,7 @@ def test_what_is_made_from_the_code_is_fresh() -> None:
 
 
 def test_every_generated_block_stands_in_one_page() -> None:
-    used = [name for text in texts().values() for name in pages.asked_for(text)]
+    used = [name for text in texts().values() for name in pages.block_names(text)]
     assert sorted(used) == sorted(pages.BLOCKS)
 
 
@@ -156,7 +156,7 @@ def test_the_example_of_a_command_is_one() -> None:
 
 def test_the_scripted_agents_page_has_every_phase_and_step_and_a_scenario_that_is_valid() -> None:
     text = (ROOT / "docs/scripted-agent.md").read_text(encoding="utf-8")
-    assert {*Scenario.model_fields, *Step.model_fields} <= set(spoken(text))
+    assert {*Scenario.model_fields, *ScenarioStep.model_fields} <= set(spoken(text))
     assert parse_scenario("example", next(fenced(text, "yaml")).encode())["work"]
 
 

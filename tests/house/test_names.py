@@ -12,13 +12,6 @@ EMPTY_WORDS = {"util", "common", "helper", "manager"}
 FLOORS = ("bot", "rules", "runner", "ledger")  # the forge is another program, with GitHub's words
 # Parts of one kind have the same members, by their contract.
 OF_PARTS = {"Settings", "Wire"}
-# Each stands for different things in different places. None may be added; who mends one takes it out.
-HOMONYMS = """
-Asked Asker Bounds Budget Call Change Choice Entry Events FailureRow Finding Found Front Group Kept
-Listing Memory Occasion Outcome Pace Part Phase Placed Places Player Price ProviderFailed PullSeen
-Reach Ready Refused RefusedError Reproduction Resources Role Said Script Server Spent Stage Step
-Tools Turn UnknownPartError Validation Verdict Visit
-"""
 
 
 def words(name: str) -> set[str]:
@@ -64,7 +57,7 @@ def test_every_public_module_says_what_it_owns() -> None:
 
 def test_a_class_has_a_name_of_its_own() -> None:
     product = [source for source in sources() if source.package in FLOORS]
-    assert homonyms(product) - OF_PARTS == {*HOMONYMS.split()}
+    assert homonyms(product) - OF_PARTS == set()
 
 
 def test_the_name_tests_bite() -> None:

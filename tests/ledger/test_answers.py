@@ -5,14 +5,14 @@ import pytest
 from ledger.events.run import QuestionAnswered, QuestionAsked
 from ledger.ids import QuestionId, RunId
 from ledger.model import limit_answers
-from ledger.model.limit_answers import Asker, Choice, Code, Subject
+from ledger.model.limit_answers import AnswerChoice, Code, QuestionSource, Subject
 
 R1, Q1 = RunId("r1"), QuestionId("r1-q1")
 LIMIT = (limit_answers.GO_ON, limit_answers.STOP)
 LABELS = tuple(one.label for one in limit_answers.RESERVED)
 
 
-def own(subject: Subject, *choices: Choice) -> QuestionAsked:
+def own(subject: Subject, *choices: AnswerChoice) -> QuestionAsked:
     return limit_answers.question(R1, Q1, subject, "?", choices or LIMIT)
 
 
@@ -68,11 +68,11 @@ def test_a_code_counts_only_where_the_question_offers_it() -> None:
 
 def test_an_answer_says_what_it_means_who_asked_and_about_what() -> None:
     told = limit_answers.answered(R1, Q1, own(Subject.TIME), by="ann", text="1")
-    assert told == QuestionAnswered(R1, Q1, "ann", "1", Code.GO_ON, Asker.SUPERVISOR, Subject.TIME)
+    assert told == QuestionAnswered(R1, Q1, "ann", "1", Code.GO_ON, QuestionSource.SUPERVISOR, Subject.TIME)
     told = limit_answers.answered(
         R1, Q1, own(Subject.LEAVING, limit_answers.CANCEL, limit_answers.FINISH), by="ann", text="2"
     )
-    assert (told.code, told.asker) == (Code.FINISH, Asker.RULES)
+    assert (told.code, told.asker) == (Code.FINISH, QuestionSource.RULES)
 
 
 @pytest.mark.parametrize("label", LABELS)

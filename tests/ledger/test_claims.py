@@ -76,33 +76,31 @@ def test_a_reader_moves_only_from_where_it_is(ledger: Engine) -> None:
 
 def test_doorbells_that_wait_together_are_answered_by_one_look(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
-        assert [refresh_requests.ring(db, CARD, BOARD, later(n)) for n in (5, 6)] == [1, 2]
+        assert [refresh_requests.add(db, CARD, BOARD, later(n)) for n in (5, 6)] == [1, 2]
         (bell,) = refresh_requests.waiting(db, 10)
         assert (bell.card_id, bell.board_id, bell.rung, bell.rung_at) == (CARD, BOARD, 2, later(5))
-        assert refresh_requests.ring(db, CARD, BOARD, later(7)) == 3  # while somebody looks
-        refresh_requests.answered(db, CARD, bell.rung)
-        assert refresh_requests.rung(db, CARD) == (3, 2)
+        assert refresh_requests.add(db, CARD, BOARD, later(7)) == 3  # while somebody looks
+        refresh_requests.mark_served(db, CARD, bell.rung)
+        assert refresh_requests.counts(db, CARD) == (3, 2)
         assert len(refresh_requests.waiting(db, 10)) == 1
-        refresh_requests.answered(db, CARD, 3)
-        refresh_requests.answered(db, CARD, 1)
-        assert refresh_requests.rung(db, CARD) == (3, 3)
+        refresh_requests.mark_served(db, CARD, 3)
+        refresh_requests.mark_served(db, CARD, 1)
+        assert refresh_requests.counts(db, CARD) == (3, 3)
         assert refresh_requests.waiting(db, 10) == ()
 
 
 def test_moves_that_deliveries_told_are_news_until_they_are_recorded(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
-        refresh_requests.ring(db, CARD, BOARD, NOW, refresh_requests.Move(later(12), "back"))
-        refresh_requests.ring(
-            db, CARD, BOARD, NOW, refresh_requests.Move(later(10), "out")
-        )  # late, and older
+        refresh_requests.add(db, CARD, BOARD, NOW, refresh_requests.Move(later(12), "back"))
+        refresh_requests.add(db, CARD, BOARD, NOW, refresh_requests.Move(later(10), "out"))  # late, and older
         assert refresh_requests.came_to(db, CARD, "out") is None
         assert refresh_requests.came_to(db, CARD, "back") == later(12)
-        refresh_requests.recorded(db, CARD, BOARD, later(12))
-        refresh_requests.recorded(db, CARD, BOARD, later(5))
-        refresh_requests.ring(db, CARD, BOARD, NOW, refresh_requests.Move(later(12), "back"))
+        refresh_requests.mark_recorded(db, CARD, BOARD, later(12))
+        refresh_requests.mark_recorded(db, CARD, BOARD, later(5))
+        refresh_requests.add(db, CARD, BOARD, NOW, refresh_requests.Move(later(12), "back"))
         assert refresh_requests.came_to(db, CARD, "back") is None
         other = CardId("PVTI_9")
-        refresh_requests.recorded(db, other, BOARD, later(12))  # looked at, and never rung
+        refresh_requests.mark_recorded(db, other, BOARD, later(12))  # looked at, and never rung
         assert refresh_requests.waiting(db, 10) == refresh_requests.waiting(db, 1)
-        assert refresh_requests.ring(db, other, BOARD, NOW, refresh_requests.Move(later(11), "x")) == 1
+        assert refresh_requests.add(db, other, BOARD, NOW, refresh_requests.Move(later(11), "x")) == 1
         assert refresh_requests.came_to(db, other, "x") is None

@@ -13,7 +13,7 @@ from ledger.model import limit_answers
 from ledger.model.limit_answers import Code, Subject
 from ledger.model.spend_limits import Limit
 from ledger.states import Ending, RunState
-from ledger.views import beside, budgets, totals
+from ledger.views import budgets, observations, totals
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, card_seen, run_queued
 
 Q1 = QuestionId("r1-q1")
@@ -146,10 +146,10 @@ def test_what_is_seen_beside_the_words_is_kept_for_each_run(ledger: Engine) -> N
             agent.ProviderFailed(RUN, "openai", 500, "x", 1),
             agent.ProviderFailed(RUN, "openai", 0, "", 2),
         )
-        it = beside.get(db, RUN)
+        it = observations.get(db, RUN)
         assert it is not None
         assert (it.todos, it.ticks) == (("a", "b", "c"), "110")
-        assert (len(it.reached), it.unreached) == (beside.MAX_HOSTS, ("evil",))
+        assert (len(it.reached), it.unreached) == (observations.MAX_HOSTS, ("evil",))
         assert (it.denied, it.refused_calls, it.failures) == (1, 1, 2)
         assert (it.failed_status, it.failed_in_a_row) == (0, 2)
-        assert beside.get(db, RunId("r9")) is None
+        assert observations.get(db, RunId("r9")) is None

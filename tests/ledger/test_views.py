@@ -305,8 +305,8 @@ def test_money_is_counted_by_run_card_column_and_day(ledger: Engine) -> None:
         told(db, card_seen(), run_queued(), run_queued("r2", attempt=2))
         for name, usd, at in ((RUN, 0.5, NOW), (RUN, 0.25, NOW), ("r2", 1.0, NOW), (RUN, 4.0, later(86_400))):
             event_store.append(db, run.UsageMetered(RunId(name), usd, 10, 2, 1, 3.0), at=at)
-        assert spend.today(db, BOARD, date(2026, 11, 21)) == spend.Spent(1.75, 30, 6)
-        assert spend.of_card(db, CARD) == spend.Spent(5.75, 40, 8)
+        assert spend.today(db, BOARD, date(2026, 11, 21)) == spend.SpendTotal(1.75, 30, 6)
+        assert spend.of_card(db, CARD) == spend.SpendTotal(5.75, 40, 8)
         assert spend.by_column(db, BOARD, date(2026, 11, 22)) == {"In Progress": 4.0}
         assert [(it.day, it.usd) for it in spend.of_run(db, RUN)] == [
             ("2026-11-21", 0.75),

@@ -6,7 +6,7 @@ import pytest
 
 from bot.github.api import roles
 from bot.github.client import Hub
-from bot.github.concurrency import Places
+from bot.github.concurrency import CallSlots
 from bot.github.errors import NotFoundError, PermissionMissingError, TokenError
 from bot.github.transport import CREATE, ApiCall, Wire
 from tests.peer.emulator import new_key
@@ -94,7 +94,7 @@ def test_cardinal_tells_a_missing_permission_from_a_missing_thing(
     with pytest.raises(NotFoundError):
         hub.rest("GET", f"/repos/{repository}/issues/999")
     token = side.token(permissions={"issues": "read"})
-    reader = Wire(side.url, lambda _: token, utc_now, None, ANSWER_S, Places(tmp_path / "calls"))
+    reader = Wire(side.url, lambda _: token, utc_now, None, ANSWER_S, CallSlots(tmp_path / "calls"))
     with pytest.raises(PermissionMissingError, match=r"permissions of app\.yml"):
         reader.send(ApiCall("POST", f"/repos/{repository}/issues", CREATE, {"title": "no"}))
 

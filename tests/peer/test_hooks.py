@@ -44,7 +44,7 @@ def test_cardinal_reads_a_comment(hub: Hub, side: Side, repository: str) -> None
     number = side.issue(repository)
     comment = side.say(repository, number, "/cardinal status")
     (said,) = read(side.relay.wait(repository, "issue_comment", "created")[0], hub.bot_id)
-    assert isinstance(said, facts.Said)
+    assert isinstance(said, facts.CommentWritten)
     assert (said.repository, said.number, said.comment_id) == (repository, number, comment)
     assert (said.author, said.text, said.place) == (WRITER, "/cardinal status", "issue")
 
@@ -89,7 +89,7 @@ def test_cardinal_reads_that_a_label_was_put_on(hub: Hub, side: Side, repository
     side.person(ADMIN, "POST", path, {"labels": ["area:api"]})
     labeled = side.relay.wait(repository, "issues", "labeled")[0]
     at = datetime.fromisoformat(labeled.payload["issue"]["updated_at"])
-    change = facts.Change(ADMIN, About.LABEL, "area:api", at)
+    change = facts.CardChange(ADMIN, About.LABEL, "area:api", at)
     assert read(labeled, hub.bot_id) == (facts.IssueEdited(repository, number, change),)
 
 
@@ -104,7 +104,7 @@ def test_cardinal_reads_a_pull_request_through_its_life(hub: Hub, side: Side, re
     opened = side.relay.wait(repository, "pull_request", "opened")[0]
     assert read(opened, hub.bot_id) == (), "its own echo"
     (seen,) = read(opened, bot_id=0)
-    assert isinstance(seen, facts.PullSeen)
+    assert isinstance(seen, facts.PullRequestRead)
     assert (seen.number, seen.branch, seen.state, seen.draft) == (number, BRANCH, "open", False)
     asked = {"merge_method": "squash", "sha": seen.head}
     side.person(WRITER, "PUT", f"/repos/{repository}/pulls/{number}/merge", asked)

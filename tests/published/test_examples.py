@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from bot.github.client import REPOSITORY
 from bot.ingest import events
 from bot.ingest.events import UnreadablePayloadError
-from bot.ingest.facts import CardRang, Fact, IssueFact, Pushed, Renamed
+from bot.ingest.facts import CardTouched, Fact, IssueFact, Pushed, Renamed
 from bot.system import config
 from bot.web.app import make_app
 from ledger.lifecycle.open import open_ledger
@@ -91,7 +91,7 @@ def _strangers(payload: dict[str, Any], fact: Fact) -> Iterator[str]:
         case Renamed():
             if fact.after != here or REPOSITORY.fullmatch(fact.before) is None:
                 yield f"it is about {fact.before}, which became {fact.after}"
-        case CardRang():
+        case CardTouched():
             if fact.card_id != payload["projects_v2_item"]["node_id"]:
                 yield f"it is about the card {fact.card_id}"
 

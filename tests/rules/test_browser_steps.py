@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.runs.browser_steps import MAX_STEPS, STEP_BYTES, UNDERSTOOD, Script, Step, Verb, read
+from rules.runs.browser_steps import (
+    MAX_STEPS,
+    STEP_BYTES,
+    UNDERSTOOD,
+    ReproductionScript,
+    ReproductionStep,
+    Verb,
+    read,
+)
 
 APP = "http://127.0.0.1:3000/"
 UNDERSTANDS = {
@@ -48,7 +56,7 @@ NO_STEPS = (
 )
 
 
-def steps(text: str) -> tuple[Step, ...]:
+def steps(text: str) -> tuple[ReproductionStep, ...]:
     script = read(text, APP)
     assert script is not None
     assert script.problem == ""
@@ -79,7 +87,7 @@ def test_the_address_is_opened_first_unless_a_step_opens_one() -> None:
     assert steps('**Address:** `/cart`\n**Steps:**\n- click "Buy"')[0].first == "/cart"
     assert steps('Address: http://127.0.0.1:3000/cart?x=1\nSteps:\n- click "Buy"')[0].first == "/cart?x=1"
     assert steps('Address: http://localhost:3000/a\nSteps:\n- click "Buy"')[0].first == "/a"
-    assert steps('Steps:\n- click "Buy"')[0] == Step(Verb.OPEN, "open /", "/")
+    assert steps('Steps:\n- click "Buy"')[0] == ReproductionStep(Verb.OPEN, "open /", "/")
     assert [one.first for one in steps("Address: /cart\nSteps:\n- open /done")] == ["/done"]
 
 
@@ -139,7 +147,7 @@ def test_too_many_steps_and_too_long_ones_are_refused() -> None:
 @given(st.text(alphabet=st.sampled_from(list('Steps:\n-1. "clikopenxwath/`*#<@'))), st.text())
 def test_any_text_is_read_to_some_end(text: str, more: str) -> None:
     script = read(f"Steps:\n- {text}\n{more}", APP)
-    assert script is None or isinstance(script, Script)
+    assert script is None or isinstance(script, ReproductionScript)
 
 
 @pytest.mark.timeout(30)

@@ -8,7 +8,7 @@ from rules.chatops.parser import (
     Mistyped,
     Parsed,
     Permitted,
-    Refused,
+    RefusedCommand,
     approved_plan,
     chosen_question,
     of_box,
@@ -149,13 +149,13 @@ def test_the_policy_can_name_people_and_other_roles() -> None:
     approve = Parsed("approve", "")
     assert permit(policy, approve, role="read", login="ALICE") == Permitted()
     assert permit(policy, approve, role="maintain", login="bob") == Permitted()
-    assert permit(policy, approve, role="write", login="bob") == Refused(
+    assert permit(policy, approve, role="write", login="bob") == RefusedCommand(
         "`/cardinal approve` needs `alice` or the role `maintain`; `bob` has the role `write` here."
     )
 
 
 def test_a_refusal_names_the_scope_that_needs_more() -> None:
     refused = permit(POLICY, Parsed("pause", "board"), role="write", login="bob")
-    assert refused == Refused(
+    assert refused == RefusedCommand(
         "`/cardinal pause board` needs the role `admin`; `bob` has the role `write` here."
     )

@@ -5,7 +5,7 @@ import pytest
 from ledger.ids import CardId, RunId
 from ledger.model.spend_limits import Limit
 from rules.policy.model import Policy, parse
-from rules.runs.budget import Grant, Purse, Share
+from rules.runs.budget import BudgetAllocator, Grant, Share
 from tests.rules.scene import CARD, R1
 
 WISH = Share(R1, CARD, "In Progress", "alice", 2.0)
@@ -22,7 +22,7 @@ def other(number: int, usd: float, **about: str) -> Share:
 
 
 def test_where_nothing_is_scarce_a_run_gets_what_is_left_of_its_own_budget() -> None:
-    assert Purse(limited(), {}, ()).grant(WISH) == Grant(2.0)
+    assert BudgetAllocator(limited(), {}, ()).grant(WISH) == Grant(2.0)
 
 
 EACH = [
@@ -39,49 +39,49 @@ def test_each_limit_counts_what_was_spent_and_what_is_reserved_under_it_alone(
     limit: Limit, name: str, rules: Policy, about: dict[str, str]
 ) -> None:
     spent = {(limit, name): 18.0, (limit, "somebody else's"): 999.0}
-    assert Purse(rules, spent, [other(7, 1.0, **about)]).grant(WISH) == Grant(1.0, limit, 20.0)
-    assert Purse(rules, spent, ()).grant(WISH) == Grant(2.0)
-    waits = Purse(rules, spent, [other(7, 2.0, **about)]).grant(WISH)
+    assert BudgetAllocator(rules, spent, [other(7, 1.0, **about)]).grant(WISH) == Grant(1.0, limit, 20.0)
+    assert BudgetAllocator(rules, spent, ()).grant(WISH) == Grant(2.0)
+    waits = BudgetAllocator(rules, spent, [other(7, 2.0, **about)]).grant(WISH)
     assert isinstance(waits, str)
     assert "of $20.00 is used up: $18.00 are spent and $2.00 are reserved by r7: raise" in waits
     if about:
-        assert Purse(rules, spent, [other(7, 2.0)]).grant(WISH) == Grant(2.0)
+        assert BudgetAllocator(rules, spent, [other(7, 2.0)]).grant(WISH) == Grant(2.0)
 
 
 def test_the_tightest_limit_counts() -> None:
     rules = limited("usd_per_card: 20, usd_total: 100")
     spent = {(Limit.CARD, CARD): 18.5, (Limit.BOARD, ""): 99.0}
-    assert Purse(rules, spent, ()).grant(WISH) == Grant(1.0, Limit.BOARD, 100.0)
+    assert BudgetAllocator(rules, spent, ()).grant(WISH) == Grant(1.0, Limit.BOARD, 100.0)
 
 
 def test_with_too_little_a_run_waits_and_says_what_can_be_done() -> None:
     rules = limited("usd_per_card: 20")
-    assert Purse(rules, {(Limit.CARD, CARD): 19.89}, ()).grant(WISH) == Grant(
+    assert BudgetAllocator(rules, {(Limit.CARD, CARD): 19.89}, ()).grant(WISH) == Grant(
         pytest.approx(0.11), Limit.CARD, 20.0
     )
-    assert Purse(rules, {(Limit.CARD, CARD): 19.91}, ()).grant(WISH) == (
+    assert BudgetAllocator(rules, {(Limit.CARD, CARD): 19.91}, ()).grant(WISH) == (
         "the card's budget of $20.00 is used up: $19.91 are spent: raise `limits: {usd_per_card: …}`"
     )
 
 
 def test_a_run_that_wants_less_than_the_least_is_not_kept_waiting_by_it() -> None:
-    assert Purse(limited("usd_per_card: 20"), {(Limit.CARD, CARD): 19.96}, ()).grant(
+    assert BudgetAllocator(limited("usd_per_card: 20"), {(Limit.CARD, CARD): 19.96}, ()).grant(
         Share(R1, CARD, "In Progress", "alice", 0.03)
     ) == Grant(0.03)
 
 
 def test_what_is_granted_counts_at_once() -> None:
-    purse = Purse(limited("usd_total: 3"), {}, ())
-    first = purse.grant(WISH)
+    allocator = BudgetAllocator(limited("usd_total: 3"), {}, ())
+    first = allocator.grant(WISH)
     assert first == Grant(2.0)
     assert isinstance(first, Grant)
-    purse.reserve(WISH, first)
+    allocator.reserve(WISH, first)
     second = Share(RunId("r2"), CardId("c2"), "In Progress", "bob", 2.0)
-    assert purse.grant(second) == Grant(1.0, Limit.BOARD, 3.0)
-    assert purse.grant(WISH) == Grant(2.0), "its own reservation does not stand in its way"
+    assert allocator.grant(second) == Grant(1.0, Limit.BOARD, 3.0)
+    assert allocator.grant(WISH) == Grant(2.0), "its own reservation does not stand in its way"
 
 
 def test_many_holders_are_not_all_named() -> None:
-    waits = Purse(limited("usd_total: 3"), {}, [other(n, 1.0) for n in range(2, 8)]).grant(WISH)
+    waits = BudgetAllocator(limited("usd_total: 3"), {}, [other(n, 1.0) for n in range(2, 8)]).grant(WISH)
     assert isinstance(waits, str)
     assert "reserved by r2, r3, r4 and 3 more" in waits

@@ -8,7 +8,16 @@ from ledger.events.board import CardConverted, CardMoved
 from ledger.events.placement import RepositoryResolved
 from ledger.model.reasons import Reason
 from ledger.states import CardState
-from rules.card.target_repository import ASKS, LOOKING, Hints, Placed, is_shared, lines_of, problem, resolve
+from rules.card.target_repository import (
+    ASKS,
+    LOOKING,
+    Hints,
+    ResolvedTarget,
+    is_shared,
+    lines_of,
+    problem,
+    resolve,
+)
 from rules.errors import PolicyError
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
@@ -35,16 +44,16 @@ def hints(
 @pytest.mark.parametrize(
     ("seen", "wanted"),
     [
-        (hints("area:api"), Placed("acme/api", "label", "area:api")),
-        (hints("bug", "Area:API"), Placed("acme/api", "label", "Area:API")),
-        (hints("area:api", lines=("a/b",), field="c/d"), Placed("acme/api", "label", "area:api")),
-        (hints("area:api", lines=("a/b",), trusted=False), Placed("acme/api", "label", "area:api")),
-        (hints(lines=("a/b",), field="c/d"), Placed("a/b", "line", "Repo: a/b")),
-        (hints(field=" c/d "), Placed("c/d", "field", "c/d")),
-        (hints(lines=("a/b",), field="c/d", trusted=False), Placed("c/d", "field", "c/d")),
+        (hints("area:api"), ResolvedTarget("acme/api", "label", "area:api")),
+        (hints("bug", "Area:API"), ResolvedTarget("acme/api", "label", "Area:API")),
+        (hints("area:api", lines=("a/b",), field="c/d"), ResolvedTarget("acme/api", "label", "area:api")),
+        (hints("area:api", lines=("a/b",), trusted=False), ResolvedTarget("acme/api", "label", "area:api")),
+        (hints(lines=("a/b",), field="c/d"), ResolvedTarget("a/b", "line", "Repo: a/b")),
+        (hints(field=" c/d "), ResolvedTarget("c/d", "field", "c/d")),
+        (hints(lines=("a/b",), field="c/d", trusted=False), ResolvedTarget("c/d", "field", "c/d")),
     ],
 )
-def test_label_then_line_then_field_say_it(seen: Hints, wanted: Placed) -> None:
+def test_label_then_line_then_field_say_it(seen: Hints, wanted: ResolvedTarget) -> None:
     assert resolve(named(), seen) == wanted
 
 

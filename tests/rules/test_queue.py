@@ -7,7 +7,7 @@ import pytest
 
 from ledger.ids import CardId, RunId
 from ledger.model.spend_limits import Limit
-from rules.runs.queue import Choice, Load, Waiting, choose
+from rules.runs.queue import Load, RunSelection, Waiting, choose
 from rules.snapshot import Stop
 from tests.rules.scene import BOARD, NOW, POLICY
 
@@ -20,7 +20,9 @@ def waits(number: int, *, rank: int = 0, repository: str = "", column: str = "In
     return Waiting(RunId(f"r{number}"), card, column, column, repository, rank, at, by="alice", wish_usd=2.0)
 
 
-def chosen(*waiting: Waiting, load: Load = IDLE, stops: tuple[Stop, ...] = (), slots: int = 10) -> Choice:
+def chosen(
+    *waiting: Waiting, load: Load = IDLE, stops: tuple[Stop, ...] = (), slots: int = 10
+) -> RunSelection:
     return choose(POLICY, waiting, load, stops, slots=slots)
 
 
@@ -67,7 +69,7 @@ def test_a_repository_runs_no_more_than_its_limit_and_others_pass_by() -> None:
 )
 def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None:
     found = chosen(waits(1), load=load, slots=slots)
-    assert found == Choice((), {RunId("r1"): f"1st in the queue: {said}"})
+    assert found == RunSelection((), {RunId("r1"): f"1st in the queue: {said}"})
 
 
 @pytest.mark.parametrize(

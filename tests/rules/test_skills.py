@@ -11,26 +11,26 @@ from rules.runs.skills import (
     MAX_NAMED,
     OPERATOR,
     REPOSITORY,
-    Occasion,
     Offer,
+    SkillContext,
     choose,
     named_in,
     names_of,
 )
 
 RULES = Skills(default=("style",), labels={"Area:DB": ("safe-migration", "style")})
-CARD = Occasion("Add a migration for totals", trusted=True)
+CARD = SkillContext("Add a migration for totals", trusted=True)
 
 
 def offer(name: str, *triggers: str, source: str = REPOSITORY, **more: object) -> Offer:
     return replace(Offer(name, source, "1", "d" * 64, 100, triggers), **more)  # type: ignore[arg-type]
 
 
-def loaded(occasion: Occasion, *offers: Offer, rules: Skills = RULES) -> list[tuple[str, str]]:
+def loaded(occasion: SkillContext, *offers: Offer, rules: Skills = RULES) -> list[tuple[str, str]]:
     return [(one.offer.name, one.why) for one in choose(rules, occasion, offers) if one.loaded]
 
 
-def skipped(occasion: Occasion, *offers: Offer, rules: Skills = RULES) -> dict[str, str]:
+def skipped(occasion: SkillContext, *offers: Offer, rules: Skills = RULES) -> dict[str, str]:
     return {one.offer.name: one.why for one in choose(rules, occasion, offers) if not one.loaded}
 
 
@@ -74,7 +74,7 @@ STYLE, MIGRATE, CACHE = (
     ],
 )
 def test_a_skill_is_loaded_for_one_reason_in_a_fixed_order(
-    occasion: Occasion, wanted: list[tuple[str, str]]
+    occasion: SkillContext, wanted: list[tuple[str, str]]
 ) -> None:
     assert loaded(occasion, STYLE, MIGRATE, CACHE) == wanted
     assert loaded(occasion, CACHE, MIGRATE, STYLE) == wanted

@@ -19,7 +19,7 @@ from ledger.model.limit_answers import (
     GO_ON,
     PUBLISH,
     STOP,
-    Choice,
+    AnswerChoice,
     Code,
     Subject,
     answered,
@@ -29,13 +29,13 @@ from ledger.model.limit_answers import (
 )
 from ledger.states import Ending
 from runner.run.history import History
-from runner.run.limits import Allowance, Spent, Verdict
+from runner.run.limits import Allowance, ExceededLimit, RunUsage
 from runner.run.run_spec import Limits
 from tests.runner.test_limits import EDIT, FINISH, LIMITS, PLAN, SLOW, SPEND
 from tests.runner.world import World
 
 R1, Q1 = RunId("r1"), QuestionId("r1-q1")
-SPENT = Spent(60.0, 0.0, 2.03, 14, 0)
+SPENT = RunUsage(60.0, 0.0, 2.03, 14, 0)
 
 
 def told(*events: Event) -> History:
@@ -53,16 +53,16 @@ def test_added_dollars_add_dollars_alone() -> None:
     allowed = Allowance(Limits(), added_usd=1.5)
     assert (allowed.bound_usd, allowed.times(Subject.BUDGET), allowed.left_usd(2.0)) == (3.5, 1, 1.5)
     assert allowed.verdict(replace(SPENT, usd=3.49)) is None
-    assert allowed.verdict(replace(SPENT, usd=3.5)) is Verdict.BUDGET
+    assert allowed.verdict(replace(SPENT, usd=3.5)) is ExceededLimit.BUDGET
     assert Allowance(Limits(), {Subject.BUDGET: 1}, 1.5).bound_usd == 5.5
 
 
 def test_a_reservation_that_is_smaller_holds_sooner_and_says_by_which_limit() -> None:
     allowed = Allowance(Limits(), ceiling_usd=0.6, rule="usd_per_card", rule_usd=20.0)
     assert allowed.shared
-    assert allowed.verdict(replace(SPENT, usd=0.6)) is Verdict.BUDGET
+    assert allowed.verdict(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
     assert allowed.left_usd(0.5) == pytest.approx(0.1)
-    said = allowed.reached(Verdict.BUDGET, replace(SPENT, usd=0.61))
+    said = allowed.reached(ExceededLimit.BUDGET, replace(SPENT, usd=0.61))
     assert said.startswith("what the card's budget of $20.00 left for it: $0.61 of $0.60")
     assert "Raising the run's own budget does not help" in allowed.advice()
     assert "`limits: {usd_per_card: …}`" in allowed.advice()
@@ -70,7 +70,7 @@ def test_a_reservation_that_is_smaller_holds_sooner_and_says_by_which_limit() ->
 
 def test_a_limit_without_a_budget_of_the_runs_own_holds_as_well() -> None:
     allowed = Allowance(replace(Limits(), budget_usd=0), ceiling_usd=0.6, rule="usd_total", rule_usd=9)
-    assert allowed.verdict(replace(SPENT, usd=0.6)) is Verdict.BUDGET
+    assert allowed.verdict(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
     assert allowed.shared
     assert Allowance(replace(Limits(), budget_usd=0)).verdict(SPENT) is None
 
@@ -79,7 +79,7 @@ def test_a_whole_reservation_is_the_runs_own_budget() -> None:
     allowed = Allowance(Limits(), ceiling_usd=2.0 - 1e-12)
     assert not allowed.shared
     assert allowed.advice() == ""
-    assert "its budget of $2.00: $2.03 of $2.00" in allowed.reached(Verdict.BUDGET, SPENT)
+    assert "its budget of $2.00: $2.03 of $2.00" in allowed.reached(ExceededLimit.BUDGET, SPENT)
 
 
 def test_the_ceiling_counts_from_where_the_claim_began_and_grows_with_a_raise_at_work() -> None:
@@ -115,7 +115,7 @@ def test_dollars_that_a_command_added_are_no_words_and_nothing_on_top() -> None:
 
 
 @pytest.mark.parametrize("choice", [GO_ON, PUBLISH, ALLOW_CARD])
-def test_an_agents_question_extends_no_limit_and_lets_nothing_leave(choice: Choice) -> None:
+def test_an_agents_question_extends_no_limit_and_lets_nothing_leave(choice: AnswerChoice) -> None:
     asked = of_agent(R1, Q1, "The change is large: 60 files of at most 40.", (choice.label, STOP.label))
     (told_of,) = told(asked, answered(R1, Q1, asked, by="ann", text="green, please")).questions
     assert (told_of.extends, told_of.code, told_of.is_own) == (None, Code.WORDS, False)

@@ -13,7 +13,7 @@ from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases import work
 from runner.run.context import RunContext
-from runner.run.run_spec import RunSpec, Tools
+from runner.run.run_spec import RunSpec, ToolSpec
 from runner.run.secrecy import Secrecy
 from runner.session.listener import AgentListener
 from runner.text.redact import REDACTED
@@ -41,7 +41,7 @@ def hearing(world: World, run: RunContext, sent: list[bytes], **said: Any) -> Ag
     task = Task(
         phase=Phase.WORK, turn="work", prompt="Do it", run_id="r1", session_id="", model="default",
         read_only=False, max_turns=9, budget_usd=1.0, scenarios=world.places.mirrors,
-        tools=Tools(ask=("git push:*",)),
+        tools=ToolSpec(ask=("git push:*",)),
     )  # fmt: skip
     return AgentListener(run, replace(task, **said), agents.load("claude").begin(task, LAYOUT), sent.append)
 
@@ -103,7 +103,7 @@ def test_leave_for_a_command_is_none_for_one_that_is_written_down_alike(
 
 def test_leave_to_edit_a_file_is_none_to_run_it(world: World) -> None:
     run = begun(world)
-    tools = {"tools": Tools(edit="ask", run="ask")}
+    tools = {"tools": ToolSpec(edit="ask", run="ask")}
     line = json.dumps(asking("Write", {"file_path": "deploy.sh", "content": "git push"}))
     hearing(world, run, [], **tools).line(line)
     asked = world.only("PermissionAwaited").command

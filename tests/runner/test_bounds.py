@@ -12,7 +12,7 @@ from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject, question
 from ledger.states import Ending
 from runner.checks.repair_limits import oversize
 from runner.git.mirror import DiffStat
-from runner.run.run_spec import Guards, Validation
+from runner.run.run_spec import Guards, ValidationSpec
 from tests.runner.test_guards import KEY
 from tests.runner.test_kill import DyingLog, die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
@@ -174,7 +174,7 @@ def test_set_up_that_fails_in_the_gate_is_said_to_be_that(world: World) -> None:
 
 def test_without_checks_no_agent_starts_and_the_reason_says_what_to_write(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    world.run(world.order(validation=Validation(absent="acme/shop has no policy: write one")))
+    world.run(world.order(validation=ValidationSpec(absent="acme/shop has no policy: write one")))
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "no_validation")
     assert world.ended().detail == "acme/shop has no policy: write one"
     assert world.kinds() == ["RunQueued", "RunClaimed", "RunEnded"]
@@ -183,7 +183,7 @@ def test_without_checks_no_agent_starts_and_the_reason_says_what_to_write(world:
 
 def test_checks_that_are_waived_on_purpose_are_on_the_record(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    world.run(world.order(validation=Validation(waived=True)))
+    world.run(world.order(validation=ValidationSpec(waived=True)))
     assert world.ended().ending is Ending.SUCCEEDED
     waived = world.only("ValidationWaived")
     assert (waived.head, waived.base) == (world.head(), world.head("main"))

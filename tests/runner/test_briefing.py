@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.prompts.briefing import BriefingSource, EarlierRun, Feedback, Said, make_briefing
+from runner.prompts.briefing import BriefingSource, ConversationMessage, EarlierRun, Feedback, make_briefing
 
 START = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 PLAIN = BriefingSource("Greet", "Say hello.", "ann", author_trusted=True)
 
 
-def said(text: str, *, trusted: bool = True, number: int = 0) -> Said:
-    return Said("ann" if trusted else "eve", trusted, text, START + timedelta(minutes=number))
+def said(text: str, *, trusted: bool = True, number: int = 0) -> ConversationMessage:
+    return ConversationMessage("ann" if trusted else "eve", trusted, text, START + timedelta(minutes=number))
 
 
 def test_the_same_source_makes_the_same_briefing() -> None:

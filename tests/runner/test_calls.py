@@ -26,7 +26,7 @@ from runner.agents.board_tools import (
     schema_of,
 )
 from runner.run.history import History
-from runner.run.run_spec import Committer, Limits, Places, ReviewThread, RunSpec
+from runner.run.run_spec import Committer, HostPaths, Limits, ReviewThread, RunSpec
 from runner.session.show_card import SHOWN_BYTES, card_shown
 from runner.session.tool_effects import Effect, effect_of
 
@@ -35,7 +35,7 @@ NOWHERE = Path("/nowhere")
 ORDER = RunSpec(
     RUN, CardId("PVTI_1"), 1, "first", 1, "acme/app", 12, "Say hello", "cardinal/12-hello", "main",
     "scripted", "default", "", True, "", "The issue says: hello.", Limits(),
-    Places(NOWHERE, NOWHERE, NOWHERE, NOWHERE), Committer("cardinal", "c@acme.org"),
+    HostPaths(NOWHERE, NOWHERE, NOWHERE, NOWHERE), Committer("cardinal", "c@acme.org"),
 )  # fmt: skip
 CARD = {"title": "Fix the door", "body": "It creaks.", "reason": "Not part of hello."}
 LINK = {"target": "7", "relation": "blocks", "reason": "It waits for hello."}

@@ -10,7 +10,7 @@ from ledger.states import Ending
 from runner.git.mirror import Mirror
 from runner.guards.diff import Known, change_of
 from runner.guards.report import listed
-from runner.phases.guard import findings
+from runner.phases.guard import violations
 from runner.run.run_spec import Guards
 from tests.runner.test_story import FINISH, PLAN
 from tests.runner.world import BRANCH, COMMITTER, GIT_ENVIRONMENT, REPOSITORY, World, checks, git
@@ -105,7 +105,7 @@ def brought_out(world: World, line: str) -> tuple[Mirror, str, str]:
 def test_no_way_around_a_guard_is_overlooked(world: World, guard: Guards, line: str, said: str) -> None:
     world.commit({"infra/main.tf": "x\n", "docs/a": "a\n"})
     mirror, base, head = brought_out(world, line)
-    found = findings(change_of(mirror, base, head, Known((base,), "", ())), guard)
+    found = violations(change_of(mirror, base, head, Known((base,), "", ())), guard)
     assert found
     assert {one.action for one in found} == {"deny"}
     assert said in listed(found, shown=50)

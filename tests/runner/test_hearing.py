@@ -6,7 +6,7 @@ from typing import Any, cast
 from runner import agents
 from runner.agents.contract import PermissionAsked, Phase, Task
 from runner.run.context import RunContext
-from runner.run.run_spec import Tools
+from runner.run.run_spec import ToolSpec
 from runner.run.secrecy import Secrecy
 from runner.session import permission
 from runner.session.listener import AgentListener
@@ -39,7 +39,7 @@ def heard(
     log.secrecy = Secrecy((PRIVATE,))
     nothing = cast(Any, None)  # no part of this turn
     run = RunContext(order, log, world.clock, agents.load("scripted"), nothing, nothing, nothing)
-    tools = Tools(ask=("deploy*",))
+    tools = ToolSpec(ask=("deploy*",))
     task = Task(Phase.WORK, "work", "", order.run_id, "s", "test", False, 5, 1.0, Path("/"), tools=tools,
                 granted=granted, refused=refused)  # fmt: skip
     asking = Asking()

@@ -11,7 +11,7 @@ import pytest
 
 from runner.errors import GitLimitError, KilledError
 from runner.exec.child import Child, Ran, finish
-from runner.exec.launch import Bounds
+from runner.exec.launch import ProcessLimits
 from runner.git import checkout_scripts
 from runner.git.cli import judge, run_git
 from runner.git.mirror import Mirror
@@ -33,7 +33,7 @@ for _ in range(6):
 print(git("-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", name, "-p", "main", "-m", "Say hello"))
 """
 FEW = BOMB.replace("range(6)", "range(2)")
-BOUNDS = Bounds(4_000_000_000, 1_500_000_000, 60)
+BOUNDS = ProcessLimits(4_000_000_000, 1_500_000_000, 60)
 
 
 def nothing() -> None:

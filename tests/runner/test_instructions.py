@@ -15,8 +15,18 @@ from runner.agents.scripted.player import title_of
 from runner.prompts.compose import compose
 from runner.run.history import History
 from runner.run.instruction_history import Instructed
-from runner.run.instructions import MODES, Layer, LayerKind, SkillContent, news, own, stack, told, whole
-from runner.run.secrecy import HUSHED, secrecy_of
+from runner.run.instructions import (
+    MODES,
+    Layer,
+    LayerKind,
+    SkillContent,
+    news,
+    own,
+    stack,
+    stack_event,
+    whole,
+)
+from runner.run.secrecy import PRIVATE_SKILL_MARK, secrecy_of
 from tests.runner.test_story import ORDER
 
 AT, RUN = "/workspace/skills", RunId("r1")
@@ -86,7 +96,7 @@ def test_each_session_hears_what_it_was_not_told_itself() -> None:
         return (*started, TurnEnded(RUN, name, "done", 0, 0.0))
 
     def stacked(*layers: Layer) -> RunEvent:
-        return told(RUN, stack("fix", "", ORDER.briefing, layers))
+        return stack_event(RUN, stack("fix", "", ORDER.briefing, layers))
 
     first, second = stacked(SKILL), stacked(replace(SKILL, digest="d2"))
     events = (
@@ -118,7 +128,7 @@ def test_a_session_hears_what_changed_and_what_holds_no_longer() -> None:
 
 
 def test_of_a_private_layer_only_name_version_and_digest_are_kept() -> None:
-    event = told(RunId("r1"), stack("fix", "", "# Card\n", (SKILL, PRIVATE)))
+    event = stack_event(RunId("r1"), stack("fix", "", "# Card\n", (SKILL, PRIVATE)))
     kept = {layer.name: layer for layer in event.layers}
     assert (kept["cache"].text, kept["own"].text) == (SKILL.text, "")
     assert (kept["own"].version, kept["own"].digest, kept["own"].private) == ("1.2", "d1", True)
@@ -129,7 +139,7 @@ def test_of_a_private_layer_only_name_version_and_digest_are_kept() -> None:
 
 def test_the_stack_has_another_digest_when_anything_in_it_is_another() -> None:
     def digest(column: str, *layers: Layer) -> str:
-        return told(RunId("r1"), stack("fix", column, "# Card\n", layers)).digest
+        return stack_event(RunId("r1"), stack("fix", column, "# Card\n", layers)).digest
 
     base = digest("a", SKILL)
     others = (
@@ -144,7 +154,7 @@ def test_the_stack_has_another_digest_when_anything_in_it_is_another() -> None:
 
 def test_secrets_in_a_layer_are_not_kept() -> None:
     layer = replace(SKILL, text="Use ghp_" + "a" * 36)
-    assert told(RunId("r1"), (layer,)).layers[0].text == "Use [redacted]"
+    assert stack_event(RunId("r1"), (layer,)).layers[0].text == "Use [redacted]"
 
 
 @pytest.mark.parametrize(
@@ -161,8 +171,8 @@ def test_lines_of_private_skills_are_taken_out_of_what_an_agent_says(line: str) 
     layer = replace(PRIVATE, text="Always ask the oracle first.\n\nGrüße an das Orakel von Delphi\nok")
     files = (SkillContent("own/references/a.md", b"The key is in the temple: 4711\n"),)
     secrecy = secrecy_of((layer, SKILL), files)
-    assert HUSHED in secrecy.hush(line)
-    assert secrecy.hush("ok. Use it.") == "ok. Use it."
+    assert PRIVATE_SKILL_MARK in secrecy.redact_private_skills(line)
+    assert secrecy.redact_private_skills("ok. Use it.") == "ok. Use it."
 
 
 @pytest.mark.parametrize(
@@ -173,19 +183,21 @@ def test_what_a_call_says_stays_json_whatever_a_private_line_looks_like(line: st
     body = {"done": "Ask the oracle, always. As the oracle said", "changed": ["It is all of it"]}
     body |= {"stage": "Ask the oracle, always.", "open": line}
     call = BoardToolCalled(RUN, "Ask the oracle, always.", "c1", "finish", json.dumps(body))
-    hushed = secrecy.hushed(call)
-    said = json.loads(hushed.body)
-    assert said["done"] == f"{HUSHED} As the oracle said"
+    redact_event = secrecy.redact_event(call)
+    said = json.loads(redact_event.body)
+    assert said["done"] == f"{PRIVATE_SKILL_MARK} As the oracle said"
     assert said["changed"] == ["It is all of it"]
-    assert (said["stage"], hushed.session_id) == ("Ask the oracle, always.",) * 2  # a name leads somewhere
-    assert said["open"] == (HUSHED if len(line) >= 16 else line)
+    assert (said["stage"], redact_event.session_id) == (
+        "Ask the oracle, always.",
+    ) * 2  # a name leads somewhere
+    assert said["open"] == (PRIVATE_SKILL_MARK if len(line) >= 16 else line)
 
 
 def test_what_was_told_before_stays_private_when_other_skills_are_attached_now() -> None:
     before = secrecy_of((PRIVATE,), ())
     now = secrecy_of((replace(PRIVATE, text="The temple is in Delphi."),), (), before.phrases)
     said = "Always ask the oracle first. The temple is in Delphi."
-    assert now.hush(said) == f"{HUSHED} {HUSHED}"
+    assert now.redact_private_skills(said) == f"{PRIVATE_SKILL_MARK} {PRIVATE_SKILL_MARK}"
 
 
 def test_what_everybody_may_read_is_not_taken_out() -> None:

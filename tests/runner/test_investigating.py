@@ -9,7 +9,7 @@ from ledger.events.findings import FollowUp, Reference
 from ledger.states import Ending
 from runner import workspaces
 from runner.agents.board_tools import INVESTIGATING, offered
-from runner.run.run_spec import RunSpec, Validation
+from runner.run.run_spec import RunSpec, ValidationSpec
 from runner.workspaces.tenant import tenancy
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
@@ -33,7 +33,7 @@ def looking(world: World, *steps: Any, **changes: Any) -> RunSpec:
 
 
 def test_a_repository_that_names_no_checks_can_be_investigated(world: World) -> None:
-    world.run(looking(world, FINDINGS, validation=Validation(absent="It names no checks.")))
+    world.run(looking(world, FINDINGS, validation=ValidationSpec(absent="It names no checks.")))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
 
 

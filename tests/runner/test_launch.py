@@ -9,13 +9,13 @@ import psutil
 import pytest
 
 from runner.exec.child import Child, Ran, finish
-from runner.exec.launch import Bounds, launch_problem, launched, problem_of
+from runner.exec.launch import ProcessLimits, launch_problem, launched, problem_of
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 ROOT = Path("/")
 
 
-def run(line: str, **options: Bounds | bool) -> Ran:
+def run(line: str, **options: ProcessLimits | bool) -> Ran:
     started = Child(("/bin/sh", "-c", line), env=ENVIRONMENT, cwd=ROOT, cap_bytes=100_000, **options)
     return finish(started, what=line, timeout_s=60, beat=lambda: None)
 
@@ -68,13 +68,13 @@ def test_an_expendable_program_is_the_first_to_go_without_memory() -> None:
 
 
 def test_no_file_grows_beyond_its_limit(tmp_path: Path) -> None:
-    ran = run(f"exec head -c 9000 /dev/zero > {tmp_path / 'big'}", bounds=Bounds(file_bytes=4096))
+    ran = run(f"exec head -c 9000 /dev/zero > {tmp_path / 'big'}", bounds=ProcessLimits(file_bytes=4096))
     assert ran.exit_code == -signal.SIGXFSZ
     assert (tmp_path / "big").stat().st_size == 4096
 
 
 def test_a_program_gets_only_so_much_memory_and_time() -> None:
-    most = Bounds(memory_bytes=200_000_000, cpu_s=1)
+    most = ProcessLimits(memory_bytes=200_000_000, cpu_s=1)
     assert "MemoryError" in run(f"exec {sys.executable} -c 'b = bytes(300_000_000)'", bounds=most).tail
     assert run("while :; do :; done", bounds=most).exit_code == -signal.SIGXCPU
 

@@ -6,7 +6,7 @@ from ledger.states import Ending
 from runner import workspaces
 from runner.agents.board_tools import check_call
 from runner.agents.contract import Command, Usage
-from runner.agents.scripted.adapter import Script
+from runner.agents.scripted.adapter import ScriptedDialogue
 from runner.agents.usage import believable
 from runner.run.history import History
 from runner.session.tool_effects import effect_of
@@ -16,7 +16,7 @@ from tests.runner.world import BRANCH, World, checks, git
 
 COMMIT = {"commit": "Say hello"}
 
-SCRIPT = Script(Command((), b""))
+SCRIPT = ScriptedDialogue(Command((), b""))
 
 
 def work(world: World, *steps: object) -> None:

@@ -10,7 +10,7 @@ from runner.agents.board_tools import BadCall, BoardCall, FinishInput, check_cal
 from runner.agents.scripted.player import scenario_for, slug_of, title_of
 from runner.agents.scripted.scenario import PACKAGED, find_scenario, parse_scenario
 from runner.errors import ScenarioError
-from runner.run.limits import Allowance, Spent, Verdict
+from runner.run.limits import Allowance, ExceededLimit, RunUsage
 from runner.run.run_spec import Limits
 from runner.text.redact import redact
 from runner.text.truncate import cut, one_line, tail
@@ -53,32 +53,32 @@ def test_a_cut_keeps_whole_characters() -> None:
     assert one_line("a\n\x1b[31mb\t\u202ec") == "a [31mb c"
 
 
-SPENT = Spent(active_s=1, silent_s=0, usd=0, turns=0, output_bytes=0)
+SPENT = RunUsage(active_s=1, silent_s=0, usd=0, turns=0, output_bytes=0)
 
 
 @pytest.mark.parametrize(
     ("spent", "verdict"),
     [
         (SPENT, None),
-        (replace(SPENT, output_bytes=51_000_000), Verdict.FLOOD),
-        (replace(SPENT, silent_s=300), Verdict.SILENCE),
-        (replace(SPENT, usd=2.0), Verdict.BUDGET),
-        (replace(SPENT, active_s=1800), Verdict.TIME),
-        (replace(SPENT, turns=60), Verdict.TURNS),
-        (replace(SPENT, silent_s=300, usd=5), Verdict.SILENCE),
+        (replace(SPENT, output_bytes=51_000_000), ExceededLimit.FLOOD),
+        (replace(SPENT, silent_s=300), ExceededLimit.SILENCE),
+        (replace(SPENT, usd=2.0), ExceededLimit.BUDGET),
+        (replace(SPENT, active_s=1800), ExceededLimit.TIME),
+        (replace(SPENT, turns=60), ExceededLimit.TURNS),
+        (replace(SPENT, silent_s=300, usd=5), ExceededLimit.SILENCE),
     ],
 )
-def test_each_watchdog_bites_at_its_limit(spent: Spent, verdict: Verdict | None) -> None:
+def test_each_watchdog_bites_at_its_limit(spent: RunUsage, verdict: ExceededLimit | None) -> None:
     assert Allowance(Limits()).verdict(spent) is verdict
 
 
 def test_going_on_gives_as_much_again() -> None:
     twice = Allowance(Limits(), extensions={Subject.BUDGET: 1, Subject.TURNS: 1})
     assert twice.verdict(replace(SPENT, usd=3.9, turns=119)) is None
-    assert twice.verdict(replace(SPENT, usd=4.0)) is Verdict.BUDGET
-    assert "$4.00" in twice.reached(Verdict.BUDGET, SPENT)
+    assert twice.verdict(replace(SPENT, usd=4.0)) is ExceededLimit.BUDGET
+    assert "$4.00" in twice.reached(ExceededLimit.BUDGET, SPENT)
     only = Allowance(Limits(), extensions={Subject.TURNS: 1})
-    assert only.verdict(replace(SPENT, usd=3.9, turns=119)) is Verdict.BUDGET
+    assert only.verdict(replace(SPENT, usd=3.9, turns=119)) is ExceededLimit.BUDGET
 
 
 def test_a_limit_of_nothing_is_no_limit() -> None:

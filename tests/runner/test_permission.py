@@ -3,11 +3,11 @@
 import pytest
 
 from runner.agents.contract import PermissionAsked
-from runner.run.run_spec import Tools
-from runner.session.permission import Allowed, Verdict, judge, matches, question
+from runner.run.run_spec import ToolSpec
+from runner.session.permission import Allowed, PermissionDecision, judge, matches, question
 
-ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
-PUSH = Tools(ask=("git push:*",))
+ALLOW, ASK, DENY = PermissionDecision.ALLOW, PermissionDecision.ASK, PermissionDecision.DENY
+PUSH = ToolSpec(ask=("git push:*",))
 NONE = Allowed()
 
 
@@ -22,12 +22,12 @@ def edit(path: str = "a.py") -> PermissionAsked:
 @pytest.mark.parametrize(
     ("asked", "tools", "verdict"),
     [
-        (run("ls"), Tools(), ALLOW),
-        (run("ls"), Tools(run="ask"), ASK),
-        (run("ls"), Tools(run="deny"), DENY),
-        (run("git commit -m x"), Tools(commit="deny"), DENY),
-        (run("git add -A && git commit -m x"), Tools(commit="ask"), ASK),
-        (run("git status"), Tools(commit="deny"), ALLOW),
+        (run("ls"), ToolSpec(), ALLOW),
+        (run("ls"), ToolSpec(run="ask"), ASK),
+        (run("ls"), ToolSpec(run="deny"), DENY),
+        (run("git commit -m x"), ToolSpec(commit="deny"), DENY),
+        (run("git add -A && git commit -m x"), ToolSpec(commit="ask"), ASK),
+        (run("git status"), ToolSpec(commit="deny"), ALLOW),
         (run("git push origin main"), PUSH, ASK),
         (run("true; git push"), PUSH, ASK),
         (run("X=1 git push -f"), PUSH, ASK),
@@ -36,32 +36,32 @@ def edit(path: str = "a.py") -> PermissionAsked:
         (run("sudo -u x git push"), PUSH, ASK),
         (run("env -i A=1 git push"), PUSH, ASK),
         (run("git pushy"), PUSH, ALLOW),
-        (run("rm -rf /"), Tools(deny=("rm -rf /*", "rm -rf /")), DENY),
-        (run("ls | rm -rf /etc"), Tools(deny=("rm -rf /*",)), DENY),
-        (run("git push"), Tools(ask=("git push:*",), deny=("git push:*",)), DENY),
-        (edit(), Tools(), ALLOW),
-        (edit(), Tools(edit="ask"), ASK),
-        (edit(), Tools(edit="deny"), DENY),
-        (PermissionAsked("1", "other", "Task", ""), Tools(ask=("Task",)), ASK),
-        (PermissionAsked("1", "other", "Task", ""), Tools(), ALLOW),
-        (PermissionAsked("1", "board", "mcp__board__plan", ""), Tools(run="deny", edit="deny"), ALLOW),
-        (PermissionAsked("1", "read", "Read", "/etc/passwd"), Tools(run="deny"), ALLOW),
+        (run("rm -rf /"), ToolSpec(deny=("rm -rf /*", "rm -rf /")), DENY),
+        (run("ls | rm -rf /etc"), ToolSpec(deny=("rm -rf /*",)), DENY),
+        (run("git push"), ToolSpec(ask=("git push:*",), deny=("git push:*",)), DENY),
+        (edit(), ToolSpec(), ALLOW),
+        (edit(), ToolSpec(edit="ask"), ASK),
+        (edit(), ToolSpec(edit="deny"), DENY),
+        (PermissionAsked("1", "other", "Task", ""), ToolSpec(ask=("Task",)), ASK),
+        (PermissionAsked("1", "other", "Task", ""), ToolSpec(), ALLOW),
+        (PermissionAsked("1", "board", "mcp__board__plan", ""), ToolSpec(run="deny", edit="deny"), ALLOW),
+        (PermissionAsked("1", "read", "Read", "/etc/passwd"), ToolSpec(run="deny"), ALLOW),
     ],
 )
-def test_the_policy_decides(asked: PermissionAsked, tools: Tools, verdict: Verdict) -> None:
+def test_the_policy_decides(asked: PermissionAsked, tools: ToolSpec, verdict: PermissionDecision) -> None:
     judged = judge(asked, tools, NONE, read_only=False)
     assert judged.verdict is verdict
     assert bool(judged.why) == (verdict is not ALLOW)
 
 
 def test_a_plan_turn_edits_nothing_whatever_the_policy_says() -> None:
-    assert judge(edit(), Tools(), NONE, read_only=True).verdict is DENY
+    assert judge(edit(), ToolSpec(), NONE, read_only=True).verdict is DENY
 
 
 def test_a_line_with_more_parts_than_are_read_is_refused_where_patterns_count() -> None:
     long = "true;" * 300 + "git push"
     assert judge(run(long), PUSH, NONE, read_only=False).verdict is DENY
-    assert judge(run(long), Tools(), NONE, read_only=False).verdict is ALLOW
+    assert judge(run(long), ToolSpec(), NONE, read_only=False).verdict is ALLOW
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,15 @@ def test_a_line_with_more_parts_than_are_read_is_refused_where_patterns_count() 
         ("git push:*", "cd x && git push", ASK),
     ],
 )
-def test_leave_is_for_what_was_asked_about(granted: Allowed | str, command: str, verdict: Verdict) -> None:
+def test_leave_is_for_what_was_asked_about(
+    granted: Allowed | str, command: str, verdict: PermissionDecision
+) -> None:
     leave = Allowed((), [granted]) if isinstance(granted, str) else granted
     assert judge(run(command), PUSH, leave, read_only=False).verdict is verdict
 
 
 def test_leave_does_not_lift_a_refusal() -> None:
-    tools = Tools(deny=("git push:*",))
+    tools = ToolSpec(deny=("git push:*",))
     assert judge(run("git push"), tools, Allowed(["git push"], ["git push"]), read_only=False).verdict is DENY
 
 

@@ -28,14 +28,14 @@ from runner import agents, workspaces
 from runner.artifacts import browser
 from runner.artifacts.browser import keep_files
 from runner.artifacts.store import Store
-from runner.checks.browser_report import Browsed, Outcome
+from runner.checks.browser_report import Browsed, ReplayResult
 from runner.checks.clean_checkout import BROWSER, PURPOSES, clear_away
 from runner.errors import OversizedRepositoryError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.run.context import RunContext
 from runner.run.log import RunLog
-from runner.run.run_spec import BrowserStep, Limits, Reproduction, RunSpec
+from runner.run.run_spec import BrowserStep, Limits, ReproductionSpec, RunSpec
 from runner.run.secrecy import Secrecy
 from runner.supervisor import execute
 from runner.workspaces.tenant import tenancy
@@ -44,7 +44,7 @@ from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, RUN, World, checks
 
 STEPS = (BrowserStep("open", "open /", "/"), BrowserStep("expect", 'expect "Total 90"', "Total 90"))
-WANTED = Reproduction("python3 app.py", "http://127.0.0.1:3000/", STEPS, 5, 60, "cardinal/browser:latest")
+WANTED = ReproductionSpec("python3 app.py", "http://127.0.0.1:3000/", STEPS, 5, 60, "cardinal/browser:latest")
 PNG = b"\x89PNG\r\n\x1a\n"
 KEY = "k"
 
@@ -79,7 +79,7 @@ def test_without_containers_it_is_said_once_what_is_missing_and_the_run_goes_on(
 def test_why_nothing_is_played_is_an_event_and_an_investigation_has_it_too(world: World) -> None:
     found = {"findings": {"summary": "Nothing.", "findings": [], "follow_ups": []}}
     world.scenario(investigate=[found])
-    world.run(world.order(mode="investigate", reproduction=Reproduction(absent="Paste this.")))
+    world.run(world.order(mode="investigate", reproduction=ReproductionSpec(absent="Paste this.")))
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.only("ReproductionSkipped") == ReproductionSkipped(RUN, "Paste this.")
 
@@ -330,9 +330,13 @@ def test_what_the_program_tells_comes_to_one_outcome(
 def test_a_place_that_is_killed_is_no_result_unless_a_step_had_one() -> None:
     seen = Browsed(2, KEY)
     seen.take(json.dumps({"key": KEY} | READY))
-    assert seen.outcome("it was killed", killed=True) == Outcome(KILLED, 0, "it was killed during step 1")
+    assert seen.outcome("it was killed", killed=True) == ReplayResult(
+        KILLED, 0, "it was killed during step 1"
+    )
     seen.take(json.dumps({"key": KEY} | step(1, "not seen")))
-    assert seen.outcome("it was killed", killed=True) == Outcome(FAILED, 1, "not seen; then it was killed")
+    assert seen.outcome("it was killed", killed=True) == ReplayResult(
+        FAILED, 1, "not seen; then it was killed"
+    )
 
 
 @pytest.mark.parametrize("ended", ["kill -9 $$", "exit 137"], ids=["itself", "inside of a container"])

@@ -19,7 +19,7 @@ from tests.runner.world import World
 def test_an_agent_hears_what_came_of_it(world: World, outcome: str, said: str) -> None:
     order, log = world.claim(world.order())
     log.append(played(outcome=outcome))
-    assert said in reproduction.told(order, log.history)
+    assert said in reproduction.result_on_base(order, log.history)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,6 @@ def test_who_works_on_a_branch_hears_that_it_was_the_base_that_was_played(
 ) -> None:
     order, log = world.claim(world.order(kind=kind, mode=mode))
     log.append(played())
-    said = reproduction.told(order, log.history)
+    said = reproduction.result_on_base(order, log.history)
     assert "so it is reproduced." in said
     assert ("without the commits of the card's branch: these may have mended it" in said) is without

@@ -7,7 +7,7 @@ import pytest
 from ledger.ids import RunId
 from ledger.states import Ending
 from runner.artifacts.store import Store
-from runner.run.run_spec import Resources
+from runner.run.run_spec import ResourceSpec
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World
 
@@ -39,12 +39,12 @@ SPOILED = {
 }
 
 
-def spoil(world: World, how: str, *, resources: Resources | None = None) -> None:
+def spoil(world: World, how: str, *, resources: ResourceSpec | None = None) -> None:
     """Let one run of the card do that after it edited, and another one of it be honest."""
     world.scenario(plan=[PLAN], work=[EDIT, {"run": "echo precious > left.txt"}, {"run": how}, FINISH])
-    world.run(world.order(resources=resources or Resources()))
+    world.run(world.order(resources=resources or ResourceSpec()))
     world.scenario(plan=[PLAN], work=[HONEST, COMMIT, FINISH])
-    world.run(world.order(run_id=NEXT, attempt=2, resources=resources or Resources()))
+    world.run(world.order(run_id=NEXT, attempt=2, resources=resources or ResourceSpec()))
 
 
 def kept(world: World) -> str:
@@ -71,7 +71,7 @@ def test_what_was_not_committed_is_set_aside_as_a_patch_and_the_run_says_so(worl
 
 
 def test_a_place_over_its_share_is_made_anew(world: World) -> None:
-    spoil(world, "head -c 90000000 /dev/zero > ~/big", resources=Resources(disk_mb=64))
+    spoil(world, "head -c 90000000 /dev/zero > ~/big", resources=ResourceSpec(disk_mb=64))
     assert world.ended(NEXT).ending is Ending.SUCCEEDED
     assert not list(Path(world.places.workspaces).glob("*/home/big"))
 

@@ -4,28 +4,27 @@ import time
 
 import pytest
 
-from runner.session.text_tools import SpokenCall, spoken_calls
+from runner.session.text_tools import TextCall, calls_in
 
 PLAN = '```board\n{"tool": "plan", "input": {"summary": "s", "steps": ["a"]}}\n```'
-MEANT = SpokenCall("plan", {"summary": "s", "steps": ["a"]})
+MEANT = TextCall("plan", {"summary": "s", "steps": ["a"]})
 
 
 def test_a_block_is_a_call_and_several_are_several_in_their_order() -> None:
     text = f'First the plan.\n\n{PLAN}\n\nThen:\r\n```board\r\n{{"tool": "show_card"}}\r\n```\nThat\'s it.'
-    assert spoken_calls(text) == (MEANT, SpokenCall("show_card", {}))
+    assert calls_in(text) == (MEANT, TextCall("show_card", {}))
 
 
 def test_text_without_a_block_means_nothing() -> None:
-    assert spoken_calls("") == ()
+    assert calls_in("") == ()
     assert (
-        spoken_calls('I would call {"tool": "finish"} or `board`, or not.\n```json\n{"tool": "plan"}\n```')
-        == ()
+        calls_in('I would call {"tool": "finish"} or `board`, or not.\n```json\n{"tool": "plan"}\n```') == ()
     )
 
 
 @pytest.mark.parametrize("fence", ["~~~board\n{}\n~~~", "````board\n{}\n````", "  ``` board \n{}\n  ```  "])
 def test_a_fence_may_be_written_in_the_ways_of_markdown(fence: str) -> None:
-    assert spoken_calls(fence.format('{"tool": "show_card"}')) == (SpokenCall("show_card", {}),)
+    assert calls_in(fence.format('{"tool": "show_card"}')) == (TextCall("show_card", {}),)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ def test_a_fence_may_be_written_in_the_ways_of_markdown(fence: str) -> None:
     ],
 )
 def test_what_is_only_shown_is_not_obeyed(shown: str) -> None:
-    assert spoken_calls(shown) == ()
+    assert calls_in(shown) == ()
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,7 @@ def test_what_is_only_shown_is_not_obeyed(shown: str) -> None:
     ],
 )
 def test_a_broken_block_is_one_problem_and_no_call(body: str, problem: str) -> None:
-    (call,) = spoken_calls(f"```board\n{body}\n```")
+    (call,) = calls_in(f"```board\n{body}\n```")
     assert problem in call.problem
     assert call.input is None
     assert len(call.problem) < 400
@@ -77,10 +76,10 @@ def test_a_broken_block_is_one_problem_and_no_call(body: str, problem: str) -> N
 
 def test_however_much_is_said_the_answer_is_small_and_soon() -> None:
     began = time.monotonic()
-    assert len(spoken_calls(f"{PLAN}\n" * 100_000)) == 20
-    assert spoken_calls("x\n" * 300_000 + PLAN) == ()
-    assert spoken_calls("`" * 5_000_000) == ()
-    assert spoken_calls("```board\n" * 500_000) == ()
-    assert spoken_calls(" " * 3_000_000 + "```board") == ()
-    assert spoken_calls("```board" + " " * 3_000_000 + "\n{}") == ()
+    assert len(calls_in(f"{PLAN}\n" * 100_000)) == 20
+    assert calls_in("x\n" * 300_000 + PLAN) == ()
+    assert calls_in("`" * 5_000_000) == ()
+    assert calls_in("```board\n" * 500_000) == ()
+    assert calls_in(" " * 3_000_000 + "```board") == ()
+    assert calls_in("```board" + " " * 3_000_000 + "\n{}") == ()
     assert time.monotonic() - began < 60

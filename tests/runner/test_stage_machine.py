@@ -14,12 +14,12 @@ from runner.agents.contract import Phase
 from runner.prompts.compose import compose
 from runner.prompts.stage import SNAPSHOTS_BYTES
 from runner.run.history import History
-from runner.run.run_spec import Stage, Tools
+from runner.run.run_spec import StageSpec, ToolSpec
 from runner.run.stage_machine import AS_MANY, MAX_ENTRIES, ONCE_MORE, Ask, Enter, admit, choices_of
 from tests.runner.test_calls import ORDER, RUN, call, effect_of, history
 
-BUILD = Stage("build", "senior-engineer", "Build.", next=("check",), ends=False)
-CHECK = Stage("check", "tester", "Check.", next=("build",), ends=True, tools=Tools(edit="deny"))
+BUILD = StageSpec("build", "senior-engineer", "Build.", next=("check",), ends=False)
+CHECK = StageSpec("check", "tester", "Check.", next=("build",), ends=True, tools=ToolSpec(edit="deny"))
 STAGED = replace(ORDER, stages=(BUILD, CHECK))
 
 
@@ -51,7 +51,7 @@ def decided(why: str, source: str, target: str, entry: int, choice: str, number:
     """Return the events of a question about the stages, and its answer."""
     asked = QuestionId(f"r1-q{number}")
     first = {"again": (ONCE_MORE, STOP), "entries": (AS_MANY, STOP)}
-    due = Ask(why, source, target, "May it?", first.get(why) or choices_of(Stage(target, "p"), source))
+    due = Ask(why, source, target, "May it?", first.get(why) or choices_of(StageSpec(target, "p"), source))
     event = question(RUN, asked, due.subject, due.text, due.choices)
     return [
         event,
@@ -63,7 +63,7 @@ def decided(why: str, source: str, target: str, entry: int, choice: str, number:
 CIRCLES = ("build", "check") * 3
 
 
-def due(*events: Event, stages: tuple[Stage, ...] = STAGED.stages) -> Enter | Ask:
+def due(*events: Event, stages: tuple[StageSpec, ...] = STAGED.stages) -> Enter | Ask:
     return admit(stages, history(*events))
 
 
@@ -106,7 +106,7 @@ def test_going_on_allows_three_more_of_the_same_way_and_of_no_other() -> None:
 
 def test_all_entries_together_have_a_limit_too() -> None:
     stages = tuple(
-        Stage(f"s{n}", "p", next=tuple(f"s{m}" for m in range(MAX_ENTRIES + 1)))
+        StageSpec(f"s{n}", "p", next=tuple(f"s{m}" for m in range(MAX_ENTRIES + 1)))
         for n in range(MAX_ENTRIES + 1)
     )
     names = tuple(stage.name for stage in stages)

@@ -16,7 +16,7 @@ from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.prepare import set_up
 from runner.run.context import RunContext
-from runner.run.run_spec import Stage, Tools, Validation
+from runner.run.run_spec import StageSpec, ToolSpec, ValidationSpec
 from runner.workspaces.contract import Tenancy
 from runner.workspaces.local.backend import Local
 from tests.runner.gateway.world import Line
@@ -49,12 +49,12 @@ def host() -> Iterator[str]:
 @pytest.fixture
 def run(world: World, host: str) -> Iterator[RunContext]:
     """Return a claimed run whose column may reach the host, with a stage that may not, and one that may."""
-    column = Tools(network="list", hosts=(host, "other.test"))
+    column = ToolSpec(network="list", hosts=(host, "other.test"))
     stages = (
-        Stage("offline", "tester", tools=replace(column, network="none", hosts=())),
-        Stage("other", "tester", tools=replace(column, hosts=("other.test",))),
-        Stage("open", "tester", tools=column),
-        Stage("wider", "tester", tools=replace(column, network="full", hosts=())),
+        StageSpec("offline", "tester", tools=replace(column, network="none", hosts=())),
+        StageSpec("other", "tester", tools=replace(column, hosts=("other.test",))),
+        StageSpec("open", "tester", tools=column),
+        StageSpec("wider", "tester", tools=replace(column, network="full", hosts=())),
     )
     order, log = world.claim(replace(world.order(tools=column), stages=stages))
     workspace = Local(lambda: "").open(world.places, Tenancy(order.card_id))
@@ -140,6 +140,6 @@ def test_a_set_up_is_no_part_of_the_stage_that_is_open_and_reaches_what_the_colu
     run.checkout.clone(order.branch, order.base_branch, heads)
     enter(run, "offline")
     assert ask(run, host)[0] == 403
-    set_up(replace(run, order=replace(order, validation=Validation(setup=("true",)))), heads.base)
+    set_up(replace(run, order=replace(order, validation=ValidationSpec(setup=("true",)))), heads.base)
     assert reach(run, host)[0] == 200
     assert ask(run, host)[0] == 403  # the stage's own commands have no more than before

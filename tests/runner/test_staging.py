@@ -9,18 +9,18 @@ import pytest
 
 from ledger.states import Ending
 from runner.run.instructions import digest_of
-from runner.run.run_spec import Stage, Tools
+from runner.run.run_spec import StageSpec, ToolSpec
 from runner.run.stage_machine import ONCE_MORE
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, MOIN, PLAN
 from tests.runner.world import BRANCH, World, checks, copy_world, git
 
-READS = Tools(edit="deny")
-IMPLEMENT = Stage("implement", "senior-engineer", "Build it well.", "d1", next=("verify",), ends=False)
-VERIFY = Stage(
+READS = ToolSpec(edit="deny")
+IMPLEMENT = StageSpec("implement", "senior-engineer", "Build it well.", "d1", next=("verify",), ends=False)
+VERIFY = StageSpec(
     "verify", "tester", "Trust nothing.", "d2", next=("implement", "note"), ends=False, tools=READS
 )
-NOTE = Stage("note", "docs-writer", "Write it down.", "d3")
+NOTE = StageSpec("note", "docs-writer", "Write it down.", "d3")
 STAGES = (IMPLEMENT, VERIFY, NOTE)
 NOTES = {"edit": {"path": "NOTES.md", "content": "It greets.\n"}}
 FINISH = {"finish": {"done": "It greets.", "changed": ["hello.txt"]}}

@@ -8,7 +8,7 @@ import pytest
 
 from runner.errors import CommandTimeoutError, SpawnError
 from runner.exec.child import FLOODED, Child, finish
-from runner.exec.stop import Patience
+from runner.exec.stop import StopGrace
 from runner.exec.stream import LINE_BYTES, Framer, Line
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
@@ -100,11 +100,11 @@ def test_a_program_that_is_not_there_did_not_start() -> None:
 
 
 PATIENCE = {
-    "interrupt": Patience(ask_s=20),
-    "close": Patience(ask_s=0.2, close_s=20),
-    "term": Patience(ask_s=0.2, close_s=0.2, term_s=20),
-    "kill": Patience(ask_s=0.2, close_s=0.2, term_s=0.2),
-    "gone": Patience(),
+    "interrupt": StopGrace(ask_s=20),
+    "close": StopGrace(ask_s=0.2, close_s=20),
+    "term": StopGrace(ask_s=0.2, close_s=0.2, term_s=20),
+    "kill": StopGrace(ask_s=0.2, close_s=0.2, term_s=0.2),
+    "gone": StopGrace(),
 }
 
 
@@ -129,7 +129,7 @@ def test_stopping_climbs_only_as_far_as_it_must(program: str, rung: str) -> None
         if rung == "gone":
             started.exit_code()
         # what obeys has time enough for it; what does not is waited for in vain
-        stopped = started.stop(b"stop\n", patience=PATIENCE[rung])
+        stopped = started.stop(b"stop\n", grace=PATIENCE[rung])
     finally:
         started.close()
     assert stopped.rung == rung

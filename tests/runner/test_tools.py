@@ -4,7 +4,7 @@ import pytest
 
 from ledger.states import Ending
 from runner.errors import WorkspaceError
-from runner.run.run_spec import Tools
+from runner.run.run_spec import ToolSpec
 from runner.workspaces import load
 from runner.workspaces.contract import Tenancy
 from tests.runner.test_story import EDIT, FINISH, PLAN
@@ -15,7 +15,7 @@ NOTHING = {"finish": {"done": "Looked only.", "nothing_to_do": True}}
 
 def test_an_agent_that_may_not_edit_finds_a_read_only_repository(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"run": "echo x > hello.txt"}, NOTHING])
-    world.run(world.order(tools=Tools(edit="deny")))
+    world.run(world.order(tools=ToolSpec(edit="deny")))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [used.ok for used in world.of("ToolUsed")] == [False]
 
@@ -23,7 +23,7 @@ def test_an_agent_that_may_not_edit_finds_a_read_only_repository(world: World) -
 def test_an_agent_that_may_not_commit_edits_and_cardinal_commits(world: World) -> None:
     tricks = {"run": "mv .git gone || rm -rf .git || echo evil > .git/config || git commit -qam mine"}
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Mine"}, tricks, FINISH])
-    world.run(world.order(tools=Tools(commit="deny")))
+    world.run(world.order(tools=ToolSpec(commit="deny")))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [(used.tool, used.ok) for used in world.of("ToolUsed")] == [
         ("edit", True),
@@ -44,7 +44,7 @@ def test_a_git_folder_that_became_a_link_is_not_shown(world: World) -> None:
 def test_a_network_that_the_workspace_cannot_give_is_refused_before_anything_starts(
     world: World, network: str
 ) -> None:
-    world.run(world.order(tools=Tools(network=network)))
+    world.run(world.order(tools=ToolSpec(network=network)))
     assert world.ended().reason == "spawn_failed"
     assert f"`network: {network}`" in world.ended().detail
     assert "change `tools: {network: …}` of the column" in world.ended().detail

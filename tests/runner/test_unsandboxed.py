@@ -8,7 +8,7 @@ from runner.errors import UnsandboxedError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.run.context import RunContext
-from runner.run.run_spec import Validation
+from runner.run.run_spec import ValidationSpec
 from runner.supervisor import carry_out
 from runner.workspaces.contract import Tenancy
 from runner.workspaces.local.backend import Local
@@ -25,7 +25,7 @@ class Gullible(Scripted):
     trusted = False
 
 
-def unlocked(world: World, agent: Scripted, validation: Validation = NO_CHECKS) -> RunContext:
+def unlocked(world: World, agent: Scripted, validation: ValidationSpec = NO_CHECKS) -> RunContext:
     """Return a claimed run on a machine without bubblewrap."""
     world.scenario(plan=[PLAN], work=[{"run": "env > env.txt"}, EDIT, FINISH])
     order, log = world.claim(world.order(validation=validation))

@@ -32,7 +32,7 @@ from ledger.model.limit_answers import answered
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.run.log import RunLog
-from runner.run.run_spec import Committer, Limits, Places, Provider, RunSpec, Validation
+from runner.run.run_spec import Committer, HostPaths, Limits, Provider, RunSpec, ValidationSpec
 from runner.supervisor import execute
 from tests.ledgers import new_ledger
 
@@ -102,8 +102,8 @@ class World:
         return self.root / "origin.git"
 
     @property
-    def places(self) -> Places:
-        return Places(*(self.root / name for name in ("mirrors", "workspaces", "logs", "scenarios")))
+    def places(self) -> HostPaths:
+        return HostPaths(*(self.root / name for name in ("mirrors", "workspaces", "logs", "scenarios")))
 
     @property
     def remote(self) -> FileRemote:
@@ -257,7 +257,7 @@ def copy_world(template: Path, root: Path) -> World:
     return World(root, new_ledger(f"sqlite:///{root / 'ledger.db'}"))
 
 
-def checks(fast: Iterable[str] = (), full: Iterable[str] = (), setup: Iterable[str] = ()) -> Validation:
+def checks(fast: Iterable[str] = (), full: Iterable[str] = (), setup: Iterable[str] = ()) -> ValidationSpec:
     """Return these checks; without any, the policy says `validation: none`."""
     fast, full = tuple(fast), tuple(full)
-    return Validation(tuple(setup), fast, full, waived=not (fast or full))
+    return ValidationSpec(tuple(setup), fast, full, waived=not (fast or full))

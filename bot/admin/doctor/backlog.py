@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from bot.admin.doctor.finding import Finding, Level, Patient
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level
 from ledger.log import event_store
 from ledger.queue import inbox, outbox
 from ledger.views import failures, remotes, stalls
@@ -12,7 +12,7 @@ STUCK_S = 300
 STUCK = timedelta(seconds=STUCK_S)
 
 
-def waiting(patient: Patient) -> Iterator[Finding]:
+def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does anything wait too long in the inbox or the outbox?"""
     if patient.engine is None:
         return
@@ -22,7 +22,7 @@ def waiting(patient: Patient) -> Iterator[Finding]:
         lost = remotes.given_up(db)
     asleep = inbox.due(patient.engine, now=patient.now - STUCK, limit=100)
     if inward["quarantined"]:
-        yield Finding(
+        yield CheckResult(
             "inbox",
             Level.FAIL,
             f"{inward['quarantined']} deliveries are quarantined",
@@ -30,21 +30,25 @@ def waiting(patient: Patient) -> Iterator[Finding]:
         )
     elif asleep:
         found = f"{len(asleep)} deliveries wait for over {STUCK_S // 60} min"
-        yield Finding("inbox", Level.WARN, found, "look at the workers' log, and whether `cardinal up` runs")
+        yield CheckResult(
+            "inbox", Level.WARN, found, "look at the workers' log, and whether `cardinal up` runs"
+        )
     else:
-        yield Finding("inbox", Level.OK, f"{inward['waiting']} deliveries wait, {inward['done']} are done")
+        yield CheckResult(
+            "inbox", Level.OK, f"{inward['waiting']} deliveries wait, {inward['done']} are done"
+        )
     if late:
-        yield Finding(
+        yield CheckResult(
             "outbox",
             Level.WARN,
             f"{len(late)} entries wait for over {STUCK_S // 60} min",
             "look at the workers' log",
         )
     else:
-        yield Finding("outbox", Level.OK, "no entry of the outbox waits too long")
+        yield CheckResult("outbox", Level.OK, "no entry of the outbox waits too long")
     if lost:
         newest = lost[-1]
-        yield Finding(
+        yield CheckResult(
             "outbox",
             Level.WARN,
             f"{len(lost)} acts were given up, the last: {newest.because}",
@@ -52,7 +56,7 @@ def waiting(patient: Patient) -> Iterator[Finding]:
         )
 
 
-def starts(patient: Patient) -> Iterator[Finding]:
+def starts(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is there a worker for what is ready to start?"""
     if patient.engine is None:
         return
@@ -60,22 +64,24 @@ def starts(patient: Patient) -> Iterator[Finding]:
         stalled = sum(stalls.counts(db).values())
     if stalled:
         found = f"{stalled} ready runs are taken by no worker"
-        yield Finding(
+        yield CheckResult(
             "starts", Level.FAIL, found, "start `cardinal up` (or `cardinal work`); its log says why one died"
         )
     else:
-        yield Finding("starts", Level.OK, "what may start is taken")
+        yield CheckResult("starts", Level.OK, "what may start is taken")
 
 
-def decisions(patient: Patient) -> Iterator[Finding]:
+def decisions(patient: DoctorContext) -> Iterator[CheckResult]:
     """Did the rules fail on an event?"""
     if patient.engine is None:
         return
     with event_store.reading(patient.engine) as db:
         count, newest = failures.count(db), failures.newest(db, 1)
     if not newest:
-        yield Finding("decisions", Level.OK, "every event was decided")
+        yield CheckResult("decisions", Level.OK, "every event was decided")
         return
     last = newest[0]
     found = f"{count} events were passed by, the last: {last.of} (event {last.failed}): {last.because}"
-    yield Finding("decisions", Level.FAIL, found, "report it with the log; /cardinal retry or a drag goes on")
+    yield CheckResult(
+        "decisions", Level.FAIL, found, "report it with the log; /cardinal retry or a drag goes on"
+    )

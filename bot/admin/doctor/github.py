@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.admin.doctor.finding import Finding, Level, Patient
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level
 from bot.daemon import lock_file
 from bot.github import failed_deliveries as hook_deliveries
 from bot.github.app_manifest import manifest
@@ -29,26 +29,26 @@ ANSWER_S = 5
 SETTINGS = "the App's settings on GitHub"
 
 
-def app(patient: Patient) -> Iterator[Finding]:
+def app(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is the App the one of the settings, with what app.yml asks for, and do the clocks agree?"""
     if not patient.config.app_id:
         return
     answer = patient.hub.as_app("GET", "/app")
-    yield Finding("app", Level.OK, f"the App is {answer.body.get('name')}, as {answer.body.get('slug')}")
+    yield CheckResult("app", Level.OK, f"the App is {answer.body.get('name')}, as {answer.body.get('slug')}")
     off_s = _seconds_off(answer.headers.get("date", ""), patient.now)
     if abs(off_s) > CLOCK_OFF_S:
-        yield Finding(
+        yield CheckResult(
             "clock",
             Level.FAIL,
             f"this machine's clock is {off_s:+.0f} s beside GitHub's",
             "set this machine's clock (NTP)",
         )
     else:
-        yield Finding("clock", Level.OK, "this machine's clock agrees with GitHub's")
+        yield CheckResult("clock", Level.OK, "this machine's clock agrees with GitHub's")
     yield from _compared(answer.body, "permissions", "the App", f"add them in {SETTINGS}")
 
 
-def installation(patient: Patient) -> Iterator[Finding]:
+def installation(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is the App installed at the board's owner, awake, and with the permissions that it has now?"""
     owner = patient.config.board_owner
     if not patient.config.app_id or not owner:
@@ -57,70 +57,72 @@ def installation(patient: Patient) -> Iterator[Finding]:
         found = patient.hub.installation()
     except NotFoundError:
         found_not = f"the App is not installed at {owner}"
-        yield Finding(
+        yield CheckResult(
             "installation", Level.FAIL, found_not, "run `cardinal init`: it says where to install it"
         )
         return
     if found.get("target_type") == "User":
         step = "the sweep finds every change, but not whose it was: see `unknown_mover` in docs/policy.md"
-        yield Finding(
+        yield CheckResult(
             "board events", Level.OK, f"{owner} is a person: GitHub sends no events of the board", step
         )
     if found.get("suspended_at"):
-        yield Finding(
+        yield CheckResult(
             "installation", Level.FAIL, f"the App is suspended at {owner}", f"wake it in {owner}'s settings"
         )
         return
-    yield Finding("installation", Level.OK, f"the App is installed at {owner}")
+    yield CheckResult("installation", Level.OK, f"the App is installed at {owner}")
     step = f"an owner of {owner} accepts them in the installation's settings"
     yield from _compared(found, "accepted", "the installation", step)
 
 
-def _compared(found: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[Finding]:
+def _compared(found: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[CheckResult]:
     """Compare permissions and events with the manifest's."""
     lacking = manifest().lacking(found.get("permissions") or {})
     deaf = manifest().unheard(tuple(found.get("events") or ()))
     if lacking:
-        yield Finding(name, Level.FAIL, f"{whose} lacks {', '.join(lacking)}", step)
+        yield CheckResult(name, Level.FAIL, f"{whose} lacks {', '.join(lacking)}", step)
     if deaf:
-        yield Finding(name, Level.FAIL, f"{whose} does not hear of {', '.join(deaf)}", step)
+        yield CheckResult(name, Level.FAIL, f"{whose} does not hear of {', '.join(deaf)}", step)
     if not lacking and not deaf:
-        yield Finding(name, Level.OK, f"{whose} has all permissions and events of app.yml")
+        yield CheckResult(name, Level.OK, f"{whose} has all permissions and events of app.yml")
 
 
-def hook(patient: Patient) -> Iterator[Finding]:
+def hook(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does the App's webhook lead here, in JSON, with certificates checked?"""
     if not patient.config.app_id:
         return
     if not patient.config.webhooks:
-        yield Finding("webhook", Level.OK, "CARDINAL_WEBHOOKS is false: only the sweep finds changes")
+        yield CheckResult("webhook", Level.OK, "CARDINAL_WEBHOOKS is false: only the sweep finds changes")
         return
     config = patient.hub.as_app("GET", "/app/hook/config").body
     url = str(config.get("url") or "")
     step = f"correct the webhook in {SETTINGS}"
     if not url:
         found = "the App has no webhook: only the sweep finds changes"
-        yield Finding(
+        yield CheckResult(
             "webhook", Level.WARN, found, f"set one in {SETTINGS}, or leave it so behind a firewall"
         )
     elif not urlsplit(url).path.endswith(webhook.PATH):
         found = f"the webhook leads to {url}, not to {webhook.PATH}"
-        yield Finding("webhook", Level.WARN, found, f"{step}, unless it is a relay that sends on to there")
+        yield CheckResult(
+            "webhook", Level.WARN, found, f"{step}, unless it is a relay that sends on to there"
+        )
     elif config.get("content_type") != "json":
-        yield Finding("webhook", Level.FAIL, "the webhook's content type is not application/json", step)
+        yield CheckResult("webhook", Level.FAIL, "the webhook's content type is not application/json", step)
     elif str(config.get("insecure_ssl", "0")) != "0":
-        yield Finding("webhook", Level.WARN, "GitHub does not check the webhook's certificate", step)
+        yield CheckResult("webhook", Level.WARN, "GitHub does not check the webhook's certificate", step)
     else:
-        yield Finding("webhook", Level.OK, f"the webhook leads to {url}")
+        yield CheckResult("webhook", Level.OK, f"the webhook leads to {url}")
 
 
-def deliveries(patient: Patient) -> Iterator[Finding]:
+def deliveries(patient: DoctorContext) -> Iterator[CheckResult]:
     """Do GitHub's deliveries arrive?"""
     if not patient.config.app_id or not patient.config.webhooks:
         return
     newest = patient.hub.as_app("GET", "/app/hook/deliveries", params={"per_page": 30}).body
     if not newest:
-        yield Finding(
+        yield CheckResult(
             "deliveries", Level.WARN, "GitHub sent no delivery in three days", "look at the webhook above"
         )
         return
@@ -128,28 +130,30 @@ def deliveries(patient: Patient) -> Iterator[Finding]:
     lost = hook_deliveries.failed(patient.hub, patient.now, lambda ids: _came(patient, ids))
     if not came:
         found = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
-        yield Finding("deliveries", Level.FAIL, found, "let the webhook's address be reached from outside")
+        yield CheckResult(
+            "deliveries", Level.FAIL, found, "let the webhook's address be reached from outside"
+        )
     elif lost and all(one.is_hopeless(patient.now) for one in lost):
         found = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
         step = "nobody asks for them any more: what was said in comments since then has to be said again"
-        yield Finding("deliveries", Level.WARN, found, step)
+        yield CheckResult("deliveries", Level.WARN, found, step)
     elif lost:
         found = f"{len(lost)} were lost"
-        yield Finding("deliveries", Level.WARN, found, "run `cardinal doctor --fix`", mends="deliveries")
+        yield CheckResult("deliveries", Level.WARN, found, "run `cardinal doctor --fix`", mends="deliveries")
     else:
-        yield Finding(
+        yield CheckResult(
             "deliveries", Level.OK, f"{len(came)} of the last {len(newest)} deliveries arrived, none is lost"
         )
 
 
-def _came(patient: Patient, ids: Any) -> frozenset[DeliveryId]:
+def _came(patient: DoctorContext, ids: Any) -> frozenset[DeliveryId]:
     if patient.engine is None:
         return frozenset()
     with event_store.reading(patient.engine) as db:
         return frozenset(one for one in ids if inbox.known(db, one))
 
 
-def signature(patient: Patient) -> Iterator[Finding]:
+def signature(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does the receiver of this home take what is signed with the secret, and nothing else?"""
     running = lock_file.look(patient.config.home)
     if running is None or not patient.config.webhook_secret or not patient.config.webhooks:
@@ -162,13 +166,13 @@ def signature(patient: Patient) -> Iterator[Finding]:
         answers = [_posted(running.address, body, guid, sign) for sign in (good, "0" * 64)]
     except (OSError, HTTPException) as error:
         found = f"{running.address} does not answer: {type(error).__name__}"
-        yield Finding("signature", Level.FAIL, found, "start `cardinal up` again")
+        yield CheckResult("signature", Level.FAIL, found, "start `cardinal up` again")
         return
     if answers == [202, 401]:
-        yield Finding("signature", Level.OK, "what is signed is taken, what is not is refused")
+        yield CheckResult("signature", Level.OK, "what is signed is taken, what is not is refused")
     else:
         found = f"a signed delivery was answered with {answers[0]}, a forged one with {answers[1]}"
-        yield Finding("signature", Level.FAIL, found, "start `cardinal up` again with these settings")
+        yield CheckResult("signature", Level.FAIL, found, "start `cardinal up` again with these settings")
 
 
 def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
@@ -187,12 +191,12 @@ def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
         door.close()
 
 
-def budget(patient: Patient) -> Iterator[Finding]:
+def budget(patient: DoctorContext) -> Iterator[CheckResult]:
     """What is left of what GitHub allows, and of what the policy does?"""
     spent, now_s = patient.hub.budget.seen(), patient.now.timestamp()
     if spent.closed_until_s > now_s:
         found = f"GitHub said stop: for {spent.closed_until_s - now_s:.0f} s nothing is asked"
-        yield Finding("budget", Level.WARN, found, "wait: it goes on by itself")
+        yield CheckResult("budget", Level.WARN, found, "wait: it goes on by itself")
     ceiling = _ceiling(patient)
     for name, window in spent.windows.items():
         if window.reset_s < now_s:
@@ -201,17 +205,17 @@ def budget(patient: Patient) -> Iterator[Finding]:
         level = Level.WARN if left < FEW_CALLS else Level.OK
         step = "wait: Cardinal leaves out what matters least" if level is Level.WARN else ""
         capped = f" ({ceiling} by the policy)" if ceiling and ceiling < window.limit else ""
-        yield Finding(f"budget {name}", level, f"{left} of {window.limit}{capped} an hour are left", step)
+        yield CheckResult(f"budget {name}", level, f"{left} of {window.limit}{capped} an hour are left", step)
     used = (
         f"{patient.hub.budget.installation}: "
         f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points this minute, "
         f"{until_now(spent.contents, 60, now_s)} of {CONTENTS_PER_MINUTE} writings; "
         f"{until_now(spent.contents, 3600, now_s)} of {CONTENTS_PER_HOUR} writings this hour"
     )
-    yield Finding("budget", Level.OK, used)
+    yield CheckResult("budget", Level.OK, used)
 
 
-def _ceiling(patient: Patient) -> int | None:
+def _ceiling(patient: DoctorContext) -> int | None:
     """Return the lowest cap on calls an hour that a policy in force sets."""
     if patient.engine is None:
         return None

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bot.admin.doctor.finding import Finding, Level, Patient
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level
 from bot.daemon import lock_file
 from bot.system import redis as embedded_redis
 from bot.system.config import ConfigError
@@ -16,36 +16,36 @@ from ledger.log import event_store
 FREE_BYTES, FULL_BYTES = 1024**3, 100 * 1024**2
 
 
-def settings(patient: Patient) -> Iterator[Finding]:
+def settings(patient: DoctorContext) -> Iterator[CheckResult]:
     """Are the settings complete?"""
     try:
         patient.config.require_github()
     except ConfigError as error:
         for problem in error.problems:
             found, _, step = problem.partition(": ")
-            yield Finding("settings", Level.FAIL, found, step)
+            yield CheckResult("settings", Level.FAIL, found, step)
         return
-    yield Finding("settings", Level.OK, f"the settings are complete, the home is {patient.config.home}")
+    yield CheckResult("settings", Level.OK, f"the settings are complete, the home is {patient.config.home}")
 
 
-def ledger(patient: Patient) -> Iterator[Finding]:
+def ledger(patient: DoctorContext) -> Iterator[CheckResult]:
     """Can the ledger be read, is it of this version, and how does it write?"""
     if patient.ledger_trouble is not None:
         found, step = patient.ledger_trouble
-        yield Finding("ledger", Level.FAIL, found, step)
+        yield CheckResult("ledger", Level.FAIL, found, step)
         return
     if patient.engine is None:
-        yield Finding("ledger", Level.WARN, "there is no ledger yet", "start `cardinal up`: it makes one")
+        yield CheckResult("ledger", Level.WARN, "there is no ledger yet", "start `cardinal up`: it makes one")
         return
     with event_store.reading(patient.engine) as db:
         events, number = event_store.last_seq(db), current_number(db)
     warning = journal_warning(patient.engine)
     if warning:
-        yield Finding(
+        yield CheckResult(
             "ledger", Level.WARN, warning, "follow the sentence; until then it is slower, not unsafe"
         )
     else:
-        yield Finding(
+        yield CheckResult(
             "ledger",
             Level.OK,
             f"the ledger is in {patient.engine.dialect.name}, with {events} events, of shape {number}",
@@ -57,66 +57,66 @@ def free_bytes(place: Path) -> int:
     return shutil.disk_usage(place).free
 
 
-def disk(patient: Patient, free_in: Callable[[Path], int] = free_bytes) -> Iterator[Finding]:
+def disk(patient: DoctorContext, free_in: Callable[[Path], int] = free_bytes) -> Iterator[CheckResult]:
     """Is there room?"""
     place = next(folder for folder in (patient.config.home, *patient.config.home.parents) if folder.exists())
     free = free_in(place)
     if free < FULL_BYTES:
         found = f"it is full: {free / 1e6:.0f} MB are free at {place}"
-        yield Finding("disk", Level.FAIL, found, "make room: deliveries are refused, and nothing goes on")
+        yield CheckResult("disk", Level.FAIL, found, "make room: deliveries are refused, and nothing goes on")
     elif free < FREE_BYTES:
-        yield Finding(
+        yield CheckResult(
             "disk",
             Level.WARN,
             f"{free / 1e9:.1f} GB are free at {place}",
             "make room: runs clone repositories",
         )
     else:
-        yield Finding("disk", Level.OK, f"{free / 1e9:.0f} GB are free")
+        yield CheckResult("disk", Level.OK, f"{free / 1e9:.0f} GB are free")
 
 
-def home(patient: Patient, may: Callable[[Path, int], bool] = os.access) -> Iterator[Finding]:
+def home(patient: DoctorContext, may: Callable[[Path, int], bool] = os.access) -> Iterator[CheckResult]:
     """Can this user write in the home, and nobody else look into it?"""
     home = patient.config.home
     if home.exists() and not may(home, os.W_OK):
         step = "let this user write there, or name another folder in CARDINAL_HOME"
-        yield Finding("home", Level.FAIL, f"{home} cannot be written", step)
+        yield CheckResult("home", Level.FAIL, f"{home} cannot be written", step)
     elif home.exists() and home.stat().st_mode & 0o077:
         found = f"others of this machine can look into {home}"
-        yield Finding("home", Level.WARN, found, f"take their rights away: chmod 700 {home}")
+        yield CheckResult("home", Level.WARN, found, f"take their rights away: chmod 700 {home}")
     else:
-        yield Finding("home", Level.OK, "nobody else can look into the home")
+        yield CheckResult("home", Level.OK, "nobody else can look into the home")
 
 
-def group(patient: Patient) -> Iterator[Finding]:
+def group(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does `cardinal up` run?"""
     running = lock_file.look(patient.config.home)
     if running is None:
-        yield Finding(
+        yield CheckResult(
             "up",
             Level.WARN,
             "`cardinal up` does not run in this home",
             "start it, or serve and work elsewhere",
         )
     else:
-        yield Finding(
+        yield CheckResult(
             "up",
             Level.OK,
             f"`cardinal up` runs at {running.address}: pid {running.up}, {len(running.parts)} parts",
         )
 
 
-def redis(patient: Patient) -> Iterator[Finding]:
+def redis(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does Redis answer?"""
     client = embedded_redis.connect(patient.config)
     alive = embedded_redis.answers(client)
     client.close()
     if alive:
-        yield Finding("redis", Level.OK, "Redis answers")
+        yield CheckResult("redis", Level.OK, "Redis answers")
     elif patient.config.redis_url is None:
-        yield Finding("redis", Level.WARN, "no Redis runs here", "`cardinal up` starts one")
+        yield CheckResult("redis", Level.WARN, "no Redis runs here", "`cardinal up` starts one")
     else:
-        yield Finding(
+        yield CheckResult(
             "redis",
             Level.FAIL,
             "the Redis of CARDINAL_REDIS_URL does not answer",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from bot.admin.doctor import repositories
 from bot.admin.doctor.board import wanted_header
-from bot.admin.doctor.finding import Finding, Patient
+from bot.admin.doctor.check_result import CheckResult, DoctorContext
 from bot.github import failed_deliveries
 from bot.github.api import projects as github_board
 from bot.github.errors import GithubError, RefusedError
@@ -14,10 +14,10 @@ from ledger.log import event_store
 from ledger.queue import inbox
 from ledger.views import boards
 
-Repair = Callable[[Patient], str]
+Repair = Callable[[DoctorContext], str]
 
 
-def mend(patient: Patient, findings: Iterable[Finding]) -> Iterator[str]:
+def mend(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:
     """Do what the findings name, each once, and yield a sentence for each; a failure is a sentence, too."""
     for name in dict.fromkeys(one.mends for one in findings if one.mends):
         try:
@@ -26,7 +26,7 @@ def mend(patient: Patient, findings: Iterable[Finding]) -> Iterator[str]:
             yield f"{name}: {error}"
 
 
-def _fields(patient: Patient) -> str:
+def _fields(patient: DoctorContext) -> str:
     made: list[str] = []
     for known in _boards(patient):
         there = {
@@ -41,7 +41,7 @@ def _fields(patient: Patient) -> str:
     return f"fields made: {', '.join(made) or 'none, they are there'}"
 
 
-def _columns(patient: Patient) -> str:
+def _columns(patient: DoctorContext) -> str:
     written = 0
     for known in _boards(patient):
         wanted = {one.name: wanted_header(patient, known, one.name) or "" for one in known.columns}
@@ -49,7 +49,7 @@ def _columns(patient: Patient) -> str:
     return f"column descriptions written on {written} boards"
 
 
-def _deliveries(patient: Patient) -> str:
+def _deliveries(patient: DoctorContext) -> str:
     engine = patient.engine
     if engine is None:
         return "there is no ledger yet: start `cardinal up` first"
@@ -62,7 +62,7 @@ def _deliveries(patient: Patient) -> str:
     return f"{len(asked)} lost deliveries were asked for again"
 
 
-def _repositories(patient: Patient) -> str:
+def _repositories(patient: DoctorContext) -> str:
     moved = tuple(repositories.moved(patient))
     if not moved or patient.engine is None:
         return "the repositories are followed already"
@@ -70,7 +70,7 @@ def _repositories(patient: Patient) -> str:
     return f"followed: {', '.join(f'{one.before} to {one.after}' for one in moved)}"
 
 
-def _boards(patient: Patient) -> tuple[boards.BoardRow, ...]:
+def _boards(patient: DoctorContext) -> tuple[boards.BoardRow, ...]:
     if patient.engine is None:
         return ()
     with event_store.reading(patient.engine) as db:

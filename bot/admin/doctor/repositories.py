@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bot.admin.doctor.finding import Finding, Level, Patient
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
@@ -17,7 +17,7 @@ from rules.policy.repository import RepositoryRules
 MAX_REPOSITORIES = 30  # that are asked about: five calls each, a few more where there is a profile
 
 
-def checks(patient: Patient) -> Iterator[Finding]:
+def checks(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does each repository say how an agent's work there is checked?"""
     if patient.engine is None:
         return
@@ -29,18 +29,18 @@ def checks(patient: Patient) -> Iterator[Finding]:
         yield from _of(patient, repository)
     if len(named) > MAX_REPOSITORIES:
         found = f"{len(named) - MAX_REPOSITORIES} more repositories were not looked at"
-        yield Finding("checks", Level.WARN, found, "`cardinal policy validate` in a clone says the same")
+        yield CheckResult("checks", Level.WARN, found, "`cardinal policy validate` in a clone says the same")
 
 
-def names(patient: Patient) -> Iterator[Finding]:
+def names(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is each repository called as it is known, or was it renamed or transferred unnoticed?"""
     for one in moved(patient):
         found = f"{one.before} is {one.after} now, and its cards and runs do not know it"
         step = "`cardinal doctor --fix` tells them; the sweep does within some ten minutes"
-        yield Finding("repositories", Level.WARN, found, step, mends="repositories")
+        yield CheckResult("repositories", Level.WARN, found, step, mends="repositories")
 
 
-def moved(patient: Patient) -> Iterator[RepositoryMoved]:
+def moved(patient: DoctorContext) -> Iterator[RepositoryMoved]:
     """Ask GitHub for the repositories by the names that are known, and yield those that have another."""
     if patient.engine is None:
         return
@@ -59,48 +59,56 @@ def moved(patient: Patient) -> Iterator[RepositoryMoved]:
             yield RepositoryMoved(board_id, name, now)
 
 
-def _of(patient: Patient, repository: str) -> Iterator[Finding]:
+def _of(patient: DoctorContext, repository: str) -> Iterator[CheckResult]:
     try:
         text, commit = policy_file.read(patient.hub, repository)
         rules = profiles.rules_of(patient.hub, repository, text, commit)
     except NotFoundError:
         found = f"{repository} is out of reach"
-        yield Finding("checks", Level.WARN, found, "add it to the App's installation on GitHub")
+        yield CheckResult("checks", Level.WARN, found, "add it to the App's installation on GitHub")
     except PolicyError as error:
         found = f"{repository}: its {missing_checks.FILE} is refused: {error.problems[0]}"
-        yield Finding("checks", Level.FAIL, found, f"correct {missing_checks.FILE}, or no run starts there")
+        yield CheckResult(
+            "checks", Level.FAIL, found, f"correct {missing_checks.FILE}, or no run starts there"
+        )
     else:
         yield _profile(patient, repository, commit, rules) or _checked(repository, rules)
         yield from _guides(patient, repository, commit, rules)
 
 
-def _profile(patient: Patient, repository: str, commit: str, rules: RepositoryRules) -> Finding | None:
+def _profile(
+    patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
+) -> CheckResult | None:
     """Return what is wrong with a profile of the repository's own: it fails each run there. None: nothing."""
     try:
         profiles.load(patient.hub, repository, commit, rules)
     except PolicyError as error:
         found = f"{repository}: its profile is refused: {error.problems[0]}"
-        return Finding(
+        return CheckResult(
             "checks", Level.FAIL, found, "correct it on the default branch, or no run starts there"
         )
     return None
 
 
-def _guides(patient: Patient, repository: str, commit: str, rules: RepositoryRules) -> Iterator[Finding]:
+def _guides(
+    patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
+) -> Iterator[CheckResult]:
     """Yield that files written for agents are there, and that no agent is told them."""
     names = guides.unread(patient.hub, repository, commit, rules) if commit else ()
     if names:
         found = f"{repository} has {' and '.join(names)}, which agents are not told"
         wanted = ", ".join((*rules.guides, *names))
         hint = f"write `repository: {{guides: [{wanted}]}}` into {missing_checks.FILE} if they are to be"
-        yield Finding("guides", Level.OK, found, hint)
+        yield CheckResult("guides", Level.OK, found, hint)
 
 
-def _checked(repository: str, rules: RepositoryRules) -> Finding:
+def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
     if rules.waived:
         found = f"{repository}: validation is none, so nothing checks what agents do there"
-        return Finding("checks", Level.WARN, found, "name `fast` or `full` checks, unless that is meant")
+        return CheckResult("checks", Level.WARN, found, "name `fast` or `full` checks, unless that is meant")
     if not rules.checked:
         found = f"{repository} names no checks, so no agent starts there"
-        return Finding("checks", Level.WARN, found, f"write {missing_checks.LINE} into {missing_checks.FILE}")
-    return Finding("checks", Level.OK, f"{repository} says how work is checked")
+        return CheckResult(
+            "checks", Level.WARN, found, f"write {missing_checks.LINE} into {missing_checks.FILE}"
+        )
+    return CheckResult("checks", Level.OK, f"{repository} says how work is checked")

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from sqlalchemy.exc import DBAPIError
 
 from bot.admin.doctor import backlog, board, github, host, repositories, runner
-from bot.admin.doctor.finding import Finding, Level, Patient
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level
 from bot.github.errors import GithubError
 from bot.system.config import ConfigError
 
-__all__ = ["CHECKS", "Finding", "Level", "Patient", "examine"]
+__all__ = ["CHECKS", "CheckResult", "DoctorContext", "Level", "examine"]
 
-CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
+CHECKS: tuple[Callable[[DoctorContext], Iterator[CheckResult]], ...] = (
     host.settings,
     host.ledger,
     host.home,
@@ -38,7 +38,7 @@ CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
 )
 
 
-def examine(patient: Patient) -> Iterator[Finding]:
+def examine(patient: DoctorContext) -> Iterator[CheckResult]:
     """Yield the findings of all checks; one that GitHub or the ledger fails says so, the next one goes on.
 
     What GitHub cannot be asked for lack of a setting is left out: `machine.settings` names the setting.
@@ -47,12 +47,12 @@ def examine(patient: Patient) -> Iterator[Finding]:
         try:
             yield from check(patient)
         except GithubError as error:
-            yield Finding(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
+            yield CheckResult(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
         except DBAPIError as error:
             found = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
-            yield Finding(check.__name__, Level.FAIL, found, "`cardinal restore FILE` with a back-up")
+            yield CheckResult(check.__name__, Level.FAIL, found, "`cardinal restore FILE` with a back-up")
         except OSError as error:
             found = f"{error.filename}: {error.strerror}"
-            yield Finding(check.__name__, Level.FAIL, found, "let this user write there")
+            yield CheckResult(check.__name__, Level.FAIL, found, "let this user write there")
         except ConfigError:
             continue

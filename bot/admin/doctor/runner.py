@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 
-from bot.admin.doctor.finding import Finding, Level, Patient
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level
 from bot.runspec import builder
 from bot.state import policies as policies_in_force
 from ledger.log import event_store
@@ -20,46 +20,46 @@ from runner.workspaces.docker import engine as docker
 from runner.workspaces.docker.errors import ImageMissingError
 
 
-def workspaces(patient: Patient) -> Iterator[Finding]:
+def workspaces(patient: DoctorContext) -> Iterator[CheckResult]:
     """Can agents work here?"""
     if shutil.which("git") is None:
-        yield Finding("git", Level.FAIL, "git is not on the PATH", "install git")
+        yield CheckResult("git", Level.FAIL, "git is not on the PATH", "install git")
     if problem := launch_problem():
-        yield Finding("launcher", Level.FAIL, "no program can be started", problem)
+        yield CheckResult("launcher", Level.FAIL, "no program can be started", problem)
     if builder.workspace(patient.config) == "docker":
         yield from _containers()
     else:
         yield from _sandbox(patient)
 
 
-def _containers() -> Iterator[Finding]:
+def _containers() -> Iterator[CheckResult]:
     problem = parts.load("docker").problem()
     if problem:
-        yield Finding("containers", Level.FAIL, "no Docker engine can be used", problem)
+        yield CheckResult("containers", Level.FAIL, "no Docker engine can be used", problem)
         return
     try:
         docker.Engine(docker.engine_address()).image(IMAGE)
     except RunnerError as error:
-        yield Finding("containers", Level.FAIL, f"{IMAGE} cannot be used", str(error))
+        yield CheckResult("containers", Level.FAIL, f"{IMAGE} cannot be used", str(error))
         return
-    yield Finding("containers", Level.OK, f"the engine answers, and has {IMAGE}")
+    yield CheckResult("containers", Level.OK, f"the engine answers, and has {IMAGE}")
     try:
         docker.Engine(docker.engine_address()).image(BROWSER_IMAGE)
     except ImageMissingError:
         needed = "`scripts/images browser`, should a card's steps be played in a browser"
-        yield Finding("browser", Level.WARN, f"{BROWSER_IMAGE} is not there", needed)
+        yield CheckResult("browser", Level.WARN, f"{BROWSER_IMAGE} is not there", needed)
     else:
-        yield Finding("browser", Level.OK, f"{BROWSER_IMAGE} is there")
+        yield CheckResult("browser", Level.OK, f"{BROWSER_IMAGE} is there")
 
 
-def _sandbox(patient: Patient) -> Iterator[Finding]:
+def _sandbox(patient: DoctorContext) -> Iterator[CheckResult]:
     problem = sandbox_problem()
     step = "let users make namespaces (sysctl user.max_user_namespaces)"
     step = step if shutil.which("bwrap") else "install bubblewrap"
     if not problem:
-        yield Finding("sandbox", Level.OK, "bubblewrap works")
+        yield CheckResult("sandbox", Level.OK, "bubblewrap works")
     elif patient.config.allow_unsandboxed:
-        yield Finding(
+        yield CheckResult(
             "sandbox",
             Level.WARN,
             f"agents run without a sandbox: {problem}",
@@ -67,31 +67,33 @@ def _sandbox(patient: Patient) -> Iterator[Finding]:
         )
     else:
         found = f"only the scripted agent may run: {problem}"
-        yield Finding("sandbox", Level.WARN, found, f"{step}, or set CARDINAL_WORKSPACE=docker")
+        yield CheckResult("sandbox", Level.WARN, found, f"{step}, or set CARDINAL_WORKSPACE=docker")
 
 
-def agents(patient: Patient) -> Iterator[Finding]:
+def agents(patient: DoctorContext) -> Iterator[CheckResult]:
     """Are the policy's agents known, of the image's version, and paid for?"""
     paid = builder.providers(patient.config)
     wanted = _wanted(patient)
     for name in sorted(wanted):
         if name not in known_agents.names():
-            yield Finding("agents", Level.FAIL, f"the policy asks for {name}", "correct .github/cardinal.yml")
+            yield CheckResult(
+                "agents", Level.FAIL, f"the policy asks for {name}", "correct .github/cardinal.yml"
+            )
             continue
         agent = known_agents.load(name)
         unpaid = [one for one in agent.secrets if one not in paid]
         version = f" {agent.version}" if agent.version else ""
         if agent.secrets and len(unpaid) == len(agent.secrets):
             keys = " or ".join(f"CARDINAL_{one.upper()}_KEY" for one in unpaid)
-            yield Finding("agents", Level.FAIL, f"nobody pays for {name}{version}", f"set {keys}")
+            yield CheckResult("agents", Level.FAIL, f"nobody pays for {name}{version}", f"set {keys}")
         elif agent.version and builder.workspace(patient.config) == "docker" and not _has(agent):
-            yield Finding(
+            yield CheckResult(
                 "agents", Level.FAIL, f"{IMAGE} has no {name}{version}", "build it anew: scripts/images agent"
             )
         else:
-            yield Finding("agents", Level.OK, f"{name}{version} can work")
+            yield CheckResult("agents", Level.OK, f"{name}{version} can work")
     if not paid:
-        yield Finding(
+        yield CheckResult(
             "models",
             Level.WARN,
             "no provider's key is set: only the scripted agent can work",
@@ -99,7 +101,7 @@ def agents(patient: Patient) -> Iterator[Finding]:
         )
 
 
-def _wanted(patient: Patient) -> frozenset[str]:
+def _wanted(patient: DoctorContext) -> frozenset[str]:
     if patient.engine is None:
         return frozenset()
     with event_store.reading(patient.engine) as db:

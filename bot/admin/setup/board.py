@@ -19,7 +19,7 @@ MAX_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class PreparedBoard:
     """A board that is ready; `strange` are its columns that the policy does not name."""
 
     title: str
@@ -50,7 +50,9 @@ def find(hub: Hub, owner: str, choose: Choose | None) -> int:
     return choose(found)
 
 
-def prepare(hub: Hub, owner: str, number: int, home_repository: str, *, named: bool, columns: bool) -> Ready:
+def prepare(
+    hub: Hub, owner: str, number: int, home_repository: str, *, named: bool, columns: bool
+) -> PreparedBoard:
     """Make what is missing and change what differs; a second time there is nothing to do.
 
     `named`: somebody chose the home repository. `columns` makes the policy's columns, too; those that people
@@ -69,7 +71,7 @@ def prepare(hub: Hub, owner: str, number: int, home_repository: str, *, named: b
     there = [column.name for column in seen.columns]
     wanted = {name: consequence(found) for name in there if (found := policy.column(name)) is not None}
     described = github_board.describe_columns(hub, seen.status_field_id, wanted)
-    return Ready(
+    return PreparedBoard(
         title=seen.title,
         fields=fields,
         columns=made,

@@ -21,7 +21,7 @@ from bot.admin.setup.errors import (
     NotRegisteredError,
     SuspendedError,
 )
-from bot.admin.setup.local_server import BACK, Front, Registration
+from bot.admin.setup.local_server import BACK, LocalServer, Registration
 from bot.admin.setup.progress import Notes, Registered
 from bot.github.app_manifest import convert, manifest
 from bot.github.client import Hub
@@ -94,8 +94,8 @@ def set_up(wishes: Wishes, place: Place) -> None:
 
 
 @contextmanager
-def _front(registration: Registration, port: int) -> Iterator[Front]:
-    front = Front(registration, port)
+def _front(registration: Registration, port: int) -> Iterator[LocalServer]:
+    front = LocalServer(registration, port)
     try:
         yield front
     finally:
@@ -106,7 +106,7 @@ def _front(registration: Registration, port: int) -> Iterator[Front]:
 
 
 def _app(
-    wishes: Wishes, place: Place, config: Config, known: Notes, registration: Registration, front: Front
+    wishes: Wishes, place: Place, config: Config, known: Notes, registration: Registration, front: LocalServer
 ) -> tuple[int, str]:
     """Return the App's id and page, once its secrets are in the settings; the page is empty if not known."""
     found = wishes.existing or known.app
@@ -133,7 +133,7 @@ def _app(
 
 
 def _register(
-    wishes: Wishes, place: Place, config: Config, registration: Registration, front: Front
+    wishes: Wishes, place: Place, config: Config, registration: Registration, front: LocalServer
 ) -> Registered:
     """Lead a person through GitHub's form and return the App that came of it."""
     begun = Notes(wishes.owner, registration.state, front.port, place.clock().isoformat())
@@ -278,7 +278,7 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> No
 # --- the installation --------------------------------------------------------------------------------
 
 
-def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front: Front) -> str:
+def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front: LocalServer) -> str:
     """Wait until the App is installed on the organisation, while the page keeps people company.
 
     Return the login as GitHub writes it: other names are compared with it.
@@ -335,7 +335,7 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
         place.say(sentence)
 
 
-def _told(ready: board.Ready, name: str) -> Iterator[str]:
+def _told(ready: board.PreparedBoard, name: str) -> Iterator[str]:
     yield f"the board is {name}, {ready.title}"
     yield ready.policy_said
     if ready.columns:
@@ -354,7 +354,7 @@ def _told(ready: board.Ready, name: str) -> Iterator[str]:
         yield f"nothing happens in {', '.join(ready.strange)}: the policy does not name them"
 
 
-def _end(wishes: Wishes, place: Place, registration: Registration, front: Front) -> None:
+def _end(wishes: Wishes, place: Place, registration: Registration, front: LocalServer) -> None:
     config = place.config()
     config.require_github()
     place.say("done: `cardinal up` starts it, `cardinal doctor` checks it")

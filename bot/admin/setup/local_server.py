@@ -172,7 +172,7 @@ class _Quiet(WSGIRequestHandler):
         """Write nothing: an address holds the code."""
 
 
-class Front:
+class LocalServer:
     """The page while it is served, on a port of its own; call `serve_until` for anything to happen."""
 
     def __init__(self, registration: Registration, port: int) -> None:

@@ -11,7 +11,7 @@ from bot.github.errors import NotFoundError
 MAX_ENTRIES = 1000  # docs.github.com/rest/repos/contents: a listing ends there
 
 
-class Entry(NamedTuple):
+class FolderEntry(NamedTuple):
     """What stands in a folder. `kind`: file, dir, symlink or submodule."""
 
     name: str
@@ -19,13 +19,13 @@ class Entry(NamedTuple):
     size_bytes: int
 
 
-def entries(hub: Hub, repository: str, folder: str, commit: str) -> tuple[Entry, ...]:
+def entries(hub: Hub, repository: str, folder: str, commit: str) -> tuple[FolderEntry, ...]:
     """Return what is in the folder, by name; nothing where it is no folder, or not there."""
     found = _asked(hub, repository, folder, commit)
     if not isinstance(found, list):
         return ()
     listed = (
-        Entry(str(one.get("name", "")), str(one.get("type", "")), int(one.get("size") or 0))
+        FolderEntry(str(one.get("name", "")), str(one.get("type", "")), int(one.get("size") or 0))
         for one in found[:MAX_ENTRIES]
         if isinstance(one, dict)
     )

@@ -11,7 +11,7 @@ from bot.ingest.events._payload import (
     own,
     text,
 )
-from bot.ingest.facts import BoxTicked, Fact, Said, Unsaid
+from bot.ingest.facts import BoxTicked, CommentAltered, CommentWritten, Fact
 from bot.render.markdown import checkboxes
 
 
@@ -38,8 +38,8 @@ def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> 
             return ()
 
 
-def _said(payload: Payload, subject: str, place: str) -> Said:
-    return Said(
+def _said(payload: Payload, subject: str, place: str) -> CommentWritten:
+    return CommentWritten(
         repository=text(payload, "repository.full_name"),
         number=number(payload, f"{subject}.number"),
         comment_id=number(payload, "comment.id"),
@@ -53,8 +53,8 @@ def _said(payload: Payload, subject: str, place: str) -> Said:
     )
 
 
-def _unsaid(payload: Payload, subject: str, place: str, how: str) -> Unsaid:
-    return Unsaid(
+def _unsaid(payload: Payload, subject: str, place: str, how: str) -> CommentAltered:
+    return CommentAltered(
         repository=text(payload, "repository.full_name"),
         number=number(payload, f"{subject}.number"),
         comment_id=number(payload, "comment.id"),

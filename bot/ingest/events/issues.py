@@ -4,7 +4,7 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#issues.
 """
 
 from bot.ingest.events._payload import Payload, login, moment_or_none, number, own, text, text_or_empty
-from bot.ingest.facts import BlockerChanged, Change, Fact, IssueEdited, IssueOpenedAgain, IssueShut
+from bot.ingest.facts import BlockerChanged, CardChange, Fact, IssueEdited, IssueOpenedAgain, IssueShut
 from ledger.queue.change_reports import About
 
 SUBJECT = ("issue",)
@@ -32,7 +32,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
         case "labeled":
             at = moment_or_none(payload, "issue.updated_at")
             label = text_or_empty(payload, "label.name")
-            change = Change(login(payload, "sender"), About.LABEL, label, at)
+            change = CardChange(login(payload, "sender"), About.LABEL, label, at)
             return (IssueEdited(repository, issue, change),)
         case action if action in LOOK_AGAIN:
             return (IssueEdited(repository, issue),)

@@ -11,7 +11,7 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#projects_v2_item.
 from collections.abc import Mapping
 
 from bot.ingest.events._payload import Payload, find, login, moment, moment_or_none, own, text, text_or_empty
-from bot.ingest.facts import CardRang, Change, Fact
+from bot.ingest.facts import CardChange, CardTouched, Fact
 from ledger.ids import BoardId, CardId
 from ledger.queue.change_reports import About
 from ledger.queue.refresh_requests import Move
@@ -32,7 +32,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     if own(payload, bot_id) and text_or_empty(payload, "changes.field_value.field_type") in OWN_FIELDS:
         return ()
     return (
-        CardRang(
+        CardTouched(
             card_id=CardId(text(payload, "projects_v2_item.node_id")),
             board_id=BoardId(text(payload, "projects_v2_item.project_node_id")),
             content_id=text_or_empty(payload, "projects_v2_item.content_node_id"),
@@ -43,7 +43,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     )
 
 
-def _change(payload: Payload) -> Change | None:
+def _change(payload: Payload) -> CardChange | None:
     """Return what the sender changed; which column it is now, only newer deliveries name."""
     action = text_or_empty(payload, "action")
     about, value = ABOUT.get(action), ""
@@ -61,7 +61,7 @@ def _change(payload: Payload) -> Change | None:
     if about is None:
         return None
     at = moment_or_none(payload, "projects_v2_item.updated_at")
-    return Change(login(payload, "sender"), about, value, at)
+    return CardChange(login(payload, "sender"), about, value, at)
 
 
 def _moved(payload: Payload) -> Move | None:

@@ -5,7 +5,7 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#pull_request.
 """
 
 from bot.ingest.events._payload import Payload, find, flag, login, moment, number, own, text, text_or_empty
-from bot.ingest.facts import Fact, MergeLeft, PullSeen, ReviewWanted
+from bot.ingest.facts import Fact, MergeLeft, PullRequestRead, ReviewWanted
 
 SUBJECT = ("pull_request",)
 SEEN_ON = {"opened", "reopened", "closed", "synchronize", "ready_for_review", "converted_to_draft"}
@@ -27,7 +27,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
         return ()
     merged = flag(payload, "pull_request.merged")
     return (
-        PullSeen(
+        PullRequestRead(
             repository=text(payload, "repository.full_name"),
             number=number(payload, "pull_request.number"),
             node_id=text(payload, "pull_request.node_id"),

@@ -3,7 +3,7 @@
 from bot.github.api import reviews
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import made_before
 from bot.outbox.targets import Talk, card_of, pull_of, run_of
 from bot.render.markdown.marker import digest_of, mark
@@ -16,14 +16,14 @@ from rules.intents.outbound import AnswerThread
 ACT = Act("thread:{run_id}:{thread_id}", ordered=True)
 
 
-def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> ActResult:
     """Reply, then resolve; a thread or pull request that is gone needs neither."""
     with context.reading() as db:
         run = run_of(db, intent.run_id)
         pull = pull_of(card_of(db, run.card_id))
         thread = threads.get(db, intent.thread_id)
     if pull is None or thread is None:
-        return Outcome()
+        return ActResult()
     text = thread_reply.write(thread.answer, run_id=run.run_id, head=run.pushed_head, by=run.agent)
     reply_id = _left(context.hub, pull, entry) if entry.attempts > 1 else ""
     try:
@@ -32,7 +32,7 @@ def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> Out
         reviews.resolve_thread(context.hub, pull.repository, node_id)
     except NotFoundError:
         pass
-    return Outcome(reply_id, digest_of(text))
+    return ActResult(reply_id, digest_of(text))
 
 
 def _reply(hub: Hub, pull: Talk, thread_id: str, body: str) -> str:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy import Connection
 
 from bot.outbox import assistant
-from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome, TooSoonError
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext, TooSoonError
 from bot.outbox.targets import card_of
 from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
@@ -22,7 +22,7 @@ ACT = Act("assistant:{card_id}", lane="assist", coalesce=True)
 ASSISTANT = "assistant"  # the place of its own messages
 
 
-def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> ActResult:
     """Answer all open messages once people have been quiet for `debounce_s`; TooSoonError before.
 
     No answer where the card left its planning column or was answered already.
@@ -32,10 +32,10 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Out
         recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
     column = context.policy(card.board_id).column(card.column)
     if column is None or column.archetype is not Archetype.PLANNING or card.archived:
-        return Outcome()
+        return ActResult()
     newest = max((message.comment_id for message in recent if _is_open(message)), default=0)
     if _answered(newest, card.last_answered, recent):
-        return Outcome()
+        return ActResult()
     _wait_for_quiet(context, recent)
     assistant.require_allowed(context, card)
     trust = assistant.trust_of(context.hub, card)
@@ -54,7 +54,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Out
         replied = AssistantReplied(card.card_id, answer.text, brief, newest)
         return (assistant.metered(card.card_id, answer), replied)
 
-    return Outcome("", digest_of(f"{newest}:{answer.text}"), events)
+    return ActResult("", digest_of(f"{newest}:{answer.text}"), events)
 
 
 def _is_open(message: MessageRow) -> bool:

@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import merge_queue
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.targets import pull_of, read_card
 from ledger.event import Event
 from ledger.events.pull import MergeAwaited
@@ -17,16 +17,16 @@ from rules.intents.outbound import CancelMerge
 ACT = Act("unmerge:{card_id}:{head}", priority=0, coalesce=True)
 
 
-def carry_out(context: OutboxContext, intent: CancelMerge, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: CancelMerge, _entry: Entry) -> ActResult:
     """Take it out of the queue, or auto-merge off; one that is merged already stays so."""
     card = read_card(context, intent.card_id)
     pull = pull_of(card)
     if pull is None:
-        return Outcome()
+        return ActResult()
     try:
         merge_queue.cancel(context.hub, card.pull_node_id)
     except NotFoundError:
-        return Outcome()
+        return ActResult()
 
     def events(db: Connection) -> tuple[Event, ...]:
         known = awaited.get(db, intent.card_id)
@@ -34,4 +34,4 @@ def carry_out(context: OutboxContext, intent: CancelMerge, _entry: Entry) -> Out
             return ()
         return (MergeAwaited(intent.card_id, known.number, "", intent.head, intent.because),)
 
-    return Outcome(str(pull.number), intent.head, events)
+    return ActResult(str(pull.number), intent.head, events)

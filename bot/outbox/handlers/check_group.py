@@ -2,7 +2,7 @@
 
 from bot.github.errors import RefusedError
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import card_of, pull_of
 from bot.render.pull import gate_check as gate
 from ledger.queue.outbox import Entry
@@ -13,20 +13,20 @@ from rules.intents.outbound import CheckGroup
 ACT = Act("group:{card_id}:{head}", priority=0)
 
 
-def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> ActResult:
     """Make the check run; a group that is gone by now needs none."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         seen = gate_check.seen_of(db, card, card.pull_head, context.config.public_url)
     pull = pull_of(card)
     if pull is None or pull.number != intent.number or card.pull_state != "open":
-        return Outcome()
+        return ActResult()
     says = gate.of_group(seen, intent.number, _objection(context, card))
     try:
         return gate_check.publish(context, entry, repository=pull.repository, head=intent.head, says=says)
     except RefusedError as error:
         if "No commit found" in error.because:
-            return Outcome()
+            return ActResult()
         raise
 
 

@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import pulls
 from bot.github.errors import RefusedError
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
 from bot.outbox.targets import pull_of, read_card
 from bot.render.markdown.escape import line
@@ -18,12 +18,12 @@ from rules.intents.outbound import ClosePull
 ACT = Act("close:{card_id}", ordered=True, coalesce=True)
 
 
-def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActResult:
     """Say why, then close; one that is closed or merged already needs nothing."""
     card = read_card(context, intent.card_id)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):
-        return Outcome()  # closed or merged already, or the card was taken up again
+        return ActResult()  # closed or merged already, or the card was taken up again
     because = line(intent.because.rstrip(". "), 500)
     why = f"Closed without merging: {because}. Its commits stay in this pull request."
     outcome = publish(context, entry, pull, why)
@@ -39,4 +39,4 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> Outcom
             return ()
         return (PullChanged(intent.card_id, pull.number, "closed", fresh.pull_draft, fresh.pull_head),)
 
-    return Outcome(outcome.remote_id, outcome.digest, events)
+    return ActResult(outcome.remote_id, outcome.digest, events)

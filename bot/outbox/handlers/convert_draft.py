@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import projects as board
 from bot.github.errors import NotFoundError, RefusedError
-from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import card_of
 from ledger.event import Event
 from ledger.events.board import CardConverted
@@ -18,13 +18,13 @@ from rules.intents.outbound import ConvertDraft
 ACT = Act("convert:{card_id}", ordered=True, coalesce=True)
 
 
-def carry_out(context: OutboxContext, intent: ConvertDraft, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: ConvertDraft, _entry: Entry) -> ActResult:
     """Convert it; a card that is an issue already, or gone, needs nothing."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         repository = _repository(db, context, card)
     if card.number is not None or card.archived:
-        return Outcome()
+        return ActResult()
     content_id, number = "", 0
     try:
         made = board.convert_draft(context.hub, card.card_id, repository)
@@ -41,7 +41,7 @@ def carry_out(context: OutboxContext, intent: ConvertDraft, _entry: Entry) -> Ou
             return ()
         return (CardConverted(intent.card_id, content_id, repository, number),)
 
-    return Outcome(content_id, repository, events)
+    return ActResult(content_id, repository, events)
 
 
 def _repository(db: Connection, context: OutboxContext, card: CardRow) -> str:

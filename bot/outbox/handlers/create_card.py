@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from bot.github.api import issues, projects
 from bot.github.client import Hub, repository_path
 from bot.github.errors import RefusedError
-from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.posting import made_before
 from bot.outbox.targets import read_card
 from bot.render import new_issue
@@ -27,7 +27,7 @@ ACT = Act("card:{run_id}:{proposal}", ordered=True)
 MAX_PAGES = 3  # of 100 issues each, that were changed since the entry was made
 
 
-def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActResult:
     """Make the issue and put it on the board; an earlier attempt's issue is found by its marker."""
     card = read_card(context, intent.card_id)
     repository = card.repository
@@ -51,7 +51,7 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> Outco
         number = int(made["number"])
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
-    return Outcome(str(made["number"]), digest_of(text), events)
+    return ActResult(str(made["number"]), digest_of(text), events)
 
 
 def _make_part(hub: Hub, parent_id: str, issue_id: str) -> None:

@@ -1,7 +1,7 @@
 """Deletes the card's branch on GitHub."""
 
 from bot.github.api import pulls
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.targets import read_card
 from ledger.events.pull import BranchDeleted
 from ledger.queue.outbox import Entry
@@ -11,12 +11,12 @@ from rules.intents.outbound import DeleteBranch
 ACT = Act("branch:{card_id}:{branch}", ordered=True, coalesce=True)
 
 
-def carry_out(context: OutboxContext, intent: DeleteBranch, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: DeleteBranch, _entry: Entry) -> ActResult:
     """Delete the branch, but not under an open pull request; one that is gone counts as deleted."""
     card = read_card(context, intent.card_id)
     repository = card.pull_repository or card.repository
     if repository is None or not intent.branch or card.pull_state == "open":
-        return Outcome()
+        return ActResult()
     pulls.delete_branch(context.hub, repository, intent.branch)
     deleted = BranchDeleted(intent.card_id, intent.branch)
-    return Outcome(intent.branch, "deleted", lambda _: (deleted,))
+    return ActResult(intent.branch, "deleted", lambda _: (deleted,))

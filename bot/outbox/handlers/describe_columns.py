@@ -1,7 +1,7 @@
 """Writes the consequence of a drag into each column's description, where it differs."""
 
 from bot.github.api import projects
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.render.markdown.marker import digest_of
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
@@ -13,13 +13,13 @@ from rules.intents.outbound import DescribeColumns
 ACT = Act("columns:{card_id}", priority=2, coalesce=True, wait_s=2.0)
 
 
-def carry_out(context: OutboxContext, intent: DescribeColumns, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: DescribeColumns, _entry: Entry) -> ActResult:
     """Describe the columns that the policy names; others keep what people wrote, not what Cardinal did."""
     board_id = BoardId(intent.card_id)
     with context.reading() as db:
         known = boards.get(db, board_id)
     if known is None:
-        return Outcome()
+        return ActResult()
     policy = context.policy(board_id)
     said = {UNSERVED, *(consequence(column) for column in policy.board.columns.values())}
     wanted = {}
@@ -30,6 +30,6 @@ def carry_out(context: OutboxContext, intent: DescribeColumns, _entry: Entry) ->
         elif column.description in said:  # it was another column's, before somebody renamed it
             wanted[column.name] = UNSERVED
     projects.describe_columns(context.hub, known.status_field_id, wanted)
-    return Outcome(
+    return ActResult(
         known.status_field_id, digest_of("\n".join(f"{k}: {v}" for k, v in sorted(wanted.items())))
     )

@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from bot.github.api import pulls, reviews
 from bot.github.errors import RefusedError
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import card_of, pull_of
 from ledger.event import Event
 from ledger.events.pull import PullChanged
@@ -17,14 +17,14 @@ from rules.intents.outbound import MarkReady
 ACT = Act("ready:{card_id}:{about}", ordered=True, coalesce=True)
 
 
-def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> ActResult:
     """Mark it ready; one that is ready, closed or was never opened needs nothing."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         gate = checks.standing(db, intent.card_id, card.pull_head)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not card.pull_draft:
-        return Outcome()
+        return ActResult()
     if not gate.lets_through:  # somebody pushed before it was its turn
         raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")
     gate_check.demand_same(context, card, card.pull_head)
@@ -41,4 +41,4 @@ def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> Outco
             return ()
         return (PullChanged(intent.card_id, pull.number, fresh.pull_state, False, fresh.pull_head),)
 
-    return Outcome(str(pull.number), "ready", events)
+    return ActResult(str(pull.number), "ready", events)

@@ -10,7 +10,7 @@ from bot.github.api.checks import Light
 from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.handlers import report_policy
 from bot.outbox.targets import Talk, card_of, pull_of
 from bot.render.markdown.escape import code
@@ -34,7 +34,7 @@ ACT = Act("merge:{card_id}:{head}:{about}", ordered=True, coalesce=True)
 OURS = frozenset({NAME, report_policy.NAME})  # of Cardinal's own the ledger knows more
 
 
-def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActResult:
     """Merge, or let GitHub do so once it can; raises GivenUpError with what a person can do."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
@@ -43,7 +43,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> Outco
     column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
     away = card.archived or column is None or not has_action(column.entry_actions, "merge")
     if away and (may_move(policy, mover) or not mover.login):
-        return Outcome()  # somebody took the card back before it was its turn
+        return ActResult()  # somebody took the card back before it was its turn
     pull = pull_of(card)
     if pull is None:
         raise GivenUpError("there is no pull request to merge")
@@ -75,7 +75,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> Outco
             return (MergeAwaited(intent.card_id, pull.number, how, intent.head, ""),)
         return (PullChanged(intent.card_id, pull.number, "merged", False, intent.head),)
 
-    return Outcome(commit, intent.head, events)
+    return ActResult(commit, intent.head, events)
 
 
 def _words(card: cards.CardRow, number: int) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from bot.github.api import projects
-from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import card_of
 from ledger.event import Event
 from ledger.events.board import CardMoved
@@ -15,13 +15,13 @@ from rules.intents.outbound import MoveCard
 ACT = Act("move:{card_id}:{about}", ordered=True)
 
 
-def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActResult:
     """Put the card into the column; raises GivenUpError when the board has no such column."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         known = boards.get(db, card.board_id)
     if known is None or card.archived or (intent.source and card.column != intent.source):
-        return Outcome()  # it left, or somebody moved it on before it was its turn
+        return ActResult()  # it left, or somebody moved it on before it was its turn
     option = next((column.option_id for column in known.columns if column.name == intent.column), None)
     if option is None:
         names = ", ".join(column.name for column in known.columns)
@@ -37,4 +37,4 @@ def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> Outcom
         by = run.by if run else fresh.mover
         return (CardMoved(intent.card_id, fresh.column, intent.column, by_cardinal=True, by=by),)
 
-    return Outcome(card.card_id, intent.column, events)
+    return ActResult(card.card_id, intent.column, events)

@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from bot.github.api import pulls
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.run_story import story_of
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import body as pull_body
@@ -17,7 +17,7 @@ from rules.intents.outbound import OpenPull
 ACT = Act("pull:{card_id}:{run_id}", ordered=True)
 
 
-def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> ActResult:
     """Open the pull request, or take the open one of the same branch."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
@@ -41,4 +41,4 @@ def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> Outcome
             PullOpened(intent.card_id, repository, pull.number, pull.node_id, branch, pull.head, pull.draft),
         )
 
-    return Outcome(str(pull.number), digest_of(body), events)
+    return ActResult(str(pull.number), digest_of(body), events)

@@ -1,6 +1,6 @@
 """Posts a plan that waits for approval, as a comment that notifies."""
 
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import Talk, talk_of_run
@@ -13,10 +13,10 @@ from rules.intents.outbound import PostPlan, SettlePlan
 ACT = Act("plan:{run_id}:{revision}", priority=0, ordered=True)
 
 
-def carry_out(context: OutboxContext, intent: PostPlan, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: PostPlan, entry: Entry) -> ActResult:
     """Post the plan."""
     talk, body = comment_of(context, intent)
-    return publish(context, entry, talk, body) if body else Outcome()
+    return publish(context, entry, talk, body) if body else ActResult()
 
 
 def comment_of(context: OutboxContext, intent: PostPlan | SettlePlan) -> tuple[Talk, str]:

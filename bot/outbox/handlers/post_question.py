@@ -1,6 +1,6 @@
 """Posts a question as a comment that notifies."""
 
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
 from bot.outbox.targets import Talk, talk_of_run
 from bot.render import question as text
@@ -12,10 +12,10 @@ from rules.intents.outbound import PostQuestion, SettleQuestion
 ACT = Act("question:{question_id}", priority=0, ordered=True)
 
 
-def carry_out(context: OutboxContext, intent: PostQuestion, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: PostQuestion, entry: Entry) -> ActResult:
     """Post the question."""
     talk, body = comment_of(context, intent)
-    return publish(context, entry, talk, body) if body else Outcome()
+    return publish(context, entry, talk, body) if body else ActResult()
 
 
 def comment_of(context: OutboxContext, intent: PostQuestion | SettleQuestion) -> tuple[Talk, str]:

@@ -1,6 +1,6 @@
 """Posts the final report of a run, or its failure with the last known state."""
 
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import talk_of_run
@@ -12,7 +12,7 @@ from rules.intents.outbound import PostReport
 ACT = Act("report:{run_id}", ordered=True)
 
 
-def carry_out(context: OutboxContext, intent: PostReport, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: PostReport, entry: Entry) -> ActResult:
     """Post the report."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)

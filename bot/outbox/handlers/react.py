@@ -2,7 +2,7 @@
 
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.targets import place_of, read_card
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import React
@@ -11,7 +11,7 @@ from rules.intents.outbound import React
 ACT = Act("react:{place}:{comment_id}:{content}", priority=0)
 
 
-def carry_out(context: OutboxContext, intent: React, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: React, _entry: Entry) -> ActResult:
     """Add the reaction; GitHub keeps one of a kind per user, so a repeat changes nothing.
 
     A comment that is gone needs none. Source: docs.github.com/rest/reactions/reactions.
@@ -22,5 +22,5 @@ def carry_out(context: OutboxContext, intent: React, _entry: Entry) -> Outcome:
     try:
         answer = context.hub.rest("POST", path, body={"content": intent.content})
     except NotFoundError:
-        return Outcome()
-    return Outcome(str(answer.body["id"]), intent.content)
+        return ActResult()
+    return ActResult(str(answer.body["id"]), intent.content)

@@ -1,7 +1,7 @@
 """Says on the commit, as a check run, whether the policy file is good."""
 
 from bot.github.client import repository_path
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import policy_check
 from bot.sync import structure
@@ -15,7 +15,7 @@ ACT = Act("policy:{card_id}:{commit}")
 NAME = "cardinal/policy"
 
 
-def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> ActResult:
     """Make the check run; a second attempt takes the one that the first left.
 
     Source: docs.github.com/rest/checks/runs#create-a-check-run.
@@ -31,7 +31,7 @@ def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Out
         path = f"{root}/commits/{intent.commit}/check-runs"
         found = context.hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]
         if found:
-            return Outcome(str(found[0]["id"]), digest_of(summary))
+            return ActResult(str(found[0]["id"]), digest_of(summary))
     asked = {
         "name": NAME,
         "head_sha": intent.commit,
@@ -40,4 +40,4 @@ def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Out
         "output": {"title": title, "summary": summary},
     }
     answer = context.hub.rest("POST", f"{root}/check-runs", body=asked)
-    return Outcome(str(answer.body["id"]), digest_of(summary))
+    return ActResult(str(answer.body["id"]), digest_of(summary))

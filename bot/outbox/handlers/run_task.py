@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from bot.outbox import assistant
-from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import card_of
 from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
@@ -17,14 +17,14 @@ from rules.intents.outbound import RunTask
 ACT = Act("task:{card_id}:{rule}:{occasion}", lane="assist")
 
 
-def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResult:
     """Run the rule's prompt over the card once."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
     column = context.policy(card.board_id).column(intent.rule.partition("/")[0])
     if column is None:
-        return Outcome()
+        return ActResult()
     assistant.require_allowed(context, card)
     trust = assistant.trust_of(context.hub, card)
     prompt = assistant_prompt.task(card, recent, intent.prompt, instructions=column.instructions, trust=trust)
@@ -37,4 +37,4 @@ def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> Outcome:
         answered = TaskAnswered(card.card_id, intent.rule, answer.text)
         return (assistant.metered(card.card_id, answer), answered)
 
-    return Outcome("", digest_of(answer.text), events)
+    return ActResult("", digest_of(answer.text), events)

@@ -1,6 +1,6 @@
 """Posts a comment of the rules: a reply, a refusal, the assistant's words."""
 
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
 from bot.outbox.targets import issue_of, pull_of, read_card
 from bot.render.markdown.escape import fit, tame
@@ -11,7 +11,7 @@ from rules.intents.outbound import Say
 ACT = Act("say:{card_id}:{about}", ordered=True)
 
 
-def carry_out(context: OutboxContext, intent: Say, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: Say, entry: Entry) -> ActResult:
     """Post the text, tamed: it may hold words of people or agents."""
     card = read_card(context, intent.card_id)
     pull = pull_of(card) if intent.place != "issue" else None

@@ -1,6 +1,6 @@
 """Edits the plan's comment to say who approved or redirected it; the boxes go."""
 
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.handlers import post_plan
 from bot.outbox.posting import settle
 from ledger.queue.outbox import Entry
@@ -10,7 +10,7 @@ from rules.intents.outbound import SettlePlan
 ACT = Act("plan-settled:{run_id}:{revision}", ordered=True)
 
 
-def carry_out(context: OutboxContext, intent: SettlePlan, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: SettlePlan, _entry: Entry) -> ActResult:
     """Edit the plan's comment."""
     talk, body = post_plan.comment_of(context, intent)
-    return settle(context, post_plan.ACT.key(intent), talk.repository, body) if body else Outcome()
+    return settle(context, post_plan.ACT.key(intent), talk.repository, body) if body else ActResult()

@@ -1,6 +1,6 @@
 """Edits the question's comment to show its answer; the boxes go."""
 
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.handlers import post_question
 from bot.outbox.posting import settle
 from ledger.queue.outbox import Entry
@@ -10,7 +10,7 @@ from rules.intents.outbound import SettleQuestion
 ACT = Act("question-settled:{question_id}", ordered=True)
 
 
-def carry_out(context: OutboxContext, intent: SettleQuestion, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: SettleQuestion, _entry: Entry) -> ActResult:
     """Edit the question's comment."""
     talk, body = post_question.comment_of(context, intent)
-    return settle(context, post_question.ACT.key(intent), talk.repository, body) if body else Outcome()
+    return settle(context, post_question.ACT.key(intent), talk.repository, body) if body else ActResult()

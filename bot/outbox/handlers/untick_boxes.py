@@ -2,7 +2,7 @@
 
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import own_marker
 from bot.outbox.targets import place_of, read_card
 from bot.render.markdown import checkboxes
@@ -13,7 +13,7 @@ from rules.intents.outbound import UntickBoxes
 ACT = Act("untick:{place}:{comment_id}", coalesce=True)
 
 
-def carry_out(context: OutboxContext, intent: UntickBoxes, _entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: UntickBoxes, _entry: Entry) -> ActResult:
     """Read the comment and write it without ticks; one that is gone, or not Cardinal's, is left alone."""
     talk = place_of(read_card(context, intent.card_id), intent.place, context)
     family = "pulls" if intent.place == "review" else "issues"
@@ -24,5 +24,5 @@ def carry_out(context: OutboxContext, intent: UntickBoxes, _entry: Entry) -> Out
         if wanted != there["body"] and own_marker(context.hub, there) is not None:
             context.hub.rest("PATCH", path, body={"body": wanted})
     except NotFoundError:
-        return Outcome()
-    return Outcome(str(intent.comment_id), "")
+        return ActResult()
+    return ActResult(str(intent.comment_id), "")

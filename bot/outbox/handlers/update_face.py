@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from bot.github.api import projects
 from bot.github.client import Hub
 from bot.github.errors import RefusedError
-from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.posting import last_of, wait_for_more
 from bot.outbox.targets import card_of
 from bot.render.board.card_fields import KINDS, FaceField, values
@@ -25,7 +25,7 @@ FLOWING = (CardState.QUEUED, CardState.WORKING, CardState.REVISING)
 DIGEST_CHARS = 12  # of each field's own digest: enough to see a change
 
 
-def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActResult:
     """Write the fields that changed in one request; the entry's digest has one digest for each field.
 
     Raises TooSoonError for mere progress too soon after the last writing.
@@ -36,7 +36,7 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> Outco
         wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
-        return Outcome()
+        return ActResult()
     last = last_of(context, entry.key)
     digests = {name: digest_of(str(value))[:DIGEST_CHARS] for name, value in wanted.items()}
     written = _written(last.digest) if last else dict.fromkeys(FaceField, digest_of("")[:DIGEST_CHARS])
@@ -63,7 +63,7 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> Outco
             return ()
         return (_seen_with(fresh, fields),)
 
-    return Outcome(card.card_id, _digest({**written, **digests}), events)
+    return ActResult(card.card_id, _digest({**written, **digests}), events)
 
 
 def _digest(digests: dict[FaceField, str]) -> str:

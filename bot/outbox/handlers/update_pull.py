@@ -1,7 +1,7 @@
 """Brings Cardinal's part of the pull request's description up to date: the whole change and its evidence."""
 
 from bot.github.api import pulls
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import card_of, pull_of
@@ -15,7 +15,7 @@ from rules.intents.outbound import UpdatePull
 ACT = Act("pull-body:{card_id}", ordered=True, coalesce=True)
 
 
-def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActResult:
     """Write Cardinal's part where it differs from the one written last; what people wrote around it stays.
 
     Without a pull request, or where people took that part out, do nothing.
@@ -24,7 +24,7 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> Outco
         card = card_of(db, intent.card_id)
         pull = pull_of(card)
         if pull is None or card.run_id is None or card.pull_state != "open":
-            return Outcome()
+            return ActResult()
         story = story_of(db, card.run_id, context.config.public_url)
     body, changes = pull_body.write(story), dict[str, str]()
     # Every pull request is opened as a draft: one that never was may say in its title that it is not ready.
@@ -35,7 +35,7 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> Outco
         else:
             body = pull_body.unready(body)
     last = last_of(context, entry.key)
-    done = Outcome(str(pull.number), digest_of(body))
+    done = ActResult(str(pull.number), digest_of(body))
     if last is None or (last.remote_id, last.digest) != (done.remote_id, done.digest):
         there = there or pulls.read(context.hub, pull.repository, pull.number)
         part = pull_body.part(body, entry.key)

@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import projects
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of
 from bot.render.board import status_update
 from bot.render.markdown.marker import digest_of
@@ -21,7 +21,7 @@ ACT = Act("ticker:{card_id}", priority=3, coalesce=True, wait_s=15.0)
 URGENT = (CardState.NEEDS_INPUT, CardState.FAILED)
 
 
-def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> ActResult:
     """Edit the board's status update in place, or post it; nothing where it says so already."""
     board_id = BoardId(intent.card_id)
     with context.reading() as db:
@@ -36,19 +36,19 @@ def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Out
     digest = digest_of(text)
     last = last_of(context, entry.key)
     if last is not None and last.digest == digest:
-        return Outcome(last.remote_id, digest)
+        return ActResult(last.remote_id, digest)
     if not (last and last.remote_id) and not lost and not over and counts == status_update.Counts(0, 0, 0):
-        return Outcome()  # nothing was ever said on this board, and nothing is to be said
+        return ActResult()  # nothing was ever said on this board, and nothing is to be said
     known = last.remote_id if last else ""
     if not known and entry.attempts > 1:  # an earlier attempt may have posted it, and never heard so
         known = projects.own_status_update(context.hub, board_id)
     if known:
         try:
             projects.edit_status_update(context.hub, known, text, status)
-            return Outcome(known, digest)
+            return ActResult(known, digest)
         except NotFoundError:  # somebody deleted it
             pass
-    return Outcome(projects.post_status_update(context.hub, board_id, text, status), digest)
+    return ActResult(projects.post_status_update(context.hub, board_id, text, status), digest)
 
 
 def count(db: Connection, board_id: BoardId) -> status_update.Counts:

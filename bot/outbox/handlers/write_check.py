@@ -1,7 +1,7 @@
 """Writes Cardinal's check on the pull request's commit: what the gate saw of it, and the buttons that fit."""
 
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of
 from bot.outbox.targets import card_of, pull_of
 from bot.render.pull import gate_check as gate
@@ -14,7 +14,7 @@ from rules.intents.outbound import WriteCheck
 ACT = Act("check:{card_id}:{head}", priority=2, coalesce=True)
 
 
-def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> ActResult:
     """Write the check as the ledger has it now; a commit that the pull request left behind keeps its own."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
@@ -23,6 +23,6 @@ def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> Outco
     pull = pull_of(card)
     if pull is None or snapshot is None or (card.pull_state, card.pull_head) != ("open", intent.head):
         last = last_of(context, entry.key)
-        return Outcome(last.remote_id, last.digest) if last else Outcome()
+        return ActResult(last.remote_id, last.digest) if last else ActResult()
     says = gate.write(seen, check_buttons.fitting(context.policy(card.board_id), snapshot))
     return gate_check.publish(context, entry, repository=pull.repository, head=intent.head, says=says)

@@ -1,6 +1,6 @@
 """Writes the comment with what an investigation found; later which follow-ups became cards."""
 
-from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.posting import publish
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import talk_of_run
@@ -13,7 +13,7 @@ from rules.intents.outbound import WriteFindings
 ACT = Act("findings:{run_id}", ordered=True, coalesce=True)
 
 
-def carry_out(context: OutboxContext, intent: WriteFindings, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: WriteFindings, entry: Entry) -> ActResult:
     """Post or edit the comment."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)

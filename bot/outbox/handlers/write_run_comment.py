@@ -1,6 +1,6 @@
 """Writes or edits the run's one sticky comment from the ledger as it is now."""
 
-from bot.outbox.contract import Act, OutboxContext, Outcome
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of, publish, wait_for_more
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import talk_of_run
@@ -16,7 +16,7 @@ ACT = Act("run:{run_id}", priority=3, coalesce=True, wait_s=1.0)
 WAITING = (RunState.PARKED, RunState.AWAITING_APPROVAL, RunState.ENDED)
 
 
-def carry_out(context: OutboxContext, intent: WriteRunComment, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: WriteRunComment, entry: Entry) -> ActResult:
     """Post or edit the comment; raises TooSoonError for mere progress too soon after the last edit."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)

@@ -28,7 +28,7 @@ def write(story: Story) -> str:
             *(whole(story) or ("_The report follows when the run is done._",)),
             evidence.shown(story),
             artifacts.pointer(story),
-            reproduction.told(story.played, story.site),
+            reproduction.replays(story.played, story.site),
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
             f" · {usd(story.card_usd)} for this card so far"
             f" · the conversation and the plan are on {issue}",

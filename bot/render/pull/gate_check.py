@@ -44,7 +44,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateConclusion:
     """What the check says; `conclusion` is GitHub's word, empty while it is not known."""
 
     conclusion: str
@@ -52,29 +52,29 @@ class Verdict:
     summary: str
 
 
-def verdict(seen: Seen) -> Verdict:
+def conclude(seen: Seen) -> GateConclusion:
     """Return what the gate says of the commit: what it has not seen has not passed."""
     if seen.live is not None and seen.live.kind == CHECK_KIND:
         said = f"{seen.live.run_id} runs the checks on a clean checkout, without an agent."
-        return Verdict("", f"{seen.live.run_id} checks it", said)
+        return GateConclusion("", f"{seen.live.run_id} checks it", said)
     if seen.passed is not None:
         return _of_evidence(seen, seen.passed)
     if seen.waived:
         made = f"{seen.pusher.run_id} made this commit. " if seen.pusher is not None else ""
         said = f"{made}{missing_checks.WAIVED}"
-        return Verdict("neutral", "Nothing was checked: validation is none", said)
+        return GateConclusion("neutral", "Nothing was checked: validation is none", said)
     if seen.pusher is not None:
         said = f"{seen.pusher.run_id} made this commit, and nothing says that its checks passed."
-        return Verdict("action_required", "The gate has not seen this commit", said)
+        return GateConclusion("action_required", "The gate has not seen this commit", said)
     if seen.live is not None and seen.live.state in RUN_HELD:
         said = f"{seen.live.run_id} is at work: what it pushes next has been through the gate."
-        return Verdict("", f"{seen.live.run_id} is at work", said)
+        return GateConclusion("", f"{seen.live.run_id} is at work", said)
     last = f"Cardinal checked {code(seen.last[:7])}" if seen.last else "Cardinal has checked nothing of it"
     said = (
         f"Somebody else pushed {code(seen.head[:12])}, so the gate has not seen it: what was published for an"
         f" older commit does not count here. {sentence(CHECK)}"
     )
-    return Verdict("action_required", f"Not checked: {last.replace('`', '')}", said)
+    return GateConclusion("action_required", f"Not checked: {last.replace('`', '')}", said)
 
 
 def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
 
     Source: docs.github.com/rest/checks/runs#create-a-check-run.
     """
-    found = verdict(seen)
+    found = conclude(seen)
     ended = {"status": "completed", "conclusion": found.conclusion}
     shown = [
         {"label": one.label, "identifier": one.identifier, "description": one.description} for one in buttons
@@ -109,10 +109,10 @@ def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
 
     It always has a conclusion: the queue waits for one, and a gate that has not passed must not let through.
     """
-    found = verdict(replace(seen, live=None))
+    found = conclude(replace(seen, live=None))
     if objection:
         again = f"{sentence(plain(objection, 300))} Then put #{number} into the queue again."
-        found = Verdict("action_required", "The gate has to look again", again)
+        found = GateConclusion("action_required", "The gate has to look again", again)
     said = (
         f"The queue merges #{number} at {code(seen.head[:12])}. The gate ran on that commit, and is not run"
         " again here: what the commits do together is for the checks of the repository."
@@ -126,7 +126,7 @@ def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
     }
 
 
-def _of_evidence(seen: Seen, passed: bool) -> Verdict:
+def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
     failed = sum(one.exit_code != 0 for one in _newest(seen.checks))
     title = "The checks passed" if passed else f"{failed or 'Some'} of the checks failed"
     by = f" by {seen.by}" if seen.by else ""
@@ -141,7 +141,7 @@ def _of_evidence(seen: Seen, passed: bool) -> Verdict:
         site=seen.site,
     )
     tails = evidence.tails(seen.checks)
-    return Verdict(
+    return GateConclusion(
         "success" if passed else "failure", title, fit(needed, (proof, *tails), limit=SUMMARY_LIMIT)
     )
 

@@ -141,7 +141,7 @@ def _todos(story: Story) -> str:
 
 def _played(story: Story) -> str:
     # The report of a run that ended has it, too.
-    return reproduction.told(story.played, story.site) if story.run.ending is None else ""
+    return reproduction.replays(story.played, story.site) if story.run.ending is None else ""
 
 
 def _elsewhere(story: Story) -> str:

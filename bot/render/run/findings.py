@@ -9,7 +9,7 @@ from bot.render.run import reproduction
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.events.findings import Finding, FindingsReported, Reference
-from ledger.views.findings import MadeRow
+from ledger.views.findings import FollowUpRow
 from rules.text import count
 
 CONFIDENCE = {"low": "🟡 low confidence", "medium": "🟠 medium confidence", "high": "🔴 high confidence"}
@@ -17,7 +17,9 @@ MAX_NAMED = 10  # discarded paths
 _ROOM = 900  # characters of a follow-up's text
 
 
-def write(story: Story, found: FindingsReported, made: Mapping[int, MadeRow], *, root: str, here: str) -> str:
+def write(
+    story: Story, found: FindingsReported, made: Mapping[int, FollowUpRow], *, root: str, here: str
+) -> str:
     """Return the comment without its marker, for the repository `here`. `root` is the address of the pages of
     the one that was read.
     """
@@ -28,7 +30,7 @@ def write(story: Story, found: FindingsReported, made: Mapping[int, MadeRow], *,
             head,
             quote(found.summary, 4_000),
             *(_finding(number, one, blob) for number, one in enumerate(found.findings, start=1)),
-            reproduction.told(story.played, story.site),
+            reproduction.replays(story.played, story.site),
             _discarded(found.discarded, found.discarded_omitted),
             _follow_ups(found, made, here),
             f"Read at {code(found.base[:12])}; nothing was changed. {run_story.spent(story)}",
@@ -71,7 +73,7 @@ def _discarded(paths: tuple[str, ...], omitted: int) -> str:
     return f"⚠️ Its workspace had changed {named}: an investigation changes nothing, so that is discarded."
 
 
-def _follow_ups(found: FindingsReported, made: Mapping[int, MadeRow], here: str) -> str:
+def _follow_ups(found: FindingsReported, made: Mapping[int, FollowUpRow], here: str) -> str:
     if not found.follow_ups:
         return ""
     rows = []

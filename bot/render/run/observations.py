@@ -1,13 +1,13 @@
 """What was seen of a run beside its agent's words, for people: the agent's own list, failures, hosts."""
 
 from bot.render.markdown.escape import line
-from ledger.views.beside import BesideRow
+from ledger.views.observations import ObservationRow
 from rules.text import count, ordinal
 
 MAX_TODOS = 20
 
 
-def todo_list(seen: BesideRow | None) -> str:
+def todo_list(seen: ObservationRow | None) -> str:
     """Return the agent's own list with ticks; empty without one."""
     if seen is None or not seen.todos:
         return ""
@@ -21,7 +21,7 @@ def todo_list(seen: BesideRow | None) -> str:
     return "\n".join([head, "", *rows, *([f"- … and {more} more"] if more > 0 else [])])
 
 
-def facts(seen: BesideRow | None) -> dict[str, str]:
+def facts(seen: ObservationRow | None) -> dict[str, str]:
     """Return what else was seen, by name and grouped; empty values for what was not."""
     if seen is None:
         return {}
@@ -32,7 +32,7 @@ def facts(seen: BesideRow | None) -> dict[str, str]:
     }
 
 
-def hosts(seen: BesideRow) -> str:
+def hosts(seen: ObservationRow) -> str:
     """Return how many hosts were reached and refused; empty for none."""
     reached = f"reached {count(len(seen.reached), 'host')}" if seen.reached or seen.unreached else ""
     refused = f"{len(seen.unreached)} refused ({_some(seen.unreached)})" if seen.unreached else ""
@@ -40,7 +40,7 @@ def hosts(seen: BesideRow) -> str:
     return ", ".join(part for part in (named, refused) if part)
 
 
-def refusals(seen: BesideRow) -> str:
+def refusals(seen: ObservationRow) -> str:
     """Return how many wishes of the agent the policy and the gateway refused; empty for none."""
     parts = (
         count(seen.denied, "use") + " of tools" if seen.denied else "",
@@ -49,7 +49,7 @@ def refusals(seen: BesideRow) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def failures(seen: BesideRow) -> str:
+def failures(seen: ObservationRow) -> str:
     """Return how the model's provider failed; empty when it did not."""
     if not seen.failures:
         return ""

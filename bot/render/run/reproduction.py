@@ -10,7 +10,7 @@ from ledger.views.reproductions import ReproductionRow
 from rules.text import count
 
 
-def told(played: tuple[ReproductionRow, ...], site: str) -> str:
+def replays(played: tuple[ReproductionRow, ...], site: str) -> str:
     """Return a list of what was played before and after the work, the newest of each; empty without any.
 
     `site` is where Cardinal's pages are, empty where they are not served.

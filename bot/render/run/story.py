@@ -8,10 +8,10 @@ from datetime import datetime
 from bot.render.markdown.escape import code
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views.artifacts import ArtifactRow
-from ledger.views.beside import BesideRow
 from ledger.views.budgets import BudgetRow
 from ledger.views.cards import CardRow
 from ledger.views.checks import CheckRow
+from ledger.views.observations import ObservationRow
 from ledger.views.reports import ReportRow
 from ledger.views.reproductions import ReproductionRow
 from ledger.views.runs import RunRow
@@ -72,7 +72,7 @@ class Story:
     on_pull: bool
     dollars: BudgetRow | None = None
     asker: str = ""  # of the question that is open
-    seen: BesideRow | None = None
+    seen: ObservationRow | None = None
     waived: bool = False
     stages: tuple[StageRow, ...] = ()
     left: tuple[ArtifactRow, ...] = ()

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from bot.github.client import Hub
 from bot.system.clock import Clock
 from bot.system.config import Config
-from bot.web.authorization import Pace, Readers
+from bot.web.authorization import Readers, RequestLimiter
 from bot.web.pages._site import Site
 
 READ_S = 5.0  # timeout of GitHub's answers: deliveries need the web server's threads, too
@@ -20,7 +20,7 @@ SIGN_INS_AT_ONCE, SIGN_INS_A_MINUTE, SIGN_INS_AN_HOUR = 2, 30, 600
 def pages(config: Config, engine: Engine, clock: Clock) -> Blueprint:
     """Return the blueprint with every page mounted."""
     readers = Readers(Hub(config, clock, read_s=READ_S), clock)
-    sign_ins = Pace(clock, each=SIGN_INS_A_MINUTE, of_all=SIGN_INS_AN_HOUR)
+    sign_ins = RequestLimiter(clock, each=SIGN_INS_A_MINUTE, of_all=SIGN_INS_AN_HOUR)
     site = Site(config, engine, clock, readers, sign_ins, BoundedSemaphore(SIGN_INS_AT_ONCE))
     for part in sorted(module.name for module in pkgutil.iter_modules(__path__)):
         if not part.startswith("_"):

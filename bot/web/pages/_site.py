@@ -10,10 +10,10 @@ from sqlalchemy import Engine
 
 from bot.system.clock import Clock
 from bot.system.config import Config
-from bot.web.authorization import BusyError, Pace, Readers
+from bot.web.authorization import BusyError, Readers, RequestLimiter
 from ledger.log import event_store
 from ledger.queue import sign_ins as visits
-from ledger.queue.sign_ins import Visit
+from ledger.queue.sign_ins import SignIn
 
 TITLE = "Cardinal"
 NOT_FOUND = (
@@ -42,7 +42,7 @@ class Site:
     engine: Engine
     clock: Clock
     readers: Readers
-    sign_ins: Pace
+    sign_ins: RequestLimiter
     at_github: BoundedSemaphore  # for as many sign-ins at once
     blueprint: Blueprint = field(
         default_factory=lambda: Blueprint("dashboard", __name__, template_folder=".")
@@ -75,7 +75,7 @@ class Site:
         """Return the value of the visit's cookie; empty without one."""
         return request.cookies.get(self.cookie, "")
 
-    def visit(self) -> Visit | None:
+    def visit(self) -> SignIn | None:
         """Return the visit of the person signed in in this browser; None without one."""
         word = self.word()
         if not word:
@@ -96,7 +96,7 @@ class Site:
         """Return the sign-in page, the same for every path."""
         return self.page("Sign in", SIGN_IN, status=401, sign_in=request.path)
 
-    def nothing(self, visit: Visit) -> Response:
+    def nothing(self, visit: SignIn) -> Response:
         """Return the same answer for a missing page and for one that the visitor may not see."""
         lines = [line.format(login=visit.login) for line in NOT_FOUND]
         return self.page("Not found", *lines, status=404, visit=visit)

@@ -14,7 +14,7 @@ from bot.web.pages._site import Site, when
 from ledger.events.artifact import BRIEFING
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.queue.sign_ins import Visit
+from ledger.queue.sign_ins import SignIn
 from ledger.views import artifacts, cards, runs
 from ledger.views.artifacts import ArtifactRow
 from ledger.views.cards import CardRow
@@ -104,7 +104,7 @@ def mount(site: Site) -> None:
         return site.nothing(visit) if row is None else _file_answer(site, visit, row)
 
 
-def _readable(site: Site, visit: Visit, run: str) -> tuple[CardRow | None, tuple[ArtifactRow, ...]]:
+def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tuple[ArtifactRow, ...]]:
     """Return the run's card and files; None and nothing if the run is unknown or the visitor may not see it.
 
     Raises BusyError. The visitor must be able to read the repository of the work and that of the issue. The
@@ -122,7 +122,7 @@ def _readable(site: Site, visit: Visit, run: str) -> tuple[CardRow | None, tuple
     return (card, files) if site.readers.may(visit, about, known.queued_at) else (None, ())
 
 
-def _file_answer(site: Site, visit: Visit, row: ArtifactRow) -> Response:
+def _file_answer(site: Site, visit: SignIn, row: ArtifactRow) -> Response:
     """Return the file, sent piece by piece, or why it is gone. The name in the address is for people only."""
     file = None if row.dropped else Store(builder.artifacts_of(site.config)).opened(row.digest)
     if file is None:

@@ -39,7 +39,7 @@ class Scripted:
         """Return nothing: no provider is asked."""
         return ()
 
-    def begin(self, task: Task, layout: Layout) -> "Script":
+    def begin(self, task: Task, layout: Layout) -> "ScriptedDialogue":
         """Return the player with the scenario in its opening message. Raises ScenarioError."""
         scenario = find_scenario(task.scenarios, task.model)
         opening = {
@@ -59,11 +59,11 @@ class Scripted:
             "scenario": scenario,
         }
         argv = (layout.python, "-I", "-S", "-B", f"{layout.player}/player.py")
-        return Script(Command(argv, json.dumps(opening).encode() + b"\n"))
+        return ScriptedDialogue(Command(argv, json.dumps(opening).encode() + b"\n"))
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ScriptedDialogue:
     """The dialogue with one player."""
 
     command: Command

@@ -58,7 +58,7 @@ class Wire:
             self.say({"type": "say", "text": f"Heard: {message['steer']}"})
 
 
-class Memory:
+class PlayerState:
     """What survives the player's end: session, position in each turn, number of the next call, the last
     answer.
     """
@@ -85,7 +85,7 @@ class Player:
         self.opening, self.wire = opening, wire
         self.repo = Path(opening["repo"])
         self.place, self.called = "", 0  # the step that is played, and the calls that it made so far
-        self.memory = Memory(Path(opening["home"]), opening["run"], opening["session"])
+        self.memory = PlayerState(Path(opening["home"]), opening["run"], opening["session"])
         # Only the first prompt of a session begins with the briefing; later ones may quote headings.
         self.memory.kept["title"] = self.memory.kept.get("title") or title_of(opening["prompt"])
         self.scenario = scenario_for(opening["scenario"], self.memory.kept["title"])

@@ -15,27 +15,27 @@ _CAP_BYTES = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 
 
-class Part(BaseModel):
+class ScenarioModel(BaseModel):
     """The base of what a scenario is made of: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class PlanStep(Part):
+class PlanStep(ScenarioModel):
     """Proposes a plan."""
 
     summary: str
     steps: list[str]
 
 
-class AskStep(Part):
+class AskStep(ScenarioModel):
     """Asks people and ends the turn; `{{answer}}` holds the answer afterwards."""
 
     question: str
     choices: list[str] = []
 
 
-class EditStep(Part):
+class EditStep(ScenarioModel):
     """Writes a file (`content`), or replaces the first `find` in it by `replace`."""
 
     path: str
@@ -50,14 +50,14 @@ class EditStep(Part):
         return self
 
 
-class AttachStep(Part):
+class AttachStep(ScenarioModel):
     """Gives people a text that is kept with the run."""
 
     name: str
     content: str
 
 
-class ThreadStep(Part):
+class ThreadStep(ScenarioModel):
     """Answers the review thread at `index`, or each whose text or path contains `match`."""
 
     say: str
@@ -65,7 +65,7 @@ class ThreadStep(Part):
     match: str = ""
 
 
-class FinishStep(Part):
+class FinishStep(ScenarioModel):
     """Ends the work with a report."""
 
     done: str
@@ -75,7 +75,7 @@ class FinishStep(Part):
     nothing_to_do: bool = False
 
 
-class GoToStageStep(Part):
+class GoToStageStep(ScenarioModel):
     """Hands the work to another stage."""
 
     stage: str
@@ -83,7 +83,7 @@ class GoToStageStep(Part):
     open_points: list[str] = []
 
 
-class ReferenceStep(Part):
+class ReferenceStep(ScenarioModel):
     """A place in the repository."""
 
     path: str
@@ -91,7 +91,7 @@ class ReferenceStep(Part):
     end_line: int = 0
 
 
-class FindingStep(Part):
+class FindingStep(ScenarioModel):
     """One thing that was found."""
 
     title: str
@@ -101,7 +101,7 @@ class FindingStep(Part):
     references: list[ReferenceStep] = []
 
 
-class FollowUpStep(Part):
+class FollowUpStep(ScenarioModel):
     """A card to propose."""
 
     title: str
@@ -109,7 +109,7 @@ class FollowUpStep(Part):
     reason: str
 
 
-class FindingsStep(Part):
+class FindingsStep(ScenarioModel):
     """Ends an investigation."""
 
     summary: str
@@ -117,14 +117,14 @@ class FindingsStep(Part):
     follow_ups: list[FollowUpStep] = []
 
 
-class FloodStep(Part):
+class FloodStep(ScenarioModel):
     """Writes that many bytes to stdout, in lines only if `newline`."""
 
     bytes: Annotated[int, Field(ge=0, le=2_000_000_000)]
     newline: bool = False
 
 
-class UsageStep(Part):
+class UsageStep(ScenarioModel):
     """Reports one call of a model."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
@@ -133,7 +133,7 @@ class UsageStep(Part):
     tokens_out: int = Field(0, alias="out")
 
 
-class Step(Part):
+class ScenarioStep(ScenarioModel):
     """One step: exactly one of these."""
 
     say: str | None = None
@@ -165,7 +165,7 @@ class Step(Part):
         return {given: True} if isinstance(given, str) else given
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> "Step":
+    def _exactly_one(self) -> "ScenarioStep":
         if len(self.model_fields_set) != 1:
             raise ValueError("a step is exactly one of " + ", ".join(type(self).model_fields))
         return self
@@ -179,7 +179,7 @@ def _compiled(given: str) -> str:
     return given
 
 
-class Reply(Part):
+class Reply(ScenarioModel):
     """One rule of a chat: the first whose `when` (a regular expression) is found in the prompt answers."""
 
     say: str
@@ -189,7 +189,7 @@ class Reply(Part):
     _compiles = field_validator("when")(lambda given: _compiled(given))
 
 
-class CardScene(Part):
+class CardScene(ScenarioModel):
     """Another scenario of the same folder for the cards whose title has `title` (a regular expression)."""
 
     title: str
@@ -198,7 +198,7 @@ class CardScene(Part):
     _compiles = field_validator("title")(lambda given: _compiled(given))
 
 
-class Scenario(Part):
+class Scenario(ScenarioModel):
     """What the player does in each phase; a phase that is not named does nothing and ends.
 
     `stages` has the steps of each stage by its name; `verify-2` is what `verify` does the second time.
@@ -207,15 +207,15 @@ class Scenario(Part):
     """
 
     cards: list[CardScene] = []
-    plan: list[Step] = []
-    redirect: list[Step] = []
-    work: list[Step] = []
-    stages: dict[str, list[Step]] = {}
-    investigate: list[Step] = []
-    repair: list[Step] = []
-    revise: list[Step] = []
-    heed: list[Step] = []
-    report: list[Step] = []
+    plan: list[ScenarioStep] = []
+    redirect: list[ScenarioStep] = []
+    work: list[ScenarioStep] = []
+    stages: dict[str, list[ScenarioStep]] = {}
+    investigate: list[ScenarioStep] = []
+    repair: list[ScenarioStep] = []
+    revise: list[ScenarioStep] = []
+    heed: list[ScenarioStep] = []
+    report: list[ScenarioStep] = []
     chat: list[Reply] = []
 
 

@@ -92,7 +92,7 @@ def messages(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def spoken(result: dict[str, Any]) -> str:
+def result_text(result: dict[str, Any]) -> str:
     """Return the text of a tool's result."""
     parts = [part for part in result.get("content") or [] if isinstance(part, dict)]
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
@@ -121,7 +121,7 @@ def call(board: Board, tool: str, given: str) -> int:
     board.open()
     result = board.ask("tools/call", {"name": tool, "arguments": arguments})
     out, code = (sys.stderr, 1) if result.get("isError") else (sys.stdout, 0)
-    out.write(spoken(result) + "\n")
+    out.write(result_text(result) + "\n")
     return code
 
 

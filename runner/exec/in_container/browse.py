@@ -180,7 +180,7 @@ def wait_ready(app: subprocess.Popen[bytes], address: str, until: float) -> str:
     return f"the app did not answer at {address} within {time.monotonic() - began:.0f} s"
 
 
-class Player:
+class BrowserPlayer:
     """Plays steps on one page; a step that does not come true raises StepError, or an Error of Playwright."""
 
     def __init__(self, page: Page, address: str, until: float) -> None:
@@ -293,14 +293,14 @@ def play(plan: dict[str, Any], out: Path, until: float, wire: Wire) -> None:
         context.on("page", console.watch)
         page = context.new_page()
         try:
-            play_steps(Player(page, plan["address"], until), plan["steps"], out, wire)
+            play_steps(BrowserPlayer(page, plan["address"], until), plan["steps"], out, wire)
         finally:
             console.close()
             wire.tell(errors=list(console.errors), error_count=console.error_count)
             save(context, page, out)
 
 
-def play_steps(player: Player, steps: list[list[str]], out: Path, wire: Wire) -> None:
+def play_steps(player: BrowserPlayer, steps: list[list[str]], out: Path, wire: Wire) -> None:
     """Tell how each step went, with a picture of it, until one fails."""
     for number, (verb, first, second) in enumerate(steps, start=1):
         said, began = "", time.monotonic()

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
         START_S,
         Api,
         BridgeError,
-        Events,
-        Server,
+        EventStream,
+        OpencodeServer,
         Shelter,
     )
 else:  # beside this file, wherever it lies
     from opencode_facts import Facts, cut, fault
-    from opencode_server import CALL_S, START_S, Api, BridgeError, Events, Server, Shelter
+    from opencode_server import CALL_S, START_S, Api, BridgeError, EventStream, OpencodeServer, Shelter
 
 _LAST_CALL_S = 3.0
 _UNANSWERED_S = 20.0  # a message that nobody works on for so long is lost
@@ -69,13 +69,13 @@ class Wire:
         return heard
 
 
-class Turn:
+class OpencodeTurn:
     """One prompt's work: what the server tells, said to the supervisor; what that says, told the server."""
 
     def __init__(self, opening: dict[str, Any], wire: Wire, api: Api) -> None:
         self._wire, self._api, self._opening = wire, api, opening
         self._session = str(opening.get("session") or "")
-        self._events: Events | None = None
+        self._events: EventStream | None = None
         self._facts = Facts(wire.say)
         self._refused: dict[str, str] = {}
         self._problem, self._stopping, self._lost = "", False, 0
@@ -96,12 +96,12 @@ class Turn:
         else:
             made = self._api.call("POST", "/session", {"title": self._opening["title"]})
             self._session = str(made["id"])
-        self._events = Events(self._api)  # before the prompt: nothing of it may be missed
+        self._events = EventStream(self._api)  # before the prompt: nothing of it may be missed
         self._facts.session = self._session
         self._wire.say("session", session=self._session, version=version)
         self._prompt(self._opening["prompt"])
 
-    def sources(self) -> list[Events]:
+    def sources(self) -> list[EventStream]:
         return [self._events] if self._events and not self.ended else []
 
     def wait_s(self) -> float:
@@ -198,7 +198,7 @@ class Turn:
         self._lost += 1
         if self._lost > _RECONNECTS:
             raise BridgeError("opencode's stream of events broke again and again")
-        self._events = Events(self._api)
+        self._events = EventStream(self._api)
         self._catch_up(self._api.call("GET", f"/session/{self._session}/message"))
         for asked in self._api.call("GET", "/permission"):
             self._understand("permission.asked", asked)
@@ -242,11 +242,11 @@ class Turn:
                 self.abort(f"the model's provider failed {_RETRIES + 1} times: {message}")
 
 
-def attend(turn: Turn, wire: Wire, server: Server) -> None:
+def attend(turn: OpencodeTurn, wire: Wire, server: OpencodeServer) -> None:
     """Hear both sides until the supervisor closes our stdin."""
-    outputs: list[Server | Events] = [server]
+    outputs: list[OpencodeServer | EventStream] = [server]
     while not wire.ended:
-        heard: list[int | Server | Events] = [0, *outputs, *turn.sources()]
+        heard: list[int | OpencodeServer | EventStream] = [0, *outputs, *turn.sources()]
         ready = select.select(heard, [], [], turn.wait_s())[0]
         if 0 in ready:
             for message in wire.hear(0):
@@ -270,7 +270,7 @@ def hear_opening(wire: Wire) -> dict[str, Any] | None:
     return None
 
 
-def _explained(error: Exception, server: Server | None) -> str:
+def _explained(error: Exception, server: OpencodeServer | None) -> str:
     if server is not None and server.ended(_GONE_S):
         return f"opencode's server ended by itself ({cut(error, 300)}): see the log, then retry"
     if isinstance(error, BridgeError):
@@ -284,12 +284,12 @@ def play(opening: dict[str, Any], wire: Wire) -> None:
     """Play the turn to its end, and leave nothing behind."""
     opening["began_ms"] = int(time.time() * 1000)
     shelter = Shelter(opening["repo"], opening["hides"])
-    server: Server | None = None
-    turn: Turn | None = None
+    server: OpencodeServer | None = None
+    turn: OpencodeTurn | None = None
     try:
         shelter.raise_up()
-        server = Server(opening)
-        turn = Turn(opening, wire, server.listen())
+        server = OpencodeServer(opening)
+        turn = OpencodeTurn(opening, wire, server.listen())
         turn.begin()
         attend(turn, wire, server)
     except (BridgeError, OSError, LookupError, TypeError, AttributeError, ValueError) as error:

@@ -58,7 +58,7 @@ class Api:
             raise ConnectionError(f"no JSON for {method} {path}") from error
 
 
-class Events:
+class EventStream:
     """The server's stream of events; `read` never blocks longer than the socket has something to say."""
 
     def __init__(self, api: Api) -> None:
@@ -99,7 +99,7 @@ class Events:
         self._rest += chunk
 
 
-class Server:
+class OpencodeServer:
     """The server as a child."""
 
     def __init__(self, opening: dict[str, Any]) -> None:

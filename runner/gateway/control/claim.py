@@ -11,8 +11,8 @@ from ledger.events.agent import HostReached
 from ledger.ids import RunId
 from runner.agents.contract import Agent
 from runner.gateway.control.link import Gateway, Terms
-from runner.gateway.control.messages import MESSAGE_BYTES, HostAsked, Settled
-from runner.run.run_spec import Places, Provider, Tools
+from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, Settled
+from runner.run.run_spec import HostPaths, Provider, ToolSpec
 from runner.text.truncate import one_line
 
 SETTLE_S = 3.0
@@ -22,8 +22,8 @@ MAX_HOSTS = 200  # told apart at once: an agent could make names up all day
 @contextmanager
 def gateway_for(
     agent: Agent,
-    tools: Tools,
-    places: Places,
+    tools: ToolSpec,
+    places: HostPaths,
     name: str,
     *,
     models: tuple[str, ...],
@@ -60,17 +60,17 @@ def settle(gateway: Gateway) -> Iterator[str]:
             return
 
 
-def hosts_asked(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
+def requested_hosts(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
     """Return which hosts commands asked for since the last turn, each once, at most MAX_HOSTS."""
     found: dict[HostReached, None] = {}
     while message := _next(gateway, 0.0):
         for event in gateway.decode(message):
-            if isinstance(event, HostAsked) and len(found) < MAX_HOSTS:
+            if isinstance(event, HostRequest) and len(found) < MAX_HOSTS:
                 found[host_reached(run_id, event)] = None
     return tuple(found)
 
 
-def host_reached(run_id: RunId, asked: HostAsked) -> HostReached:
+def host_reached(run_id: RunId, asked: HostRequest) -> HostReached:
     """Return the event of a host that was asked for."""
     return HostReached(run_id, one_line(asked.host, 255), asked.port, asked.allowed, one_line(asked.why))
 

@@ -22,7 +22,7 @@ from runner.gateway.control.messages import Warned
 from runner.gateway.control.uplink import Uplink
 from runner.gateway.models import prices, upstream
 from runner.gateway.models.proxy import Models
-from runner.gateway.network.proxy import NetworkRules, Reach, serve
+from runner.gateway.network.proxy import NetworkAccess, NetworkRules, serve
 from runner.run.run_spec import Provider
 
 _BOARD = "/board"
@@ -88,7 +88,7 @@ async def _live(
     providers: Mapping[str, Provider],
 ) -> None:
     uplink = Uplink(line, obey=lambda order: models.obey(order), gone=lambda: os._exit(0))
-    reach = Reach(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
+    reach = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
     models = Models(terms, providers, uplink, upstream.open_transport(), time.monotonic, reach)
     uplink.tell({"type": "ready"})
     try:

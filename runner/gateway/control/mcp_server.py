@@ -20,9 +20,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runner.agents.board_tools import TOOLS, call_id_of, description_of, schema_of
-from runner.gateway.control.messages import Refused
+from runner.gateway.control.messages import CallRefusal
 from runner.gateway.control.uplink import Uplink
-from runner.gateway.models.rate_limit import Pace
+from runner.gateway.models.rate_limit import RateLimiter
 
 CALLS_PER_MINUTE = 60
 REQUEST_BYTES = 256 * 1024
@@ -43,7 +43,7 @@ def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) ->
     It keeps nothing between two requests but the counts of equal calls, so it needs no lifespan and an agent
     may forget its connection. There is nothing to listen to: only POST is served.
     """
-    desk = _Desk(uplink, Pace(CALLS_PER_MINUTE, clock), Pace(1, clock))
+    desk = _Desk(uplink, RateLimiter(CALLS_PER_MINUTE, clock), RateLimiter(1, clock))
     server = Server(
         _NAME,
         version="1",
@@ -70,7 +70,7 @@ def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) ->
 class _Desk:
     """Takes the calls of one run's agent."""
 
-    def __init__(self, uplink: Uplink, pace: Pace, tells: Pace) -> None:
+    def __init__(self, uplink: Uplink, pace: RateLimiter, tells: RateLimiter) -> None:
         self._uplink, self._pace, self._tells = uplink, pace, tells
         self._seen: Counter[str] = Counter()
 
@@ -101,7 +101,7 @@ class _Desk:
             return f"the input is {size} bytes of JSON, more than {INPUT_BYTES}: say it shorter"
         if not self._pace.allows():
             if self._tells.allows():
-                self._uplink.say(Refused("rate", f"more than {CALLS_PER_MINUTE} board calls in a minute"))
+                self._uplink.say(CallRefusal("rate", f"more than {CALLS_PER_MINUTE} board calls in a minute"))
             return f"more than {CALLS_PER_MINUTE} calls in a minute: go on with the work, call less often"
         return ""
 

@@ -15,7 +15,7 @@ _DETAIL_BYTES = 600
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderFailed:
+class ProviderFailure:
     """A provider did not answer a call as it should; `status` is 0 where there was no answer at all.
 
     `final`: no further call is made in this turn, so the run cannot go on; `detail` says what to do.
@@ -29,7 +29,7 @@ class ProviderFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class CallRefusal:
     """The gateway refused or cut a call of the agent. `kind`: budget, model, rate, closed, key, size,
     request (unreadable) or network (the provider would have reached out).
     """
@@ -39,7 +39,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class HostAsked:
+class HostRequest:
     """Something inside wanted to reach a host; `why` names the rule that decided."""
 
     host: str
@@ -66,14 +66,14 @@ class Settled:
 
 
 GatewayEvent = (
-    ProviderFailed | Refused | HostAsked | Warned | Answering | Settled | Usage | BoardCall | BadCall
+    ProviderFailure | CallRefusal | HostRequest | Warned | Answering | Settled | Usage | BoardCall | BadCall
 )
-Told = ProviderFailed | Refused | HostAsked | Warned | Answering | Settled | Usage
+GatewayMessage = ProviderFailure | CallRefusal | HostRequest | Warned | Answering | Settled | Usage
 
-_KINDS: Mapping[str, type[Told]] = {
-    "failed": ProviderFailed,
-    "refused": Refused,
-    "host": HostAsked,
+_KINDS: Mapping[str, type[GatewayMessage]] = {
+    "failed": ProviderFailure,
+    "refused": CallRefusal,
+    "host": HostRequest,
     "warned": Warned,
     "answering": Answering,
     "settled": Settled,
@@ -82,7 +82,7 @@ _KINDS: Mapping[str, type[Told]] = {
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
-def written(told: Told) -> dict[str, object]:
+def written(told: GatewayMessage) -> dict[str, object]:
     """Return the message of an event; texts are cut so that it fits a datagram."""
     fields = {
         name: one_line(value, _DETAIL_BYTES) if isinstance(value, str) else value
@@ -109,7 +109,7 @@ def read(message: str) -> tuple[GatewayEvent, ...]:
     return () if kind is None else _event(kind, given)
 
 
-def _event(kind: type[Told], given: dict[str, Any]) -> tuple[GatewayEvent, ...]:
+def _event(kind: type[GatewayMessage], given: dict[str, Any]) -> tuple[GatewayEvent, ...]:
     wanted = {name: field.type for name, field in kind.__dataclass_fields__.items()}
     if set(given) != set(wanted) or not all(_fits(given[name], wanted[name]) for name in wanted):
         return ()

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from runner.gateway.control.messages import MESSAGE_BYTES, Told, written
+from runner.gateway.control.messages import MESSAGE_BYTES, GatewayMessage, written
 
 _WAITING_MESSAGES = 2000
 _MUST_ARRIVE = frozenset({"usage", "failed", "call", "settled"})
@@ -39,7 +39,7 @@ class Uplink:
         line.setblocking(False)
         self._loop.add_reader(line.fileno(), self._hear)
 
-    def say(self, told: Told) -> None:
+    def say(self, told: GatewayMessage) -> None:
         """Tell an event of `runner.gateway.control.messages`."""
         self.tell(written(told))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from runner.gateway.control.messages import ProviderFailed
+from runner.gateway.control.messages import ProviderFailure
 
 SETTINGS = {
     "anthropic": "CARDINAL_ANTHROPIC_KEY",
@@ -29,7 +29,7 @@ class Streaks:
         """A call was answered to its end."""
         self._in_a_row[provider] = 0
 
-    def failed(self, provider: str, status: int, detail: str) -> ProviderFailed:
+    def failed(self, provider: str, status: int, detail: str) -> ProviderFailure:
         """Count a failure and return what to tell. A refused key is final at once: no retry mends it."""
         count = self._in_a_row[provider] = self._in_a_row.get(provider, 0) + 1
         if status in _BAD_KEY:
@@ -37,9 +37,9 @@ class Streaks:
         elif count >= self.most:
             said = f"{provider} failed {count} times in a row, last: {detail}"
         else:
-            return ProviderFailed(provider, status, detail, count, final=False)
+            return ProviderFailure(provider, status, detail, count, final=False)
         self._over[provider] = said.strip()
-        return ProviderFailed(provider, status, said.strip(), count, final=True)
+        return ProviderFailure(provider, status, said.strip(), count, final=True)
 
     def over(self, provider: str) -> str:
         """Return why this provider is not asked any more; empty while it is."""

@@ -10,11 +10,11 @@ from runner.agents.contract import Usage
 from runner.errors import RunnerError
 from runner.gateway.control.asgi import Headers, Send, answer
 from runner.gateway.control.link import Waits
-from runner.gateway.control.messages import Answering, Refused, Told, Warned
+from runner.gateway.control.messages import Answering, CallRefusal, GatewayMessage, Warned
 from runner.gateway.models import sse, upstream
 from runner.gateway.models.failure_streaks import SETTINGS, Streaks
 from runner.gateway.models.meter import Meter
-from runner.gateway.models.protocol import Asked, loaded
+from runner.gateway.models.protocol import ModelRequest, loaded
 from runner.gateway.models.routes import Route
 from runner.run.run_spec import Provider
 from runner.text.redact import redact
@@ -40,7 +40,7 @@ class _FailedError(RunnerError):
 
 
 @dataclass(slots=True)
-class Call:
+class ModelCall:
     """A call under way. `sent`: it may be on its way to the provider; `accepted`: the provider took it, so
     that it is billed; `started`: the client has the beginning of an answer; `sends`: it is the client who is
     waited for.
@@ -48,7 +48,7 @@ class Call:
 
     route: Route
     provider: Provider
-    asked: Asked
+    asked: ModelRequest
     meter: Meter | None
     headers: Headers
     query: bytes
@@ -65,13 +65,13 @@ class Forward:
         self,
         waits: Waits,
         transport: httpx2.AsyncHTTPTransport,
-        say: Callable[[Told], None],
+        say: Callable[[GatewayMessage], None],
         streaks: Streaks,
     ) -> None:
         self._waits, self._transport, self._say, self._streaks = waits, transport, say, streaks
         self._silent: set[str] = set()
 
-    async def run(self, call: Call, send: Send) -> None:
+    async def run(self, call: ModelCall, send: Send) -> None:
         """Pass a call on and its answer back. Raises CutError when that ends in the middle."""
         try:
             await self._attempt(call, send)
@@ -85,13 +85,13 @@ class Forward:
             status = failure.status if failure.status in _BAD_KEY else 502
             await answer(send, status, call.route.wire.error(status, "provider", told.detail))
 
-    def settle(self, call: Call, *, asked_in_vain: bool) -> None:
+    def settle(self, call: ModelCall, *, asked_in_vain: bool) -> None:
         """Tell what a call used, once."""
         cost = call.meter.settle(asked_in_vain=asked_in_vain) if call.meter else None
         if cost is not None:
             self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.asked.turns))
 
-    async def _attempt(self, call: Call, send: Send) -> None:
+    async def _attempt(self, call: ModelCall, send: Send) -> None:
         asked, provider = call.asked, call.provider
         try:
             out = upstream.request(
@@ -118,7 +118,9 @@ class Forward:
             why = f"{type(error).__name__}: {error}"
             raise _FailedError(0, f"{provider.name} cannot be reached or hung up ({why})") from error
 
-    async def _take(self, call: Call, response: httpx2.Response, send: Send, limit: asyncio.Timeout) -> None:
+    async def _take(
+        self, call: ModelCall, response: httpx2.Response, send: Send, limit: asyncio.Timeout
+    ) -> None:
         status, name = response.status_code, call.provider.name
         if status in _BAD_KEY:  # the provider's own words may hold a part of the key
             raise _FailedError(status, "")
@@ -139,7 +141,7 @@ class Forward:
             self._answered(call, status, await passing.whole())
         await send({"type": "http.response.body", "body": b""})
 
-    def _ended(self, call: Call, *, cut: bool) -> None:
+    def _ended(self, call: ModelCall, *, cut: bool) -> None:
         """Judge a stream that came to an end."""
         if call.meter is None or cut:
             self.settle(call, asked_in_vain=False)
@@ -152,7 +154,7 @@ class Forward:
         else:
             self._succeed(call)
 
-    def _answered(self, call: Call, status: int, body: bytes) -> None:
+    def _answered(self, call: ModelCall, status: int, body: bytes) -> None:
         """Judge an answer that came in one piece."""
         given = loaded(body)
         if status >= 500 or status in (_RETRIED, 429):
@@ -163,7 +165,7 @@ class Forward:
             call.route.wire.read_whole(call.meter.reading, given)
             self._succeed(call)
 
-    def _succeed(self, call: Call) -> None:
+    def _succeed(self, call: ModelCall) -> None:
         self._streaks.succeeded(call.provider.name)
         meter, name = call.meter, call.provider.name
         if meter is not None and not meter.reading.figures and name not in self._silent:
@@ -171,7 +173,7 @@ class Forward:
             self._say(Warned(f"{name} does not tell what its answers use: cost and tokens are estimates"))
         self.settle(call, asked_in_vain=False)
 
-    def _fail_quietly(self, call: Call, status: int, detail: str) -> None:
+    def _fail_quietly(self, call: ModelCall, status: int, detail: str) -> None:
         """Count a failure that the client has seen itself, in the provider's own words."""
         self.settle(call, asked_in_vain=True)
         detail = one_line(redact(detail, [call.provider.key]), 300)
@@ -182,7 +184,7 @@ class Forward:
 class _Passing:
     """The way of one answer's bytes. Each piece moves the limit."""
 
-    call: Call
+    call: ModelCall
     response: httpx2.Response
     send: Send
     limit: asyncio.Timeout
@@ -198,12 +200,12 @@ class _Passing:
             await self._pass(chunk)
         return bytes(kept)
 
-    async def stream(self, say: Callable[[Told], None]) -> bool:
+    async def stream(self, say: Callable[[GatewayMessage], None]) -> bool:
         """Pass a stream on; True when it ran over the budget and was cut, between two events.
 
         While the model writes on, that is told now and then; pings of a provider that hangs are no life.
         """
-        events, meter, wire = sse.Events(), self.call.meter, self.call.route.wire
+        events, meter, wire = sse.SseParser(), self.call.meter, self.call.route.wire
         clock = asyncio.get_running_loop().time
         told_at, told_bytes = clock(), 0
         async for chunk in self._chunks():
@@ -216,7 +218,7 @@ class _Passing:
                 if events.border and not meter.grow():
                     said = "the budget is used up: this answer was cut where it ran over"
                     await self._pass(chunk[: events.border] + wire.cut(said))
-                    say(Refused("budget", said))
+                    say(CallRefusal("budget", said))
                     return True
             await self._pass(chunk)
         return False

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from runner.gateway.models.prices import Cost, Price, tokens_of
-from runner.gateway.models.protocol import Asked, Reading, Wire
+from runner.gateway.models.prices import Cost, ModelPrice, tokens_of
+from runner.gateway.models.protocol import ModelRequest, Reading, Wire
 from runner.gateway.models.request_contents import UnknownCostError, Weight
-from runner.gateway.models.reservations import Budget, Reservation
+from runner.gateway.models.reservations import Reservation, RunBudget
 
 _UNSAID_TOKENS = 16_000  # of an answer in one piece that has no limit of its own
 _LONGEST_TOKENS = 128_000  # source: the models' pages of Anthropic and OpenAI
@@ -56,10 +56,10 @@ class Meter:
 
     def __init__(
         self,
-        asked: Asked,
+        asked: ModelRequest,
         wire: Wire,
-        price: Price,
-        budget: Budget,
+        price: ModelPrice,
+        budget: RunBudget,
         experience: Experience,
         parts: Iterable[tuple[bytes, Weight]],
     ) -> None:

@@ -33,7 +33,7 @@ class Cost:
     output_tokens: int
 
 
-class Price:
+class ModelPrice:
     """The price of one model; `known` tells whether the list has it, or the dearest one is taken instead."""
 
     def __init__(self, provider: Provider, model: ModelInfo, *, known: bool) -> None:
@@ -81,7 +81,7 @@ class Price:
 
 
 @lru_cache(maxsize=256)
-def price_of(provider: str, url: str, model: str) -> Price:
+def price_of(provider: str, url: str, model: str) -> ModelPrice:
     """Return the price of a model, or the dearest of that provider when the list does not know it.
 
     A `compatible` provider is known by its address, else by the model's name, else taken for OpenAI.
@@ -94,7 +94,7 @@ def price_of(provider: str, url: str, model: str) -> Price:
             found = calc_price(Usage(input_tokens=1), model, **way)  # type: ignore[call-overload]
         except (LookupError, ValueError):
             continue
-        return Price(found.provider, found.model, known=True)
+        return ModelPrice(found.provider, found.model, known=True)
     return _dearest("openai" if provider == "compatible" else provider)
 
 
@@ -104,9 +104,9 @@ def tokens_of(count_bytes: int) -> int:
 
 
 @cache
-def _dearest(provider: str) -> Price:
+def _dearest(provider: str) -> ModelPrice:
     used = Usage(input_tokens=1000, output_tokens=1000)
-    best: tuple[float, Price] | None = None
+    best: tuple[float, ModelPrice] | None = None
     for one in data_snapshot.get_snapshot().providers:
         for model in one.models if one.id == provider else ():
             try:
@@ -114,7 +114,7 @@ def _dearest(provider: str) -> Price:
             except ValueError:  # priced by something else than tokens
                 continue
             if best is None or usd > best[0]:
-                best = (usd, Price(one, model, known=False))
+                best = (usd, ModelPrice(one, model, known=False))
     if best is None:
         raise LookupError(f"the price list has no provider {provider!r}")
     return best[1]

@@ -25,7 +25,7 @@ class UnreadableCallError(RunnerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelRequest:
     """A request for an answer of a model. `limits` are the fields that bound its answer, the usual one first;
     `context` is what else the price depends on; `added` is what the gateway sets, and the provider gets.
     """
@@ -44,7 +44,7 @@ class Asked:
         """The most that it may answer, 0 where it does not say. Of several limits the highest counts."""
         return max(count_of(self.given, name) for name in self.limits)
 
-    def limited(self, tokens: int) -> "Asked":
+    def limited(self, tokens: int) -> "ModelRequest":
         """Return the request with an answer of at most so many tokens."""
         said = [name for name in self.limits if count_of(self.given, name)] or self.limits[:1]
         added: dict[str, Any] = {name: min(tokens, count_of(self.given, name) or tokens) for name in said}
@@ -163,7 +163,7 @@ def parsed(body: bytes) -> dict[str, Any]:
     return given
 
 
-def asked(wire: Wire, given: Mapping[str, Any], body: bytes) -> Asked:
+def parse_request(wire: Wire, given: Mapping[str, Any], body: bytes) -> ModelRequest:
     """Return what a request wants. Raises UnreadableCallError and UnknownCostError."""
     check_fields(given, wire.fields)
     streamed = given.get("stream") or False
@@ -173,7 +173,7 @@ def asked(wire: Wire, given: Mapping[str, Any], body: bytes) -> Asked:
         if given.get(name) is not None and not count_of(given, name):
             raise UnreadableCallError(f"`{name}` is no number of tokens")
     tier = given.get(wire.priced_by)
-    return Asked(
+    return ModelRequest(
         model=model_of(given),
         streamed=streamed,
         turns=1 if given.get("tools") else 0,

@@ -17,20 +17,20 @@ from runner.gateway.control.asgi import (
     disconnected,
 )
 from runner.gateway.control.link import Terms
-from runner.gateway.control.messages import Refused, Settled, Warned
+from runner.gateway.control.messages import CallRefusal, Settled, Warned
 from runner.gateway.control.uplink import Order, Uplink
 from runner.gateway.models.failure_streaks import SETTINGS, Streaks
-from runner.gateway.models.forward import Call, CutError, Forward
+from runner.gateway.models.forward import CutError, Forward, ModelCall
 from runner.gateway.models.meter import Experience, Meter
 from runner.gateway.models.prices import price_of
-from runner.gateway.models.protocol import Asked, UnreadableCallError, Wire, parsed
-from runner.gateway.models.protocol import asked as read_call
-from runner.gateway.models.rate_limit import Pace
+from runner.gateway.models.protocol import ModelRequest, UnreadableCallError, Wire, parsed
+from runner.gateway.models.protocol import parse_request as read_call
+from runner.gateway.models.rate_limit import RateLimiter
 from runner.gateway.models.request_contents import UnknownCostError, weights
-from runner.gateway.models.reservations import Budget
+from runner.gateway.models.reservations import RunBudget
 from runner.gateway.models.routes import LISTS, ROUTES, Route, models_listed, wire_of
 from runner.gateway.models.server_tools import outreach
-from runner.gateway.network.addresses import Reach
+from runner.gateway.network.addresses import NetworkAccess
 from runner.run.run_spec import Provider
 
 _RATE_TOLD_S = 5.0
@@ -40,7 +40,7 @@ _LATER = ((b"retry-after", b"5"),)
 
 
 class CallRefusedError(RunnerError):
-    """The gateway does not make this call; `kind` as in `Refused`."""
+    """The gateway does not make this call; `kind` as in `CallRefusal`."""
 
     def __init__(self, kind: str, detail: str) -> None:
         self.kind, self.detail = kind, detail
@@ -57,13 +57,13 @@ class Models:
         uplink: Uplink,
         transport: httpx2.AsyncHTTPTransport,
         clock: Callable[[], float],
-        reach: Reach,
+        reach: NetworkAccess,
     ) -> None:
         self._reach = reach
         self._terms, self._providers, self._uplink, self._clock = terms, providers, uplink, clock
-        self._budget, self._experience = Budget(), Experience()
+        self._budget, self._experience = RunBudget(), Experience()
         self._streaks = Streaks(terms.failures)
-        self._pace = Pace(terms.calls_per_minute, clock)
+        self._pace = RateLimiter(terms.calls_per_minute, clock)
         self._forward = Forward(terms.waits, transport, uplink.say, self._streaks)
         self._room = BodyRoom(terms.request_bytes, all_bytes=2 * terms.request_bytes)
         self._rate_told_s = -_RATE_TOLD_S
@@ -109,7 +109,7 @@ class Models:
             if meter is not None:
                 await self._reserve(meter, receive)
                 asked = meter.asked
-            call = Call(route, provider, asked, meter, scope["headers"], scope["query_string"])
+            call = ModelCall(route, provider, asked, meter, scope["headers"], scope["query_string"])
             await self._follow(call, receive, send)
         except CallRefusedError as refused:
             await self._refuse(route.wire, refused, send)
@@ -143,7 +143,7 @@ class Models:
             )
         return provider
 
-    def _asked(self, route: Route, body: bytes) -> Asked:
+    def _asked(self, route: Route, body: bytes) -> ModelRequest:
         given = parsed(body)
         asked = read_call(route.wire, given, body)
         if asked.model not in self._terms.models:
@@ -159,7 +159,7 @@ class Models:
             raise CallRefusedError("network", f"{said}. {more}")
         return asked
 
-    def _meter(self, wire: Wire, provider: Provider, asked: Asked) -> Meter:
+    def _meter(self, wire: Wire, provider: Provider, asked: ModelRequest) -> Meter:
         price = price_of(wire.provider, provider.url, asked.model)
         if not price.known and asked.model not in self._unknown:
             self._unknown.add(asked.model)
@@ -201,7 +201,7 @@ class Models:
         self._turned.set()
         self._turned = asyncio.Event()
 
-    async def _follow(self, call: Call, receive: Receive, send: Send) -> None:
+    async def _follow(self, call: ModelCall, receive: Receive, send: Send) -> None:
         """Pass the call on until it ends, its client is gone, or the turn is over."""
         work = asyncio.ensure_future(self._forward.run(call, send))
         gone = asyncio.ensure_future(disconnected(receive))
@@ -230,7 +230,7 @@ class Models:
         told_s = self._clock()
         if refused.kind != "rate" or told_s - self._rate_told_s >= _RATE_TOLD_S:
             self._rate_told_s = told_s if refused.kind == "rate" else self._rate_told_s
-            self._uplink.say(Refused(refused.kind, refused.detail))
+            self._uplink.say(CallRefusal(refused.kind, refused.detail))
         status = _STATUS.get(refused.kind, 400)
         body = wire.error(status, refused.kind, refused.detail)
         await answer(send, status, body, _LATER if refused.kind == "rate" else _FINAL)

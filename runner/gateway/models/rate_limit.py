@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Pace:
+class RateLimiter:
     """Counts against `per_minute`; `clock` returns seconds that never go back."""
 
     per_minute: int

@@ -14,7 +14,7 @@ class Reservation:
 
 
 @dataclass(slots=True)
-class Budget:
+class RunBudget:
     """What is left, and what calls under way hold of it. `over`: a call was cut, nothing more is spent."""
 
     granted_usd: float = 0.0

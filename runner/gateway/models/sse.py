@@ -9,7 +9,7 @@ _EVENT_BYTES = 16_000_000
 
 
 @dataclass(slots=True)
-class Events:
+class SseParser:
     """Finds the events in what is fed. One over the cap is skipped: it can only be passed on.
 
     `border` is where in the last chunk its last whole event ends; 0 when none does.

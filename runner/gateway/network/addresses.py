@@ -110,7 +110,7 @@ class NetworkRules:
     by: str = "column"
 
 
-class Reach:
+class NetworkAccess:
     """What of the network may be asked for at this moment: what the column grants, less what a stage takes
     away.
     """

@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 
 import h11
 
-from runner.gateway.control.messages import HostAsked, Warned, written
+from runner.gateway.control.messages import HostRequest, Warned, written
 from runner.gateway.network.addresses import (
     Address,
     BadAuthorityError,
+    NetworkAccess,
     NetworkRules,
-    Reach,
     literal,
     reachable,
 )
-from runner.gateway.network.request import Asked, BadRequestError, asked_for, onward
+from runner.gateway.network.request import BadRequestError, ProxyRequest, onward, target_of
 from runner.gateway.network.tls_hello import HANDSHAKE, UNRECOGNIZED_NAME, BadHelloError, Hellos
 from runner.text.truncate import one_line
 
-__all__ = ["NetworkLimits", "NetworkRules", "Reach", "resolved", "serve"]
+__all__ = ["NetworkAccess", "NetworkLimits", "NetworkRules", "resolved", "serve"]
 
 Resolve = Callable[[str], Awaitable[tuple[Address, ...]]]
 Tell = Callable[[Mapping[str, object]], None]
@@ -59,7 +59,7 @@ async def resolved(host: str) -> tuple[Address, ...]:
 
 async def serve(
     listener: socket.socket,
-    reach: Reach,
+    reach: NetworkAccess,
     tell: Tell,
     *,
     resolve: Resolve = resolved,
@@ -86,7 +86,7 @@ class _RefusedError(Exception):
 class _Proxy:
     """One run's proxy: who is connected, and which hosts were told already."""
 
-    def __init__(self, reach: Reach, tell: Tell, resolve: Resolve, limits: NetworkLimits) -> None:
+    def __init__(self, reach: NetworkAccess, tell: Tell, resolve: Resolve, limits: NetworkLimits) -> None:
         self._open_to, self._tell, self._resolve, self._limits = reach, tell, resolve, limits
         self._open: set[asyncio.Task[None]] = set()
         self._told: set[tuple[str, int, bool]] = set()
@@ -133,7 +133,7 @@ class _Proxy:
         head = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
         try:
             async with asyncio.timeout(self._limits.head_s):
-                asked = asked_for(await _request(head, reader))
+                asked = target_of(await _request(head, reader))
         except (BadRequestError, BadAuthorityError, h11.RemoteProtocolError) as error:
             raise _RefusedError(400, str(error)) from error
         upstream_reader, upstream = await self._reach(asked)
@@ -150,7 +150,7 @@ class _Proxy:
             raise
         await _closed(upstream)
 
-    async def _reach(self, asked: Asked) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _reach(self, asked: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to where the request wants to go, or refuse it."""
         why = self._open_to.refusal(asked.host, asked.port)
         addresses = () if why else await self._addresses(asked)
@@ -169,7 +169,7 @@ class _Proxy:
                 problem = str(error) or "it does not answer"
         raise _RefusedError(502, f"network: {asked.host}:{asked.port} cannot be reached: {problem}")
 
-    async def _addresses(self, asked: Asked) -> tuple[Address, ...]:
+    async def _addresses(self, asked: ProxyRequest) -> tuple[Address, ...]:
         written_out = literal(asked.host)
         if written_out is not None:
             return (written_out,)
@@ -180,7 +180,7 @@ class _Proxy:
             self._tell_once(asked, "")
             raise _RefusedError(502, f"network: {asked.host} has no address: {error}") from error
 
-    def _tell_once(self, asked: Asked, why: str) -> None:
+    def _tell_once(self, asked: ProxyRequest, why: str) -> None:
         allowed = not why
         key = (asked.host, asked.port, allowed)
         if key in self._told or len(self._told) > self._limits.hosts_told:
@@ -190,9 +190,9 @@ class _Proxy:
             self._tell(written(Warned("network: further hosts that the agent asks for are not recorded")))
             return
         reason = why or f"network: {self._open_to.network} allows it"
-        self._tell(written(HostAsked(asked.host, asked.port, allowed, reason)))
+        self._tell(written(HostRequest(asked.host, asked.port, allowed, reason)))
 
-    async def _tunnel(self, asked: Asked, early: bytes, inner: "_Ends", outer: "_Ends") -> None:
+    async def _tunnel(self, asked: ProxyRequest, early: bytes, inner: "_Ends", outer: "_Ends") -> None:
         async with asyncio.timeout(self._limits.idle_s) as limit:
             beat = self._beat(limit)
             there = asyncio.create_task(self._carry(asked, early, inner, outer[1], beat))
@@ -201,7 +201,7 @@ class _Proxy:
 
     async def _carry(
         self,
-        asked: Asked,
+        asked: ProxyRequest,
         early: bytes,
         inner: "_Ends",
         upstream: asyncio.StreamWriter,
@@ -233,7 +233,9 @@ class _Proxy:
             writer.write(UNRECOGNIZED_NAME)
             raise ConnectionAbortedError(str(bad)) from bad
 
-    async def _forward(self, asked: Asked, head: h11.Connection, inner: "_Ends", outer: "_Ends") -> None:
+    async def _forward(
+        self, asked: ProxyRequest, head: h11.Connection, inner: "_Ends", outer: "_Ends"
+    ) -> None:
         onwards = h11.Connection(h11.CLIENT)
         outer[1].write(onwards.send(onward(asked)))
         async with asyncio.timeout(self._limits.idle_s) as limit:

@@ -26,7 +26,7 @@ class BadRequestError(RunnerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProxyRequest:
     """Where a request wants to go. `tunnel`: by CONNECT, whatever is said then; else `target` is its path."""
 
     host: str
@@ -36,7 +36,7 @@ class Asked:
     target: str = ""
 
 
-def asked_for(request: h11.Request) -> Asked:
+def target_of(request: h11.Request) -> ProxyRequest:
     """Return what is asked for. Raises BadRequestError and BadAuthorityError."""
     names = [name for name, _ in request.headers]
     framed = [name for name in names if name in (b"content-length", b"transfer-encoding")]
@@ -47,7 +47,7 @@ def asked_for(request: h11.Request) -> Asked:
         if framed:
             raise BadRequestError("CONNECT has no body")
         host, port = host_and_port(target)
-        return Asked(host, port, True, request)
+        return ProxyRequest(host, port, True, request)
     found = _ABSOLUTE.fullmatch(target)
     if found is None:
         raise BadRequestError(
@@ -58,10 +58,10 @@ def asked_for(request: h11.Request) -> Asked:
         if name == b"host" and host_and_port(value.decode("latin-1"), 80) != (host, port):
             raise BadRequestError("the Host header names another host than the address")
     path = (found["path"] or "/") + (found["query"] or "")
-    return Asked(host, port, False, request, path)
+    return ProxyRequest(host, port, False, request, path)
 
 
-def onward(asked: Asked) -> h11.Request:
+def onward(asked: ProxyRequest) -> h11.Request:
     """Return the request for its host: the only one on its connection, with the host that was checked."""
     named = {
         one.strip().lower()

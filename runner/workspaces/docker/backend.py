@@ -10,9 +10,9 @@ from pathlib import Path
 from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
 from runner.exec.child import Child
-from runner.run.run_spec import Places
+from runner.run.run_spec import HostPaths
 from runner.workspaces.bubblewrap import MIRROR, Bind
-from runner.workspaces.card_folder import Folder, Placed, cards_in, folder_name
+from runner.workspaces.card_folder import Folder, FolderWorkspace, cards_in, folder_name
 from runner.workspaces.contract import Tenancy
 from runner.workspaces.docker import seeds, sweeping
 from runner.workspaces.docker.cell import Cell, locked
@@ -37,10 +37,10 @@ _AGENT_ID = 1000
 _PROBLEM_S = 5.0
 
 
-class DockerWorkspace(Placed):
+class DockerWorkspace(FolderWorkspace):
     """One card's folder, shown to one container per command."""
 
-    def __init__(self, engine: Engine, places: Places, tenancy: Tenancy) -> None:
+    def __init__(self, engine: Engine, places: HostPaths, tenancy: Tenancy) -> None:
         self._engine, self._tenancy = engine, tenancy
         # Cardinal without root can give files to nobody, so what runs inside has its own id.
         self._uid, self._gid = (os.geteuid(), os.getegid()) if os.geteuid() else (_AGENT_ID, _AGENT_ID)
@@ -176,18 +176,18 @@ class Docker:
             self._seen = (now, address, text)
         return text
 
-    def open(self, places: Places, tenancy: Tenancy) -> DockerWorkspace:
+    def open(self, places: HostPaths, tenancy: Tenancy) -> DockerWorkspace:
         """Return the card's place. What an older claim still runs in it is removed."""
         return DockerWorkspace(Engine(self._address()), places, tenancy)
 
-    def sweep(self, places: Places, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
+    def sweep(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
         """Remove containers without a claim and old images of set-ups; nothing while no engine answers."""
         if self.problem():
             return ()
         engine, home = Engine(self._address()), sweeping.home_of(places.workspaces)
         return (*sweeping.remove_dead(engine, home, alive), *seeds.prune(engine, home))
 
-    def cards(self, places: Places) -> tuple[CardId, ...]:
+    def cards(self, places: HostPaths) -> tuple[CardId, ...]:
         """Return the cards that have a folder here."""
         return cards_in(places.workspaces)
 

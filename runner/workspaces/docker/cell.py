@@ -6,7 +6,7 @@ from typing import Any
 
 import docker.types
 
-from runner.run.run_spec import Resources
+from runner.run.run_spec import ResourceSpec
 from runner.workspaces.bubblewrap import INSIDE, Bind
 
 MB = 1 << 20
@@ -31,7 +31,7 @@ class Cell:
     folder: str
     binds: tuple[Bind, ...]
     labels: Mapping[str, str]
-    resources: Resources
+    resources: ResourceSpec
     volumes: tuple[str, ...] = field(default=())
     sealed: bool = True
 

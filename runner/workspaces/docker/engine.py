@@ -40,7 +40,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LabelledContainer:
     """A container of ours, by its labels."""
 
     container_id: str
@@ -121,13 +121,13 @@ class Engine:
             error=str(told.get("Error", "")),
         )
 
-    def find(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+    def find(self, labels: Mapping[str, str]) -> tuple[LabelledContainer, ...]:
         """Return all containers, running or not, that have these labels."""
         wanted = [f"{name}={text}" for name, text in labels.items()]
         with self._told("list containers") as client:
             listed = client.containers(all=True, filters={"label": wanted})
         return tuple(
-            Found(
+            LabelledContainer(
                 one["Id"],
                 (one.get("Names") or [one["Id"][:12]])[0].lstrip("/"),
                 RunId((one.get("Labels") or {}).get("cardinal.run", "")),

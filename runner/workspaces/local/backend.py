@@ -12,7 +12,7 @@ from pathlib import Path
 from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
 from runner.exec.child import Child
-from runner.run.run_spec import Places
+from runner.run.run_spec import HostPaths
 from runner.workspaces.bubblewrap import (
     INSIDE,
     MIRROR,
@@ -23,11 +23,11 @@ from runner.workspaces.bubblewrap import (
     sandbox_problem,
     write_identity,
 )
-from runner.workspaces.card_folder import Folder, Placed, cards_in, folder_name
+from runner.workspaces.card_folder import Folder, FolderWorkspace, cards_in, folder_name
 from runner.workspaces.contract import Tenancy
 
 
-class LocalWorkspace(Placed):
+class LocalWorkspace(FolderWorkspace):
     """`repo/`, `home/` and `out/` of one card; `ready`, `skills/`, `identity/` and `empty/` beside them are
     the host's own.
     """
@@ -156,16 +156,16 @@ class Local:
         """Nothing: without a sandbox it still runs what is trusted, and `locked` says so."""
         return ""
 
-    def open(self, places: Places, tenancy: Tenancy) -> LocalWorkspace:
+    def open(self, places: HostPaths, tenancy: Tenancy) -> LocalWorkspace:
         """Return the card's folder as a workspace."""
         root = places.workspaces / folder_name(tenancy.card_id)
         return LocalWorkspace(root, tenancy.card_id, self._problem())
 
-    def sweep(self, places: Places, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:  # noqa: ARG002
+    def sweep(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:  # noqa: ARG002
         """Nothing: what runs here dies with its worker."""
         return ()
 
-    def cards(self, places: Places) -> tuple[CardId, ...]:
+    def cards(self, places: HostPaths) -> tuple[CardId, ...]:
         """Return the cards that have a folder here."""
         return cards_in(places.workspaces)
 

@@ -126,8 +126,8 @@ class Cardinal(People):
     def answer_bells(self) -> int:
         """Look at every card that rang and was not looked at; return how many could be looked at."""
         with event_store.reading(self.services.engine) as db:
-            bells = refresh_requests.waiting(db, limit=100)
-        return sum(card_sync.sync_card(self.services, bell.card_id) for bell in bells)
+            refreshes = refresh_requests.waiting(db, limit=100)
+        return sum(card_sync.sync_card(self.services, bell.card_id) for bell in refreshes)
 
     def publish(self) -> int:
         """Carry out what is due in the outbox; return how many entries were touched."""

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from bot.admin.doctor import repositories
-from bot.admin.doctor.finding import Patient
+from bot.admin.doctor.check_result import DoctorContext
 from bot.admin.doctor.repairs import mend
 from bot.runspec.builder import HubRemote
 from bot.sync import access
@@ -319,7 +319,7 @@ def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
         cardinal.write(run_id, RunParked(run_id, "pause"))
         store.access.transfer(repo, acme, actor=alice)
     cardinal.mail.clear()
-    patient = Patient(services.config, services.engine, services.hub, cardinal.clock())
+    patient = DoctorContext(services.config, services.engine, services.hub, cardinal.clock())
     before, after = cardinal.run(run_id).repository, repo.full_name
     findings = tuple(repositories.names(patient))
     assert [one.found.partition(",")[0] for one in findings] == [f"{before} is {after} now"]

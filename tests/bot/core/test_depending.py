@@ -164,8 +164,8 @@ def test_a_blocker_outside_of_the_board_counts_and_a_lost_word_about_it_is_made_
     assert cardinal.ready() == ()
     card_id, board_id = cardinal.card(item).card_id, cardinal.board_id
     with event_store.writing(cardinal.services.engine) as db:  # as if the last look had been a while ago
-        rung = refresh_requests.ring(db, card_id, board_id, cardinal.clock() - timedelta(minutes=11))
-        refresh_requests.answered(db, card_id, rung)
+        rung = refresh_requests.add(db, card_id, board_id, cardinal.clock() - timedelta(minutes=11))
+        refresh_requests.mark_served(db, card_id, rung)
     cardinal.sweep()
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)
 

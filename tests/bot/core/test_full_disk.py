@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from bot.admin.doctor import host
-from bot.admin.doctor.finding import Level, Patient
+from bot.admin.doctor.check_result import DoctorContext, Level
 from bot.admin.doctor.host import FREE_BYTES, FULL_BYTES
 from bot.scheduler import full_disk, ticker
 from ledger.events.board import DiskWasFull
@@ -62,7 +62,7 @@ def test_a_disk_that_takes_not_even_the_mark_is_logged_and_looked_at_again(
 
 
 def test_the_doctor_says_of_a_home_that_cannot_be_written_what_to_do(cardinal: Cardinal) -> None:
-    patient = Patient(
+    patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
     (found,) = host.home(patient, lambda _home, _mode: False)
@@ -97,7 +97,7 @@ def test_the_heartbeat_looks_after_the_disk(cardinal: Cardinal) -> None:
 def test_the_doctor_says_how_much_room_there_is(
     cardinal: Cardinal, free: int, level: Level, said: str
 ) -> None:
-    patient = Patient(
+    patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
     (found,) = host.disk(patient, lambda _place: free)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from bot.admin.doctor.run import Level, Patient, examine
+from bot.admin.doctor.run import DoctorContext, Level, examine
 from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.scheduler import dispatch, ticker
@@ -251,7 +251,7 @@ def test_an_event_that_cannot_be_decided_is_passed_by_and_told(
     (failed,) = cardinal.events(DecisionFailed)
     assert (failed.card_id, failed.of) == (item.node_id, "CommandGiven")
     assert "please report this" in cardinal.card(item).because
-    patient = Patient(
+    patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
     (found,) = (one for one in examine(patient) if one.name == "decisions")
@@ -310,7 +310,7 @@ def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing
     assert cardinal.card(item).run_id is None
     assert cardinal.run(working).state is RunState.WORKING
     assert cardinal.events(DecisionFailed) == []
-    patient = Patient(
+    patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
     found = next(one for one in examine(patient) if one.name == "policy")

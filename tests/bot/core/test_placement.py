@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.admin.doctor import repositories
-from bot.admin.doctor.finding import Patient
+from bot.admin.doctor.check_result import DoctorContext
 from bot.runspec import builder
 from forge.store.board import FieldType, Item
 from forge.store.models import Role
@@ -295,5 +295,7 @@ def test_doctor_looks_at_the_repositories_that_cards_are_placed_in(cardinal: Car
     store.repos.set_role(tools, alice, Role.WRITE)
     at_home(cardinal, body="Repo: acme/tools")  # no issue of its own is on the board
     services = cardinal.services
-    found = repositories.checks(Patient(services.config, services.engine, services.hub, cardinal.clock()))
+    found = repositories.checks(
+        DoctorContext(services.config, services.engine, services.hub, cardinal.clock())
+    )
     assert "acme/tools" in {one.found.split()[0] for one in found}

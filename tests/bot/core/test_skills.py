@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.admin.doctor import repositories
-from bot.admin.doctor.finding import Patient
+from bot.admin.doctor.check_result import DoctorContext
 from bot.cli import main
 from bot.repo_config.skill_sources import FILE_BYTES, MAX_FILES, MAX_SKILLS
 from bot.runspec import builder
@@ -154,7 +154,7 @@ def test_guides_of_the_default_branch_are_told_where_the_policy_names_them(cardi
     assert cardinal.claim(run_id)
     order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
     assert [layer for layer in order.stack if layer.kind == "guide"] == []
-    patient = Patient(
+    patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
     (found,) = [one for one in repositories.checks(patient) if one.name == "guides"]

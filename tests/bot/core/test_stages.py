@@ -12,7 +12,7 @@ from ledger.events.run import AgentSaid, QuestionAsked, RunEnded, SessionStarted
 from ledger.events.stage import StageEntered, StageLeft
 from ledger.states import Ending
 from rules.policy.model import parse
-from runner.run.run_spec import Tools
+from runner.run.run_spec import ToolSpec
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.settings import with_column
 
@@ -134,7 +134,7 @@ def test_a_persona_that_cannot_be_used_starts_no_agent_and_the_card_says_why(
 def test_a_persona_loosens_nothing(cardinal: Cardinal) -> None:
     wild = SCEPTIC.replace("---\nDoubt", "tools: {edit: allow, run: allow, network: full}\n---\nDoubt")
     own_persona(cardinal, "sceptic", wild)
-    tools = Tools(edit="deny", run="ask", network="list", hosts=("a.org",), ask=("git push:*",))
+    tools = ToolSpec(edit="deny", run="ask", network="list", hosts=("a.org",), ask=("git push:*",))
     text = with_column(stages=OWN, tools="{edit: deny, run: ask}")
     column = parse(text, home="acme/board").column("In Progress")
     assert column is not None

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.admin.doctor import board as checkups
-from bot.admin.doctor.run import Finding, Level, Patient
+from bot.admin.doctor.run import CheckResult, DoctorContext, Level
 from bot.sync import card
 from forge.store.board import Item
 from ledger.events.board import CardMoved, ColumnsChanged, DecisionFailed, StatusFound, StatusLost
@@ -29,9 +29,11 @@ def delete(cardinal: Cardinal, name: str) -> None:
     cardinal.forge.store.projects.update_field(status, options=kept)
 
 
-def findings(cardinal: Cardinal) -> list[Finding]:
+def findings(cardinal: Cardinal) -> list[CheckResult]:
     services = cardinal.services
-    return list(checkups.columns(Patient(services.config, services.engine, services.hub, cardinal.clock())))
+    return list(
+        checkups.columns(DoctorContext(services.config, services.engine, services.hub, cardinal.clock()))
+    )
 
 
 def board_status(cardinal: Cardinal) -> str:

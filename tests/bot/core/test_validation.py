@@ -3,7 +3,7 @@
 import pytest
 
 from bot.admin.doctor import repositories
-from bot.admin.doctor.run import Finding, Level, Patient
+from bot.admin.doctor.run import CheckResult, DoctorContext, Level
 from forge.store.board import Item
 from ledger.events.bounds import ValidationWaived
 from ledger.events.turn import TurnStarted
@@ -118,11 +118,11 @@ def test_the_doctor_finds_repositories_that_name_no_checks(
     assert (found.level, found.found.startswith(said)) == (level, True), found
 
 
-def finding(cardinal: Cardinal) -> Finding:
+def finding(cardinal: Cardinal) -> CheckResult:
     """Return what the doctor finds in the shop."""
     services = cardinal.services
     findings = list(
-        repositories.checks(Patient(services.config, services.engine, services.hub, cardinal.clock()))
+        repositories.checks(DoctorContext(services.config, services.engine, services.hub, cardinal.clock()))
     )
     (found,) = [one for one in findings if "acme/shop" in one.found]
     return found

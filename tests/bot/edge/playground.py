@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from select import select
 
-from bot.daemon.child import Ready, Role
-from bot.daemon.group import Group
+from bot.daemon.child import ProcessRole, Ready
+from bot.daemon.group import ProcessGroup
 
 
 def note(path: str, text: str) -> None:
@@ -64,11 +64,11 @@ def main(folder: str, *kinds: str) -> None:
     """Run a group of `kinds` (live, refuse, break), each noting its pids in `folder`."""
     does = {"live": _live, "refuse": _refuse, "break": _break}
 
-    def role(kind: str, number: int) -> Role:
+    def role(kind: str, number: int) -> ProcessRole:
         name = f"{kind}-{number}"
-        return Role(name, lambda ready: does[kind](folder, name, ready), ground=number == 0)
+        return ProcessRole(name, lambda ready: does[kind](folder, name, ready), ground=number == 0)
 
-    Group([role(kind, number) for number, kind in enumerate(kinds)], _say, lambda pids: None).run()
+    ProcessGroup([role(kind, number) for number, kind in enumerate(kinds)], _say, lambda pids: None).run()
     _say("down")
 
 

@@ -29,15 +29,15 @@ AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 EDITED_AT = datetime(2026, 11, 20, 10, 5, tzinfo=UTC)
 
 
-def rang(by: str, about: About = About.COLUMN, value: str = "", action: str = "edited") -> facts.CardRang:
-    change = facts.Change(by, about, value, AT)
-    return facts.CardRang(CardId("PVTI_1"), BoardId("PVT_1"), "I_1", action, change)
+def rang(by: str, about: About = About.COLUMN, value: str = "", action: str = "edited") -> facts.CardTouched:
+    change = facts.CardChange(by, about, value, AT)
+    return facts.CardTouched(CardId("PVTI_1"), BoardId("PVT_1"), "I_1", action, change)
 
 
-LABELED = facts.Change("alice", About.LABEL, "bug", AT)
-SAID = facts.Said("acme/shop", 7, 21, "issue", "alice", 1, "/cardinal approve", AT)
+LABELED = facts.CardChange("alice", About.LABEL, "bug", AT)
+SAID = facts.CommentWritten("acme/shop", 7, 21, "issue", "alice", 1, "/cardinal approve", AT)
 TICK = facts.BoxTicked("acme/shop", 7, 21, "issue", ("approve",), "bob", 2, EDITED_AT)
-PULL = facts.PullSeen(
+PULL = facts.PullRequestRead(
     "acme/shop",
     8,
     "PR_8",
@@ -61,7 +61,7 @@ TICKING = {
 }
 POLICY_COMMIT = COMMIT | {"removed": [".github/cardinal.yml"]}
 
-UNSAID = facts.Unsaid("acme/shop", 7, 21, "issue", "deleted", "alice")
+UNSAID = facts.CommentAltered("acme/shop", 7, 21, "issue", "deleted", "alice")
 CHECKED = facts.ChecksMoved("acme/shop", "a" * 40)
 EDITED = replace(UNSAID, how="edited")
 PRESSING = {
@@ -136,7 +136,7 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     (
         "issue_comment",
         {"issue__pull_request": {"url": "x"}},
-        (facts.Said("acme/shop", 7, 21, "pull", "alice", 1, "/cardinal approve", AT),),
+        (facts.CommentWritten("acme/shop", 7, 21, "pull", "alice", 1, "/cardinal approve", AT),),
     ),
     ("issue_comment", {"comment__user": BOT, "sender": BOT}, ()),
     ("issue_comment", {"sender": BOB}, ()),
@@ -183,7 +183,11 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     (
         "pull_request_review_comment",
         {},
-        (facts.Said("acme/shop", 8, 21, "review", "bob", 2, "Why?", AT, reply_to=20, review_id=31),),
+        (
+            facts.CommentWritten(
+                "acme/shop", 8, 21, "review", "bob", 2, "Why?", AT, reply_to=20, review_id=31
+            ),
+        ),
     ),
     ("pull_request_review_comment", {"comment__user": BOT, "sender": BOT}, ()),
     ("push", {}, (PUSHED,)),
@@ -250,7 +254,7 @@ def test_a_delivery_says(event: str, changed: dict[str, Any], said: tuple[Fact, 
 def test_a_merged_pull_request_is_merged_and_not_merely_closed() -> None:
     payload = sample("pull_request", action="closed", pull_request__merged=True, pull_request__state="closed")
     (seen,) = events.read("pull_request", payload, bot_id=BOT_ID)
-    assert isinstance(seen, facts.PullSeen)
+    assert isinstance(seen, facts.PullRequestRead)
     assert (seen.state, seen.merged) == ("merged", True)
 
 
@@ -298,7 +302,7 @@ def test_a_deleted_account_is_called_ghost() -> None:
 def test_text_keeps_right_to_left_and_html_but_loses_what_no_database_takes() -> None:
     payload = sample("issue_comment", comment__body="‮<script>'); DROP TABLE \ud83d x\0y 😀")
     (said,) = events.read("issue_comment", payload, bot_id=BOT_ID)
-    assert isinstance(said, facts.Said)
+    assert isinstance(said, facts.CommentWritten)
     assert said.text == "‮<script>'); DROP TABLE � x�y 😀"
 
 

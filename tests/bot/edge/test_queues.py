@@ -20,7 +20,7 @@ from rq.suspension import suspend
 
 from bot.daemon import workers
 from bot.scheduler import queues
-from bot.scheduler.queues import Call, QueueName, WakeUp, enqueue
+from bot.scheduler.queues import QueuedCall, QueueName, WakeUp, enqueue
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from tests.bot.edge.conftest import start_redis
@@ -117,7 +117,7 @@ def test_jobs_travel_as_json_and_not_as_pickles(redis: Redis) -> None:
     enqueue(redis, "control", NOTE, "f", "x", job_id="a")
     control = queues.queue(redis, "control")
     (job_id,) = control.job_ids
-    assert WakeUp.fetch(job_id, redis, control.serializer).call == Call(NOTE, ("f", "x"), "a")
+    assert WakeUp.fetch(job_id, redis, control.serializer).call == QueuedCall(NOTE, ("f", "x"), "a")
 
 
 def test_an_unknown_queue_is_refused(redis: Redis) -> None:

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from bot.daemon import web_server
-from bot.daemon.child import Role
-from bot.daemon.group import Group
+from bot.daemon.child import ProcessRole
+from bot.daemon.group import ProcessGroup
 from bot.system import config as configuration
 
 
@@ -14,8 +14,8 @@ def main() -> None:
     config = configuration.read(os.environ, Path.cwd())
     with web_server.bind(config) as listener:
         say(web_server.address(listener))
-        role = Role("web", lambda ready: web_server.serve(config, listener, ready))
-        Group((role,), say, lambda pids: None).run()
+        role = ProcessRole("web", lambda ready: web_server.serve(config, listener, ready))
+        ProcessGroup((role,), say, lambda pids: None).run()
 
 
 def say(line: str) -> None:

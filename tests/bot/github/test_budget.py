@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from bot.github.client import Hub
-from bot.github.concurrency import Places
+from bot.github.concurrency import CallSlots
 from bot.github.errors import RateLimitedError, UnavailableError
 from bot.github.rate_limit import (
     CONTENTS_PER_HOUR,
     CONTENTS_PER_MINUTE,
     MAX_INSTALLATIONS,
     SHARES,
-    Budget,
-    Spent,
+    ApiBudget,
+    RateUsage,
 )
 from bot.system.config import Config
 from tests.bot.github.conftest import STARTED, Clock, Scripted
@@ -35,7 +35,7 @@ def headers(
 
 
 def test_nobody_waits_while_there_is_plenty(clock: Clock) -> None:
-    budget = Budget(clock)
+    budget = ApiBudget(clock)
     budget.count(headers(4999), points=1, creates=False)
     assert [budget.spare(priority) for priority in range(4)] == [0, 0, 0, 0]
 
@@ -43,7 +43,7 @@ def test_nobody_waits_while_there_is_plenty(clock: Clock) -> None:
 def test_when_contents_get_short_progress_waits_before_faces_before_reports_before_questions(
     clock: Clock,
 ) -> None:
-    budget, waiting = Budget(clock), []
+    budget, waiting = ApiBudget(clock), []
     for _ in range(CONTENTS_PER_MINUTE):
         budget.count({}, points=0, creates=True)
         waiting.append(tuple(budget.spare(priority) > 0 for priority in range(4)))
@@ -55,7 +55,7 @@ def test_when_contents_get_short_progress_waits_before_faces_before_reports_befo
 
 
 def test_the_wait_ends_when_the_oldest_contents_are_a_minute_old(clock: Clock) -> None:
-    budget = Budget(clock)
+    budget = ApiBudget(clock)
     for _ in range(CONTENTS_PER_MINUTE):
         budget.count({}, points=0, creates=True)
         clock.forward(0.5)
@@ -66,7 +66,7 @@ def test_the_wait_ends_when_the_oldest_contents_are_a_minute_old(clock: Clock) -
 
 
 def test_the_hour_is_kept_too(clock: Clock) -> None:
-    budget = Budget(clock)
+    budget = ApiBudget(clock)
     for _ in range(CONTENTS_PER_HOUR):
         budget.count({}, points=0, creates=True)
         clock.forward(2)
@@ -77,7 +77,7 @@ def test_the_hour_is_kept_too(clock: Clock) -> None:
 
 
 def test_each_hourly_allowance_makes_them_wait_until_its_reset(clock: Clock) -> None:
-    budget = Budget(clock)
+    budget = ApiBudget(clock)
     budget.count(headers(5000), points=1, creates=False)
     budget.count(headers(0, reset_in_s=90, resource="graphql"), points=1, creates=False)
     assert budget.spare(QUESTION) == 90
@@ -88,14 +88,14 @@ def test_each_hourly_allowance_makes_them_wait_until_its_reset(clock: Clock) -> 
 
 
 def test_the_policy_can_allow_less_than_github(clock: Clock) -> None:
-    budget = Budget(clock)
+    budget = ApiBudget(clock)
     budget.count(headers(4000), points=1, creates=False)
     assert budget.spare(QUESTION, points_per_hour=2500) == 0
     assert budget.spare(QUESTION, points_per_hour=1000) == 600
 
 
 def test_a_reached_limit_closes_it_for_everybody(clock: Clock) -> None:
-    budget = Budget(clock)
+    budget = ApiBudget(clock)
     budget.close(30)
     budget.close(10)
     assert budget.spare(QUESTION) == 30
@@ -104,7 +104,7 @@ def test_a_reached_limit_closes_it_for_everybody(clock: Clock) -> None:
 
 
 def spend(path: Path, times: int) -> None:
-    budget = Budget(Clock(), path)
+    budget = ApiBudget(Clock(), path)
     for _ in range(times):
         budget.count({}, points=5, creates=True)
 
@@ -116,43 +116,43 @@ def test_processes_of_one_machine_share_it(clock: Clock, tmp_path: Path) -> None
         spender.start()
     for spender in spenders:
         spender.join(300)  # each starts a Python of its own, on a machine that may be starved
-    seen = Budget(clock, path).seen()
+    seen = ApiBudget(clock, path).seen()
     assert (sum(seen.contents.values()), sum(seen.points.values())) == (40, 200)
 
 
 def test_each_installation_is_counted_for_itself_by_whichever_process(clock: Clock, tmp_path: Path) -> None:
     path = tmp_path / "budget.json"
-    mine, other = Budget(clock, path, "App 7 at acme"), Budget(clock, path, "App 8 at acme")
+    mine, other = ApiBudget(clock, path, "App 7 at acme"), ApiBudget(clock, path, "App 8 at acme")
     mine.count(headers(0, reset_in_s=90), points=5, creates=True)
     mine.close(30)
-    assert other.seen() == Spent()
+    assert other.seen() == RateUsage()
     assert other.spare(TICKER) == 0
     other.count(headers(4000), points=1, creates=False)
-    assert Budget(clock, path, "App 7 at acme").spare(QUESTION) == 90
-    assert Budget(clock, path, "App 8 at acme").seen().windows["core"].remaining == 4000
+    assert ApiBudget(clock, path, "App 7 at acme").spare(QUESTION) == 90
+    assert ApiBudget(clock, path, "App 8 at acme").seen().windows["core"].remaining == 4000
 
 
 def test_installations_that_nobody_asks_for_any_more_are_forgotten(clock: Clock, tmp_path: Path) -> None:
     path = tmp_path / "budget.json"
-    Budget(clock, path, "first").count({}, points=1, creates=False)
+    ApiBudget(clock, path, "first").count({}, points=1, creates=False)
     for number in range(MAX_INSTALLATIONS):
-        Budget(clock, path, f"App {number}").count({}, points=1, creates=False)
-    assert Budget(clock, path, "first").seen() == Spent()
-    assert Budget(clock, path, "App 0").seen() != Spent()
+        ApiBudget(clock, path, f"App {number}").count({}, points=1, creates=False)
+    assert ApiBudget(clock, path, "first").seen() == RateUsage()
+    assert ApiBudget(clock, path, "App 0").seen() != RateUsage()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"": {"windows": 1}}', "\x00" * 10])
 def test_a_torn_file_only_forgets(clock: Clock, tmp_path: Path, text: str) -> None:
     path = tmp_path / "budget.json"
     path.write_text(text)
-    budget = Budget(clock, path)
-    assert budget.seen() == Spent()
+    budget = ApiBudget(clock, path)
+    assert budget.seen() == RateUsage()
     budget.count(headers(1), points=1, creates=False)
     assert budget.seen().windows["core"].remaining == 1
 
 
 def test_old_counts_are_dropped(clock: Clock) -> None:
-    budget = Budget(clock)
+    budget = ApiBudget(clock)
     for _ in range(200):
         budget.count({}, points=1, creates=True)
         clock.forward(100)
@@ -161,7 +161,7 @@ def test_old_counts_are_dropped(clock: Clock) -> None:
 
 
 def test_a_limit_of_unknown_length_is_waited_out_ever_longer(clock: Clock) -> None:
-    budget = Budget(clock)
+    budget = ApiBudget(clock)
     for wait_s in (60, 120, 240, 480, 900, 900):
         budget.close(60, told=False)
         assert budget.spare(QUESTION) == wait_s
@@ -175,7 +175,7 @@ def test_a_limit_of_unknown_length_is_waited_out_ever_longer(clock: Clock) -> No
 
 
 def test_calls_beyond_the_cap_wait_for_a_place_and_a_dead_process_leaves_its_own(tmp_path: Path) -> None:
-    places = Places(tmp_path / "calls", most=2, wait_s=0.1)
+    places = CallSlots(tmp_path / "calls", most=2, wait_s=0.1)
     refused = pytest.raises(UnavailableError, match="2 calls are under way")
     with places.one("a"), places.one("b"), refused, places.one("c"):
         pass
@@ -186,7 +186,7 @@ def test_calls_beyond_the_cap_wait_for_a_place_and_a_dead_process_leaves_its_own
         pass
 
 
-def _hold_and_die(places: Places) -> None:
+def _hold_and_die(places: CallSlots) -> None:
     with places.one("x"):
         os._exit(1)
 

@@ -4,14 +4,14 @@ import stat
 from dataclasses import replace
 
 from bot.github.client import Hub
-from bot.github.token_cache import MAX, Kept
+from bot.github.token_cache import MAX, TokenFile
 from bot.system.config import Config
 from bot.system.secret import Secret
 from tests.bot.github.conftest import Clock, Scripted
 
 
-def kept(config: Config, *scope: str) -> Kept:
-    return Kept(config.home / "run" / "kept", config.private_key, scope)
+def kept(config: Config, *scope: str) -> TokenFile:
+    return TokenFile(config.home / "run" / "kept", config.private_key, scope)
 
 
 def test_a_second_process_asks_for_no_token_of_its_own(

@@ -8,7 +8,7 @@ import pytest
 
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError
-from bot.github.token_scope import Reach, of_call
+from bot.github.token_scope import TokenScope, of_call
 from bot.system.logs import Lines
 from forge.store.registration import Token
 from runner.text.redact import redact
@@ -58,7 +58,7 @@ def writes(*names: str) -> tuple[tuple[str, str], ...]:
 def test_a_call_needs_what_github_says_it_needs(
     method: str, path: str, permissions: tuple[tuple[str, str], ...]
 ) -> None:
-    assert of_call(method, f"/repos/acme/shop{path}") == Reach("acme/shop", permissions)
+    assert of_call(method, f"/repos/acme/shop{path}") == TokenScope("acme/shop", permissions)
 
 
 @pytest.mark.parametrize("path", ["/app", "/graphql", "/orgs/acme/projectsV2", "/repos/acme", "/rate_limit"])

@@ -9,7 +9,7 @@ import pytest
 
 from bot.github.api import pulls, reviews, roles
 from bot.github.client import Hub
-from bot.github.concurrency import Places
+from bot.github.concurrency import CallSlots
 from bot.github.errors import NotFoundError, PermissionMissingError
 from bot.github.transport import READ, ApiCall, Wire
 from bot.repo_config import policy_file
@@ -165,7 +165,7 @@ def test_git_pushes_to_the_one_repository_only(world: World, tmp_path: Path) -> 
 def test_the_token_for_git_can_do_nothing_else(world: World) -> None:
     word = world.hub.git_environment("acme/shop")["GIT_CONFIG_VALUE_0"].removeprefix("Authorization: Basic ")
     token = base64.b64decode(word).decode().removeprefix("x-access-token:")
-    places = Places(world.config.home / "run" / "calls")
+    places = CallSlots(world.config.home / "run" / "calls")
     wire = Wire(world.config.github_url, lambda _: token, utc_now, None, 10, places)
     assert wire.send(ApiCall("GET", "/repos/acme/shop", READ)).status == 200
     with pytest.raises(PermissionMissingError):

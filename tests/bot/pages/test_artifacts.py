@@ -19,7 +19,7 @@ from ledger.events.board import CardConverted
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import sign_ins
-from ledger.queue.sign_ins import Visit
+from ledger.queue.sign_ins import SignIn
 from runner.artifacts.store import Store
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
@@ -177,7 +177,7 @@ def test_every_repository_has_to_be_readable_and_nobody_asks_without_end(pages: 
     cardinal = pages.cardinal
     hide(cardinal)
     readers, now = Readers(cardinal.services.hub, cardinal.clock), cardinal.clock()
-    bob, carol = (Visit(cardinal.person(name).id, name, now) for name in ("bob", "carol"))
+    bob, carol = (SignIn(cardinal.person(name).id, name, now) for name in ("bob", "carol"))
     assert not readers.may(bob, frozenset(), now)
     for name in ("acme/shop", "ACME/Shop"):
         assert readers.may(bob, frozenset({name}), now)

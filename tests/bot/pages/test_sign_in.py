@@ -18,7 +18,7 @@ from bot.github import oauth
 from bot.github.oauth import SignInError
 from bot.system import config as configuration
 from bot.web.app import make_app
-from bot.web.authorization import Pace
+from bot.web.authorization import RequestLimiter
 from bot.web.pages._site import Site
 from bot.web.pages.sign_in import own_path
 from ledger.db.tables import spent_states
@@ -332,7 +332,7 @@ def test_a_path_of_these_pages_is_gone_on_to() -> None:
 
 def test_a_pace_lets_so_many_through_in_a_minute_and_in_an_hour() -> None:
     clock = Clock()
-    pace = Pace(clock, each=2, of_all=5)
+    pace = RequestLimiter(clock, each=2, of_all=5)
     assert [pace.take("a") for _ in range(3)] == [True, True, False]
     assert pace.take("b")
     clock.forward(61)

@@ -13,7 +13,7 @@ from werkzeug.serving import make_server
 
 from bot.admin import support_bundle
 from bot.admin.doctor import github, repairs
-from bot.admin.doctor.run import Finding, Level, Patient, examine
+from bot.admin.doctor.run import CheckResult, DoctorContext, Level, examine
 from bot.daemon import lock_file
 from bot.daemon.lock_file import Presence
 from bot.github.failed_deliveries import RETENTION
@@ -30,14 +30,14 @@ from tests.bot.core.cardinal import Cardinal
 HOOK = "https://cardinal.example/webhooks/github"
 
 
-def patient(cardinal: Cardinal) -> Patient:
+def patient(cardinal: Cardinal) -> DoctorContext:
     services = cardinal.services
-    return Patient(services.config, services.engine, services.hub, cardinal.clock())
+    return DoctorContext(services.config, services.engine, services.hub, cardinal.clock())
 
 
-def found(cardinal: Cardinal) -> dict[str, list[Finding]]:
+def found(cardinal: Cardinal) -> dict[str, list[CheckResult]]:
     """Return the findings by name."""
-    by_name: dict[str, list[Finding]] = {}
+    by_name: dict[str, list[CheckResult]] = {}
     for one in examine(patient(cardinal)):
         assert one.next_step or one.level is Level.OK, one
         by_name.setdefault(one.name, []).append(one)
@@ -177,7 +177,7 @@ def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tm
     private = config.private_key.reveal()
     path = tmp_path / "bundle.tar.gz"
     someone = replace(patient(cardinal), engine=cardinal.services.engine)
-    support_bundle.write(path, someone, [Finding("app", Level.FAIL, f"it says {token}", "look")])
+    support_bundle.write(path, someone, [CheckResult("app", Level.FAIL, f"it says {token}", "look")])
     assert path.stat().st_mode & 0o077 == 0
     with tarfile.open(path) as archive:
         texts = {one.name: archive.extractfile(one).read().decode() for one in archive}  # type: ignore[union-attr]
@@ -224,7 +224,7 @@ def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
 def test_the_receiver_takes_what_is_signed_and_the_ping_leads_to_nothing(cardinal: Cardinal) -> None:
     before = cardinal.count()
     (finding,) = github.signature(patient(cardinal))
-    assert finding == Finding("signature", Level.OK, "what is signed is taken, what is not is refused")
+    assert finding == CheckResult("signature", Level.OK, "what is signed is taken, what is not is refused")
     cardinal.settle()
     assert cardinal.count() == before
 

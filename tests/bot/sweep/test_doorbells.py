@@ -77,7 +77,7 @@ def read(changed: dict[str, Any]) -> tuple[facts.Fact, ...]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_shape_rings_the_card_once(shape: str) -> None:
     (told,) = read(SHAPES[shape])
-    assert isinstance(told, facts.CardRang)
+    assert isinstance(told, facts.CardTouched)
     assert (told.card_id, told.content_id, told.action) == ("PVTI_1", "I_1", SHAPES[shape]["action"])
     assert told.moved == MOVED.get(shape)
 
@@ -85,7 +85,7 @@ def test_each_shape_rings_the_card_once(shape: str) -> None:
 def test_a_move_of_cardinals_own_rings_and_tells_of_no_drag() -> None:
     own = {**SHAPES["a drag with from and to"], "sender": {"login": "cardinal[bot]", "id": BOT_ID}}
     (told,) = read(own)
-    assert isinstance(told, facts.CardRang)
+    assert isinstance(told, facts.CardTouched)
     assert told.moved is None
 
 
@@ -98,7 +98,7 @@ def test_what_a_delivery_tells_of_a_move_in_an_unknown_shape_rings_all_the_same(
 def test_a_card_whose_content_is_out_of_sight_rings_too() -> None:
     card = {**DELIVERIES["projects_v2_item"]["projects_v2_item"], "content_node_id": None}
     told = events.read("projects_v2_item", sample("projects_v2_item", projects_v2_item=card), bot_id=BOT_ID)
-    assert [one.content_id for one in told if isinstance(one, facts.CardRang)] == [""]
+    assert [one.content_id for one in told if isinstance(one, facts.CardTouched)] == [""]
 
 
 def starts(cardinal: Cardinal) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pytest
 
 from bot.github.api.project_pages import Page, Sight
 from bot.sync import sweep_cursor
-from bot.sync.sweep_cursor import Memory, Round
+from bot.sync.sweep_cursor import Round, SweepState
 from ledger.events.board import BoardSeen
 from ledger.ids import BoardId, CardId
 
@@ -44,7 +44,7 @@ class Board:
         return Page((), tuple((card, card) for card in found), begin + 100 < len(self.cards))
 
 
-def sweep(board: Board, memory: Memory, now: datetime) -> tuple[set[CardId], list[frozenset[CardId]]]:
+def sweep(board: Board, memory: SweepState, now: datetime) -> tuple[set[CardId], list[frozenset[CardId]]]:
     """Return the cards that one sweep saw, and those of the rounds that it ended."""
     turn, seen, ended = Round(memory, now), set[CardId](), list[frozenset[CardId]]()
     while True:
@@ -58,7 +58,7 @@ def sweep(board: Board, memory: Memory, now: datetime) -> tuple[set[CardId], lis
 
 @pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 195, 196, 480])
 def test_a_small_board_is_read_whole_for_one_point_each_time(size: int) -> None:
-    board, memory = Board(size), Memory()
+    board, memory = Board(size), SweepState()
     sweep(board, memory, NOW)
     board.points = 0
     seen, ended = sweep(board, memory, NOW + timedelta(minutes=1))
@@ -66,7 +66,7 @@ def test_a_small_board_is_read_whole_for_one_point_each_time(size: int) -> None:
 
 
 def test_two_thousand_quiet_cards_cost_a_point_a_minute_and_are_seen_within_five() -> None:
-    board, memory = Board(2_000), Memory()
+    board, memory = Board(2_000), SweepState()
     assert sweep(board, memory, NOW)[0] == set(board.cards)
     board.points = 0
     for minute in range(1, 61):
@@ -80,7 +80,7 @@ def test_two_thousand_quiet_cards_cost_a_point_a_minute_and_are_seen_within_five
 
 @pytest.mark.parametrize("size", [100, 2_000, 10_000])
 def test_a_board_that_changes_all_the_time_costs_two_per_cent_of_the_hour_at_most(size: int) -> None:
-    board, memory = Board(size), Memory()
+    board, memory = Board(size), SweepState()
     sweep(board, memory, NOW)
     board.points = 0
     for minute in range(1, 61):
@@ -90,7 +90,7 @@ def test_a_board_that_changes_all_the_time_costs_two_per_cent_of_the_hour_at_mos
 
 
 def test_one_change_of_a_quiet_board_is_found_by_the_next_sweep_wherever_it_is() -> None:
-    board, memory = Board(2_000), Memory()
+    board, memory = Board(2_000), SweepState()
     sweep(board, memory, NOW)
     for minute in range(1, 12):
         sweep(board, memory, NOW + timedelta(minutes=minute))
@@ -103,7 +103,7 @@ def test_one_change_of_a_quiet_board_is_found_by_the_next_sweep_wherever_it_is()
 
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_moves_between_the_sweeps_every_round_ends_with_all_that_stayed(seed: int) -> None:
-    chance, board, memory = random.Random(seed), Board(700), Memory()
+    chance, board, memory = random.Random(seed), Board(700), SweepState()
     sweep(board, memory, NOW)
     for minute in range(1, 40):
         cards = list(board.cards)
@@ -123,7 +123,7 @@ def test_whatever_moves_between_the_sweeps_every_round_ends_with_all_that_stayed
 
 
 def test_many_new_cards_at_the_seam_of_two_pages_are_seen() -> None:
-    board, memory = Board(300), Memory()
+    board, memory = Board(300), SweepState()
     sweep(board, memory, NOW)
     fresh = [CardId(f"n{n}") for n in range(250)]
     board.change([*board.cards[:90], *fresh, *board.cards[90:]])
@@ -133,7 +133,7 @@ def test_many_new_cards_at_the_seam_of_two_pages_are_seen() -> None:
 
 
 def test_a_request_that_took_too_long_is_asked_for_less_next_time_and_recovers() -> None:
-    board, memory = Board(480), Memory()
+    board, memory = Board(480), SweepState()
     sweep(board, memory, NOW)
     sweep_cursor.slow_down(memory)
     assert len(Round(memory, NOW).starts()) == 2

@@ -9,7 +9,7 @@ from bot.render.markdown.escape import COMMENT_LIMIT
 from bot.render.run import findings as text
 from bot.render.run.story import Story
 from ledger.events.findings import Finding, FindingsReported, FollowUp, Reference
-from ledger.views.findings import MadeRow
+from ledger.views.findings import FollowUpRow
 from tests.bot.texts.past import RUN, Past
 
 ROOT, BASE = "https://github.example/acme/shop", "a" * 40
@@ -35,7 +35,7 @@ def told(
     return FindingsReported(RUN, BASE, summary, findings, cards, discarded)
 
 
-def written(story: Story, found: FindingsReported, made: dict[int, MadeRow] | None = None) -> str:
+def written(story: Story, found: FindingsReported, made: dict[int, FollowUpRow] | None = None) -> str:
     return text.write(story, found, made or {}, root=ROOT, here="acme/shop")
 
 
@@ -72,10 +72,10 @@ def test_an_agents_words_ping_close_tick_and_embed_nothing(story: Story) -> None
 
 
 def test_follow_ups_are_boxes_until_they_are_cards(story: Story) -> None:
-    body = written(story, told(cards=CARDS), {2: MadeRow(RUN, 2, "acme/shop", 9)})
+    body = written(story, told(cards=CARDS), {2: FollowUpRow(RUN, 2, "acme/shop", 9)})
     assert "- [ ] 1. Test it: other work <!-- box:followup:r1:1 -->" in body
     assert "- ☑ 2. Mend it: seen → #9" in body
-    assert "→ acme/board#9" in written(story, told(cards=CARDS), {2: MadeRow(RUN, 2, "acme/board", 9)})
+    assert "→ acme/board#9" in written(story, told(cards=CARDS), {2: FollowUpRow(RUN, 2, "acme/board", 9)})
 
 
 def test_nothing_found_is_said_and_so_is_what_was_discarded(story: Story) -> None:

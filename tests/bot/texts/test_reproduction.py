@@ -6,7 +6,7 @@ import pytest
 
 from bot.render.pull import body
 from bot.render.run import comment, report
-from bot.render.run.reproduction import told
+from bot.render.run.reproduction import replays
 from ledger.events.reproduction import (
     AFTER,
     BEFORE,
@@ -54,35 +54,35 @@ def row(phase: str, outcome: str, step: int = 0, said: str = "", **more: Any) ->
     ],
 )
 def test_each_outcome_has_its_line(played: ReproductionRow, line: str) -> None:
-    assert told((played,), "").splitlines()[2:] == [line]
+    assert replays((played,), "").splitlines()[2:] == [line]
 
 
 def test_nothing_is_said_of_nothing() -> None:
-    assert told((), "") == ""
+    assert replays((), "") == ""
 
 
 def test_what_failed_before_and_after_is_not_repaired() -> None:
     failed = row(BEFORE, FAILED, 2, "not seen"), row(AFTER, FAILED, 2, "not seen")
-    assert "After: ⚠️ **it is not repaired:** step 2" in told(failed, "")
+    assert "After: ⚠️ **it is not repaired:** step 2" in replays(failed, "")
 
 
 def test_the_newest_of_each_counts_and_what_was_kept_is_named() -> None:
     before = row(BEFORE, FAILED, 2, "not seen", kept=("console", "screenshot", "trace", "video"))
     after = row(AFTER, FAILED, 2, "not seen"), row(AFTER, PASSED, kept=("screenshot", "screenshot"))
-    lines = told((before, *after), "").splitlines()
+    lines = replays((before, *after), "").splitlines()
     assert lines[3] == "- After: ✅ all 2 steps passed"
     assert (
         lines[4]
         == "- Kept: console, 3 screenshots, trace, video: `cardinal artifacts r1` where Cardinal runs"
     )
-    linked = told((before, *after), "https://cardinal.example").splitlines()
+    linked = replays((before, *after), "https://cardinal.example").splitlines()
     assert linked[4] == (
         "- Kept: [console, 3 screenshots, trace, video](https://cardinal.example/runs/r1/artifacts)"
     )
 
 
 def test_what_a_page_made_of_it_is_harmless() -> None:
-    said = told((row(BEFORE, UNPLAYABLE, 0, "@bob <img src=x>\n- [ ] tick\nfixes #1"),), "")
+    said = replays((row(BEFORE, UNPLAYABLE, 0, "@bob <img src=x>\n- [ ] tick\nfixes #1"),), "")
     assert "@bob" not in said
     assert "<img" not in said
     assert len(said.splitlines()) == 3

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from ledger.states import RunState
-from rules.chatops.parser import Parsed, Refused, permit
+from rules.chatops.parser import Parsed, RefusedCommand, permit
 from rules.intents.internal import AnswerQuestion, ReleaseComment, RequeueRun, SteerRun
 from rules.intents.outbound import AskAssistant
 from rules.snapshot import Held, Snapshot
@@ -117,4 +117,4 @@ def test_in_planning_the_assistant_hears_it_and_without_a_listener_the_next_brie
 
 def test_nobody_without_write_access_lets_anybody_through() -> None:
     refused = permit(POLICY, Parsed("ok", ""), role="triage", login="eve")
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedCommand)

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.agents.codex.adapter import AGENT
 from runner.agents.contract import AgentEvent, Dialogue, Layout, Phase, Send, Task
-from runner.run.run_spec import Tools
+from runner.run.run_spec import ToolSpec
 
 LAYOUT = Layout(
     "/workspace/repo", "/workspace/home", "/workspace/out", "python3", "/player",
@@ -17,12 +17,12 @@ THREAD, TURN = "01a2-thread", "01a2-turn"
 
 
 def begin(
-    phase: Phase = Phase.WORK, *, session: str = "", model: str = "default", tools: Tools | None = None
+    phase: Phase = Phase.WORK, *, session: str = "", model: str = "default", tools: ToolSpec | None = None
 ) -> Dialogue:
     task = Task(
         phase=phase, turn="t1", prompt="Say 'hello'; $(reboot)\n", run_id="r1", session_id=session,
         model=model, read_only=False, max_turns=5, budget_usd=1.0, scenarios=Path("/nowhere"),
-        tools=tools or Tools(),
+        tools=tools or ToolSpec(),
     )  # fmt: skip
     return AGENT.begin(task, LAYOUT)
 

@@ -10,7 +10,7 @@ import pytest
 
 from runner.agents.codex.adapter import AGENT
 from runner.agents.contract import Noise, Session, TurnEnd
-from runner.run.run_spec import Tools
+from runner.run.run_spec import ToolSpec
 from tests.runner.agents.codex_partner import (
     THREAD,
     TURN,
@@ -44,7 +44,7 @@ def test_the_thread_is_read_only_or_the_server_would_trust_the_repository() -> N
 def test_the_turn_asks_for_everything_and_leaves_the_sandbox_to_the_container(
     network: str, access: str
 ) -> None:
-    turn = sent(opened(begin(tools=Tools(network=network))))[0]["params"]
+    turn = sent(opened(begin(tools=ToolSpec(network=network))))[0]["params"]
     assert turn["approvalPolicy"] == "untrusted"
     assert turn["sandboxPolicy"] == {"type": "externalSandbox", "networkAccess": access}
 

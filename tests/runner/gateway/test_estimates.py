@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from runner.agents.contract import Usage
-from runner.gateway.control.messages import Refused
+from runner.gateway.control.messages import CallRefusal
 from runner.gateway.models.anthropic import Messages
 from runner.gateway.models.meter import Experience, Meter
 from runner.gateway.models.openai_chat import Chat
 from runner.gateway.models.openai_responses import Responses
 from runner.gateway.models.prices import price_of
-from runner.gateway.models.protocol import UnreadableCallError, asked, parsed
+from runner.gateway.models.protocol import UnreadableCallError, parse_request, parsed
 from runner.gateway.models.request_contents import UnknownCostError, Weight, weights
-from runner.gateway.models.reservations import Budget
+from runner.gateway.models.reservations import RunBudget
 from tests.runner.gateway.upstream import Answer, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, error_of, finish, scene
 
@@ -39,7 +39,7 @@ def world(tmp_path: Path) -> Any:
 def read(name: str, **fields: Any) -> Weight:
     """Return what a request weighs, or raise what refuses it."""
     given = {"model": "m", **fields}
-    call = asked(WIRES[name], given, json.dumps(given).encode())
+    call = parse_request(WIRES[name], given, json.dumps(given).encode())
     return sum((weight for _, weight in weights(call.given)), Weight())
 
 
@@ -161,7 +161,7 @@ def test_a_limit_that_is_no_number_of_tokens_is_refused(value: object) -> None:
 
 def test_of_two_limits_the_higher_one_counts_and_both_are_lowered() -> None:
     given = {"model": "m", "max_tokens": 100_000, "max_completion_tokens": 10}
-    call = asked(Chat("openai"), given, json.dumps(given).encode())
+    call = parse_request(Chat("openai"), given, json.dumps(given).encode())
     assert call.limit_tokens == 100_000
     assert json.loads(call.limited(5000).sent) == {**given, "max_tokens": 5000}
 
@@ -175,7 +175,7 @@ def test_of_two_limits_the_higher_one_counts_and_both_are_lowered() -> None:
 )  # fmt: skip
 def test_a_body_that_is_odd_or_more_than_a_model_reads_is_unreadable(body: bytes) -> None:
     with pytest.raises(UnreadableCallError):
-        asked(Responses(), parsed(body), body)
+        parse_request(Responses(), parsed(body), body)
 
 
 def test_40_calls_at_once_on_a_stored_context_cost_nothing(world: Scene) -> None:
@@ -189,7 +189,7 @@ def test_40_calls_at_once_on_a_stored_context_cost_nothing(world: Scene) -> None
         line.close()
     assert {(one.status, one.headers["x-should-retry"]) for one in replies} == {(400, "false")}
     assert "previous_response_id" in error_of("responses", replies[0].json)[1]
-    assert {one.kind for one in world.ears.wait(Refused, 40)} == {"request"}
+    assert {one.kind for one in world.ears.wait(CallRefusal, 40)} == {"request"}
     assert world.upstream.got == []
 
 
@@ -258,8 +258,8 @@ def test_what_a_provider_is_to_remember_is_dear_however_it_is_written() -> None:
     assert parsed(escaped) == given
     most = []
     for body in (plain, escaped):
-        call, price = asked(Messages(), given, body), price_of("anthropic", "", CLAUDE)
-        most.append(Meter(call, Messages(), price, Budget(), Experience(), weights(given))._most_usd)
+        call, price = parse_request(Messages(), given, body), price_of("anthropic", "", CLAUDE)
+        most.append(Meter(call, Messages(), price, RunBudget(), Experience(), weights(given))._most_usd)
     assert most[0] == most[1] > 0
 
 

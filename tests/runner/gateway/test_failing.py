@@ -8,7 +8,7 @@ import pytest
 
 from runner.agents.contract import Usage
 from runner.gateway.control.link import Gateway
-from runner.gateway.control.messages import ProviderFailed, Warned
+from runner.gateway.control.messages import ProviderFailure, Warned
 from runner.run.run_spec import Provider
 from tests.runner.gateway.upstream import Answer, chat, event, provider
 from tests.runner.gateway.world import (
@@ -42,7 +42,7 @@ def test_failures_are_passed_on_told_and_counted_until_one_success(world: Scene)
     replies = [world.post(PATHS["messages"], ask()) for _ in range(4)]
     assert [one.status for one in replies] == [529, 529, 200, 529]
     assert (replies[0].body, replies[0].headers["retry-after"]) == (body, "3")
-    told = world.ears.wait(ProviderFailed, 3)
+    told = world.ears.wait(ProviderFailure, 3)
     assert [(one.status, one.in_a_row, one.final) for one in told] == [
         (529, 1, False),
         (529, 2, False),
@@ -58,7 +58,7 @@ def test_enough_failures_in_a_row_are_final_and_no_call_goes_out_any_more(tmp_pa
         world.upstream.answers.append(Answer((b"oh no",), status=500, kind="text/plain"))
         replies = [world.post(PATHS["messages"], ask()) for _ in range(5)]
         assert [one.status for one in replies] == [500, 500, 500, 403, 403]
-        assert [one.final for one in world.ears.wait(ProviderFailed, 3)] == [False, False, True]
+        assert [one.final for one in world.ears.wait(ProviderFailure, 3)] == [False, False, True]
         assert len(world.upstream.got) == 3
         world.open()
         assert world.post(PATHS["messages"], ask()).status == 500
@@ -74,7 +74,7 @@ def test_a_refused_key_is_final_at_once_names_the_setting_and_hides_the_provider
     assert reply.status == status
     assert "CARDINAL_OPENAI_KEY" in error_of("chat", reply.json)[1]
     assert b"6789" not in reply.body
-    told = world.ears.wait(ProviderFailed)[0]
+    told = world.ears.wait(ProviderFailure)[0]
     assert told.final
     assert "CARDINAL_OPENAI_KEY" in told.detail
     assert world.post(PATHS["chat"], ask(GPT)).status == 403
@@ -85,7 +85,7 @@ def test_a_redirect_is_not_followed_and_counts_as_a_failure(world: Scene) -> Non
     away = {"location": f"{world.upstream.url}/elsewhere"}
     world.upstream.answers.append(Answer((b"",), status=307, kind="text/plain", headers=away))
     assert world.post(PATHS["messages"], ask()).status == 502
-    assert "redirect" in world.ears.wait(ProviderFailed)[0].detail
+    assert "redirect" in world.ears.wait(ProviderFailure)[0].detail
     assert len(world.upstream.got) == 1
 
 
@@ -94,7 +94,7 @@ def test_a_provider_that_cannot_be_reached_is_a_502_and_a_failure(world: Scene) 
     reply = world.post(PATHS["messages"], ask())
     assert reply.status == 502
     assert error_of("messages", reply.json)[0] == "api_error"
-    assert world.ears.wait(ProviderFailed)[0].status == 0
+    assert world.ears.wait(ProviderFailure)[0].status == 0
 
 
 @pytest.mark.parametrize("name", ["messages", "responses", "compatible"])
@@ -106,7 +106,7 @@ def test_a_cut_stream_is_counted_as_a_failure_and_its_text_as_used(world: Scene,
         reply = world.post(PATHS[name], ask(MODEL[name]))
         assert reply.whole is not broken.cut
         assert reply.body == b"".join(whole[:4])
-    told = world.ears.wait(ProviderFailed, 2)
+    told = world.ears.wait(ProviderFailure, 2)
     assert [one.in_a_row for one in told] == [1, 2]
     assert all(one.usd > 0 and one.output_tokens > 0 for one in world.ears.wait(Usage, 2))
 
@@ -122,7 +122,7 @@ def test_an_error_in_the_middle_of_a_stream_is_a_failure(world: Scene, name: str
     }[name]
     world.upstream.answers.append(Answer((*STREAMS[name][:3], last)))
     world.post(PATHS[name], ask(MODEL[name]))
-    assert "Overloaded" in world.ears.wait(ProviderFailed)[0].detail
+    assert "Overloaded" in world.ears.wait(ProviderFailure)[0].detail
 
 
 def test_a_provider_that_falls_silent_is_given_up(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_provider_that_falls_silent_is_given_up(tmp_path: Path) -> None:
         assert world.post(PATHS["messages"], ask()).status == 502
         reply = world.post(PATHS["messages"], ask())
         assert (reply.status, reply.whole) == (200, False)
-        assert ["silent" in one.detail for one in world.ears.wait(ProviderFailed, 2)] == [True, True]
+        assert ["silent" in one.detail for one in world.ears.wait(ProviderFailure, 2)] == [True, True]
         assert mute.left.wait(60)
         assert stuck.left.wait(60)
         assert world.ears.wait(Usage)[0].output_tokens > 0
@@ -149,7 +149,7 @@ def test_a_stream_that_speaks_now_and_then_is_not_given_up(tmp_path: Path) -> No
         assert finish(line).whole
         line.close()
         assert world.ears.wait(Usage)
-        assert world.ears.all(ProviderFailed) == []
+        assert world.ears.all(ProviderFailure) == []
 
 
 def test_when_the_client_hangs_up_so_does_the_gateway_and_what_was_written_is_used(world: Scene) -> None:
@@ -163,7 +163,7 @@ def test_when_the_client_hangs_up_so_does_the_gateway_and_what_was_written_is_us
     used = world.ears.wait(Usage)[0]
     assert used.input_tokens == 10
     assert used.output_tokens > 17_000
-    assert world.ears.all(ProviderFailed) == []
+    assert world.ears.all(ProviderFailure) == []
 
 
 def test_bytes_reach_the_client_while_the_answer_is_still_written(world: Scene) -> None:
@@ -185,7 +185,7 @@ def test_a_provider_that_tells_no_usage_is_estimated_and_warned_of_once(world: S
     used = world.ears.wait(Usage, 2)
     assert used[0].output_tokens >= 100
     assert used[0].usd > 0
-    assert world.ears.all(ProviderFailed) == []
+    assert world.ears.all(ProviderFailure) == []
     assert ["estimates" in one.text for one in world.ears.all(Warned)] == [True]
 
 
@@ -199,7 +199,7 @@ def test_a_key_that_no_header_can_hold_is_named_by_its_setting_and_never_shown(
             world = Scene(upstream, gateway, Ears(gateway))
             world.open()
             reply = world.post(PATHS["chat"], ask(GPT))
-            told = world.ears.wait(ProviderFailed)[0]
+            told = world.ears.wait(ProviderFailure)[0]
             assert b"-a-key" not in reply.body
             assert "-a-key" not in told.detail
             assert reply.status >= 400
@@ -214,6 +214,6 @@ def test_an_address_that_is_none_is_a_failure_like_any_other(tmp_path: Path) -> 
             world = Scene(upstream, gateway, Ears(gateway))
             world.open()
             assert world.post(PATHS["chat"], ask(GPT)).status == 502
-            assert "settings" in world.ears.wait(ProviderFailed)[0].detail
+            assert "settings" in world.ears.wait(ProviderFailure)[0].detail
     finally:
         gateway.close()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.agents.contract import Usage
-from runner.gateway.control.messages import Refused, Settled
+from runner.gateway.control.messages import CallRefusal, Settled
 from tests.runner.gateway.upstream import Answer
 from tests.runner.gateway.world import (
     CLAUDE,
@@ -130,7 +130,7 @@ def test_a_model_that_the_policy_does_not_name_is_refused_in_the_providers_words
     assert code in {"invalid_request_error", "model_not_found"}
     assert "claude-opus-4-1" in message
     assert CLAUDE in message
-    assert [one.kind for one in world.ears.wait(Refused)] == ["model"]
+    assert [one.kind for one in world.ears.wait(CallRefusal)] == ["model"]
     assert world.upstream.got == []
 
 
@@ -161,7 +161,7 @@ def test_models_answer_only_while_a_turn_is_open(world: Scene) -> None:
     reply = world.post(PATHS["messages"], ask())
     assert reply.status == 403
     assert error_of("messages", reply.json)[0] == "permission_error"
-    assert world.ears.wait(Refused)[0].kind == "closed"
+    assert world.ears.wait(CallRefusal)[0].kind == "closed"
     world.open()
     assert world.post(PATHS["messages"], ask()).status == 200
 
@@ -172,7 +172,7 @@ def test_without_a_key_the_refusal_names_the_setting(tmp_path: Path) -> None:
             reply = world.post(PATHS[name], ask())
             assert reply.status == 403
             assert f"CARDINAL_{setting}_KEY" in error_of(name, reply.json)[1]
-        assert [one.kind for one in world.ears.wait(Refused, 3)] == ["key"] * 3
+        assert [one.kind for one in world.ears.wait(CallRefusal, 3)] == ["key"] * 3
 
 
 def test_calls_beyond_the_rate_wait_and_are_told_once_in_a_while(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_calls_beyond_the_rate_wait_and_are_told_once_in_a_while(tmp_path: Path)
         world.gateway.shut()
         world.ears.wait(Settled)
         assert len(world.ears.all(Usage)) == 3
-        assert [one.kind for one in world.ears.all(Refused)] == ["rate"]
+        assert [one.kind for one in world.ears.all(CallRefusal)] == ["rate"]
 
 
 def test_a_request_over_the_cap_is_refused_and_the_next_one_is_not(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_provider_reaches_out_for_an_agent_only_where_the_policy_says_full(
             world.upstream.answers.append(Answer(STREAMS[name]))
             assert world.post(PATHS[name], {**ask(MODEL[name]), **fields}).status == status
             if status == 400:
-                assert world.ears.wait(Refused)[0].kind == "network"
+                assert world.ears.wait(CallRefusal)[0].kind == "network"
                 assert world.upstream.got == []
 
 
@@ -276,7 +276,7 @@ def test_in_a_stage_with_less_of_the_network_a_provider_does_not_reach_out(tmp_p
         world.gateway.narrow("none", ())
         fields = {"web_search_options": {"a": 1}}
         assert world.post(PATHS["chat"], {**ask(MODEL["chat"]), **fields}).status == 400
-        assert "of the stage would" in world.ears.wait(Refused)[0].detail
+        assert "of the stage would" in world.ears.wait(CallRefusal)[0].detail
         world.gateway.narrow("full", ())
         assert world.post(PATHS["chat"], {**ask(MODEL["chat"]), **fields}).status == 200
 

@@ -10,13 +10,13 @@ import genai_prices
 import pytest
 
 from runner.agents.contract import Usage
-from runner.gateway.control.messages import Refused, Settled, Warned
+from runner.gateway.control.messages import CallRefusal, Settled, Warned
 from runner.gateway.models.anthropic import Messages
 from runner.gateway.models.meter import Experience, Meter
 from runner.gateway.models.prices import price_of
-from runner.gateway.models.protocol import asked as read_call
+from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import weights
-from runner.gateway.models.reservations import Budget
+from runner.gateway.models.reservations import RunBudget
 from tests.runner.gateway.upstream import Answer, chat, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, eventually, finish, scene
 
@@ -132,7 +132,7 @@ def test_without_money_left_no_call_goes_out_until_there_is_some(world: Scene) -
     assert "budget" in reply.json["error"]["message"]
     for name in ("responses", "compatible"):
         assert world.post(PATHS[name], ask(GPT)).json["error"]["code"] == "insufficient_quota"
-    assert [one.kind for one in world.ears.wait(Refused, 3)] == ["budget"] * 3
+    assert [one.kind for one in world.ears.wait(CallRefusal, 3)] == ["budget"] * 3
     world.gateway.top_up(1.0)
     assert world.post(PATHS["messages"], ask()).status == 200
 
@@ -169,7 +169,7 @@ def test_a_stream_that_runs_over_the_budget_is_cut_between_two_events(
     assert ending.startswith(last)
     told = json.loads(ending.split("data: ", 1)[1])
     assert "budget" in json.dumps(told)
-    assert world.ears.wait(Refused)[0].kind == "budget"
+    assert world.ears.wait(CallRefusal)[0].kind == "budget"
     used = world.ears.wait(Usage)[0]
     assert 0.09 < used.usd < 0.13
     assert world.post(PATHS[name], ask(GPT if name != "messages" else CLAUDE)).status == 400
@@ -187,13 +187,13 @@ def test_of_40_calls_at_once_those_that_do_not_fit_beside_others_wait_or_are_ref
         line.close()
     assert {one.status for one in replies} == {200, 400}
     assert sum(one.usd for one in world.ears.wait(Usage, len(world.upstream.got))) < 0.25
-    assert {one.kind for one in world.ears.wait(Refused, 40 - len(world.upstream.got))} == {"budget"}
+    assert {one.kind for one in world.ears.wait(CallRefusal, 40 - len(world.upstream.got))} == {"budget"}
 
 
 def test_what_was_cached_before_is_not_counted_on_for_calls_at_once() -> None:
     given = {"model": CLAUDE, "stream": True, "max_tokens": 1000, "system": "y" * 80_000}
     call = read_call(Messages(), given, json.dumps(given).encode())
-    budget, experience = Budget(), Experience()
+    budget, experience = RunBudget(), Experience()
 
     def meter() -> Meter:
         price = price_of("anthropic", "", CLAUDE)
@@ -221,7 +221,7 @@ def test_a_call_that_waits_for_room_ends_with_its_turn(world: Scene) -> None:
     eventually(lambda: len(world.upstream.got) == 1, "it never arrived")
     second = world.begin(PATHS["messages"], ask())
     world.gateway.shut()
-    assert (finish(second).status, world.ears.wait(Refused)[0].kind) == (403, "closed")
+    assert (finish(second).status, world.ears.wait(CallRefusal)[0].kind) == (403, "closed")
     first.close()
     second.close()
 
@@ -254,7 +254,7 @@ def test_after_a_cut_nothing_is_spent_until_there_is_more_though_some_is_left(wo
 
 
 def test_a_closed_budget_opens_with_the_next_grant_alone() -> None:
-    budget = Budget()
+    budget = RunBudget()
     budget.grant(1.0)
     budget.close()
     assert budget.free_usd == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.gateway.models.sse import Events, packed
+from runner.gateway.models.sse import SseParser, packed
 
 STREAM = (
     b'event: a\ndata: {"x": 1}\n\n'
@@ -17,13 +17,13 @@ PAYLOADS = [b'{"x": 1}', b"no space", b"one\ntwo", b"three", b"last"]
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_events_are_found_however_the_stream_is_cut(size: int) -> None:
-    events = Events()
+    events = SseParser()
     pieces = [STREAM[start : start + size] for start in range(0, len(STREAM), size)]
     assert [payload for piece in pieces for payload in events.feed(piece)] == PAYLOADS
 
 
 def test_the_border_is_where_the_last_whole_event_ends() -> None:
-    events = Events()
+    events = SseParser()
     events.feed(b"data: a\n\ndata: b")
     assert events.border == 9
     events.feed(b"bbb")
@@ -33,7 +33,7 @@ def test_the_border_is_where_the_last_whole_event_ends() -> None:
 
 
 def test_an_event_over_the_cap_is_skipped_and_the_next_one_is_not() -> None:
-    events = Events(cap_bytes=1000)
+    events = SseParser(cap_bytes=1000)
     found = []
     for piece in (b"data: " + b"x" * 600, b"y" * 600, b"z\n" + b"z" * 5000, b"\n\ndata: small\n\n"):
         found += events.feed(piece)
@@ -42,4 +42,4 @@ def test_an_event_over_the_cap_is_skipped_and_the_next_one_is_not() -> None:
 
 
 def test_what_is_packed_is_one_event() -> None:
-    assert Events().feed(packed(b"{}", "error")) == [b"{}"]
+    assert SseParser().feed(packed(b"{}", "error")) == [b"{}"]

@@ -12,22 +12,22 @@ from runner.agents.board_tools import BadCall, BoardCall
 from runner.agents.contract import Usage
 from runner.gateway.control.messages import (
     MESSAGE_BYTES,
-    HostAsked,
-    ProviderFailed,
-    Refused,
+    CallRefusal,
+    GatewayMessage,
+    HostRequest,
+    ProviderFailure,
     Settled,
-    Told,
     Warned,
     read,
     written,
 )
 from runner.gateway.control.uplink import Uplink
-from runner.gateway.models.rate_limit import Pace
+from runner.gateway.models.rate_limit import RateLimiter
 
-ALL: tuple[Told, ...] = (
-    ProviderFailed("openai", 500, "oh", 2, final=True),
-    Refused("budget", "no"),
-    HostAsked("example.org", 443, allowed=False, why="none"),
+ALL: tuple[GatewayMessage, ...] = (
+    ProviderFailure("openai", 500, "oh", 2, final=True),
+    CallRefusal("budget", "no"),
+    HostRequest("example.org", 443, allowed=False, why="none"),
     Warned("look"),
     Settled(),
     Usage(0.25, 10, 5, 1),
@@ -70,7 +70,11 @@ def test_figures_beyond_belief_are_made_believable() -> None:
 
 
 def test_a_text_of_any_length_fits_a_datagram() -> None:
-    for told in (Warned("漢" * 100_000), Refused("budget", "\n" * 9), HostAsked("h" * 99_999, 1, True, "w")):
+    for told in (
+        Warned("漢" * 100_000),
+        CallRefusal("budget", "\n" * 9),
+        HostRequest("h" * 99_999, 1, True, "w"),
+    ):
         assert len(json.dumps(written(told))) < MESSAGE_BYTES
 
 
@@ -188,7 +192,7 @@ def test_the_end_of_the_supervisor_is_noticed(far: Far) -> None:
 
 def test_a_pace_gives_a_minutes_worth_at_once_and_then_one_by_one() -> None:
     now = [0.0]
-    pace = Pace(6, lambda: now[0])
+    pace = RateLimiter(6, lambda: now[0])
     assert [pace.allows() for _ in range(8)] == [True] * 6 + [False] * 2
     now[0] = 10.0
     assert [pace.allows(), pace.allows()] == [True, False]

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from runner.gateway.network.addresses import Address, Reach
+from runner.gateway.network.addresses import Address, NetworkAccess
 from runner.gateway.network.proxy import NetworkLimits, NetworkRules, serve
 
 WAIT_S = 60.0
@@ -47,7 +47,7 @@ class Stage:
 
     path: Path
     host: Host
-    reach: Reach = field(default_factory=lambda: Reach(NetworkRules()))
+    reach: NetworkAccess = field(default_factory=lambda: NetworkAccess(NetworkRules()))
     told: list[Mapping[str, object]] = field(default_factory=list)
     resolved: list[str] = field(default_factory=list)
 
@@ -99,7 +99,7 @@ async def stage(
         return tuple(map(ip_address, known.get(name, "127.0.0.1").split()))
 
     allowed = (f"good.test:{host.port}", f"*.wild.test:{host.port}", f"127.0.0.1:{host.port}")
-    made.reach = Reach(NetworkRules(network, allowed, allowed if private else ()))
+    made.reach = NetworkAccess(NetworkRules(network, allowed, allowed if private else ()))
     if tls:
         limits = replace(limits or NetworkLimits(), tls_ports=(host.port,))
     listener = socket.socket(socket.AF_UNIX)

@@ -14,7 +14,7 @@ from redis import Redis
 from rich.console import Console
 from sqlalchemy import Engine
 
-from bot.cli import Listing, main
+from bot.cli import FolderGroup, main
 from bot.cli._show import ago, table
 from bot.daemon import lock_file
 from bot.system.config import Config
@@ -26,7 +26,7 @@ from tests.bot.edge.cli.conftest import AT, CARD, Cardinal, printed
 
 
 def test_every_command_has_help(cardinal: Cardinal) -> None:
-    names = Listing().list_commands(Context(main))
+    names = FolderGroup().list_commands(Context(main))
     assert "up" in names
     for name in names:
         result = cardinal(name, "--help")

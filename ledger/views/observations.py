@@ -16,7 +16,7 @@ MAX_HOSTS = 50  # that are kept by name, of each kind; the timeline has all
 
 
 @dataclass(frozen=True, slots=True)
-class BesideRow:
+class ObservationRow:
     """What was seen of a run. `ticks` has a 1 for each item of `todos` that is done, else a 0.
 
     `failures` counts the provider's, `failed_status` and `failed_in_a_row` are the newest one's.
@@ -34,7 +34,7 @@ class BesideRow:
     failed_in_a_row: int
 
 
-beside = Table("view_beside", VIEWS, *columns(BesideRow, "run_id"))
+observations = Table("view_beside", VIEWS, *columns(ObservationRow, "run_id"))
 fold = Fold()
 _NOTHING = {
     "todos": (),
@@ -49,9 +49,9 @@ _NOTHING = {
 }
 
 
-def get(db: Connection, run_id: RunId) -> BesideRow | None:
+def get(db: Connection, run_id: RunId) -> ObservationRow | None:
     """Return what was seen of the run; None where there was nothing."""
-    return one(db, BesideRow, pick(BesideRow, beside).where(beside.c.run_id == run_id))
+    return one(db, ObservationRow, pick(ObservationRow, observations).where(observations.c.run_id == run_id))
 
 
 @fold.on(TodoListed)
@@ -86,9 +86,9 @@ def _failed(db: Connection, _it: Recorded, event: ProviderFailed) -> None:
 
 
 def _count(db: Connection, event: RunEvent, name: str) -> int:
-    return db.scalar(select(beside.c[name]).where(beside.c.run_id == event.run_id)) or 0
+    return db.scalar(select(observations.c[name]).where(observations.c.run_id == event.run_id)) or 0
 
 
 def _note(db: Connection, event: RunEvent, **values: object) -> None:
     fresh = values if get(db, event.run_id) else _NOTHING | values
-    keep(db, beside, {"run_id": event.run_id}, fresh)
+    keep(db, observations, {"run_id": event.run_id}, fresh)

@@ -19,7 +19,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What one check found; `next_step` is empty when nothing has to be done.
 
     `mends` names the repair that `cardinal doctor --fix` knows for it; empty where a person must act.
@@ -33,7 +33,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class DoctorContext:
     """What the checks look at. `engine` is None while there is no ledger that can be read.
 
     `ledger_trouble` says why there is none although there should be one: what is wrong, and the next step.
