@@ -1,6 +1,6 @@
-"""How many calls to GitHub may be under way at once, on this machine.
+"""The limit of concurrent calls to GitHub on this machine.
 
-GitHub allows a hundred, for all of an App's installations together; several machines share them.
+GitHub allows a hundred for all of an App's installations together; several machines share them.
 Source: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits.
 """
 
@@ -22,7 +22,7 @@ POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class CallSlots:
-    """The places, one locked file each: those of a process that dies are free at once."""
+    """Slots for calls, one locked file each: a process that dies frees its slots at once."""
 
     folder: Path
     most: int = MAX_AT_ONCE
@@ -30,7 +30,7 @@ class CallSlots:
 
     @contextmanager
     def one(self, call: str) -> Iterator[None]:
-        """Hold a place for one call. Raises UnavailableError if none gets free in time; nothing was sent."""
+        """Hold a slot for one call. Raises UnavailableError if none gets free in time; nothing was sent."""
         private_file.make_folder(self.folder)
         until = time.monotonic() + self.wait_s
         taken = self._take()

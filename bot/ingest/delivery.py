@@ -1,4 +1,4 @@
-"""Ingests one delivery: what does it say, what must be looked up, then one transaction."""
+"""One delivery ingested: parse it, read missing facts from GitHub, then record all in one transaction."""
 
 import json
 import logging
@@ -21,13 +21,13 @@ from ledger.queue import change_reports, inbox, refresh_requests
 
 log = logging.getLogger(__name__)
 
-CLAIM_S = 20  # longer than the look-ups of one delivery take
+CLAIM_S = 20  # longer than the calls for one delivery take
 RETRY_S = 5
 BUSY_S = 1
 MAX_ATTEMPTS = 8
 MAX_RETRY_AGE = timedelta(hours=24)  # GitHub comes back, and nobody tells the answer twice
 LONGEST_RETRY_S = 60
-NO_END = 1_000_000  # attempts: the patience ends before
+NO_END = 1_000_000  # attempts: PATIENCE ends before
 OUTAGES = (UnavailableError, RateLimitedError, TokenError)
 
 
@@ -42,10 +42,10 @@ class DeliveryError(CardinalError):
 
 
 def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
-    """Carry one delivery through commit 2 and return the cards whose doorbell it rang.
+    """Record one delivery's events and return the cards that it requests a refresh of.
 
-    One that fails is tried again, and quarantined after MAX_ATTEMPTS, but for a day where it is GitHub that
-    fails; the error is recorded and raised.
+    A failed delivery is tried again and quarantined after MAX_ATTEMPTS, or after a day if GitHub is down; the
+    error is recorded and raised.
     """
     delivery = inbox.claim(services.engine, delivery_id, now=services.now(), lease_s=CLAIM_S)
     if delivery is None:
@@ -73,7 +73,7 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
 
 
 def _bot_id(services: Services, event: str) -> int:
-    """Return the App's own id. Nobody gets it while the App is not installed."""
+    """Return the App's bot id, which cannot be read while the App is not installed."""
     return 0 if event.startswith("installation") else services.hub.bot_id
 
 

@@ -1,7 +1,7 @@
-"""Believes facts: looks up on GitHub what they need, then says which events they are.
+"""Facts of a delivery resolved: missing data is read from GitHub, then events are made.
 
-The look-ups happen before the transaction; the makers run inside it and see what was recorded meanwhile: the
-same thing told twice becomes one event.
+Calls happen before the transaction; event factories run inside it and see events recorded meanwhile, so a
+fact that is delivered twice becomes one event.
 """
 
 from dataclasses import dataclass, field
@@ -27,14 +27,12 @@ from ledger.queue.change_reports import About
 from ledger.queue.refresh_requests import Move
 from ledger.views import cards, links, merges, placements, verdicts
 
-MAX_DEPENDENTS = 500  # cards that are looked at because one issue changed; the sweep finds the others
+MAX_DEPENDENTS = 500  # cards refreshed for one changed issue; the sweep finds the others
 
 
 @dataclass(slots=True)
 class Resolution:
-    """What a delivery comes to: doorbells to ring, with the moves that it tells of, and events to make, in
-    order.
-    """
+    """The result of a delivery: refresh requests, reported changes, moves, event factories, in order."""
 
     refreshes: list[tuple[CardId, BoardId]] = field(default_factory=list)
     changes: list[tuple[CardId, facts.CardChange]] = field(default_factory=list)
@@ -42,19 +40,19 @@ class Resolution:
     makers: list[EventFactory] = field(default_factory=list)
 
     def request_refresh(self, card: cards.CardRow, change: facts.CardChange | None = None) -> None:
-        """Ring for the card, and keep who changed what of it."""
+        """Request a refresh of the card, and keep the reported change."""
         self.refreshes.append((card.card_id, card.board_id))
         if change is not None:
             self.changes.append((card.card_id, change))
 
     @property
     def cards_to_refresh(self) -> tuple[CardId, ...]:
-        """The cards to look at, in order."""
+        """The cards to sync, in order."""
         return tuple(card_id for card_id, _ in self.refreshes)
 
 
 def resolve(services: Services, found: tuple[facts.Fact, ...]) -> Resolution:
-    """Return what the facts come to; raises a GithubError when a look-up fails."""
+    """Resolve the facts; raises a GithubError when a call fails."""
     told = Resolution()
     for fact in found:
         match fact:
@@ -101,7 +99,7 @@ def _ring_dependents(services: Services, fact: facts.IssueFact, told: Resolution
 
 
 def cards_of(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
-    """Return the cards of an issue or of a pull request, asking GitHub for a card that was never seen."""
+    """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
     known = _known(services, repository, number)
     if not known:
         for card_id in github_board.cards_of_issue(services.hub, repository, number):
@@ -118,7 +116,7 @@ def _known(services: Services, repository: str, number: int) -> tuple[cards.Card
 
 def _rang(services: Services, fact: facts.CardTouched, told: Resolution) -> None:
     if fact.board_id != (board.served(services) or board.refresh(services, *services.config.board)):
-        return  # a board of the organisation that Cardinal does not serve: it must cost no call
+        return  # a board that Cardinal does not serve must cost no call
     told.refreshes.append((fact.card_id, fact.board_id))
     if fact.change is not None:
         told.changes.append((fact.card_id, fact.change))
@@ -141,7 +139,7 @@ def _renamed(fact: facts.Renamed) -> EventFactory:
 
 
 def _unsaid(services: Services, fact: facts.CommentAltered, told: Resolution) -> None:
-    for card in _known(services, fact.repository, fact.number):  # of others it costs no call
+    for card in _known(services, fact.repository, fact.number):  # an unknown issue costs no call
         told.makers.append(comments.comment_altered(fact, card))
 
 
@@ -154,7 +152,7 @@ def _checks(services: Services, fact: facts.ChecksMoved, told: Resolution) -> No
 
 def _pressed(services: Services, fact: facts.ButtonPressed, told: Resolution) -> None:
     if not fact.app_id or fact.app_id != services.config.app_id:
-        return  # another App's check run, on which anything may stand
+        return  # another App's check run, with any content
     with event_store.reading(services.engine) as db:
         card = cards.get(db, CardId(fact.mark))
     if card is not None and card.pull_repository == fact.repository and not card.archived:
@@ -181,7 +179,7 @@ def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, 
             told.makers.append(comments.said(services, fact, card))
         case facts.BoxTicked():
             told.makers += comments.ticked(services, fact, card)
-        case facts.LinksChanged() | facts.IssueShut():  # in any order: the look says what is so now
+        case facts.LinksChanged() | facts.IssueShut():  # in any order: the sync reads the current state
             told.request_refresh(card)
         case facts.IssueEdited():
             told.request_refresh(card, fact.change)
@@ -212,12 +210,12 @@ def _about_review(
 
 
 def _nothing(_: Connection) -> tuple[Event, ...]:
-    """Make nothing of a pull request that is gone: the card's doorbell tells what became of the card."""
+    """Return no events: the pull request is gone, and a sync of the card finds the rest."""
     return ()
 
 
 def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) -> EventFactory:
-    """A pull request's delivery only says *look*: read it, because deliveries come in any order."""
+    """Read the pull request, because deliveries come in any order."""
     try:
         now = pulls.read(services.hub, fact.repository, fact.number)
     except NotFoundError:
@@ -236,10 +234,10 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) 
 
 
 def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) -> EventFactory:
-    """What left the queue may just have been merged: read it."""
+    """Read the pull request: one that left the queue may have been merged."""
     with event_store.reading(services.engine) as db:
         if merges.get(db, card.card_id) is None:
-            return _nothing  # nothing that Cardinal wanted
+            return _nothing  # Cardinal did not request this merge
     try:
         now = github_merges.read(services.hub, card.pull_node_id)
     except NotFoundError:

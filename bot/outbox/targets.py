@@ -18,14 +18,14 @@ CONVERSION, CONVERSION_S = "convert_draft", 2  # a draft issue is being converte
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """The place of a conversation on GitHub: an issue or a pull request, which share the comments' API."""
+    """A place for comments on GitHub: an issue or a pull request, which share this API."""
 
     repository: str
     number: int
 
 
 def card_of(db: Connection, card_id: CardId) -> CardRow:
-    """Return the card; raises GivenUpError for one that the ledger never saw."""
+    """Return the card; raises GivenUpError for an unknown one."""
     card = cards.get(db, card_id)
     if card is None:
         raise GivenUpError("the card is unknown: it was deleted before it was seen")
@@ -39,7 +39,7 @@ def read_card(context: OutboxContext, card_id: CardId) -> CardRow:
 
 
 def run_of(db: Connection, run_id: RunId) -> RunRow:
-    """Return the run; raises GivenUpError for one that the ledger never saw."""
+    """Return the run; raises GivenUpError for an unknown one."""
     run = runs.get(db, run_id)
     if run is None:
         raise GivenUpError(f"run {run_id} is unknown")
@@ -49,7 +49,7 @@ def run_of(db: Connection, run_id: RunId) -> RunRow:
 def issue_of(card: CardRow, context: OutboxContext) -> Talk:
     """Return the card's issue; raises TooSoonError while it is a draft issue that is being converted.
 
-    Raises GivenUpError for a draft that nobody converts any more, because that was given up.
+    Raises GivenUpError for a draft whose conversion was given up.
     """
     if card.repository is not None and card.number is not None:
         return Talk(card.repository, card.number)
@@ -62,7 +62,7 @@ def issue_of(card: CardRow, context: OutboxContext) -> Talk:
 
 
 def pull_of(card: CardRow) -> Talk | None:
-    """Return the card's pull request, whatever its state, or None."""
+    """Return the card's pull request in any state, or None."""
     if card.pull_repository is None or card.pull_number is None:
         return None
     return Talk(card.pull_repository, card.pull_number)
@@ -85,7 +85,7 @@ def talk_of_run(db: Connection, run_id: RunId, context: OutboxContext) -> Talk:
 def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
     """Tell whether an earlier run pushed to the card's pull request.
 
-    It follows from the past only, so that all comments of one run stand in one place.
+    Only the past counts, so that all comments of one run are in one place.
     """
     return card.pull_number is not None and any(
         earlier.attempt < run.attempt and earlier.pushed_head

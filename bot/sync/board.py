@@ -1,4 +1,4 @@
-"""Keeps the ledger's idea of a board's shape and policy up to date."""
+"""The board's shape and policy synced into the ledger."""
 
 import hashlib
 import logging
@@ -24,10 +24,10 @@ log = logging.getLogger(__name__)
 
 
 def ready(services: Services) -> bool:
-    """Make sure that the served board and its policy are known, before the first event of a card; return
-    whether cards can be looked at: a policy is in force, and the board has its field Status.
+    """Read the served board and its policy if unknown; return whether cards can be synced: a policy is in
+    force and the board has its field Status.
 
-    What happens to a card is decided by the board's own policy, or later: never by one that nobody wrote.
+    Events of cards wait for the board's own policy: no default decides about them.
     """
     board_id = served(services) or refresh(services, *services.config.board)
     with event_store.reading(services.engine) as db:
@@ -39,9 +39,9 @@ def ready(services: Services) -> bool:
 
 
 def agrees(services: Services, seen: CardLook) -> bool:
-    """Tell whether the board's columns are those that the card was just seen among; if not, read them.
+    """Tell whether the known columns are those in the card's answer; if not, read the board.
 
-    Else a column that was renamed or deleted would look like people's drags.
+    Otherwise a renamed or deleted column would look like drags by people.
     """
     with event_store.reading(services.engine) as db:
         known = boards.get(db, seen.board_id)
@@ -55,7 +55,7 @@ def agrees(services: Services, seen: CardLook) -> bool:
 
 
 def refresh(services: Services, owner: str, number: int) -> BoardId:
-    """Read the board's shape and its policy file, append what differs, and return the board's id."""
+    """Read the board's shape and its policy file, append the differences, and return the board's id."""
     found = github_board.read_board(services.hub, owner, number)
     note(services, found)
     load_policy(services, found.board_id)
@@ -77,7 +77,7 @@ def note(services: Services, seen: BoardSeen) -> None:
 
 
 def note_lost(services: Services, error: StatusMissingError) -> None:
-    """Append that the board's field Status is gone or renamed, once."""
+    """Append once that the board's field Status is gone or renamed."""
     board_id = served(services)
     if board_id is None:
         raise error
@@ -102,9 +102,9 @@ def _changed(known: boards.BoardRow, seen: BoardSeen) -> Iterator[ColumnsChanged
 
 
 def follow_policy(services: Services, board_id: BoardId, *, newest: str | None, last: str | None) -> None:
-    """Read the policy file where its repository's `newest` commit is not the `last` one that was followed.
+    """Read the policy file if its repository's `newest` commit is not the `last` one that was read.
 
-    Without a repository (None) the built-in policy applies until one was there; later its last one stays.
+    Without a repository (None) the last policy stays; the built-in one applies until there was one.
     """
     with event_store.reading(services.engine) as db:
         known = policies.current(db, board_id)
@@ -114,7 +114,7 @@ def follow_policy(services: Services, board_id: BoardId, *, newest: str | None, 
 
 
 def served(services: Services) -> BoardId | None:
-    """Return the id of the board that Cardinal serves; None before it was seen."""
+    """Return the id of the served board; None before its first reading."""
     with event_store.reading(services.engine) as db:
         known = boards.all_boards(db)
     owner, number = services.config.board
@@ -127,10 +127,10 @@ def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
 
 
 def load_policy(services: Services, board_id: BoardId) -> None:
-    """Read the home repository's policy file; a bad one leaves the last good one in force and is said.
+    """Read the home repository's policy file; a bad one is reported, and the last good one stays in force.
 
-    So does a repository that is gone or out of reach; where none was named and there never was one, the
-    built-in policy applies.
+    It also stays if the repository is gone or out of reach. The built-in policy applies if none was ever
+    configured or read.
     """
     try:
         text, commit = policy_file.read(services.hub, services.config.home_repository)
@@ -140,7 +140,7 @@ def load_policy(services: Services, board_id: BoardId) -> None:
             if policies.current(db, board_id) is not None:
                 return
         if services.config.policy_repository:
-            return  # somebody named it: its file is to be read, and may allow less than the built-in policy
+            return  # it is configured, and its file may allow less than the built-in policy
         text, commit = None, ""
     home = services.config.home_repository
     own = profiles.own_names(services.hub, home, commit, text) if text else ()
@@ -148,7 +148,7 @@ def load_policy(services: Services, board_id: BoardId) -> None:
     with event_store.writing(services.engine) as db:
         known = policies.current(db, board_id)
         told = known is not None and digest == (known.rejected_digest or known.digest)
-        # One that was good for another version of Cardinal is judged again by this one.
+        # A file that another version accepted is validated again by this one.
         if told and known is not None and (known.problems or policies_in_force.is_readable(known.text)):
             return
         event: Event = PolicyLoaded(board_id, digest, text or "", commit)

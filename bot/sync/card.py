@@ -1,4 +1,4 @@
-"""Answers a card's doorbell: reads the card from GitHub and appends what differs from what is known."""
+"""One card synced: read from GitHub, differences appended as events."""
 
 import json
 from dataclasses import replace
@@ -30,8 +30,8 @@ from rules.card.move_rights import may_move
 from rules.snapshot import NOBODY, Mover
 
 LOOK_TTL_S = 30
-HIDDEN, HIDDEN_S = "Redacted", 180  # how GitHub calls a card whose issue Cardinal may not see
-MAX_LOOKS = 5  # a card that rings without end is left to the next wake-up
+HIDDEN, HIDDEN_S = "Redacted", 180  # GitHub's kind for a card whose issue Cardinal may not see
+MAX_LOOKS = 5  # a card with endless refresh requests is left to the next wake-up
 
 
 class CardBusyError(CardinalError):
@@ -43,11 +43,11 @@ class CardBusyError(CardinalError):
 
 
 def sync_card(services: Services, card_id: CardId) -> bool:
-    """Read the card until no ring waits; return False when somebody else is reading it already, and while the
-    board is not ready: the ring waits for that.
+    """Sync one card; repeat while refresh requests arrive. False: another worker holds its lease, or the
+    board is not ready.
 
-    Readers of one card exclude each other from the read to the commit, so an older reading never overwrites a
-    newer one; rings that wait together cost one read. Whoever holds the lease looks again before letting go.
+    The lease lasts from the read to the commit, so an older reading never overwrites a newer one. Requests
+    that wait together cost one read.
     """
     with event_store.writing(services.engine) as db:
         lease = leases.take(db, f"look:{card_id}", services.name, now=services.now(), ttl_s=LOOK_TTL_S)
@@ -72,16 +72,16 @@ def require_synced(services: Services, card_id: CardId) -> None:
 
 
 def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
-    """Read the card once and record it; return whether nobody rang meanwhile, and if so let the lease go."""
+    """Read the card once and record it; return True, the lease released, if no request came meanwhile."""
     with event_store.reading(services.engine) as db:
         rung, _answered = refresh_requests.counts(db, card_id)
     seen = github_board.read_card(services.hub, card_id)
-    if seen is None:  # a board that is out of sight as well says nothing about its cards: that raises
+    if seen is None:  # raises if the whole board is out of sight: that tells nothing about its cards
         github_board.read_board(services.hub, services.config.board_owner, services.config.board_number)
     if seen is not None and not _is_served(services, seen):
-        seen = None  # it stands on a board of the organisation that Cardinal does not serve
+        seen = None  # it is on a board that Cardinal does not serve
     if seen is not None and not boards.agrees(services, seen):
-        return False  # columns were renamed or deleted: look at the card again, by what they are now
+        return False  # columns were renamed or deleted: read the card again with the current ones
     ranked = _order(services, seen)
     closing, placed = _closing(services, seen), target_repository.decide(services, seen)
     came_at = _came_at(services, card_id, seen)
@@ -92,7 +92,7 @@ def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
     with event_store.writing(services.engine) as db:
         leases.renew(db, lease, now=services.now(), ttl_s=LOOK_TTL_S)
         if placed is not None:
-            event_store.append(db, placed, at=services.now())  # before the drag that asks for it
+            event_store.append(db, placed, at=services.now())  # before the drag that needs it
         _record(db, card_id, seen, ranked, closing, moved, came_at, now=services.now())
         known = cards.get(db, card_id)
         if labels and known is not None and not known.archived:
@@ -107,7 +107,7 @@ def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
 
 
 def _came_at(services: Services, card_id: CardId, seen: CardLook | None) -> datetime | None:
-    """Return when deliveries say that the card came to where it is seen; None where that is no news."""
+    """Return the time, by deliveries, at which the card came to its column; None if that is no news."""
     if seen is None or seen.column is None:
         return None
     with event_store.reading(services.engine) as db:
@@ -128,7 +128,7 @@ def _is_served(services: Services, seen: CardLook) -> bool:
 
 
 def _order(services: Services, seen: CardLook | None) -> on_board.ColumnRanked | None:
-    """Return the column's order where it decides who starts first: another card waits in the same column."""
+    """Return the column's order if another card waits in it: the order decides which starts first."""
     if seen is None or seen.column is None or seen.archived:
         return None
     with event_store.reading(services.engine) as db:
@@ -177,7 +177,7 @@ def _events(
     moved: movers.Moved,
     came_at: datetime | None,
 ) -> tuple[tuple[Event, ...], datetime | None]:
-    """Return what is news about a card of the board, and up to when that tells of its moves, if it does."""
+    """Return the news about a card, and the time up to which they cover its moves, if they do."""
     card_id, links_seen, by = seen.card_id, _links(db, seen), moved.by
     if known is None:
         if seen.archived:
@@ -188,7 +188,7 @@ def _events(
     news = differences(known, seen, closing, by=by)
     if moved.late and not known.mover and not news:
         news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
-    events = (*links_seen, *news)  # first: whoever enters a column is told what it waits for
+    events = (*links_seen, *news)  # first: a card that enters a column shows what it waits for
     if known.column != seen.column:
         return events, seen.updated_at
     if came_at is None or seen.column is None or seen.archived:
@@ -197,7 +197,7 @@ def _events(
 
 
 def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:
-    """Return what is linked with the issue, where that differs from what is known."""
+    """Return the issue's links where they differ from the known ones."""
     if seen.kind != "Issue" or seen.archived:
         return ()
     known = links.of_card(db, seen.card_id)
@@ -213,10 +213,10 @@ def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:
 
 
 def _is_gone(db: Connection, known: cards.CardRow, seen: CardLook | None, now: datetime) -> bool:
-    """Tell whether the card left the board, or was hidden at every look for HIDDEN_S.
+    """Tell whether the card left the board, or was hidden in every reading for HIDDEN_S.
 
     Access that is lost by mistake comes back; a lease that nobody renews measures the time. A card that is
-    blocked because its repository is out of reach waits for as long as that lasts.
+    blocked because its repository is out of reach stays.
     """
     if seen is None or seen.kind != HIDDEN:
         return True
@@ -234,7 +234,7 @@ def _is_gone(db: Connection, known: cards.CardRow, seen: CardLook | None, now: d
 
 
 def _found_again(db: Connection, card_id: CardId, now: datetime) -> None:
-    """Let the time of being hidden begin anew."""
+    """Reset the time for which the card was hidden."""
     name = f"hidden:{card_id}"
     if name in leases.holders(db):
         leases.release(db, leases.Lease(name, name, leases.generation(db, name), now))
@@ -242,7 +242,7 @@ def _found_again(db: Connection, card_id: CardId, now: datetime) -> None:
 
 def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) -> on_board.CardSeen:
     board = known_boards.get(db, seen.board_id)
-    # GitHub's times have whole seconds; a card that was not touched since Cardinal came was there before.
+    # GitHub's times have whole seconds; a card unchanged since Cardinal was installed was there before.
     arrived = dragged or (board is not None and seen.updated_at >= board.since.replace(microsecond=0))
     return on_board.CardSeen(
         card_id=seen.card_id,
@@ -263,7 +263,7 @@ def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) ->
 
 
 def _closing(services: Services, seen: CardLook | None) -> on_board.IssueClosed | None:
-    """Return that the issue is closed, where that is news, and by whom: only a trusted one gives work up."""
+    """Return the issue's closing, if it is news, and its author: only a trusted one gives work up."""
     if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
         return None
     with event_store.reading(services.engine) as db:
@@ -283,7 +283,7 @@ def _closing(services: Services, seen: CardLook | None) -> on_board.IssueClosed 
 def differences(
     known: cards.CardRow, seen: CardLook, closing: on_board.IssueClosed | None = None, *, by: Mover = NOBODY
 ) -> tuple[Event, ...]:
-    """Return what changed between the card as known and as seen, in the order for the rules to hear it."""
+    """Return the changes between the known and the seen card, in the order in which rules must see them."""
     card_id, events = known.card_id, list[Event]()
     if seen.archived:
         return () if known.archived else (on_board.CardArchived(card_id, "archived", by.login, by.role),)
@@ -307,7 +307,7 @@ def differences(
 
 
 def _for_whom(db: Connection, known: cards.CardRow, seen: CardLook, by: Mover) -> Mover:
-    """Return the mover; of an own move that for whose run it was made."""
+    """Return the mover; for Cardinal's own move, the person of the run."""
     if known.column != seen.column and (by.own or _own_move(db, known.card_id, seen.column)):
         run = runs.get(db, known.run_id) if known.run_id else None
         return Mover(run.by if run else known.mover, own=True)
@@ -315,7 +315,7 @@ def _for_whom(db: Connection, known: cards.CardRow, seen: CardLook, by: Mover) -
 
 
 def _own_move(db: Connection, card_id: CardId, column: str | None) -> bool:
-    """Tell whether Cardinal is just moving the card there: the echo can come before its own commit."""
+    """Tell whether Cardinal is moving the card there now: the echo can come before its own commit."""
     return any(
         entry.act == "move_card" and json.loads(entry.payload).get("column") == column
         for entry in outbox.open_of_card(db, card_id)

@@ -1,4 +1,4 @@
-"""Finds out who moved a card, from its issue's timeline or from deliveries, and with which role."""
+"""The person who moved a card, by its issue's timeline or by deliveries, and their role."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from rules.card.move_rights import may_move
 from rules.policy.model import Policy
 from rules.snapshot import NOBODY, UNTOLD, Mover
 
-# GitHub's own workflows move cards when an issue is closed or reopened: they act for whoever did that.
+# GitHub's own workflows move cards when an issue is closed or reopened: they act for that person.
 AUTOMATION = "github-project-automation[bot]"
-KEPT = timedelta(minutes=1)  # reports of a change that a look did not see: GitHub's answers can be older
-LATE = timedelta(minutes=10)  # how long after a move its delivery may be missing
+KEPT = timedelta(minutes=1)  # of reports without a seen change: GitHub's answers can be older
+LATE = timedelta(minutes=10)  # of a move's delivery
 CLOCKS_APART = timedelta(seconds=5)  # GitHub's and ours
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Who changed the card as it was seen, and the reports that say so; `late`: of a move that is known."""
+    """The person who changed the card, and the reports about it; `late`: for a move that is known."""
 
     by: Mover = NOBODY
     late: bool = False
@@ -37,9 +37,9 @@ class Moved:
 
 
 def find(services: Services, card_id: CardId, seen: CardLook | None, *, came: bool = False) -> Moved:
-    """Return who moved the card, archived it or brought it back; nobody where nothing of it is news.
+    """Return who moved, archived or restored the card; nobody without such news.
 
-    `came`: deliveries tell that it came to its column anew.
+    `came`: deliveries report that it entered its column again.
     """
     with event_store.reading(services.engine) as db:
         known, told = cards.get(db, card_id), change_reports.of_card(db, card_id)
@@ -55,7 +55,7 @@ def find(services: Services, card_id: CardId, seen: CardLook | None, *, came: bo
         return Moved(_with_role(services, known, seen, told, by), told=mine)
     if known is None or seen is None or known.archived:
         return Moved()
-    if known.mover or known.own_move:  # what comes late about a move that was seen
+    if known.mover or known.own_move:  # late reports about a known move
         return Moved(told=tuple(one for one in told if _is_known(one, known)))
     first, last = known.moved_at - LATE, known.moved_at + CLOCKS_APART
     late = tuple(one for one in told if one.about == About.COLUMN and first <= one.at <= last)
@@ -73,7 +73,7 @@ def _is_known(report: Report, known: CardRow) -> bool:
 def labels(
     services: Services, card_id: CardId, policy: Policy, seen: CardLook | None
 ) -> tuple[LabelJudged, ...]:
-    """Return whose labels may choose and whose may not, as far as deliveries tell it anew."""
+    """Return the labels whose author's right to choose is news, by deliveries."""
     if seen is None or seen.repository is None:
         return ()
     with event_store.reading(services.engine) as db:
@@ -89,7 +89,7 @@ def labels(
 
 
 def _news(known: CardRow | None, seen: CardLook | None) -> tuple[About, ...] | None:
-    """Return what reports about the news are about; None where card and board agree."""
+    """Return the subjects of reports about the news; None if card and board agree."""
     if seen is None or seen.archived:
         return (About.ARCHIVED,) if known is not None and not known.archived else None
     if known is None:
@@ -100,15 +100,15 @@ def _news(known: CardRow | None, seen: CardLook | None) -> tuple[About, ...] | N
 
 
 def unknown(services: Services, seen: CardLook | None) -> Mover:
-    """Return the mover of whom nothing is known; it is told apart where GitHub tells Cardinal of nobody."""
+    """Return an unknown mover; UNTOLD where GitHub never reports movers."""
     personal = seen is not None and seen.personal
     return Mover(role=UNTOLD) if personal or not services.config.webhooks else NOBODY
 
 
 def on_timeline(move: StatusChange | None, column: str | None, since: datetime | None) -> str:
-    """Return who made the newest move on the issue's timeline, if the card shows that move; empty if not.
+    """Return the author of the timeline's newest move, if it is the card's; else empty.
 
-    GitHub's timeline can be late: a move that is older than `since` (None: any age) is an earlier one.
+    GitHub's timeline can be late: a move older than `since` (None: any age) is an earlier one.
     """
     if move is None or move.column != column or (since and move.at < since.replace(microsecond=0)):
         return ""
@@ -116,10 +116,10 @@ def on_timeline(move: StatusChange | None, column: str | None, since: datetime |
 
 
 def sender(told: Sequence[Report], column: str | None) -> str:
-    """Return whose change the card shows; empty where that is not sure.
+    """Return the sender of the change that the card shows; empty if unsure.
 
-    Of reports that name a column the newest decide, by GitHub's whole seconds, if they name this one; what
-    names none is a sorting then. Where none names a column, all must be by one person.
+    Among reports that name a column the newest count, by GitHub's whole seconds, if they name this one; the
+    others are sortings then. If none names a column, all must be by one person.
     """
     named = [one for one in told if one.about == About.COLUMN and one.value]
     mine = [one for one in named if one.at == named[-1].at and one.value == column] if named else told
@@ -130,7 +130,7 @@ def sender(told: Sequence[Report], column: str | None) -> str:
 def _with_role(
     services: Services, known: CardRow | None, seen: CardLook | None, told: Sequence[Report], login: str
 ) -> Mover:
-    """Return the mover with their role; whose workflow it was counts where GitHub's own moved the card."""
+    """Return the mover with their role; for GitHub's own workflows, the person who triggered them."""
     if not login or login == services.hub.bot_login:
         return Mover(own=bool(login))
     if login == AUTOMATION:

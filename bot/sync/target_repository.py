@@ -1,4 +1,4 @@
-"""Finds out which repository a card of the board's home is about, and whether Cardinal can work there."""
+"""The repository that a card of the board's home is about, and whether Cardinal can work there."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from runner.text.visible import strip_hidden
 
 
 def decide(services: Services, seen: CardLook | None) -> RepositoryResolved | None:
-    """Return the decision where it is news; None for a card that is nothing but about its own repository."""
+    """Return the decision if it is news; None for a card that can only be about its own repository."""
     if seen is None or seen.kind != "Issue" or seen.archived or seen.repository is None:
         return None
     with event_store.reading(services.engine) as db:
@@ -30,13 +30,13 @@ def decide(services: Services, seen: CardLook | None) -> RepositoryResolved | No
     shared = target_repository.is_shared(policy, seen.repository)
     if not shared and known is None:
         return None
-    # Of a draft that Cardinal made an issue of, GitHub calls Cardinal the author.
+    # For a draft that Cardinal converted, GitHub names Cardinal as the author.
     author = card.author if card is not None else seen.author
     placed = (
         target_repository.resolve(policy, _hints(services, seen, author)) if shared else _own(seen.repository)
     )
     if known is not None and _is_kept(known, placed):
-        return None  # what became of that repository since, access tells: renamed, archived, out of reach
+        return None  # later changes of that repository are `access`'s part: renamed, archived, out of reach
     placed = _chosen(services, policy, known, seen, placed)
     placed = _trusted(services, seen, _reached(services, placed), author) if shared else placed
     now = RepositoryResolved(seen.card_id, placed.repository, placed.rule, placed.value, placed.problem)
@@ -45,7 +45,7 @@ def decide(services: Services, seen: CardLook | None) -> RepositoryResolved | No
 
 
 def _is_kept(known: placements.PlacementRow, placed: ResolvedTarget) -> bool:
-    """Tell whether the card says what it said when it was decided where its runs work."""
+    """Tell whether the card names the same repository as at the last decision."""
     same = (known.rule, known.value) == (placed.rule, placed.value) and not (known.problem or placed.problem)
     return same and known.named.casefold() == placed.repository.casefold()
 
@@ -56,7 +56,7 @@ def _own(repository: str) -> ResolvedTarget:
 
 def _hints(services: Services, seen: CardLook, author: str) -> Hints:
     lines = target_repository.lines_of(strip_hidden(seen.body))
-    # Whoever wrote the description is asked about only where it says something.
+    # The author's role is read only if the description names something.
     trusted = bool(lines) and roles.may_write(roles.role(services.hub, seen.repository or "", author))
     return Hints(seen.labels, lines, seen.repo_field, author, trusted)
 
@@ -68,9 +68,9 @@ def _chosen(
     seen: CardLook,
     placed: ResolvedTarget,
 ) -> ResolvedTarget:
-    """Return the decision, or a question where whoever set the field or the label may not move cards.
+    """Return the decision, or a question if the person who set the field or label may not move cards.
 
-    Who set a label that was there before its card is not known; GitHub lets nobody but triagers.
+    The author of a label older than its card is unknown; GitHub allows only triagers to set one.
     """
     if placed.rule not in ("field", "label"):
         return placed
@@ -85,7 +85,7 @@ def _chosen(
 
 
 def _setter(services: Services, seen: CardLook, placed: ResolvedTarget) -> str:
-    """Return who set the field or the label, as deliveries tell; empty where that is not sure."""
+    """Return the person who set the field or label, by deliveries; empty if unsure."""
     with event_store.reading(services.engine) as db:
         told = change_reports.of_card(db, seen.card_id)
     named = ("", target_repository.FIELD) if placed.rule == "field" else (placed.value,)
@@ -95,8 +95,8 @@ def _setter(services: Services, seen: CardLook, placed: ResolvedTarget) -> str:
 
 
 def _trusted(services: Services, seen: CardLook, placed: ResolvedTarget, author: str) -> ResolvedTarget:
-    """Return the decision, or a question where a line or the field names a repository that whoever wrote it
-    may not write to: what a run reads there is told in the home's issue.
+    """Return the decision, or a question if the author of the line or field may not write to that repository:
+    a run publishes what it reads there in the home's issue.
     """
     if placed.rule not in ("line", "field") or not placed.repository:
         return placed
@@ -111,12 +111,12 @@ def _trusted(services: Services, seen: CardLook, placed: ResolvedTarget, author:
 
 
 def _reached(services: Services, placed: ResolvedTarget) -> ResolvedTarget:
-    """Return the decision, or a question where Cardinal cannot work in that repository."""
+    """Return the decision, or a question if Cardinal cannot work in that repository."""
     if not placed.repository:
         return placed
     why = "where Cardinal is not installed: an owner adds it there, or name another one"
     if placed.repository.partition("/")[0].casefold() != services.config.board_owner.casefold():
-        # it may be readable by everybody, and is not Cardinal's
+        # it may be public, but Cardinal is not installed there
         return target_repository.unreachable(placed, why)
     try:
         name, archived = repositories.look_up(services.hub, placed.repository)

@@ -1,4 +1,4 @@
-"""Reads how the checks of a commit stand: check runs, commit statuses, which of them count, job logs."""
+"""Checks of a commit: check runs, commit statuses, required checks, job logs."""
 
 import logging
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ log = logging.getLogger(__name__)
 PAGE, MAX_PAGES = 100, 5  # 500 checks on one commit
 ACTIONS = "github-actions"  # the App whose check runs are jobs, with a log under the same id
 TAIL_BYTES = 16_000
-_MAX_BYTES = 20_000_000  # of a log that is sent from its beginning all the same
+_MAX_BYTES = 20_000_000  # of a log whose sender ignores the range
 _WAIT_S = (10.0, 20.0)
 _NO_LOG = (NotFoundError, PermissionMissingError, RefusedError, UnavailableError, requests.RequestException)
-# docs.github.com/rest/checks/runs (conclusion). What was cancelled or waits for a person is for no agent.
+# docs.github.com/rest/checks/runs (conclusion). Checks that are cancelled or wait for a person are not red.
 _RED = ("failure", "timed_out")
 
 
 class Light(StrEnum):
-    """What a check says: `grey` for what ended without a verdict."""
+    """The state of a check; `grey`: ended without a result."""
 
     PENDING = "pending"
     GREEN = "green"
@@ -32,13 +32,13 @@ class Light(StrEnum):
     GREY = "grey"
 
 
-# One workflow that runs on pushes and on pull requests has two runs of one name. What has not ended is first.
+# A workflow for pushes and pull requests has two runs of one name; a pending one counts before all others.
 _WORSE = (Light.PENDING, Light.RED, Light.GREEN, Light.GREY)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of a commit. `job_id` is that of its log in GitHub Actions, 0 where there is none."""
+    """One check of a commit. `job_id`: of its log in GitHub Actions, 0 without one."""
 
     name: str
     light: Light
@@ -68,7 +68,7 @@ def of_commit(hub: Hub, repository: str, sha: str) -> tuple[Check, ...]:
 
 
 def required(hub: Hub, repository: str, branch: str) -> frozenset[str]:
-    """Return the names of the checks that must pass before a merge into the branch; empty where none must.
+    """Return the names of the checks that a merge into the branch requires.
 
     Source: docs.github.com/rest/repos/rules#get-rules-for-a-branch and
     docs.github.com/rest/branches/branches#get-a-branch (protection).
@@ -89,7 +89,7 @@ def required(hub: Hub, repository: str, branch: str) -> frozenset[str]:
 
 
 def log_tail(hub: Hub, repository: str, check: Check) -> str:
-    """Return the end of what the check said: its job's log where that can be had, else its own words.
+    """Return the end of the check's output: its job's log if available, else its own text.
 
     Source: docs.github.com/rest/actions/workflow-jobs#download-job-logs-for-a-workflow-run (a redirection).
     """
@@ -99,7 +99,7 @@ def log_tail(hub: Hub, repository: str, check: Check) -> str:
         address = hub.address_of(f"{repository_path(repository)}/actions/jobs/{check.job_id}/logs")
         return _downloaded(address) or check.said
     except _NO_LOG as error:
-        # The error's own words would hold the address, which anybody may read the log with.
+        # Not the error's message: it holds the address, which gives anybody access to the log.
         kind = type(error).__name__
         log.info("no log of a check repository=%s job=%s reason=%s", repository, check.job_id, kind)
         return check.said
@@ -109,7 +109,7 @@ def _statuses(hub: Hub, repository: str, sha: str) -> list[dict[str, Any]]:
     path = f"{repository_path(repository)}/commits/{quote(sha, safe='')}/status"
     try:
         return list(hub.rest("GET", path, params={"per_page": PAGE}).body["statuses"])
-    except PermissionMissingError:  # an installation of before Cardinal asked for it: check runs are the most
+    except PermissionMissingError:  # an installation older than this permission: most checks are check runs
         return []
 
 

@@ -17,7 +17,7 @@ ACT = Act("thread:{run_id}:{thread_id}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> ActResult:
-    """Reply, then resolve; a thread or pull request that is gone needs neither."""
+    """Reply, then resolve; a deleted thread or pull request needs neither."""
     with context.reading() as db:
         run = run_of(db, intent.run_id)
         pull = pull_of(card_of(db, run.card_id))
@@ -36,7 +36,7 @@ def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> Act
 
 
 def _reply(hub: Hub, pull: Talk, thread_id: str, body: str) -> str:
-    """Return the reply's id. Apps may not use the replies endpoint, but `in_reply_to` of this one.
+    """Post the reply and return its id. Apps may not use the replies endpoint, but `in_reply_to` of this one.
 
     Source: docs.github.com/rest/pulls/comments#create-a-review-comment-for-a-pull-request.
     """

@@ -1,4 +1,4 @@
-"""Lets GitHub no longer merge the pull request by itself."""
+"""Cancels the merge of the pull request by GitHub itself."""
 
 from sqlalchemy import Connection
 
@@ -18,7 +18,7 @@ ACT = Act("unmerge:{card_id}:{head}", priority=0, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: CancelMerge, _entry: Entry) -> ActResult:
-    """Take it out of the queue, or auto-merge off; one that is merged already stays so."""
+    """Take it out of the queue, or turn auto-merge off; a merged one stays merged."""
     card = read_card(context, intent.card_id)
     pull = pull_of(card)
     if pull is None:

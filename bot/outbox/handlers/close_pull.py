@@ -1,4 +1,4 @@
-"""Closes the pull request without merging it, and says why."""
+"""Closes the pull request without a merge, and posts the reason."""
 
 from sqlalchemy import Connection
 
@@ -19,7 +19,7 @@ ACT = Act("close:{card_id}", ordered=True, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActResult:
-    """Say why, then close; one that is closed or merged already needs nothing."""
+    """Post the reason, then close; a closed or merged one needs nothing."""
     card = read_card(context, intent.card_id)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):

@@ -1,4 +1,4 @@
-"""Makes an issue of a draft issue, because it needs a conversation."""
+"""Converts a draft issue into an issue, because it needs a conversation."""
 
 from sqlalchemy import Connection
 
@@ -19,7 +19,7 @@ ACT = Act("convert:{card_id}", ordered=True, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: ConvertDraft, _entry: Entry) -> ActResult:
-    """Convert it; a card that is an issue already, or gone, needs nothing."""
+    """Convert it; an issue or an archived card needs nothing."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         repository = _repository(db, context, card)
@@ -45,8 +45,8 @@ def carry_out(context: OutboxContext, intent: ConvertDraft, _entry: Entry) -> Ac
 
 
 def _repository(db: Connection, context: OutboxContext, card: CardRow) -> str:
-    """Return where the issue belongs: by the card's label, else the home where its issues name their
-    repositories, else where all other cards of the board are.
+    """Return the issue's repository: by the card's label; else the home, if its issues name their
+    repositories; else the one that all other cards of the board have.
     """
     board = context.policy(card.board_id).board
     for label in card.labels:

@@ -1,4 +1,4 @@
-"""Makes an issue that a run's agent asked for, and a card of it in the board's inbox."""
+"""Makes an issue that a run's agent proposed, and its card in the board's inbox."""
 
 import logging
 
@@ -28,7 +28,7 @@ MAX_PAGES = 3  # of 100 issues each, that were changed since the entry was made
 
 
 def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActResult:
-    """Make the issue and put it on the board; an earlier attempt's issue is found by its marker."""
+    """Make the issue and put it on the board; the marker finds an earlier attempt's issue."""
     card = read_card(context, intent.card_id)
     repository = card.repository
     if repository is None:
@@ -45,9 +45,9 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
     _into_inbox(context, card.board_id, new)
 
     def events(db: Connection) -> tuple[Event, ...]:
-        told = findings.get(db, intent.run_id)
-        if told is None or not 0 < intent.proposal <= len(told.follow_ups):
-            return ()  # it asked for the card itself, while it worked
+        report = findings.get(db, intent.run_id)
+        if report is None or not 0 < intent.proposal <= len(report.follow_ups):
+            return ()  # the agent requested the card itself, during its work
         number = int(made["number"])
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
@@ -55,9 +55,9 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
 
 
 def _make_part(hub: Hub, parent_id: str, issue_id: str) -> None:
-    """Make the issue a part of the asking card's.
+    """Make the issue a sub-issue of the card's.
 
-    GitHub refuses one that is a part already, too many and too deep ones: the text names its origin anyway.
+    GitHub refuses a second parent, too many and too deep ones: the text names the origin anyway.
     """
     try:
         issues.add_sub_issue(hub, parent_id, issue_id)
@@ -66,7 +66,7 @@ def _make_part(hub: Hub, parent_id: str, issue_id: str) -> None:
 
 
 def _into_inbox(context: OutboxContext, board_id: BoardId, card_id: CardId) -> None:
-    """Put the new card into the board's first inbox column; without one it stays in none."""
+    """Move the new card to the board's first inbox column, if there is one."""
     with context.reading() as db:
         known = boards.get(db, board_id)
     policy = context.policy(board_id)

@@ -12,7 +12,7 @@ ACT = Act("branch:{card_id}:{branch}", ordered=True, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: DeleteBranch, _entry: Entry) -> ActResult:
-    """Delete the branch, but not under an open pull request; one that is gone counts as deleted."""
+    """Delete the branch, but not under an open pull request; a missing one counts as deleted."""
     card = read_card(context, intent.card_id)
     repository = card.pull_repository or card.repository
     if repository is None or not intent.branch or card.pull_state == "open":

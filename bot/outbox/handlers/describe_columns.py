@@ -1,4 +1,4 @@
-"""Writes the consequence of a drag into each column's description, where it differs."""
+"""Writes the consequence of a drag into each column's description, if it differs."""
 
 from bot.github.api import projects
 from bot.outbox.contract import Act, ActResult, OutboxContext
@@ -14,20 +14,20 @@ ACT = Act("columns:{card_id}", priority=2, coalesce=True, wait_s=2.0)
 
 
 def carry_out(context: OutboxContext, intent: DescribeColumns, _entry: Entry) -> ActResult:
-    """Describe the columns that the policy names; others keep what people wrote, not what Cardinal did."""
+    """Describe the policy's columns; others keep people's texts, but lose Cardinal's."""
     board_id = BoardId(intent.card_id)
     with context.reading() as db:
         known = boards.get(db, board_id)
     if known is None:
         return ActResult()
     policy = context.policy(board_id)
-    said = {UNSERVED, *(consequence(column) for column in policy.board.columns.values())}
+    ours = {UNSERVED, *(consequence(column) for column in policy.board.columns.values())}
     wanted = {}
     for column in known.columns:
-        found = policy.column(column.name)
-        if found is not None:
-            wanted[column.name] = consequence(found)
-        elif column.description in said:  # it was another column's, before somebody renamed it
+        served = policy.column(column.name)
+        if served is not None:
+            wanted[column.name] = consequence(served)
+        elif column.description in ours:  # the column was served before somebody renamed it
             wanted[column.name] = UNSERVED
     projects.describe_columns(context.hub, known.status_field_id, wanted)
     return ActResult(

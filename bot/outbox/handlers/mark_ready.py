@@ -18,14 +18,14 @@ ACT = Act("ready:{card_id}:{about}", ordered=True, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> ActResult:
-    """Mark it ready; one that is ready, closed or was never opened needs nothing."""
+    """Mark it ready; a ready, closed or missing one needs nothing."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         gate = checks.standing(db, intent.card_id, card.pull_head)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not card.pull_draft:
         return ActResult()
-    if not gate.lets_through:  # somebody pushed before it was its turn
+    if not gate.lets_through:  # somebody pushed in the meantime
         raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")
     gate_check.demand_same(context, card, card.pull_head)
     try:

@@ -1,4 +1,4 @@
-"""Merges the pull request, guarded by its head, at once or as soon as GitHub lets it."""
+"""Merges the pull request, guarded by its head, at once or as soon as GitHub allows it."""
 
 from dataclasses import replace
 
@@ -31,11 +31,11 @@ from rules.snapshot import NOBODY
 # One attempt to merge one head; coalesced, because a refused merge is requested again when the card
 # comes back.
 ACT = Act("merge:{card_id}:{head}:{about}", ordered=True, coalesce=True)
-OURS = frozenset({NAME, report_policy.NAME})  # of Cardinal's own the ledger knows more
+OURS = frozenset({NAME, report_policy.NAME})  # the ledger has more about Cardinal's own checks
 
 
 def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActResult:
-    """Merge, or let GitHub do so once it can; raises GivenUpError with what a person can do."""
+    """Merge, or let GitHub do so once it can; raises GivenUpError with advice for a person."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
@@ -43,13 +43,13 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
     away = card.archived or column is None or not has_action(column.entry_actions, "merge")
     if away and (may_move(policy, mover) or not mover.login):
-        return ActResult()  # somebody took the card back before it was its turn
+        return ActResult()  # somebody took the card back in the meantime
     pull = pull_of(card)
     if pull is None:
         raise GivenUpError("there is no pull request to merge")
     if seen is None or seen.open_pull is None:
         raise GivenUpError(f"#{pull.number} is not open any more")
-    # Looked at again, for it may have changed since the rules asked: about the very commit that they saw.
+    # Checked again for the commit that the rules saw: its state may have changed since.
     because = unmergeable(seen, replace(seen.open_pull, head=intent.head, gate=gate), intent.requires)
     if because:
         raise GivenUpError(f"#{pull.number} could not be merged: {because}, then /cardinal retry")
@@ -79,7 +79,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
 
 
 def _words(card: cards.CardRow, number: int) -> dict[str, str]:
-    # Commit messages close issues too, and a squash would copy those of the agent.
+    # Commit messages close issues too, and a squash would copy the agent's messages.
     issue = issue_named(card, card.pull_repository)
     return {"commit_title": f"{title_of(card)} (#{number})", "commit_message": f"Closes {issue}"}
 
@@ -87,7 +87,7 @@ def _words(card: cards.CardRow, number: int) -> dict[str, str]:
 def _merge(
     hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
 ) -> tuple[str, str]:
-    """Return the commit, or how GitHub will merge by itself; raises its refusal where neither is possible."""
+    """Return the commit, or the way in which GitHub will merge by itself; raises its refusal without either."""
     method, head = intent.method, intent.head
     refused = _unmet(hub, pull.repository, head)
     if not refused:
@@ -104,9 +104,9 @@ def _merge(
 
 
 def _unmet(hub: Hub, repository: str, head: str) -> str:
-    """Return which required check is not green, in GitHub's words; empty when all are.
+    """Return the required check that is not green, in GitHub's words; empty when all are.
 
-    GitHub looks at them too, unless the App is among those who may pass the rules by.
+    GitHub checks this too, unless the App may bypass the rules.
     """
     required = checks_api.required(hub, repository, repositories.default_branch(hub, repository)) - OURS
     found = {one.name: one.light for one in checks_api.of_commit(hub, repository, head)} if required else {}

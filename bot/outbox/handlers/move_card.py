@@ -16,12 +16,12 @@ ACT = Act("move:{card_id}:{about}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActResult:
-    """Put the card into the column; raises GivenUpError when the board has no such column."""
+    """Move the card; raises GivenUpError if the board has no such column."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         known = boards.get(db, card.board_id)
     if known is None or card.archived or (intent.source and card.column != intent.source):
-        return ActResult()  # it left, or somebody moved it on before it was its turn
+        return ActResult()  # it left the board, or somebody moved it in the meantime
     option = next((column.option_id for column in known.columns if column.name == intent.column), None)
     if option is None:
         names = ", ".join(column.name for column in known.columns)
@@ -30,7 +30,7 @@ def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActRes
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
-        # Its own webhook may have been looked at first; a person may even have moved it on since.
+        # The webhook may have been ingested first; a person may have moved the card since.
         if fresh is None or fresh.column != card.column or fresh.column == intent.column:
             return ()
         run = runs.get(db, fresh.run_id) if fresh.run_id else None

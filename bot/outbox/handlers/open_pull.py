@@ -18,7 +18,7 @@ ACT = Act("pull:{card_id}:{run_id}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> ActResult:
-    """Open the pull request, or take the open one of the same branch."""
+    """Open the pull request, or use the open one of the same branch."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
     repository, branch = story.run.repository, story.run.branch

@@ -14,7 +14,7 @@ ACT = Act("react:{place}:{comment_id}:{content}", priority=0)
 def carry_out(context: OutboxContext, intent: React, _entry: Entry) -> ActResult:
     """Add the reaction; GitHub keeps one of a kind per user, so a repeat changes nothing.
 
-    A comment that is gone needs none. Source: docs.github.com/rest/reactions/reactions.
+    A deleted comment needs none. Source: docs.github.com/rest/reactions/reactions.
     """
     talk = place_of(read_card(context, intent.card_id), intent.place, context)
     family = "pulls" if intent.place == "review" else "issues"

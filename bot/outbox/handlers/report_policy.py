@@ -1,4 +1,4 @@
-"""Says on the commit, as a check run, whether the policy file is good."""
+"""Reports on the commit, as a check run, whether the policy file is valid."""
 
 from bot.github.client import repository_path
 from bot.outbox.contract import Act, ActResult, OutboxContext
@@ -16,7 +16,7 @@ NAME = "cardinal/policy"
 
 
 def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> ActResult:
-    """Make the check run; a second attempt takes the one that the first left.
+    """Make the check run; a second attempt uses that of the first.
 
     Source: docs.github.com/rest/checks/runs#create-a-check-run.
     """

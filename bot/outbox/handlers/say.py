@@ -12,7 +12,7 @@ ACT = Act("say:{card_id}:{about}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: Say, entry: Entry) -> ActResult:
-    """Post the text, tamed: it may hold words of people or agents."""
+    """Post the text, escaped: it may quote people or agents."""
     card = read_card(context, intent.card_id)
     pull = pull_of(card) if intent.place != "issue" else None
     return publish(context, entry, pull or issue_of(card, context), fit((tame(intent.text),)))

@@ -1,4 +1,4 @@
-"""Takes ticks that were refused out of a comment of Cardinal's own."""
+"""Removes refused ticks from a comment of Cardinal's own."""
 
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
@@ -14,7 +14,7 @@ ACT = Act("untick:{place}:{comment_id}", coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: UntickBoxes, _entry: Entry) -> ActResult:
-    """Read the comment and write it without ticks; one that is gone, or not Cardinal's, is left alone."""
+    """Write the comment without ticks; a deleted comment, or one that is not Cardinal's, needs nothing."""
     talk = place_of(read_card(context, intent.card_id), intent.place, context)
     family = "pulls" if intent.place == "review" else "issues"
     path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}"

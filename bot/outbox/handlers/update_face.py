@@ -1,4 +1,4 @@
-"""Writes the card's project fields, where they differ from what was written last."""
+"""Writes the card's project fields that differ from the last written ones."""
 
 from sqlalchemy import Connection
 
@@ -20,7 +20,7 @@ from rules.intents.outbound import UpdateFace
 
 # Each card has one face.
 ACT = Act("face:{card_id}", priority=2, coalesce=True, wait_s=2.0)
-# The states that a running card goes through; what its face shows within one of them is mere progress.
+# The states of a running card; changes of its face within one of them are mere progress.
 FLOWING = (CardState.QUEUED, CardState.WORKING, CardState.REVISING)
 DIGEST_CHARS = 12  # of each field's own digest: enough to see a change
 
@@ -28,7 +28,7 @@ DIGEST_CHARS = 12  # of each field's own digest: enough to see a change
 def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActResult:
     """Write the fields that changed in one request; the entry's digest has one digest for each field.
 
-    Raises TooSoonError for mere progress too soon after the last writing.
+    Raises TooSoonError for mere progress soon after the last write.
     """
     with context.reading() as db:
         card = card_of(db, intent.card_id)
@@ -77,7 +77,7 @@ def _written(digest: str) -> dict[FaceField, str]:
 
 
 def _fields(hub: Hub, known: BoardRow) -> tuple[Field, ...]:
-    """Return the board's fields, with the six ones made where they were missing."""
+    """Return the board's fields, after making those of the face that are missing."""
     if {*FaceField} <= {field.name for field in known.fields}:
         return known.fields
     fields = projects.read_board(hub, known.owner, known.number).fields

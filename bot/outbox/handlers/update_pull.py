@@ -1,4 +1,4 @@
-"""Brings Cardinal's part of the pull request's description up to date: the whole change and its evidence."""
+"""Updates Cardinal's part of the pull request's description: the whole change and its evidence."""
 
 from bot.github.api import pulls
 from bot.outbox.contract import Act, ActResult, OutboxContext
@@ -16,9 +16,9 @@ ACT = Act("pull-body:{card_id}", ordered=True, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActResult:
-    """Write Cardinal's part where it differs from the one written last; what people wrote around it stays.
+    """Write Cardinal's part if it differs from the last written one; people's text around it stays.
 
-    Without a pull request, or where people took that part out, do nothing.
+    Without a pull request, or if people removed that part, do nothing.
     """
     with context.reading() as db:
         card = card_of(db, intent.card_id)
@@ -27,7 +27,7 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
             return ActResult()
         story = story_of(db, card.run_id, context.config.public_url)
     body, changes = pull_body.write(story), dict[str, str]()
-    # Every pull request is opened as a draft: one that never was may say in its title that it is not ready.
+    # Without drafts the title tells that a pull request is not ready.
     there = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)
     if there is not None and there.title.startswith(pulls.UNREADY):
         if story.run.ending is Ending.SUCCEEDED:

@@ -1,4 +1,4 @@
-"""Keeps the board's status update: how much runs, waits and needs somebody."""
+"""Writes the board's status update: the count of cards that run, wait and need a person."""
 
 from sqlalchemy import Connection
 
@@ -22,7 +22,7 @@ URGENT = (CardState.NEEDS_INPUT, CardState.FAILED)
 
 
 def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> ActResult:
-    """Edit the board's status update in place, or post it; nothing where it says so already."""
+    """Edit the board's status update in place, or post it; nothing without a change."""
     board_id = BoardId(intent.card_id)
     with context.reading() as db:
         counts = count(db, board_id)
@@ -38,9 +38,9 @@ def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Act
     if last is not None and last.digest == digest:
         return ActResult(last.remote_id, digest)
     if not (last and last.remote_id) and not lost and not over and counts == status_update.Counts(0, 0, 0):
-        return ActResult()  # nothing was ever said on this board, and nothing is to be said
+        return ActResult()  # no update was ever posted on this board, and there is no news
     known = last.remote_id if last else ""
-    if not known and entry.attempts > 1:  # an earlier attempt may have posted it, and never heard so
+    if not known and entry.attempts > 1:  # an earlier attempt may have posted it without an answer
         known = projects.own_status_update(context.hub, board_id)
     if known:
         try:
@@ -52,7 +52,7 @@ def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Act
 
 
 def count(db: Connection, board_id: BoardId) -> status_update.Counts:
-    """Return how many cards of the board run, wait for a person, and are queued."""
+    """Return the count of the board's cards that run, wait for a person, and are queued."""
     waiting = [card for card in cards.attention(db) if card.board_id == board_id]
     halt = halts.of_board(db, board_id)
     return status_update.Counts(

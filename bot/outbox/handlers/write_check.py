@@ -1,4 +1,4 @@
-"""Writes Cardinal's check on the pull request's commit: what the gate saw of it, and the buttons that fit."""
+"""Writes Cardinal's check on the pull request's commit: the gate's verdict, and buttons that apply."""
 
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, OutboxContext
@@ -15,7 +15,7 @@ ACT = Act("check:{card_id}:{head}", priority=2, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> ActResult:
-    """Write the check as the ledger has it now; a commit that the pull request left behind keeps its own."""
+    """Write the check from the ledger's current state; an outdated commit keeps its own."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         snapshot = snapshots.of_card(db, intent.card_id)

@@ -1,4 +1,4 @@
-"""Writes the comment with what an investigation found; later which follow-ups became cards."""
+"""Writes the comment with an investigation's findings, later with the cards made of its follow-ups."""
 
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.posting import publish
@@ -18,10 +18,10 @@ def carry_out(context: OutboxContext, intent: WriteFindings, entry: Entry) -> Ac
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         talk = talk_of_run(db, intent.run_id, context)
-        found = findings.get(db, intent.run_id)
+        report = findings.get(db, intent.run_id)
         made = findings.follow_ups_made(db, intent.run_id)
-    if found is None:
+    if report is None:
         raise GivenUpError(f"run {intent.run_id} left no findings")
     root = context.hub.page_url(story.run.repository)
-    said = text.write(story, found, made, root=root, here=talk.repository)
+    said = text.write(story, report, made, root=root, here=talk.repository)
     return publish(context, entry, talk, said, unticks=True)

@@ -1,4 +1,4 @@
-"""Writes or edits the run's one sticky comment from the ledger as it is now."""
+"""Writes or edits the run's one sticky comment from the ledger's current state."""
 
 from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of, publish, wait_for_more
@@ -17,7 +17,7 @@ WAITING = (RunState.PARKED, RunState.AWAITING_APPROVAL, RunState.ENDED)
 
 
 def carry_out(context: OutboxContext, intent: WriteRunComment, entry: Entry) -> ActResult:
-    """Post or edit the comment; raises TooSoonError for mere progress too soon after the last edit."""
+    """Post or edit the comment; raises TooSoonError for mere progress soon after the last edit."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         talk = talk_of_run(db, intent.run_id, context)
