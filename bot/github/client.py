@@ -11,7 +11,6 @@ from urllib.parse import quote
 from cachetools import TTLCache
 
 from bot.github import token_scope
-from bot.github.concurrency import CallSlots
 from bot.github.errors import (
     PermissionMissingError,
     RefusedError,
@@ -23,7 +22,7 @@ from bot.github.errors import (
 from bot.github.rate_limit import ApiBudget
 from bot.github.token_cache import TokenFile
 from bot.github.tokens import Tokens
-from bot.github.transport import CREATE, READ, WRITE, Answer, ApiCall, CallCost, Wire
+from bot.github.transport import CREATE, READ, WRITE, Answer, ApiCall, CallCost, CallSlots, Wire
 from bot.system.clock import Clock
 from bot.system.config import Config
 

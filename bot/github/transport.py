@@ -1,24 +1,31 @@
 """One identity's connection to GitHub's API: PyGithub sends, this counts, limits and types failures."""
 
+import fcntl
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import requests
 from github.Auth import Auth
 from github.Requester import Requester
 
-from bot.github.concurrency import CallSlots
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
 from bot.github.rate_limit import ApiBudget
 from bot.github.token_scope import TokenScope
+from bot.system import private_file
 from bot.system.clock import Clock
 
 API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
 CONNECT_S = 10.0
+MAX_AT_ONCE = 20
+LONGEST_WAIT_S = 30.0
+POLL_S = 0.02
 USER_AGENT = "cardinal-board"
 ACCEPT = "application/vnd.github+json"
 PLAIN_HEADERS = {"Accept": ACCEPT, "X-GitHub-Api-Version": API_VERSION}  # PyGithub adds the version itself
@@ -101,6 +108,44 @@ class Speaker(Auth):
     @property
     def token(self) -> str:
         return self._current(self.reach)
+
+
+@dataclass(frozen=True, slots=True)
+class CallSlots:
+    """The limit of concurrent calls on this machine: one locked file each, free at once if its process dies.
+
+    GitHub allows a hundred for all of an App's installations together; several machines share them. Source:
+    docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits.
+    """
+
+    folder: Path
+    most: int = MAX_AT_ONCE
+    wait_s: float = LONGEST_WAIT_S
+
+    @contextmanager
+    def one(self, call: str) -> Iterator[None]:
+        """Hold a slot for one call. Raises UnavailableError if none gets free in time; nothing was sent."""
+        private_file.make_folder(self.folder)
+        until = time.monotonic() + self.wait_s
+        taken = self._take()
+        while taken is None:
+            if time.monotonic() >= until:
+                raise UnavailableError(call, 0, f"{self.most} calls are under way for {self.wait_s:.0f} s")
+            time.sleep(POLL_S)
+            taken = self._take()
+        try:
+            yield
+        finally:
+            os.close(taken)
+
+    def _take(self) -> int | None:
+        for n in range(self.most):
+            place = os.open(self.folder / str(n), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with suppress(BlockingIOError):
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return place
+            os.close(place)
+        return None
 
 
 class Wire:

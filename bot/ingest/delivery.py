@@ -53,9 +53,9 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
     try:
         payload = json.loads(delivery.payload)
         found = webhook_events.read(delivery.event, payload, bot_id=_bot_id(services, delivery.event))
-        told = resolve.resolve(services, found)
+        result = resolve.resolve(services, found)
         with event_store.writing(services.engine) as db:
-            _record(db, services, told)
+            _record(db, services, result)
             inbox.settle(db, delivery, services.now())
     except Exception as error:  # the top of a job: recorded, then raised
         age = services.now() - delivery.received_at
@@ -69,7 +69,7 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
         )
         log.warning("delivery failed id=%s error=%s quarantined=%s", delivery_id, error, quarantined)
         raise DeliveryError(delivery_id, error) from error
-    return tuple(dict.fromkeys(told.cards_to_refresh))
+    return tuple(dict.fromkeys(result.cards_to_refresh))
 
 
 def _bot_id(services: Services, event: str) -> int:
@@ -92,15 +92,15 @@ def _retry_in_s(error: Exception, age: timedelta) -> float:
     return BUSY_S if isinstance(error, CardBusyError) else RETRY_S
 
 
-def _record(db: Connection, services: Services, told: resolve.Resolution) -> None:
+def _record(db: Connection, services: Services, result: resolve.Resolution) -> None:
     now = services.now()
-    for card_id, board_id in told.refreshes:
-        refresh_requests.add(db, card_id, board_id, now, told.moves.get(card_id))
-    for card_id, change in told.changes:
+    for card_id, board_id in result.refreshes:
+        refresh_requests.add(db, card_id, board_id, now, result.moves.get(card_id))
+    for card_id, change in result.changes:
         change_reports.add(
             db, card_id, change_reports.Report(change.by, change.about, change.value, change.at or now)
         )
-    for make in told.makers:
+    for make in result.makers:
         events: tuple[Event, ...] = make(db)
         if events:
             event_store.append(db, *events, at=now)

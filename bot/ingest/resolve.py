@@ -53,49 +53,49 @@ class Resolution:
 
 def resolve(services: Services, found: tuple[facts.Fact, ...]) -> Resolution:
     """Resolve the facts; raises a GithubError when a call fails."""
-    told = Resolution()
+    result = Resolution()
     for fact in found:
         match fact:
             case facts.CardTouched():
-                _rang(services, fact, told)
+                _rang(services, fact, result)
             case facts.CommentAltered():
-                _unsaid(services, fact, told)
+                _unsaid(services, fact, result)
             case facts.BlockerChanged():
-                _ring_dependents(services, fact, told)
+                _ring_dependents(services, fact, result)
             case facts.IssueFact():
                 for card in cards_of(services, fact.repository, fact.number):
-                    _about_card(services, fact, card, told)
+                    _about_card(services, fact, card, result)
                 if isinstance(fact, facts.IssueShut | facts.IssueOpenedAgain):
-                    _ring_dependents(services, fact, told)
+                    _ring_dependents(services, fact, result)
             case _:
-                _about_repository(services, fact, told)
-    return told
+                _about_repository(services, fact, result)
+    return result
 
 
-def _about_repository(services: Services, fact: facts.Fact, told: Resolution) -> None:
+def _about_repository(services: Services, fact: facts.Fact, result: Resolution) -> None:
     match fact:
         case facts.Pushed():
             _pushed(services, fact)
         case facts.AccessChanged():
             access.check(services, thoroughly=True)
         case facts.Renamed():
-            told.makers.append(_renamed(fact))
+            result.makers.append(_renamed(fact))
         case facts.ChecksMoved():
-            _checks(services, fact, told)
+            _checks(services, fact, result)
         case facts.ButtonPressed():
-            _pressed(services, fact, told)
+            _pressed(services, fact, result)
         case facts.GroupMoved():
-            _group_moved(services, fact, told)
+            _group_moved(services, fact, result)
         case _:
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
 
 
-def _ring_dependents(services: Services, fact: facts.IssueFact, told: Resolution) -> None:
+def _ring_dependents(services: Services, fact: facts.IssueFact, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         for card_id in links.dependents(db, fact.repository, fact.number, MAX_DEPENDENTS):
             card = cards.get(db, card_id)
             if card is not None and not card.archived:
-                told.refreshes.append((card_id, card.board_id))
+                result.refreshes.append((card_id, card.board_id))
 
 
 def cards_of(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
@@ -114,14 +114,14 @@ def _known(services: Services, repository: str, number: int) -> tuple[cards.Card
         return (mine,) if mine else cards.of_issue(db, repository, number)
 
 
-def _rang(services: Services, fact: facts.CardTouched, told: Resolution) -> None:
+def _rang(services: Services, fact: facts.CardTouched, result: Resolution) -> None:
     if fact.board_id != (board.served(services) or board.refresh(services, *services.config.board)):
         return  # a board that Cardinal does not serve must cost no call
-    told.refreshes.append((fact.card_id, fact.board_id))
+    result.refreshes.append((fact.card_id, fact.board_id))
     if fact.change is not None:
-        told.changes.append((fact.card_id, fact.change))
+        result.changes.append((fact.card_id, fact.change))
     if fact.moved is not None:
-        told.moves[fact.card_id] = fact.moved
+        result.moves[fact.card_id] = fact.moved
 
 
 def _pushed(services: Services, fact: facts.Pushed) -> None:
@@ -138,28 +138,28 @@ def _renamed(fact: facts.Renamed) -> EventFactory:
     return make
 
 
-def _unsaid(services: Services, fact: facts.CommentAltered, told: Resolution) -> None:
+def _unsaid(services: Services, fact: facts.CommentAltered, result: Resolution) -> None:
     for card in _known(services, fact.repository, fact.number):  # an unknown issue costs no call
-        told.makers.append(comments.comment_altered(fact, card))
+        result.makers.append(comments.comment_altered(fact, card))
 
 
-def _checks(services: Services, fact: facts.ChecksMoved, told: Resolution) -> None:
+def _checks(services: Services, fact: facts.ChecksMoved, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         card = cards.by_head(db, fact.repository, fact.sha)
     if card is not None:
-        told.makers.append(checks.look(services, card))
+        result.makers.append(checks.look(services, card))
 
 
-def _pressed(services: Services, fact: facts.ButtonPressed, told: Resolution) -> None:
+def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) -> None:
     if not fact.app_id or fact.app_id != services.config.app_id:
         return  # another App's check run, with any content
     with event_store.reading(services.engine) as db:
         card = cards.get(db, CardId(fact.mark))
     if card is not None and card.pull_repository == fact.repository and not card.archived:
-        told.makers += comments.pressed(services, fact, card)
+        result.makers += comments.pressed(services, fact, card)
 
 
-def _group_moved(services: Services, fact: facts.GroupMoved, told: Resolution) -> None:
+def _group_moved(services: Services, fact: facts.GroupMoved, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         card = cards.by_pull(db, fact.repository, fact.number)
     if card is None or card.archived:
@@ -170,27 +170,27 @@ def _group_moved(services: Services, fact: facts.GroupMoved, told: Resolution) -
         if fact.reason
         else on_pull.GroupFormed(card_id, fact.number, fact.sha)
     )
-    told.makers.append(lambda _: (event,))
+    result.makers.append(lambda _: (event,))
 
 
-def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, told: Resolution) -> None:
+def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, result: Resolution) -> None:
     match fact:
         case facts.CommentWritten():
-            told.makers.append(comments.said(services, fact, card))
+            result.makers.append(comments.said(services, fact, card))
         case facts.BoxTicked():
-            told.makers += comments.ticked(services, fact, card)
+            result.makers += comments.ticked(services, fact, card)
         case facts.LinksChanged() | facts.IssueShut():  # in any order: the sync reads the current state
-            told.request_refresh(card)
+            result.request_refresh(card)
         case facts.IssueEdited():
-            told.request_refresh(card, fact.change)
+            result.request_refresh(card, fact.change)
         case facts.IssueOpenedAgain():
-            told.request_refresh(card, facts.CardChange(fact.by, About.REOPENED, "", fact.at))
+            result.request_refresh(card, facts.CardChange(fact.by, About.REOPENED, "", fact.at))
         case facts.PullRequestRead():
-            told.makers.append(_pull(services, fact, card))
+            result.makers.append(_pull(services, fact, card))
         case facts.MergeLeft():
-            told.makers.append(_unmerged(services, fact, card))
+            result.makers.append(_unmerged(services, fact, card))
         case facts.Reviewed() | facts.ReviewWanted() | facts.ReviewTakenBack():
-            told.makers.append(_about_review(services, fact, card))
+            result.makers.append(_about_review(services, fact, card))
         case _:
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
 

@@ -6,9 +6,8 @@ import pytest
 
 from bot.github.api import roles
 from bot.github.client import Hub
-from bot.github.concurrency import CallSlots
 from bot.github.errors import NotFoundError, PermissionMissingError, TokenError
-from bot.github.transport import CREATE, ApiCall, Wire
+from bot.github.transport import CREATE, ApiCall, CallSlots, Wire
 from tests.peer.emulator import new_key
 from tests.peer.side import ADMIN, ANSWER_S, BOT, ORG, SLUG, STRANGER, WRITER, Side, utc_now
 

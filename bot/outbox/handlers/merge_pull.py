@@ -87,7 +87,7 @@ def _words(card: cards.CardRow, number: int) -> dict[str, str]:
 def _merge(
     hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
 ) -> tuple[str, str]:
-    """Return the commit, or the way in which GitHub will merge by itself; raises its refusal without either."""
+    """Return the commit, or GitHub's way to merge by itself later; raises its refusal without either."""
     method, head = intent.method, intent.head
     refused = _unmet(hub, pull.repository, head)
     if not refused:

@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import pulls
 from bot.outbox.contract import Act, ActResult, OutboxContext
-from bot.outbox.run_story import story_of
+from bot.outbox.targets import story_of
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import body as pull_body
 from ledger.event import Event

@@ -2,8 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
-from bot.outbox.run_story import story_of
-from bot.outbox.targets import Talk, talk_of_run
+from bot.outbox.targets import Talk, story_of, talk_of_run
 from bot.render import plan as text
 from ledger.queue.outbox import Entry
 from ledger.views import plans

@@ -2,8 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
-from bot.outbox.run_story import story_of
-from bot.outbox.targets import talk_of_run
+from bot.outbox.targets import story_of, talk_of_run
 from bot.render.run import report
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import PostReport

@@ -3,8 +3,7 @@
 from bot.github.api import pulls
 from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of
-from bot.outbox.run_story import story_of
-from bot.outbox.targets import card_of, pull_of
+from bot.outbox.targets import card_of, pull_of, story_of
 from bot.render.markdown.marker import digest_of, put_part
 from bot.render.pull import body as pull_body
 from ledger.queue.outbox import Entry

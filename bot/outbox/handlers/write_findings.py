@@ -2,8 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.posting import publish
-from bot.outbox.run_story import story_of
-from bot.outbox.targets import talk_of_run
+from bot.outbox.targets import story_of, talk_of_run
 from bot.render.run import findings as text
 from ledger.queue.outbox import Entry
 from ledger.views import findings

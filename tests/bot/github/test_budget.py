@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from bot.github.client import Hub
-from bot.github.concurrency import CallSlots
 from bot.github.errors import RateLimitedError, UnavailableError
 from bot.github.rate_limit import (
     CONTENTS_PER_HOUR,
@@ -17,6 +16,7 @@ from bot.github.rate_limit import (
     ApiBudget,
     RateUsage,
 )
+from bot.github.transport import CallSlots
 from bot.system.config import Config
 from tests.bot.github.conftest import STARTED, Clock, Scripted
 

@@ -9,9 +9,8 @@ import pytest
 
 from bot.github.api import pulls, reviews, roles
 from bot.github.client import Hub
-from bot.github.concurrency import CallSlots
 from bot.github.errors import NotFoundError, PermissionMissingError
-from bot.github.transport import READ, ApiCall, Wire
+from bot.github.transport import READ, ApiCall, CallSlots, Wire
 from bot.repo_config import policy_file
 from forge.store.models import Pull, Role
 from forge.store.reviews import LineComment
