@@ -45,11 +45,11 @@ class RateLimitedError(GithubError):
     advice = "wait, then try again"
 
     def __init__(
-        self, call: str, status: int, because: str, retry_after_s: float, *, told: bool = True
+        self, call: str, status: int, because: str, retry_after_s: float, *, exact: bool = True
     ) -> None:
-        """`told`: the wait is GitHub's; otherwise it is a guess, which should grow each time."""
+        """`exact`: GitHub gave the wait; otherwise it is a guess, which should grow each time."""
         self.retry_after_s = min(max(retry_after_s, LEAST_WAIT_S), LONGEST_WAIT_S)
-        self.told = told
+        self.exact = exact
         super().__init__(call, status, because)
 
 
@@ -151,7 +151,7 @@ def _limited(
     reset = _number(headers.get("x-ratelimit-reset"))
     if reset is not None and _number(headers.get("x-ratelimit-remaining")) == 0:
         return RateLimitedError(call, status, because, reset - now_s)
-    return RateLimitedError(call, status, because, SECONDARY_WAIT_S, told=False)
+    return RateLimitedError(call, status, because, SECONDARY_WAIT_S, exact=False)
 
 
 def _number(text: str | None) -> float | None:

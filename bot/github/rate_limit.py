@@ -76,14 +76,14 @@ class ApiBudget:
             if all(figure.isdigit() for figure in figures):
                 spent.windows[resource] = Window(*(int(figure) for figure in figures))
 
-    def close(self, for_s: float, *, told: bool = True) -> None:
+    def close(self, for_s: float, *, exact: bool = True) -> None:
         """Allow no call for `for_s` seconds: GitHub reported a limit.
 
-        If the length is a guess (not `told`), each limit soon after the last one doubles the wait.
+        If the length is a guess (not `exact`), each limit soon after the last one doubles the wait.
         """
         now_s = self.clock().timestamp()
         with self._changing() as spent:
-            again = not told and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
+            again = not exact and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
             strikes = spent.strikes + 1 if again else 0
             until_s = now_s + min(for_s * 2**strikes, max(for_s, LONGEST_GUESS_S))
             self._own[0] = RateUsage(

@@ -217,7 +217,7 @@ class Wire:
     def note(self, error: Exception) -> None:
         """Close the budget for as long as a rate limit says."""
         if isinstance(error, RateLimitedError) and self._budget is not None:
-            self._budget.close(error.retry_after_s, told=error.told)
+            self._budget.close(error.retry_after_s, exact=error.exact)
 
     def _requester(self) -> Requester:
         pid = os.getpid()

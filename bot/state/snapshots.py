@@ -84,12 +84,16 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
         snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
     match event:
         case CommandGiven():
-            paced = givers.count(db, event.by, now - MINUTE)
-            proposed = _follow_ups(db, card_id, event.argument) if event.command == "follow-up" else ()
-            told = replace(snapshot, held=held(db, card_id), paced=paced, follow_ups=proposed)
-            told = replace(told, released=released(db, card_id), lifted=_lifted(db, told, event))
-            told = replace(told, run=_of_choice(db, told.run, chosen_question(event.source)))
-            return replace(told, halt=halt_of(db, snapshot.board_id))
+            return replace(
+                snapshot,
+                held=held(db, card_id),
+                released=held(db, card_id, vouched=True),
+                paced=givers.count(db, event.by, now - MINUTE),
+                follow_ups=_follow_ups(db, card_id, event.argument) if event.command == "follow-up" else (),
+                lifted=_lifted(db, snapshot, event),
+                run=_of_choice(db, snapshot.run, chosen_question(event.source)),
+                halt=halt_of(db, snapshot.board_id),
+            )
         case EntryGivenUp(act="create_card"):
             return replace(snapshot, follow_ups=_follow_ups(db, card_id, event.key.removeprefix("card:")))
         case RunEnded():
@@ -116,17 +120,17 @@ def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpS
     """Return the proposals of the run in `r1:2`, or of the card's newest investigation for a number."""
     named, colon, _ = wanted.partition(":")
     run = runs.get(db, RunId(named)) if colon else None
-    told = findings.get(db, run.run_id) if run and run.card_id == card_id else None
-    told = told if colon else findings.newest(db, card_id)
-    if told is None:
+    report = findings.get(db, run.run_id) if run and run.card_id == card_id else None
+    report = report if colon else findings.newest(db, card_id)
+    if report is None:
         return ()
     made = {
         proposal: f"{row.repository}#{row.number}"
-        for proposal, row in findings.follow_ups_made(db, told.run_id).items()
+        for proposal, row in findings.follow_ups_made(db, report.run_id).items()
     }
     return tuple(
-        FollowUpSeen(told.run_id, number, one.title, one.body, one.reason, made.get(number, ""))
-        for number, one in enumerate(told.follow_ups, start=1)
+        FollowUpSeen(report.run_id, number, one.title, one.body, one.reason, made.get(number, ""))
+        for number, one in enumerate(report.follow_ups, start=1)
     )
 
 
@@ -135,8 +139,8 @@ def _ci(db: Connection, snapshot: Snapshot, card_id: CardId) -> CiSeen | None:
     if row is None:
         return None
     red = ci.failures_of(db, card_id, pull.head) if pull else ()
-    told = tuple(CheckFailure(one.name, one.url, one.log, one.on_base) for one in red)
-    return CiSeen(row.repaired, row.repairs, told)
+    failures = tuple(CheckFailure(it.name, it.url, it.log, it.on_base) for it in red)
+    return CiSeen(row.repaired, row.repairs, failures)
 
 
 def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
@@ -145,19 +149,13 @@ def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
     return Halt(row.cause, row.because, row.until, row.tries, row.probing, row.probe) if row else None
 
 
-def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
-    """Return the newest comments that wait for a release by a person with write access."""
+def held(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[Held, ...]:
+    """Return the newest comments that wait for a release by a person with write access; with `vouched` those
+    that were released.
+    """
     return tuple(
-        Held(one.comment_id, one.place, one.author, one.text, one.changed, at=one.at)
-        for one in messages.held(db, card_id, MAX_HELD)
-    )
-
-
-def released(db: Connection, card_id: CardId) -> tuple[Held, ...]:
-    """Return the newest comments that a person with write access released."""
-    return tuple(
-        Held(one.comment_id, one.place, one.author, one.text, one.changed, one.vouched_by, one.at)
-        for one in messages.held(db, card_id, MAX_HELD, vouched=True)
+        Held(row.comment_id, row.place, row.author, row.text, row.changed, row.vouched_by, row.at)
+        for row in messages.held(db, card_id, MAX_HELD, vouched=vouched)
     )
 
 

@@ -147,9 +147,9 @@ def load_policy(services: Services, board_id: BoardId) -> None:
     digest = hashlib.sha256((text or "").encode()).hexdigest()
     with event_store.writing(services.engine) as db:
         known = policies.current(db, board_id)
-        told = known is not None and digest == (known.rejected_digest or known.digest)
+        same = known is not None and digest == (known.rejected_digest or known.digest)
         # A file that another version accepted is validated again by this one.
-        if told and known is not None and (known.problems or policies_in_force.is_readable(known.text)):
+        if same and known is not None and (known.problems or policies_in_force.is_readable(known.text)):
             return
         event: Event = PolicyLoaded(board_id, digest, text or "", commit)
         try:

@@ -97,7 +97,7 @@ def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
         known = cards.get(db, card_id)
         if labels and known is not None and not known.archived:
             event_store.append(db, *labels, at=services.now())
-        change_reports.drop(db, card_id, moved.told, services.now() - movers.KEPT)
+        change_reports.drop(db, card_id, moved.reports, services.now() - movers.KEPT)
         refresh_requests.mark_served(db, card_id, rung)
         reactor.advance(db, now=services.now())
         quiet = refresh_requests.counts(db, card_id)[0] == rung

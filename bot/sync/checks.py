@@ -138,8 +138,8 @@ def _is_news(services: Services, card: cards.CardRow, red: tuple[Check, ...]) ->
     """Tell whether other checks are red than those reported for that commit: logs are fetched once."""
     with event_store.reading(services.engine) as db:
         known = ci.of_card(db, card.card_id)
-        told = {failure.name for failure in ci.failures_of(db, card.card_id, card.pull_head)}
-    return known is None or not known.settled or told != {one.name[:NAME_CHARACTERS] for one in red}
+        reported = {failure.name for failure in ci.failures_of(db, card.card_id, card.pull_head)}
+    return known is None or not known.settled or reported != {one.name[:NAME_CHARACTERS] for one in red}
 
 
 def _failures(services: Services, repository: str, red: tuple[Check, ...]) -> tuple[CheckFailure, ...]:
@@ -147,11 +147,11 @@ def _failures(services: Services, repository: str, red: tuple[Check, ...]) -> tu
     base_red = {
         one.name for one in checks.of_commit(services.hub, repository, base) if one.light is Light.RED
     }
-    told, fetched = [], 0
+    failures, fetched = [], 0
     for one in red:
         said = one.said
         if one.name not in base_red and fetched < MAX_LOGS:
             said, fetched = checks.log_tail(services.hub, repository, one), fetched + 1
         text = tail(redact(without_invisible(said)), LOG_BYTES)
-        told.append(CheckFailure(one.name[:NAME_CHARACTERS], one.url[:500], text, one.name in base_red))
-    return tuple(told)
+        failures.append(CheckFailure(one.name[:NAME_CHARACTERS], one.url[:500], text, one.name in base_red))
+    return tuple(failures)

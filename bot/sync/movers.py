@@ -33,7 +33,7 @@ class Moved:
 
     by: Mover = NOBODY
     late: bool = False
-    told: tuple[Report, ...] = ()
+    reports: tuple[Report, ...] = ()
 
 
 def find(services: Services, card_id: CardId, seen: CardLook | None, *, came: bool = False) -> Moved:
@@ -42,26 +42,26 @@ def find(services: Services, card_id: CardId, seen: CardLook | None, *, came: bo
     `came`: deliveries report that it entered its column again.
     """
     with event_store.reading(services.engine) as db:
-        known, told = cards.get(db, card_id), change_reports.of_card(db, card_id)
+        known, reports = cards.get(db, card_id), change_reports.of_card(db, card_id)
     about = _news(known, seen) or ((About.COLUMN,) if came else None)
     if about is not None:
-        mine = tuple(one for one in told if one.about in about)
+        mine = tuple(report for report in reports if report.about in about)
         by = ""
         if seen is not None and about == (About.COLUMN,):
             by = on_timeline(seen.last_move, seen.column, known.moved_at if known else None)
         by = by or sender(mine, seen.column if seen is not None else None)
         if not by:
-            return Moved(unknown(services, seen), told=mine)
-        return Moved(_with_role(services, known, seen, told, by), told=mine)
+            return Moved(unknown(services, seen), reports=mine)
+        return Moved(_with_role(services, known, seen, reports, by), reports=mine)
     if known is None or seen is None or known.archived:
         return Moved()
     if known.mover or known.own_move:  # late reports about a known move
-        return Moved(told=tuple(one for one in told if _is_known(one, known)))
+        return Moved(reports=tuple(report for report in reports if _is_known(report, known)))
     first, last = known.moved_at - LATE, known.moved_at + CLOCKS_APART
-    late = tuple(one for one in told if one.about == About.COLUMN and first <= one.at <= last)
+    late = tuple(report for report in reports if report.about == About.COLUMN and first <= report.at <= last)
     by = on_timeline(seen.last_move, seen.column, first) or sender(late, seen.column)
-    mover = _with_role(services, known, seen, told, by)
-    return Moved(mover, late=bool(mover.login), told=late)
+    mover = _with_role(services, known, seen, reports, by)
+    return Moved(mover, late=bool(mover.login), reports=late)
 
 
 def _is_known(report: Report, known: CardRow) -> bool:
@@ -77,8 +77,12 @@ def labels(
     if seen is None or seen.repository is None:
         return ()
     with event_store.reading(services.engine) as db:
-        known, told = cards.get(db, card_id), change_reports.of_card(db, card_id)
-    newest = {one.value: one.sender for one in told if one.about == About.LABEL and one.value in seen.labels}
+        known, reports = cards.get(db, card_id), change_reports.of_card(db, card_id)
+    newest = {
+        report.value: report.sender
+        for report in reports
+        if report.about == About.LABEL and report.value in seen.labels
+    }
     barred, found = known.barred if known is not None else (), []
     for label, by in newest.items():
         role = roles.role(services.hub, seen.repository, by)
@@ -115,26 +119,26 @@ def on_timeline(move: StatusChange | None, column: str | None, since: datetime |
     return move.by
 
 
-def sender(told: Sequence[Report], column: str | None) -> str:
+def sender(reports: Sequence[Report], column: str | None) -> str:
     """Return the sender of the change that the card shows; empty if unsure.
 
     Among reports that name a column the newest count, by GitHub's whole seconds, if they name this one; the
     others are sortings then. If none names a column, all must be by one person.
     """
-    named = [one for one in told if one.about == About.COLUMN and one.value]
-    mine = [one for one in named if one.at == named[-1].at and one.value == column] if named else told
-    senders = {one.sender for one in mine}
+    named = [it for it in reports if it.about == About.COLUMN and it.value]
+    mine = [it for it in named if it.at == named[-1].at and it.value == column] if named else reports
+    senders = {report.sender for report in mine}
     return senders.pop() if len(senders) == 1 else ""
 
 
 def _with_role(
-    services: Services, known: CardRow | None, seen: CardLook | None, told: Sequence[Report], login: str
+    services: Services, known: CardRow | None, seen: CardLook | None, reports: Sequence[Report], login: str
 ) -> Mover:
     """Return the mover with their role; for GitHub's own workflows, the person who triggered them."""
     if not login or login == services.hub.bot_login:
         return Mover(own=bool(login))
     if login == AUTOMATION:
-        login = _behind(services, seen, told)
+        login = _behind(services, seen, reports)
     home = services.config.home_repository  # a draft has no repository of its own
     repository = (seen.repository if seen else None) or (known.repository if known else None) or home
     role = roles.role(services.hub, repository, login)
@@ -151,7 +155,7 @@ def _is_gone(services: Services, repository: str) -> bool:
     return False
 
 
-def _behind(services: Services, seen: CardLook | None, told: Sequence[Report]) -> str:
+def _behind(services: Services, seen: CardLook | None, reports: Sequence[Report]) -> str:
     if seen is not None and seen.state == "closed" and seen.repository and seen.number is not None:
         return github_issues.closed_by(services.hub, seen.repository, seen.number) or AUTOMATION
-    return sender([one for one in told if one.about == About.REOPENED], None) or AUTOMATION
+    return sender([report for report in reports if report.about == About.REOPENED], None) or AUTOMATION

@@ -87,10 +87,10 @@ def _chosen(
 def _setter(services: Services, seen: CardLook, placed: ResolvedTarget) -> str:
     """Return the person who set the field or label, by deliveries; empty if unsure."""
     with event_store.reading(services.engine) as db:
-        told = change_reports.of_card(db, seen.card_id)
+        reports = change_reports.of_card(db, seen.card_id)
     named = ("", target_repository.FIELD) if placed.rule == "field" else (placed.value,)
-    mine = [one for one in told if one.about == placed.rule and one.value in named]
-    senders = {one.sender for one in mine if one.at == mine[-1].at}
+    mine = [report for report in reports if report.about == placed.rule and report.value in named]
+    senders = {report.sender for report in mine if report.at == mine[-1].at}
     return senders.pop() if len(senders) == 1 else ""
 
 
