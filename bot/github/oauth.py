@@ -52,11 +52,12 @@ class Person:
 
 def way_to_github(config: Config, state: str, verifier: str) -> str:
     """Return the address where the person agrees; it holds only a digest of `verifier`."""
+    digest = hashlib.sha256(verifier.encode()).digest()
     query = {
         "client_id": config.client_id,
         "redirect_uri": config.public_url + BACK,
         "state": state,
-        "code_challenge": _challenge(verifier),
+        "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
         "code_challenge_method": "S256",
     }
     return f"{config.git_url}/login/oauth/authorize?{urlencode(query)}"
@@ -102,8 +103,3 @@ def _answer(
     if not isinstance(found, dict):
         raise SignInError(f"GitHub answered {answer.status_code}: try again soon")
     return found
-
-
-def _challenge(verifier: str) -> str:
-    digest = hashlib.sha256(verifier.encode()).digest()
-    return base64.urlsafe_b64encode(digest).decode().rstrip("=")

@@ -12,7 +12,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from cryptography.fernet import Fernet, InvalidToken
 
@@ -58,12 +57,9 @@ class TokenFile:
                 if text != without and name not in more
             }
             newest = list({**known, **more}.items())[-MAX:]
-            self._write(file, dict(newest))
-
-    def _write(self, file: IO[bytes], texts: Mapping[str, str]) -> None:
-        file.seek(0)
-        file.write(self._lock().encrypt(json.dumps(texts).encode()))
-        file.truncate()
+            file.seek(0)
+            file.write(self._lock().encrypt(json.dumps(dict(newest)).encode()))
+            file.truncate()
 
     def _opened(self, sealed: bytes) -> dict[str, str]:
         try:

@@ -36,7 +36,8 @@ def said(services: Services, fact: facts.CommentWritten, card: cards.CardRow) ->
         refusal = _too_long(fact, card, role)
         return lambda _: (refusal,)
     parsed = parser.parse(fact.text)
-    named = parser.mentioned(fact.text, _own_name(services)) if parsed is None else None
+    slug = services.hub.bot_login.removesuffix("[bot]")  # the name that people mention
+    named = parser.mentioned(fact.text, slug) if parsed is None else None
     parsed = parsed or named
     trusted = roles.may_write(role)
     base = _base(services, card, parsed, role=role, login=fact.author)
@@ -91,11 +92,6 @@ def _edited(
     return comment_altered(
         facts.CommentAltered(card.repository, card.number or 0, one.comment_id, one.place, how, ""), card
     )
-
-
-def _own_name(services: Services) -> str:
-    """Return the name that people mention the App by: its slug, as in cardinal[bot]."""
-    return services.hub.bot_login.removesuffix("[bot]")
 
 
 def _nothing(_: Connection) -> tuple[Event, ...]:

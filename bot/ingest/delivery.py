@@ -52,7 +52,9 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
         return ()
     try:
         payload = json.loads(delivery.payload)
-        found = webhook_events.read(delivery.event, payload, bot_id=_bot_id(services, delivery.event))
+        # The bot id cannot be read while the App is not installed.
+        bot_id = 0 if delivery.event.startswith("installation") else services.hub.bot_id
+        found = webhook_events.read(delivery.event, payload, bot_id=bot_id)
         result = resolve.resolve(services, found)
         with event_store.writing(services.engine) as db:
             _record(db, services, result)
@@ -70,11 +72,6 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
         log.warning("delivery failed id=%s error=%s quarantined=%s", delivery_id, error, quarantined)
         raise DeliveryError(delivery_id, error) from error
     return tuple(dict.fromkeys(result.cards_to_refresh))
-
-
-def _bot_id(services: Services, event: str) -> int:
-    """Return the App's bot id, which cannot be read while the App is not installed."""
-    return 0 if event.startswith("installation") else services.hub.bot_id
 
 
 def _most_attempts(error: Exception, age: timedelta) -> int:

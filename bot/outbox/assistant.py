@@ -31,15 +31,13 @@ STOPPED_S = 15  # until kill switches are checked again
 
 
 def trust_of(hub: Hub, card: CardRow) -> assistant_prompt.Trust:
-    """Return the trust in the card's author, with a fresh token that delimits untrusted text."""
-    return assistant_prompt.Trust(_is_author_trusted(hub, card), secrets.token_hex(8))
+    """Return whether the author has write access, with a fresh token that delimits untrusted text.
 
-
-def _is_author_trusted(hub: Hub, card: CardRow) -> bool:
-    """Tell whether the card's author has write access; only people who have it can write a draft issue."""
-    if card.repository is None:
-        return True
-    return roles.may_write(roles.role(hub, card.repository, card.author))
+    Only people with write access can write a draft issue.
+    """
+    repository = card.repository
+    trusted = repository is None or roles.may_write(roles.role(hub, repository, card.author))
+    return assistant_prompt.Trust(trusted, secrets.token_hex(8))
 
 
 def require_allowed(context: OutboxContext, card: CardRow) -> None:

@@ -74,21 +74,20 @@ def require_synced(services: Services, card_id: CardId) -> None:
 def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
     """Read the card once and record it; return True, the lease released, if no request came meanwhile."""
     with event_store.reading(services.engine) as db:
-        rung, _answered = refresh_requests.counts(db, card_id)
+        rung, _ = refresh_requests.counts(db, card_id)
     seen = github_board.read_card(services.hub, card_id)
     if seen is None:  # raises if the whole board is out of sight: that tells nothing about its cards
         github_board.read_board(services.hub, services.config.board_owner, services.config.board_number)
-    if seen is not None and not _is_served(services, seen):
+    owner, number = services.config.board
+    if seen is not None and (seen.owner.casefold(), seen.board_number) != (owner.casefold(), number):
         seen = None  # it is on a board that Cardinal does not serve
     if seen is not None and not boards.agrees(services, seen):
         return False  # columns were renamed or deleted: read the card again with the current ones
     ranked = _order(services, seen)
     closing, placed = _closing(services, seen), target_repository.decide(services, seen)
     came_at = _came_at(services, card_id, seen)
-    moved, labels = (
-        movers.find(services, card_id, seen, came=came_at is not None),
-        _labels(services, card_id, seen),
-    )
+    moved = movers.find(services, card_id, seen, came=came_at is not None)
+    labels = _labels(services, card_id, seen)
     with event_store.writing(services.engine) as db:
         leases.renew(db, lease, now=services.now(), ttl_s=LOOK_TTL_S)
         if placed is not None:
@@ -120,11 +119,6 @@ def _labels(services: Services, card_id: CardId, seen: CardLook | None) -> tuple
     with event_store.reading(services.engine) as db:
         policy = policies.in_force(db, seen.board_id)
     return movers.labels(services, card_id, policy, seen)
-
-
-def _is_served(services: Services, seen: CardLook) -> bool:
-    owner, number = services.config.board
-    return (seen.owner.casefold(), seen.board_number) == (owner.casefold(), number)
 
 
 def _order(services: Services, seen: CardLook | None) -> on_board.ColumnRanked | None:

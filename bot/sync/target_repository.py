@@ -32,9 +32,9 @@ def decide(services: Services, seen: CardLook | None) -> RepositoryResolved | No
         return None
     # For a draft that Cardinal converted, GitHub names Cardinal as the author.
     author = card.author if card is not None else seen.author
-    placed = (
-        target_repository.resolve(policy, _hints(services, seen, author)) if shared else _own(seen.repository)
-    )
+    placed = ResolvedTarget(seen.repository, "own", seen.repository)
+    if shared:
+        placed = target_repository.resolve(policy, _hints(services, seen, author))
     if known is not None and _is_kept(known, placed):
         return None  # later changes of that repository are `access`'s part: renamed, archived, out of reach
     placed = _chosen(services, policy, known, seen, placed)
@@ -48,10 +48,6 @@ def _is_kept(known: placements.PlacementRow, placed: ResolvedTarget) -> bool:
     """Tell whether the card names the same repository as at the last decision."""
     same = (known.rule, known.value) == (placed.rule, placed.value) and not (known.problem or placed.problem)
     return same and known.named.casefold() == placed.repository.casefold()
-
-
-def _own(repository: str) -> ResolvedTarget:
-    return ResolvedTarget(repository, "own", repository)
 
 
 def _hints(services: Services, seen: CardLook, author: str) -> Hints:

@@ -45,29 +45,22 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
         wait_for_more(context, run, last)
     surely = entry.attempts == 1  # else an earlier attempt may have written something else
     changed = [name for name in wanted if not surely or written.get(name) != digests[name]]
-    fields = _fields(
-        context.hub, known
-    )  # also for a card that shows nothing yet: the board is ready before a run is
+    # Also for a card that shows nothing yet, so that the board is ready before its first run.
+    fields = _fields(context.hub, known)
     if changed:
         ids = {field.name: field.field_id for field in fields}
-        projects.set_fields(
-            context.hub,
-            known.board_id,
-            card.card_id,
-            {ids[name]: None if wanted[name] == "" else wanted[name] for name in changed},
-        )
+        new = {ids[name]: None if wanted[name] == "" else wanted[name] for name in changed}
+        projects.set_fields(context.hub, known.board_id, card.card_id, new)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = boards.get(db, known.board_id)
         if fresh is None or {field.name for field in fields} <= {field.name for field in fresh.fields}:
             return ()
-        return (_seen_with(fresh, fields),)
+        board = (fresh.board_id, fresh.owner, fresh.number, fresh.title, fresh.status_field_id, fresh.columns)
+        return (BoardSeen(*board, fields),)
 
-    return ActResult(card.card_id, _digest({**written, **digests}), events)
-
-
-def _digest(digests: dict[FaceField, str]) -> str:
-    return " ".join(f"{name.name}={digest}" for name, digest in sorted(digests.items()))
+    shown = sorted({**written, **digests}.items())
+    return ActResult(card.card_id, " ".join(f"{name.name}={digest}" for name, digest in shown), events)
 
 
 def _written(digest: str) -> dict[FaceField, str]:
@@ -91,9 +84,3 @@ def _fields(hub: Hub, known: BoardRow) -> tuple[Field, ...]:
                 if name not in {field.name for field in fields}:
                     raise GivenUpError(f"project field {name} cannot be made: {error.because}") from error
     return fields
-
-
-def _seen_with(known: BoardRow, fields: tuple[Field, ...]) -> BoardSeen:
-    return BoardSeen(
-        known.board_id, known.owner, known.number, known.title, known.status_field_id, known.columns, fields
-    )
