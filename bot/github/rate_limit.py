@@ -160,7 +160,7 @@ def _until_below(counts: Mapping[int, int], allowed: float, window_s: int, now_s
 
 
 def until_now(counts: Mapping[int, int], window_s: int, now_s: float) -> int:
-    """Return what was counted in the last `window_s` seconds."""
+    """Return the count of the last `window_s` seconds."""
     return sum(count for second, count in counts.items() if second > now_s - window_s)
 
 

@@ -25,7 +25,7 @@ CLAIM_S = 20  # longer than the calls for one delivery take
 RETRY_S = 5
 BUSY_S = 1
 MAX_ATTEMPTS = 8
-MAX_RETRY_AGE = timedelta(hours=24)  # GitHub comes back, and nobody tells the answer twice
+MAX_RETRY_AGE = timedelta(hours=24)  # of an outage: GitHub sends no delivery twice
 LONGEST_RETRY_S = 60
 NO_END = 1_000_000  # attempts: PATIENCE ends before
 OUTAGES = (UnavailableError, RateLimitedError, TokenError)

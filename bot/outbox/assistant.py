@@ -1,4 +1,4 @@
-"""One bounded call of a model for a card: when it may happen, how it is made, what it costs."""
+"""One bounded call of a model for a card: its conditions, the call, its cost."""
 
 import secrets
 from datetime import datetime, time, timedelta

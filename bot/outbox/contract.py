@@ -1,4 +1,4 @@
-"""The contract of the outbox's handlers: how an act is queued, what it may use, what it returns."""
+"""The contract of the outbox's handlers: their queueing, dependencies and results."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -24,7 +24,7 @@ from rules.policy.model import Policy
 
 @dataclass(frozen=True, slots=True)
 class OutboxContext:
-    """What a handler works with. It only reads the ledger: the results of an act go back as events."""
+    """The dependencies of a handler. It only reads the ledger: the results of an act go back as events."""
 
     engine: Engine
     config: Config

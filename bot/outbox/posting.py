@@ -71,7 +71,7 @@ def wait_for_more(context: OutboxContext, run: RunRow, last: RemoteRow) -> None:
 def made_before(
     hub: Hub, path: str, entry: Entry, *, params: Mapping[str, str] | None = None, most: int = MAX_PAGES
 ) -> Iterator[tuple[Mapping[str, Any], Marker]]:
-    """Yield what an earlier attempt of the entry left in the listing at `path`, with its marker.
+    """Yield the items of the listing at `path` that an earlier attempt of the entry made, with their markers.
 
     The listing must take `since`. Source: docs.github.com/rest/issues/comments#list-issue-comments,
     docs.github.com/rest/issues/issues#list-repository-issues (`since`; ordered by ascending id).

@@ -120,4 +120,4 @@ def _reached(services: Services, placed: ResolvedTarget) -> ResolvedTarget:
         return target_repository.unreachable(placed, why)
     if archived:
         return target_repository.unreachable(placed, "which is archived: name another one")
-    return replace(placed, repository=name)  # by that name deliveries tell what becomes of it
+    return replace(placed, repository=name)  # deliveries use this name

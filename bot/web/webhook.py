@@ -111,7 +111,7 @@ def _body(incoming: Request) -> bytes:
 
 def _verified(incoming: Request, body: bytes, secret: Secret) -> Event:
     headers = {name.lower(): value for name, value in incoming.headers.items()}
-    # gidgethub would take a lone SHA-1, and hmac.compare_digest raises TypeError at what is not ASCII.
+    # gidgethub would take a lone SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
     if not secret or not SIGNATURE.fullmatch(headers.get("x-hub-signature-256", "")):
         raise RefusedDeliveryError(401, "X-Hub-Signature-256 is missing or is no SHA-256 signature")
     headers["content-type"] = "application/json"  # the true one is judged below, after the signature

@@ -100,7 +100,7 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
 def read_column(hub: Hub, board_id: BoardId, column: str) -> tuple[CardId, ...]:
     """Return the column's cards from top to bottom, without the archived ones."""
     items = _items(hub, board_id, condition("status", column))
-    # The filter ignores case and may know more than it says: the field's own value decides.
+    # The filter ignores case, and its rules are not documented in full: the field's own value decides.
     return tuple(CardId(item["id"]) for item in items if column_of(item) == column and not item["isArchived"])
 
 

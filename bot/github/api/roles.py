@@ -18,7 +18,7 @@ def role(hub: Hub, repository: str, login: str) -> str:
     A person unknown there has none. A custom role counts as its standard base role.
     Source: docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user.
     """
-    if not login:  # nobody, and no path
+    if not login:  # a deleted account
         return NONE
     key = (repository, login.lower())
     known = hub.roles.get(key)

@@ -1,4 +1,4 @@
-"""Moves the card to a column, because a policy says so or because it left mid-run."""
+"""Moves the card to a column, by its policy or because it left during a run."""
 
 from sqlalchemy import Connection
 

@@ -1,4 +1,4 @@
-"""Edits the plan's comment to say who approved or redirected it; the boxes go."""
+"""Edits the plan's comment to name the person who approved or redirected it; the boxes go."""
 
 from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.handlers import post_plan
