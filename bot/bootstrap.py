@@ -11,7 +11,7 @@ from redis import Redis
 from sqlalchemy import Engine
 
 from bot.github.client import Hub
-from bot.outbox.context import OutboxContext
+from bot.outbox.contract import OutboxContext
 from bot.system import config as configuration
 from bot.system import liveness
 from bot.system import redis as embedded_redis
@@ -50,7 +50,7 @@ def open_services(environ: Mapping[str, str], cwd: Path) -> Services:
         config=config,
         engine=engine,
         hub=hub,
-        context=OutboxContext(engine, config, utc_now),
+        context=OutboxContext(engine, config, utc_now, hub),
         redis=embedded_redis.connect(config),
         name=liveness.name(os.getpid()),
     )

@@ -1,15 +1,22 @@
-"""What Cardinal asks of GitHub: `app.yml`, and the manifest that GitHub makes an App of."""
+"""The App's registration: `app.yml`, the manifest made of it, and the App that GitHub makes of that."""
 
 import pkgutil
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import requests
 import yaml
 
+from bot.github.errors import UnavailableError, from_answer
 from bot.github.oauth import BACK
+from bot.github.transport import CONNECT_S, PLAIN_HEADERS, send_plain
+from bot.system.secret import Secret
 
+READ_S = 30.0
+CALL = "POST /app-manifests/…/conversions"  # the code stays out of messages
 LEVELS = ("none", "read", "write", "admin")
 
 
@@ -25,8 +32,8 @@ class Manifest:
     def filled(
         self, *, name: str, webhook: str, active: bool, redirect_url: str, public_url: str = ""
     ) -> dict[str, Any]:
-        """Return what GitHub's form takes. Its hook needs an address even while it is off. People sign in at
-        `public_url`, if there is one.
+        """Return the fields of GitHub's form. The hook needs an address even while it is off; `public_url` is
+        where people sign in, if anywhere.
 
         Source: docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest.
         """
@@ -40,7 +47,7 @@ class Manifest:
         }
 
     def lacking(self, granted: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the permissions that were not granted as asked, as `checks: write`."""
+        """Return the permissions that are not granted in full, as `checks: write`."""
         return tuple(
             f"{name}: {level}"
             for name, level in self.permissions.items()
@@ -48,7 +55,7 @@ class Manifest:
         )
 
     def unheard(self, events: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the events that an App with those does not get."""
+        """Return the events that are not among `events`, those of an App."""
         return tuple(name for name in self.events if name not in events)
 
 
@@ -57,6 +64,49 @@ def manifest() -> Manifest:
     """Return the App as `app.yml` has it."""
     found = yaml.safe_load(pkgutil.get_data("bot", "app.yml") or b"")
     return Manifest(found["name"], found["default_permissions"], tuple(found["default_events"]), dict(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A new App; GitHub shows its secrets this once."""
+
+    app_id: int
+    slug: str
+    page: str
+    owner: str
+    private_key: Secret
+    webhook_secret: Secret
+    client_id: str
+    client_secret: Secret
+
+
+def convert(api_url: str, code: str) -> Converted:
+    """Return the App that GitHub makes of the manifest behind `code`, which works once, for an hour.
+
+    The call has no credentials, since the code is the secret.
+
+    Raises NotFoundError for a used, old or unknown code; UnavailableError when another try may help.
+    Source: docs.github.com/rest/apps/apps#create-a-github-app-from-a-manifest.
+    """
+    address = f"{api_url}/app-manifests/{code}/conversions"
+    try:
+        answer = send_plain("POST", address, headers=PLAIN_HEADERS, timeout_s=(CONNECT_S, READ_S))
+        found: Any = answer.json() if answer.content else None
+    except requests.RequestException as error:  # also JSONDecodeError: a proxy's page, for one
+        raise UnavailableError(CALL, 0, type(error).__name__) from None  # the cause would show the address
+    if answer.status_code != 201:
+        lowered = {name.lower(): value for name, value in answer.headers.items()}
+        raise from_answer(CALL, answer.status_code, lowered, found, time.time())
+    return Converted(
+        int(found["id"]),
+        str(found["slug"]),
+        str(found["html_url"]),
+        str((found.get("owner") or {}).get("login") or ""),
+        Secret(str(found["pem"])),
+        Secret(str(found.get("webhook_secret") or "")),
+        str(found["client_id"]),
+        Secret(str(found["client_secret"])),
+    )
 
 
 def _level(name: object) -> str:

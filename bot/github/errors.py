@@ -1,4 +1,4 @@
-"""GitHub's refusals as a tree by what the caller can do about them."""
+"""Errors of GitHub calls, a tree by the caller's next step."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,15 +7,14 @@ from typing import Any
 from ledger.errors import CardinalError
 
 LEAST_WAIT_S = 1.0
-SECONDARY_WAIT_S = (
-    60.0  # docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api: at least a minute
-)
+# At least a minute. Source: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api.
+SECONDARY_WAIT_S = 60.0
 LONGEST_WAIT_S = 3600.0  # the primary window is an hour; a longer one is a wrong clock
 MESSAGE_CHARS = 500
 
 
 class GithubError(CardinalError):
-    """A call to GitHub failed. `status` is 0 where no answer came, `because` is GitHub's word."""
+    """A call to GitHub failed. `status` is 0 without an answer, `because` is GitHub's message."""
 
     advice = "try again"
 
@@ -25,13 +24,13 @@ class GithubError(CardinalError):
 
 
 class NotFoundError(GithubError):
-    """It is not there, or the App may not see it; GitHub does not say which."""
+    """The resource is missing or invisible to the App; GitHub does not tell which."""
 
     advice = "it was deleted, or the App is not installed there"
 
 
 class UnknownNameError(NotFoundError):
-    """The installation has no repository of that name; it may have had one before that was renamed."""
+    """The installation has no repository of that name; it may have been renamed."""
 
 
 class PermissionMissingError(GithubError):
@@ -46,22 +45,22 @@ class RateLimitedError(GithubError):
     advice = "wait, then try again"
 
     def __init__(
-        self, call: str, status: int, because: str, retry_after_s: float, *, told: bool = True
+        self, call: str, status: int, because: str, retry_after_s: float, *, exact: bool = True
     ) -> None:
-        """`told`: GitHub said how long; otherwise the wait is a guess, which should grow each time."""
+        """`exact`: GitHub gave the wait; otherwise it is a guess, which should grow each time."""
         self.retry_after_s = min(max(retry_after_s, LEAST_WAIT_S), LONGEST_WAIT_S)
-        self.told = told
+        self.exact = exact
         super().__init__(call, status, because)
 
 
 class ConflictError(GithubError):
-    """Somebody changed it in the meantime; read again, then decide again."""
+    """The resource changed in the meantime; read it again, then decide again."""
 
     advice = "read it again, then decide again"
 
 
 class RefusedError(GithubError):
-    """GitHub understood and refused; the same call is refused again. `messages` has its reasons."""
+    """GitHub refused the call, and would refuse it again. `messages` has the reasons."""
 
     advice = "the same call will be refused again"
 
@@ -71,7 +70,7 @@ class RefusedError(GithubError):
 
 
 class StatusMissingError(RefusedError):
-    """The board has no single-select field Status: `fields` are those that it has, names by id."""
+    """The board has no single-select field Status; `fields`: names of its fields by id."""
 
     advice = "name the field with the columns Status again"
 
@@ -81,13 +80,13 @@ class StatusMissingError(RefusedError):
 
 
 class UnavailableError(GithubError):
-    """No answer in time, or GitHub's own failure; a write may have happened all the same."""
+    """No answer in time, or a failure of GitHub; a write may have happened all the same."""
 
     advice = "try again soon"
 
 
 class TokenError(GithubError):
-    """GitHub takes neither the App's key nor a fresh token made with it."""
+    """GitHub accepts neither the App's key nor a fresh token made with it."""
 
     advice = "check CARDINAL_APP_ID and CARDINAL_PRIVATE_KEY, and this machine's clock"
 
@@ -95,19 +94,19 @@ class TokenError(GithubError):
 def from_answer(
     call: str, status: int, headers: Mapping[str, str], body: object, now_s: float
 ) -> GithubError:
-    """Return the error that a REST answer with `status` of 300 or more means. Header names are lower case.
+    """Return the error for a REST answer with a `status` of 300 or more. Header names are lower case.
 
     Source: docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api.
     """
     because, messages = _said(body)
     if status == 429 or (status == 403 and _is_rate_limit(headers, because)):
         return _limited(call, status, because, headers, now_s)
-    if status == 401 and "not accessible" in because:  # GraphQL's word for a missing permission
+    if status == 401 and "not accessible" in because:  # GraphQL's message for a missing permission
         return PermissionMissingError(call, status, because)
     if status == 403:
         needed = headers.get("x-accepted-github-permissions")
         return PermissionMissingError(call, status, f"{because}; needed: {needed}" if needed else because)
-    if status == 307:  # what is written goes where a repository that was renamed is now
+    if status == 307:  # a write to a renamed repository
         return UnknownNameError(call, status, because)
     if status >= 500 or status == 408:
         return UnavailableError(call, status, because)
@@ -118,7 +117,7 @@ def from_answer(
 
 
 def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], now_s: float) -> GithubError:
-    """Return the error that the `errors` of a GraphQL answer mean; the first typed one decides.
+    """Return the error for the `errors` of a GraphQL answer; the first typed one decides.
 
     A rate limit comes as a 200.
     Source: docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api.
@@ -135,7 +134,7 @@ def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], n
         return NotFoundError(call, 200, because)
     if "not accessible by integration" in because:
         return PermissionMissingError(call, 200, because)
-    # The second is a query that took too much of GitHub's machines: the sweep asks for less and tries again.
+    # The second: a query was too expensive for GitHub; the sweep tries again with a smaller one.
     away = {"SERVICE_UNAVAILABLE", "RESOURCE_LIMITS_EXCEEDED"}.intersection(types)
     if away or "Something went wrong while executing your query" in because:
         return UnavailableError(call, 200, because)
@@ -152,7 +151,7 @@ def _limited(
     reset = _number(headers.get("x-ratelimit-reset"))
     if reset is not None and _number(headers.get("x-ratelimit-remaining")) == 0:
         return RateLimitedError(call, status, because, reset - now_s)
-    return RateLimitedError(call, status, because, SECONDARY_WAIT_S, told=False)
+    return RateLimitedError(call, status, because, SECONDARY_WAIT_S, exact=False)
 
 
 def _number(text: str | None) -> float | None:
@@ -163,7 +162,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _is_rate_limit(headers: Mapping[str, str], because: str) -> bool:
-    """Tell a limit from a missing permission: both are 403, and every answer says how many calls are left."""
+    """Tell a limit from a missing permission: both are 403, and every answer counts the calls left."""
     if "retry-after" in headers or _says_rate_limit(because):
         return True
     return headers.get("x-ratelimit-remaining") == "0" and "not accessible" not in because
@@ -175,7 +174,7 @@ def _says_rate_limit(because: str) -> bool:
 
 
 def _said(body: object) -> tuple[str, tuple[str, ...]]:
-    """Return GitHub's message and its single reasons, whatever shape the body has."""
+    """Return GitHub's message and its single reasons, for a body of any shape."""
     if not isinstance(body, Mapping):
         return "an answer that is not JSON" if body else "an empty answer", ()
     message = str(body.get("message") or "no message")

@@ -1,4 +1,4 @@
-"""Webhook deliveries that GitHub could not hand over, and asking for them again."""
+"""Failed webhook deliveries, and requests for their redelivery."""
 
 import logging
 import re
@@ -16,13 +16,13 @@ log = logging.getLogger(__name__)
 
 PATH = "/app/hook/deliveries"
 PAGE = 100
-MAX_PAGES = 30  # of one sweep; older ones the sweep of the board makes up for
+MAX_PAGES = 30  # of one sweep; the sweep of the board makes up for older ones
 NEXT = re.compile(r'[?&]cursor=([^&>]+)[^>]*>;\s*rel="next"')
 OK = range(200, 400)
 RETENTION = timedelta(days=3)  # docs.github.com/webhooks/using-webhooks/handling-failed-webhook-deliveries
-RECENT = timedelta(minutes=10)  # far longer than from one sweep to the next
-MAX_ASKED = 100  # for in one sweep; the next one goes on
-MAX_ATTEMPTS = 6  # of one delivery: what is refused so often is refused for ever
+RECENT = timedelta(minutes=10)  # far longer than the time between two sweeps
+MAX_ASKED = 100  # redeliveries of one sweep; the next one goes on
+MAX_ATTEMPTS = 6  # of one delivery: after so many failures the next would fail, too
 FIRST_PAUSE = timedelta(seconds=30)  # after an attempt that failed; each further one doubles it
 
 Came = Callable[[Iterable[DeliveryId]], frozenset[DeliveryId]]
@@ -42,27 +42,27 @@ class FailedDelivery:
     attempts: int = 1
 
     def is_due(self, now: datetime) -> bool:
-        """Tell whether it should be asked for now: not too often, not too soon, not when GitHub forgot it."""
+        """Tell whether to request it now: not too often, not too soon, not after GitHub deleted it."""
         pause = FIRST_PAUSE * 2 ** (self.attempts - 2) if self.attempts > 1 else timedelta()
         return self.tried_at + pause <= now and not self.is_hopeless(now)
 
     def is_hopeless(self, now: datetime) -> bool:
-        """Tell whether it is never asked for again: it was refused too often, or GitHub forgot it."""
+        """Tell whether it is never requested again: too many failures, or GitHub deleted it."""
         return self.attempts >= MAX_ATTEMPTS or now >= self.tried_at + RETENTION
 
 
 def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
-    """Ask for what failed and never came by itself, oldest first; return what was asked for.
+    """Request redelivery of failed deliveries that never arrived, oldest first; return them.
 
-    `came` says which of some deliveries are in the inbox. Each is asked for a few times, ever more slowly.
-    All attempts of one carry the same GUID, so one that comes twice is known.
+    `came` returns those of some deliveries that are in the inbox. Each is requested a few times, with growing
+    pauses. All attempts of one have the same GUID, so a duplicate is recognised.
     """
     due = [one for one in failed(hub, now - RECENT, came) if one.is_due(now)][:MAX_ASKED]
     asked = []
     for one in due:
         try:
             hub.as_app("POST", f"{PATH}/{one.attempt_id}/attempts")
-        except (NotFoundError, RefusedError) as error:  # it must not keep those behind it from their turn
+        except (NotFoundError, RefusedError) as error:  # it must not block those behind it
             log.warning("delivery not repeated id=%s reason=%s", one.delivery_id, error)
             continue
         asked.append(one)
@@ -70,10 +70,10 @@ def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
 
 
 def failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tuple[FailedDelivery, ...]:
-    """Return the failed ones among the deliveries after `since`, oldest first, without those that `came`.
+    """Return the failed deliveries after `since`, oldest first, without those that `came`.
 
-    It goes on further back as long as it finds some: GitHub keeps what was lost while nobody was here. Where
-    nothing failed this is one call with an empty answer.
+    The search goes further back while it finds some, for outages of Cardinal. Without failures this is one
+    call with an empty answer.
     Source: docs.github.com/rest/apps/webhooks#list-deliveries-for-an-app-webhook.
     """
     attempts: list[dict[str, Any]] = []

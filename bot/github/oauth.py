@@ -1,26 +1,27 @@
-"""Signing a person in by GitHub: where the browser goes, and who came back. Their token is not kept.
+"""Sign-in of a person by GitHub: the address to agree at, and the person behind a code. Tokens are not kept.
 
-These are no calls of an installation, so `reach` has none of them.
+These are no calls of an installation, so `token_scope` has none of them.
 Source: docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/
 generating-a-user-access-token-for-a-github-app (web application flow, with PKCE by S256).
 """
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import requests
 
-from bot.github.transport import ACCEPT, API_VERSION, USER_AGENT, as_it_is
+from bot.github.transport import PLAIN_HEADERS, send_plain
 from bot.system.config import Config
 from ledger.errors import CardinalError
 
 BACK = "/sign-in/back"
 WAIT_S = (5.0, 10.0)  # a thread of the web server waits, and there are few
 AGAIN = "sign in again"
-# GitHub's word -> what to do. Source: docs.github.com/apps/oauth-apps/maintaining-oauth-apps,
+# GitHub's error -> what to do. Source: docs.github.com/apps/oauth-apps/maintaining-oauth-apps,
 # "Troubleshooting OAuth app access token request errors".
 STEPS = {
     "bad_verification_code": f"the code was used before or is too old: {AGAIN}",
@@ -34,7 +35,7 @@ STEPS = {
 
 
 class SignInError(CardinalError):
-    """A sign-in that came to nothing; `because` says what to do next."""
+    """A sign-in failed; `because` says what to do next."""
 
     def __init__(self, because: str) -> None:
         self.because = because
@@ -43,77 +44,62 @@ class SignInError(CardinalError):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who signed in, by GitHub's own word."""
+    """A person who signed in, as GitHub names them."""
 
     user_id: int
     login: str
 
 
 def way_to_github(config: Config, state: str, verifier: str) -> str:
-    """Return the address where the person agrees; `verifier` stays here, only its digest goes along."""
-    asked = {
+    """Return the address where the person agrees; it holds only a digest of `verifier`."""
+    digest = hashlib.sha256(verifier.encode()).digest()
+    query = {
         "client_id": config.client_id,
         "redirect_uri": config.public_url + BACK,
         "state": state,
-        "code_challenge": _challenge(verifier),
+        "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
         "code_challenge_method": "S256",
     }
-    return f"{config.git_url}/login/oauth/authorize?{urlencode(asked)}"
+    return f"{config.git_url}/login/oauth/authorize?{urlencode(query)}"
 
 
 def refused(name: str) -> SignInError:
-    """Return what an error means that GitHub sent back by the browser, or answered."""
+    """Return the error for a name that GitHub sent back by the browser, or answered."""
     return SignInError(STEPS.get(name, f"GitHub refused: {AGAIN}"))
 
 
 def who(config: Config, code: str, verifier: str) -> Person:
-    """Return whose code this is; it works once. The token is used for that one question and forgotten.
+    """Return the person behind the code, which works once. The token is used for one call and forgotten.
 
     Raises SignInError.
     """
-    asked = {
+    form = {
         "client_id": config.client_id,
         "client_secret": config.client_secret.reveal(),
         "code": code,
         "redirect_uri": config.public_url + BACK,
         "code_verifier": verifier,
     }
-    found = _asked(
-        "POST", f"{config.git_url}/login/oauth/access_token", {"Accept": "application/json"}, asked
-    )
+    address = f"{config.git_url}/login/oauth/access_token"
+    found = _answer("POST", address, {"Accept": "application/json"}, form)
     if "access_token" not in found:  # with the status 200
         raise refused(str(found.get("error") or ""))
-    headers = {
-        "Accept": ACCEPT,
-        "Authorization": f"Bearer {found['access_token']}",
-        "X-GitHub-Api-Version": API_VERSION,
-    }
-    person = _asked("GET", f"{config.github_url}/user", headers, None)
+    headers = {**PLAIN_HEADERS, "Authorization": f"Bearer {found['access_token']}"}
+    person = _answer("GET", f"{config.github_url}/user", headers, None)
     if not isinstance(person.get("id"), int) or not isinstance(person.get("login"), str):
         raise refused("")
     return Person(person["id"], person["login"])
 
 
-def _asked(method: str, address: str, headers: dict[str, str], form: dict[str, str] | None) -> dict[str, Any]:
+def _answer(
+    method: str, address: str, headers: Mapping[str, str], form: Mapping[str, str] | None
+) -> dict[str, Any]:
     """Return GitHub's answer, an object; raises SignInError for any other, and for none."""
     try:
-        answer = requests.request(
-            method,
-            address,
-            headers={**headers, "User-Agent": USER_AGENT},
-            data=form,
-            auth=as_it_is,
-            timeout=WAIT_S,
-            allow_redirects=False,
-        )
+        answer = send_plain(method, address, headers=headers, timeout_s=WAIT_S, form=form)
         found = answer.json() if answer.status_code == 200 else None
     except requests.RequestException:  # also JSONDecodeError; its words and its cause could show secrets
         raise SignInError("GitHub did not answer: try again soon") from None
     if not isinstance(found, dict):
         raise SignInError(f"GitHub answered {answer.status_code}: try again soon")
     return found
-
-
-def _challenge(verifier: str) -> str:
-    digest = hashlib.sha256(verifier.encode()).digest()
-    return base64.urlsafe_b64encode(digest).decode().rstrip("=")

@@ -1,19 +1,18 @@
-"""What GitHub lets the App spend: calls left in the hour, points a minute, contents a minute and an hour.
+"""GitHub's limits for the App: calls left in the hour, points a minute, contents a minute and an hour.
 
-The figures are those of one installation, which is what GitHub counts: another App, or another owner's board,
-has its own. They are shared by all processes of this home through one small file; losing it costs precision
-only.
+GitHub counts per installation: another App, or another owner's board, has figures of its own. All processes
+of this home share them in one small file; losing it costs precision only.
 """
 
 import fcntl
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from bot.system import private_file
 
@@ -21,10 +20,10 @@ from bot.system import private_file
 POINTS_PER_MINUTE = 900
 CONTENTS_PER_MINUTE = 80
 CONTENTS_PER_HOUR = 500
-SOON_S = 120  # after a wait: a limit that is met again by then was not waited out
+SOON_S = 120  # a limit met again that soon after a wait: the wait was too short
 LONGEST_GUESS_S = 900
-MAX_INSTALLATIONS = 10  # that are remembered; of more, those that were heard of longest ago are forgotten
-# How much of each allowance an act of that priority may use up: a question all of it, a ticker leaves room.
+MAX_INSTALLATIONS = 10  # in the file; of more, those unused for longest are forgotten
+# The share of each allowance that an act may use up, by priority: a question all of it, a ticker 60 %.
 SHARES = (1.0, 0.9, 0.75, 0.6)
 
 
@@ -39,9 +38,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class RateUsage:
-    """What is known of the spending; seconds are Unix times, counts are per second of them.
+    """The known spending; `points` and `contents` are counts by Unix second.
 
-    `strikes` counts the limits in a row of which GitHub did not say how long they last.
+    `strikes` counts the limits in a row whose length GitHub did not tell.
     """
 
     windows: dict[str, Window] = field(default_factory=dict)
@@ -51,11 +50,14 @@ class RateUsage:
     strikes: int = 0
 
 
+_FILE = TypeAdapter(dict[str, RateUsage])  # by installation
+
+
 @dataclass(frozen=True, slots=True)
 class ApiBudget:
-    """Counts what an installation spends and says how long an act should wait.
+    """Counts an installation's spending and tells how long an act should wait.
 
-    `path` None counts this process alone; `installation` names whose figures these are in the file.
+    `path` None counts this process alone; `installation` is the figures' name in the file.
     """
 
     clock: Callable[[], datetime]
@@ -64,7 +66,7 @@ class ApiBudget:
     _own: list[RateUsage] = field(default_factory=lambda: [RateUsage()])
 
     def count(self, headers: Mapping[str, str], *, points: int, creates: bool) -> None:
-        """Note one answered call: its price in points and whether it created content that people see."""
+        """Count one answered call: its price in points and whether it created content that people see."""
         now_s = int(self.clock().timestamp())
         with self._changing() as spent:
             _add(spent.points, now_s, points, keep_s=60)
@@ -74,14 +76,14 @@ class ApiBudget:
             if all(figure.isdigit() for figure in figures):
                 spent.windows[resource] = Window(*(int(figure) for figure in figures))
 
-    def close(self, for_s: float, *, told: bool = True) -> None:
-        """Let nobody spend for `for_s` seconds: GitHub said that a limit is reached.
+    def close(self, for_s: float, *, exact: bool = True) -> None:
+        """Allow no call for `for_s` seconds: GitHub reported a limit.
 
-        Where it was not `told` how long, each such limit soon after the last one doubles the wait.
+        If the length is a guess (not `exact`), each limit soon after the last one doubles the wait.
         """
         now_s = self.clock().timestamp()
         with self._changing() as spent:
-            again = not told and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
+            again = not exact and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
             strikes = spent.strikes + 1 if again else 0
             until_s = now_s + min(for_s * 2**strikes, max(for_s, LONGEST_GUESS_S))
             self._own[0] = RateUsage(
@@ -89,11 +91,11 @@ class ApiBudget:
             )
 
     def shut_s(self) -> float:
-        """Return for how many seconds more nobody may call at all; 0 when anybody may."""
+        """Return the seconds until any call is allowed again; 0 for now."""
         return max(0.0, self.seen().closed_until_s - self.clock().timestamp())
 
     def spare(self, priority: int, *, points_per_hour: int | None = None) -> float:
-        """Return the seconds that an act of `priority` (0 first, 3 last) should wait; 0 when it may go now.
+        """Return the seconds that an act of `priority` (0 first, 3 last) should wait; 0 for now.
 
         `points_per_hour` is the policy's own cap on calls, below GitHub's.
         """
@@ -113,9 +115,7 @@ class ApiBudget:
         return max(0.0, *waits)
 
     def seen(self) -> RateUsage:
-        """Return what all processes of this home spent for the installation, as far as known; leaves nothing
-        behind.
-        """
+        """Return the installation's spending by all processes of this home; makes no file."""
         if self.path is not None and not self.path.exists():
             return RateUsage()
         with self._changing(write=False) as spent:
@@ -135,7 +135,7 @@ class ApiBudget:
             if write:
                 newest = [*known.items(), (self.installation, self._own[0])][-MAX_INSTALLATIONS:]
                 file.seek(0)
-                json.dump({name: asdict(spent) for name, spent in newest}, file)
+                file.write(_FILE.dump_json(dict(newest)).decode())
                 file.truncate()
 
 
@@ -160,23 +160,13 @@ def _until_below(counts: Mapping[int, int], allowed: float, window_s: int, now_s
 
 
 def until_now(counts: Mapping[int, int], window_s: int, now_s: float) -> int:
-    """Return what was counted in the last `window_s` seconds."""
+    """Return the count of the last `window_s` seconds."""
     return sum(count for second, count in counts.items() if second > now_s - window_s)
 
 
 def _parsed(text: str) -> dict[str, RateUsage]:
-    """Return what the file says of each installation; a file torn by a crash says nothing."""
+    """Return the spending of each installation; a file torn by a crash counts as empty."""
     try:
-        return {name: _spent(found) for name, found in json.loads(text).items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return _FILE.validate_json(text)
+    except ValidationError:
         return {}
-
-
-def _spent(found: Mapping[str, Any]) -> RateUsage:
-    return RateUsage(
-        {name: Window(**window) for name, window in found["windows"].items()},
-        {int(second): count for second, count in found["points"].items()},
-        {int(second): count for second, count in found["contents"].items()},
-        float(found["closed_until_s"]),
-        int(found["strikes"]),
-    )

@@ -1,7 +1,7 @@
-"""What GitHub gave the App, kept for all processes of this machine: they would each ask for the same.
+"""A cache of GitHub's answers to the App in one file, shared by all processes of this machine.
 
-The file is encrypted with a key made of the App's private key: whoever can read it could ask GitHub himself.
-It is a memory only: one that is gone, torn or another App's is empty.
+The file is encrypted with a key derived from the App's private key, which gives access to GitHub anyway. A
+missing or torn file, or one of another App, counts as empty.
 """
 
 import base64
@@ -12,19 +12,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from cryptography.fernet import Fernet, InvalidToken
 
 from bot.system import private_file
 from bot.system.secret import Secret
 
-MAX = 200  # texts; of more, those that were kept longest are forgotten
+MAX = 200  # texts; of more, the oldest are dropped
 
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """Texts by name, in one file. `scope` says whose they are: those of another scope cannot be read."""
+    """Texts by name, in one file. Texts of another `scope` cannot be read."""
 
     path: Path
     private_key: Secret
@@ -32,7 +31,7 @@ class TokenFile:
     _made: list[Fernet] = field(default_factory=list)
 
     def get(self, name: str) -> str | None:
-        """Return the text, or None when it is not kept."""
+        """Return the text, or None without one."""
         try:
             with self.path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH)
@@ -41,11 +40,11 @@ class TokenFile:
             return None
 
     def put(self, name: str, text: str) -> None:
-        """Keep the text."""
+        """Store the text."""
         self._change({name: text}, without=None)
 
     def drop(self, text: str) -> None:
-        """Forget the text under whatever name, but nothing that another process put in its place."""
+        """Remove the text under any name, but no newer text that another process stored."""
         self._change({}, without=text)
 
     def _change(self, more: Mapping[str, str], *, without: str | None) -> None:
@@ -58,12 +57,9 @@ class TokenFile:
                 if text != without and name not in more
             }
             newest = list({**known, **more}.items())[-MAX:]
-            self._write(file, dict(newest))
-
-    def _write(self, file: IO[bytes], texts: Mapping[str, str]) -> None:
-        file.seek(0)
-        file.write(self._lock().encrypt(json.dumps(texts).encode()))
-        file.truncate()
+            file.seek(0)
+            file.write(self._lock().encrypt(json.dumps(dict(newest)).encode()))
+            file.truncate()
 
     def _opened(self, sealed: bytes) -> dict[str, str]:
         try:

@@ -1,4 +1,4 @@
-"""How far a token has to reach: the repository that a call concerns, and the permissions that it needs."""
+"""The scope of a call's token: its repository, and the permissions that it needs."""
 
 import re
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ class TokenScope:
 
     @property
     def name(self) -> str:
-        """What the token is kept under."""
+        """The token's name in caches."""
         return " ".join((self.repository, *(f"{name}:{level}" for name, level in self.permissions)))
 
     def body(self) -> Mapping[str, Any]:
-        """Return what GitHub is asked with.
+        """Return the body of the request for such a token.
 
         Source: docs.github.com/rest/apps/apps#create-an-installation-access-token-for-an-app.
         """
@@ -36,7 +36,7 @@ class TokenScope:
         return {**asked, "permissions": dict(self.permissions)} if self.permissions else asked
 
 
-# The rest of the path -> what reading and what writing there needs; the first that fits counts.
+# The rest of the path -> permissions to read and to write there; the first match counts.
 # Comments and labels of a pull request are those of its issue, and need the permission of either.
 # Source: docs.github.com/rest/authentication/permissions-required-for-github-apps. tests/published holds all
 # calls to the published list, and says why two of them ask for more.
@@ -55,9 +55,9 @@ _AREAS: tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def of_call(method: str, path: str) -> TokenScope | None:
-    """Return how far a REST call reaches; None where it concerns no single repository.
+    """Return the scope of a REST call; None if it is not about a single repository.
 
-    A call of a kind that is not known here is narrowed to its repository only.
+    A call of an unknown kind is limited to its repository only.
     """
     match = REPOSITORY_PATH.fullmatch(path)
     if match is None:
@@ -72,7 +72,7 @@ def of_call(method: str, path: str) -> TokenScope | None:
 
 
 def pushing(repository: str, *, workflows: bool = False, writes: bool = True) -> TokenScope:
-    """Return what git needs to read, and with `writes` to push; files of CI only with `workflows`.
+    """Return the scope that git needs to read, and with `writes` to push; files of CI only with `workflows`.
 
     Source: docs.github.com/rest/apps/apps (permissions: workflows).
     """
@@ -81,7 +81,7 @@ def pushing(repository: str, *, workflows: bool = False, writes: bool = True) ->
 
 
 def refusal(error: GithubError, reach: TokenScope) -> GithubError:
-    """Return what it means that GitHub gave no token for the reach (a 422), else the error itself."""
+    """Return the error for a token that GitHub refuses for this scope (a 422), else the error itself."""
     if error.status != 422:
         return error
     because = error.because.lower()

@@ -1,4 +1,4 @@
-"""The App's tokens: the signed word that it is the App, and what GitHub gives for it."""
+"""The App's tokens: its JWT, and the installation tokens that GitHub gives for it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import jwt
+from cachetools import LRUCache
 
 from bot.github.errors import GithubError, NotFoundError, RefusedError, TokenError
 from bot.github.token_cache import TokenFile
@@ -22,7 +23,7 @@ BACKDATED_S = 60
 VALID_S = 540
 EARLY = timedelta(minutes=5)  # a token is renewed this long before it expires
 MAX_NARROWED = 100
-YOUNG = timedelta(minutes=1)  # what such a token may not do was not granted
+YOUNG = timedelta(minutes=1)  # a new token would have no other permissions than such a one
 
 Ask = Callable[
     [str, str, Mapping[str, Any] | None], Any
@@ -39,10 +40,7 @@ class Token:
 
 
 class Tokens:
-    """Makes the App's tokens for one board owner; `shared` keeps them for all processes of this machine.
-
-    Nothing is asked for before it is needed.
-    """
+    """Makes the App's tokens for one board owner, on demand; `shared` caches them for all processes."""
 
     def __init__(
         self, app_id: int, private_key: Secret, owner: str, ask: Ask, clock: Clock, shared: TokenFile
@@ -50,12 +48,13 @@ class Tokens:
         self._app_id, self._private_key, self._owner = app_id, private_key, owner
         self._ask, self._clock, self._shared = ask, clock, shared
         self._installation_id: int | None = None
-        self._kept: dict[str, Token] = {}  # by the reach's name; the unnarrowed one under the empty name
+        # By the reach's name; the token without limits under the empty name.
+        self._kept: LRUCache[str, Token] = LRUCache(MAX_NARROWED)
 
     def app_word(self) -> str:
-        """Return a fresh JWT that says "I am the App"; good for nine minutes.
+        """Return a fresh JWT of the App, valid for nine minutes.
 
-        Raises TokenError when the private key is not one.
+        Raises TokenError for an invalid private key.
         """
         now_s = int(self._clock().timestamp())
         claims = {"iat": now_s - BACKDATED_S, "exp": now_s + VALID_S, "iss": str(self._app_id)}
@@ -67,22 +66,15 @@ class Tokens:
             ) from None
 
     def reaching(self, reach: TokenScope | None) -> str:
-        """Return a token that reaches just so far; one for everything that the installation may do for None.
+        """Return a token of this scope; None: with all rights of the installation.
 
-        At most one is asked for in 55 minutes for each reach, by all processes of this machine together.
+        All processes of this machine together request at most one in 55 minutes for each scope.
         """
         name = reach.name if reach else ""
-        kept = self._kept.pop(name, None)
-        if kept is None or self._stale(kept):
-            kept = self._fresh(name, reach)
-        self._kept[name] = kept  # the newest use last
-        while len(self._kept) > MAX_NARROWED:
-            del self._kept[next(iter(self._kept))]
-        return kept.secret.reveal()
-
-    def installation(self) -> str:
-        """Return a token for everything that the installation may do."""
-        return self.reaching(None)
+        token = self._kept.get(name)
+        if token is None or self._stale(token):
+            token = self._kept[name] = self._fresh(name, reach)
+        return token.secret.reveal()
 
     def for_pushing(self, repository: str, *, workflows: bool = False, writes: bool = True) -> str:
         """Return a token that can only read, and with `writes` write, the contents of `repository`
@@ -96,19 +88,19 @@ class Tokens:
         return self.reaching(reach)
 
     def covers(self, reach: TokenScope) -> bool:
-        """Tell whether the installation is where the repository is."""
+        """Tell whether the installation is at the repository's owner."""
         return reach.owner.casefold() == self._owner.casefold()
 
     def forget(self) -> None:
-        """Drop every kept token: GitHub refused one. Newer ones of other processes stay."""
+        """Drop every cached token: GitHub refused one. Newer ones of other processes stay."""
         for kept in self._kept.values():
             self._shared.drop(_written(kept))
         self._kept.clear()
 
     def renew(self, reach: TokenScope | None) -> bool:
-        """Drop the token that reaches just so far, unless it is young; return whether the next is another.
+        """Drop the token of this scope, unless it is young; return whether the next one is new.
 
-        A permission may have been accepted, or a repository added, since GitHub gave it.
+        Since then a permission may have been accepted, or a repository added.
         """
         kept = self._kept.get(reach.name if reach else "")
         if kept is None or self._clock() < kept.asked_at + YOUNG:
@@ -135,7 +127,7 @@ class Tokens:
         return Token(Secret(secret), datetime.fromisoformat(expires_at), datetime.fromisoformat(asked_at))
 
     def _new(self, reach: TokenScope | None) -> Token:
-        """Ask for a token. Source: docs.github.com/rest/apps/apps, "Create an installation access token"."""
+        """Request a token. Source: docs.github.com/rest/apps/apps, "Create an installation access token"."""
         path = f"/app/installations/{self._installation()}/access_tokens"
         try:
             found = self._ask("POST", path, reach.body() if reach else None)
@@ -150,10 +142,10 @@ class Tokens:
 
     def _installation(self) -> int:
         if self._installation_id is None:
-            self._installation_id = int(self.found()["id"])
+            self._installation_id = int(self.read_installation()["id"])
         return self._installation_id
 
-    def found(self) -> Any:
+    def read_installation(self) -> Any:
         """Return the installation at the owner, an organisation or a person, as GitHub describes it.
 
         Raises NotFoundError where the App is not installed. Source: docs.github.com/rest/apps/apps, "Get an

@@ -1,45 +1,101 @@
-"""One identity's connection to GitHub's API: PyGithub sends, this counts, limits and types the failures."""
+"""One identity's connection to GitHub's API: PyGithub sends, this counts, limits and types failures."""
 
+import fcntl
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import requests
 from github.Auth import Auth
 from github.Requester import Requester
 
-from bot.github.concurrency import CallSlots
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
 from bot.github.rate_limit import ApiBudget
 from bot.github.token_scope import TokenScope
+from bot.system import private_file
 from bot.system.clock import Clock
 
 API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
 CONNECT_S = 10.0
+MAX_AT_ONCE = 20
+LONGEST_WAIT_S = 30.0
+POLL_S = 0.02
 USER_AGENT = "cardinal-board"
+ACCEPT = "application/vnd.github+json"
+PLAIN_HEADERS = {"Accept": ACCEPT, "X-GitHub-Api-Version": API_VERSION}  # PyGithub adds the version itself
+
+
+@dataclass(frozen=True, slots=True)
+class CallCost:
+    """The cost of a call in the secondary limits; `creates`: it makes content that people see."""
+
+    points: int
+    creates: bool
+
+
+READ = CallCost(points=1, creates=False)
+WRITE = CallCost(points=5, creates=False)
+CREATE = CallCost(points=5, creates=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCall:
+    """One call of the API. `reach` limits its token; None: no limit.
+
+    With `redirects` a redirection counts as an answer: its address is in the header `location`.
+    """
+
+    method: str
+    path: str
+    price: CallCost
+    body: Mapping[str, Any] | None = None
+    params: Mapping[str, Any] | None = None
+    reach: TokenScope | None = None
+    redirects: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What GitHub answered: header names in lower case, `body` is parsed JSON, None if empty."""
+    """GitHub's answer: header names in lower case, `body` is parsed JSON, None if empty."""
 
     status: int
     headers: Mapping[str, str]
     body: Any
 
 
-def as_it_is(asked: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Give a request no other credentials: without an `auth`, requests puts what ~/.netrc says of the host
-    in place of our header. Source: requests.readthedocs.io, "netrc Authentication".
-    """
-    return asked
+def send_plain(
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str],
+    timeout_s: tuple[float, float],
+    form: Mapping[str, str] | None = None,
+    stream: bool = False,
+) -> requests.Response:
+    """Send one request without a token, and follow no redirection. Raises requests.RequestException."""
+    return requests.request(
+        method,
+        url,
+        headers={"User-Agent": USER_AGENT, **headers},
+        data=form,
+        auth=lambda prepared: prepared,  # else requests uses ~/.netrc; readthedocs, "netrc Authentication"
+        timeout=timeout_s,
+        allow_redirects=False,
+        stream=stream,
+    )
 
 
 class Speaker(Auth):
-    """Gives PyGithub the token of the moment, as far as `reach` says, and keeps it out of its debug log."""
+    """Gives PyGithub the current token for `reach`, and keeps it out of its debug log."""
 
     def __init__(self, token: Callable[[TokenScope | None], str]) -> None:
         self._current = token
@@ -52,6 +108,44 @@ class Speaker(Auth):
     @property
     def token(self) -> str:
         return self._current(self.reach)
+
+
+@dataclass(frozen=True, slots=True)
+class CallSlots:
+    """The limit of concurrent calls on this machine: one locked file each, free at once if its process dies.
+
+    GitHub allows a hundred for all of an App's installations together; several machines share them. Source:
+    docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits.
+    """
+
+    folder: Path
+    most: int = MAX_AT_ONCE
+    wait_s: float = LONGEST_WAIT_S
+
+    @contextmanager
+    def one(self, call: str) -> Iterator[None]:
+        """Hold a slot for one call. Raises UnavailableError if none gets free in time; nothing was sent."""
+        private_file.make_folder(self.folder)
+        until = time.monotonic() + self.wait_s
+        taken = self._take()
+        while taken is None:
+            if time.monotonic() >= until:
+                raise UnavailableError(call, 0, f"{self.most} calls are under way for {self.wait_s:.0f} s")
+            time.sleep(POLL_S)
+            taken = self._take()
+        try:
+            yield
+        finally:
+            os.close(taken)
+
+    def _take(self) -> int | None:
+        for n in range(self.most):
+            place = os.open(self.folder / str(n), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with suppress(BlockingIOError):
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return place
+            os.close(place)
+        return None
 
 
 class Wire:
@@ -73,64 +167,57 @@ class Wire:
 
     @property
     def graphql_url(self) -> str:
-        """The address of GraphQL, which is not below the REST root on an own GitHub server."""
+        """The address of GraphQL; on GitHub Enterprise Server it is not below the REST root."""
         return self._requester().graphql_url
 
-    def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Any = None,
-        params: Mapping[str, Any] | None = None,
-        price: "CallCost",
-        reach: TokenScope | None = None,
-        redirects: bool = False,
-    ) -> Answer:
-        """Return GitHub's answer to one call, whose token goes as far as `reach`; nothing is tried twice.
-
-        With `redirects` a redirection is an answer, too: its address is in the header `location`.
+    def send(self, call: ApiCall) -> Answer:
+        """Return GitHub's answer to one call; no call is repeated here.
 
         Raises the GithubError that fits; UnavailableError where a write may or may not have happened.
         """
-        call = f"{method} {path}"
-        self._keep_still(call)
-        self._speaker.reach = reach
+        self._refuse_while_limited(call)
+        self._speaker.reach = call.reach
         try:
-            with self._places.one(call):
+            with self._places.one(str(call)):
                 status, headers, text = self._requester().requestJson(
-                    method, path, parameters=dict(params or {}), headers={"Accept": ACCEPT}, input=body
+                    call.method,
+                    call.path,
+                    parameters=dict(call.params or {}),
+                    headers={"Accept": ACCEPT},
+                    input=call.body,
                 )
         except requests.RequestException as error:
-            raise UnavailableError(call, 0, type(error).__name__) from error
-        except RuntimeError as error:  # PyGithub's word for a redirect that it will not follow
-            raise RefusedError(call, 301, str(error)) from error
+            raise UnavailableError(str(call), 0, type(error).__name__) from error
+        except RuntimeError as error:  # PyGithub raises it for a redirect that it will not follow
+            raise RefusedError(str(call), 301, str(error)) from error
         if self._budget is not None:
-            self._budget.count(headers, points=price.points, creates=price.creates)
+            self._budget.count(headers, points=call.price.points, creates=call.price.creates)
         found = _parsed(text)
-        if redirects and status == 302 and headers.get("location"):
+        if call.redirects and status == 302 and headers.get("location"):
             return Answer(status, headers, None)
         if 200 <= status < 300:
             if text and found is None:
-                raise UnavailableError(call, status, "an answer that is not JSON")
+                raise UnavailableError(str(call), status, "an answer that is not JSON")
             return Answer(status, headers, found)
-        refusal = from_answer(call, status, headers, found, self._clock().timestamp())
+        refusal = from_answer(str(call), status, headers, found, self._clock().timestamp())
         self.note(refusal)
         raise refusal
 
-    def _keep_still(self, call: str) -> None:
-        """Ask nothing while a limit lasts: GitHub bans who goes on.
+    def _refuse_while_limited(self, call: ApiCall) -> None:
+        """Send nothing while a limit lasts: GitHub bans clients that go on.
 
         Source: docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api.
         """
         left_s = self._budget.shut_s() if self._budget is not None else 0.0
         if left_s > 0:
-            raise RateLimitedError(call, 429, "not asked before the limit that GitHub told is over", left_s)
+            raise RateLimitedError(
+                str(call), 429, "not asked before the limit that GitHub told is over", left_s
+            )
 
     def note(self, error: Exception) -> None:
         """Close the budget for as long as a rate limit says."""
         if isinstance(error, RateLimitedError) and self._budget is not None:
-            self._budget.close(error.retry_after_s, told=error.told)
+            self._budget.close(error.retry_after_s, exact=error.exact)
 
     def _requester(self) -> Requester:
         pid = os.getpid()
@@ -145,7 +232,7 @@ class Wire:
         return Requester(
             auth=self._speaker,
             base_url=self._base_url,
-            timeout=cast(int, (CONNECT_S, self._read_s)),  # goes to requests as it is, which takes the pair
+            timeout=cast(int, (CONNECT_S, self._read_s)),  # passed on to requests, which takes the pair
             user_agent=USER_AGENT,
             per_page=100,
             verify=True,
@@ -155,22 +242,6 @@ class Wire:
             seconds_between_writes=0,
             api_version=API_VERSION,
         )
-
-
-ACCEPT = "application/vnd.github+json"
-
-
-@dataclass(frozen=True, slots=True)
-class CallCost:
-    """What a call costs of the secondary limits; `creates` tells content that people see."""
-
-    points: int
-    creates: bool
-
-
-READ = CallCost(points=1, creates=False)
-WRITE = CallCost(points=5, creates=False)
-CREATE = CallCost(points=5, creates=True)
 
 
 def _parsed(text: str) -> Any:

@@ -1,15 +1,14 @@
-"""What people say: who may, whether it is a command, and which events it comes to."""
+"""Comments, ticked boxes and pressed buttons as events: the author's role, and the command in it."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import repositories, roles
 from bot.ingest import facts
-from bot.ingest.errors import CardBusyError
 from bot.state import policies, snapshots
 from bot.sync import card as card_sync
 from ledger.event import Event
@@ -22,25 +21,23 @@ from rules.chatops import parser
 from rules.commands import ok
 from rules.policy.model import Policy
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
-# GitHub takes no longer comment ("is too long (maximum is 65536 characters)"); what brings one is not GitHub.
+# GitHub accepts no longer comment ("is too long (maximum is 65536 characters)").
 MAX_CHARACTERS = 65_536
 STARTS = ("fix", "investigate", "retry")
 
 
-def said(services: "Services", fact: facts.CommentWritten, card: cards.CardRow) -> EventFactory:
-    """Return what a comment comes to: what was said, and the command in it if there is one.
+def said(services: Services, fact: facts.CommentWritten, card: cards.CardRow) -> EventFactory:
+    """Return the events of a comment: its text, and the command in it if there is one.
 
-    One that is longer than GitHub takes is refused with a sentence, and not a word of it is kept.
+    A comment longer than GitHub accepts is refused with a sentence, and none of it is stored.
     """
     role = roles.role(services.hub, fact.repository, fact.author)
     if len(fact.text) > MAX_CHARACTERS:
         refusal = _too_long(fact, card, role)
         return lambda _: (refusal,)
     parsed = parser.parse(fact.text)
-    named = parser.mentioned(fact.text, _own_name(services)) if parsed is None else None
+    slug = services.hub.bot_login.removesuffix("[bot]")  # the name that people mention
+    named = parser.mentioned(fact.text, slug) if parsed is None else None
     parsed = parsed or named
     trusted = roles.may_write(role)
     base = _base(services, card, parsed, role=role, login=fact.author)
@@ -70,13 +67,13 @@ def said(services: "Services", fact: facts.CommentWritten, card: cards.CardRow) 
 
 
 def _edited(
-    services: "Services",
+    services: Services,
     card: cards.CardRow,
     parsed: parser.Parsed | parser.Mistyped | None,
     asker: "CommandAuthor",
 ) -> EventFactory:
-    """Read the comment that an `ok` lets through as it is now: whoever gives it saw that one, and the
-    delivery about an edit may be late or lost.
+    """Read the current text of the comment that an `ok` releases: its author saw that text, and the delivery
+    about an edit may be late or lost.
     """
     if not isinstance(parsed, parser.Parsed) or parsed.command != "ok" or card.repository is None:
         return _nothing
@@ -85,7 +82,7 @@ def _edited(
         held = snapshots.held(db, card.card_id)
     meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
-        return _nothing  # none is let through
+        return _nothing  # none is released
     (one,) = meant
     where = card.repository if one.place == "issue" else card.pull_repository or card.repository
     now = github_issues.comment_now(services.hub, where, one.place, one.comment_id, card.pull_number or 0)
@@ -97,19 +94,15 @@ def _edited(
     )
 
 
-def _own_name(services: "Services") -> str:
-    """Return by which name people mention the App: its slug, as in cardinal[bot]."""
-    return services.hub.bot_login.removesuffix("[bot]")
-
-
 def _nothing(_: Connection) -> tuple[Event, ...]:
     return ()
 
 
-def _base(services: "Services", card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
-    """Read what an approval is about as it is now, the issue's text into the ledger; return the base branch's
-    commit. What starts a run reads the card too, where that says in which repository it works. Nothing is
-    read for another command. Raises CardBusyError.
+def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
+    """Return the base branch's commit for an approval, after a sync of the card.
+
+    A command that starts a run also syncs a card whose text chooses the repository. Other commands read
+    nothing. Raises CardBusyError.
     """
     if not isinstance(parsed, parser.Parsed) or card.repository is None:
         return ""
@@ -120,14 +113,13 @@ def _base(services: "Services", card: cards.CardRow, parsed: object, *, role: st
     if parsed.command != "approve" and not starts:
         return ""
     if not isinstance(parser.permit(policy, parsed, role=role, login=login), parser.Permitted):
-        return ""  # whoever may not approve must cost no call
-    if not card_sync.sync_card(services, card.card_id):
-        raise CardBusyError(card.card_id)
+        return ""  # a person without the right must cost no call
+    card_sync.require_synced(services, card.card_id)
     return "" if starts else repositories.head(services.hub, run.repository if run else card.repository)
 
 
 def comment_altered(fact: facts.CommentAltered, card: cards.CardRow) -> EventFactory:
-    """Return that a comment is not what was heard any more; told once for each way in which it changed."""
+    """Return the event of an edited or deleted comment, once for each of these."""
 
     def make(db: Connection) -> tuple[Event, ...]:
         known = messages.has_changed(db, card.card_id, fact.place, fact.comment_id)
@@ -146,8 +138,8 @@ def _too_long(fact: facts.CommentWritten, card: cards.CardRow, role: str) -> Com
     return CommandRefused(card.card_id, "", fact.author, role, because, fact.place, fact.comment_id)
 
 
-def ticked(services: "Services", fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
-    """Return what ticked boxes come to: the one who ticked is the actor, like one who wrote the command."""
+def ticked(services: Services, fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
+    """Return the events of ticked boxes: the person who ticked one gave its command."""
     role = roles.role(services.hub, fact.repository, fact.by)
 
     def maker(box: str) -> EventFactory:
@@ -165,8 +157,8 @@ def ticked(services: "Services", fact: facts.BoxTicked, card: cards.CardRow) -> 
     return [maker(box) for box in fact.boxes]
 
 
-def pressed(services: "Services", fact: facts.ButtonPressed, card: cards.CardRow) -> list[EventFactory]:
-    """Return what a pressed button comes to: whoever pressed it is the actor. Nothing for an unknown one."""
+def pressed(services: Services, fact: facts.ButtonPressed, card: cards.CardRow) -> list[EventFactory]:
+    """Return the events of a pressed button: the person gave its command. Nothing for an unknown button."""
     parsed = parser.of_button(fact.button)
     if parsed is None:
         return []
@@ -178,10 +170,10 @@ def pressed(services: "Services", fact: facts.ButtonPressed, card: cards.CardRow
 
 @dataclass(frozen=True, slots=True)
 class CommandAuthor:
-    """Who gave a command, with which role, and where.
+    """The author of a command, their role, and its place.
 
-    `source` is the comment's id, `box:<name>` or `button:<name>`; `at` is None where GitHub does not say
-    when. `base` is the base branch's commit, where the command depends on it.
+    `source` is the comment's id, `box:<name>` or `button:<name>`; `at` is None if GitHub does not tell
+    it. `base` is the base branch's commit, if the command depends on it.
     """
 
     login: str
@@ -196,7 +188,7 @@ class CommandAuthor:
 def command_event(
     policy: Policy, card: cards.CardRow, parsed: parser.Parsed | parser.Mistyped, asker: CommandAuthor
 ) -> Event:
-    """Return the command as given or as refused, with the reason that the person reads."""
+    """Return the command as given, or as refused with the reason for the person."""
     if isinstance(parsed, parser.Mistyped):
         word, because = parsed.word, parsed.because
     else:
@@ -216,5 +208,5 @@ def command_event(
             )
         word, because = parsed.command, answer.because
     if asker.source.startswith(("box:", "button:")):
-        word = asker.source  # the rules restore the box, and react to no comment of Cardinal's own
+        word = asker.source  # the rules restore the box, and add no reaction to Cardinal's own comment
     return CommandRefused(card.card_id, word, asker.login, asker.role, because, asker.place, asker.comment_id)

@@ -1,53 +1,63 @@
-"""Ingests one delivery: what does it say, what must be looked up, then one transaction."""
+"""One delivery ingested: parse it, read missing facts from GitHub, then record all in one transaction."""
 
 import json
 import logging
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.errors import RateLimitedError, TokenError, UnavailableError
 from bot.ingest import events as webhook_events
 from bot.ingest import resolve
-from bot.ingest.errors import CardBusyError, DeliveryError
 from bot.ingest.events import UnreadablePayloadError
 from bot.reactor import reactor
+from bot.sync.card import CardBusyError
+from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.ids import CardId, DeliveryId
 from ledger.log import event_store
 from ledger.queue import change_reports, inbox, refresh_requests
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 log = logging.getLogger(__name__)
 
-CLAIM_S = 20  # longer than the look-ups of one delivery take
+CLAIM_S = 20  # longer than the calls for one delivery take
 RETRY_S = 5
 BUSY_S = 1
 MAX_ATTEMPTS = 8
-MAX_RETRY_AGE = timedelta(hours=24)  # GitHub comes back, and nobody tells the answer twice
+MAX_RETRY_AGE = timedelta(hours=24)  # of an outage: GitHub sends no delivery twice
 LONGEST_RETRY_S = 60
-NO_END = 1_000_000  # attempts: the patience ends before
+NO_END = 1_000_000  # attempts: PATIENCE ends before
 OUTAGES = (UnavailableError, RateLimitedError, TokenError)
 
 
-def ingest(services: "Services", delivery_id: DeliveryId) -> tuple[CardId, ...]:
-    """Carry one delivery through commit 2 and return the cards whose doorbell it rang.
+class DeliveryError(CardinalError):
+    """A delivery failed; it is kept and tried again, then quarantined."""
 
-    One that fails is tried again, and quarantined after MAX_ATTEMPTS, but for a day where it is GitHub that
-    fails; the error is recorded and raised.
+    def __init__(self, delivery_id: DeliveryId, error: Exception) -> None:
+        self.delivery_id = delivery_id
+        super().__init__(
+            f"delivery {delivery_id} failed: {error}; `cardinal replay {delivery_id}` tries it again"
+        )
+
+
+def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
+    """Record one delivery's events and return the cards that it requests a refresh of.
+
+    A failed delivery is tried again and quarantined after MAX_ATTEMPTS, or after a day if GitHub is down; the
+    error is recorded and raised.
     """
     delivery = inbox.claim(services.engine, delivery_id, now=services.now(), lease_s=CLAIM_S)
     if delivery is None:
         return ()
     try:
         payload = json.loads(delivery.payload)
-        found = webhook_events.read(delivery.event, payload, bot_id=_bot_id(services, delivery.event))
-        told = resolve.resolve(services, found)
+        # The bot id cannot be read while the App is not installed.
+        bot_id = 0 if delivery.event.startswith("installation") else services.hub.bot_id
+        found = webhook_events.read(delivery.event, payload, bot_id=bot_id)
+        result = resolve.resolve(services, found)
         with event_store.writing(services.engine) as db:
-            _record(db, services, told)
+            _record(db, services, result)
             inbox.settle(db, delivery, services.now())
     except Exception as error:  # the top of a job: recorded, then raised
         age = services.now() - delivery.received_at
@@ -61,12 +71,7 @@ def ingest(services: "Services", delivery_id: DeliveryId) -> tuple[CardId, ...]:
         )
         log.warning("delivery failed id=%s error=%s quarantined=%s", delivery_id, error, quarantined)
         raise DeliveryError(delivery_id, error) from error
-    return tuple(dict.fromkeys(told.cards_to_refresh))
-
-
-def _bot_id(services: "Services", event: str) -> int:
-    """Return the App's own id. Nobody gets it while the App is not installed."""
-    return 0 if event.startswith("installation") else services.hub.bot_id
+    return tuple(dict.fromkeys(result.cards_to_refresh))
 
 
 def _most_attempts(error: Exception, age: timedelta) -> int:
@@ -84,15 +89,15 @@ def _retry_in_s(error: Exception, age: timedelta) -> float:
     return BUSY_S if isinstance(error, CardBusyError) else RETRY_S
 
 
-def _record(db: Connection, services: "Services", told: resolve.Resolution) -> None:
+def _record(db: Connection, services: Services, result: resolve.Resolution) -> None:
     now = services.now()
-    for card_id, board_id in told.refreshes:
-        refresh_requests.add(db, card_id, board_id, now, told.moves.get(card_id))
-    for card_id, change in told.changes:
+    for card_id, board_id in result.refreshes:
+        refresh_requests.add(db, card_id, board_id, now, result.moves.get(card_id))
+    for card_id, change in result.changes:
         change_reports.add(
             db, card_id, change_reports.Report(change.by, change.about, change.value, change.at or now)
         )
-    for make in told.makers:
+    for make in result.makers:
         events: tuple[Event, ...] = make(db)
         if events:
             event_store.append(db, *events, at=now)

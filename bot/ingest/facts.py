@@ -1,4 +1,4 @@
-"""What a delivery says, as facts that no longer have GitHub's shape; they are not believed yet."""
+"""Facts of a delivery, no longer in GitHub's shape; not verified yet."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,12 +10,12 @@ from ledger.queue.refresh_requests import Move
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """The base of everything that an intake module can read out of a delivery."""
+    """The base of all facts that an event module can read from a delivery."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardChange:
-    """What of the card `by` changed, as in change reports; `at` is None where nothing says when."""
+    """A change of a card by a person, as in change reports; `at` is None if unknown."""
 
     by: str
     about: About
@@ -25,10 +25,10 @@ class CardChange:
 
 @dataclass(frozen=True, slots=True)
 class CardTouched(Fact):
-    """A doorbell: something about the card changed, so look at it. `content_id` may be empty.
+    """Something about the card changed: sync it. `content_id` may be empty.
 
-    `change` is None where it can be nothing that Cardinal asks a person for.
-    `moved` is what the delivery tells of a choice that somebody changed, its column for one; None of others.
+    `change` is None if no person matters for it. `moved` is a changed single-select value, as the column;
+    None for other changes.
     """
 
     card_id: CardId
@@ -41,7 +41,7 @@ class CardTouched(Fact):
 
 @dataclass(frozen=True, slots=True)
 class IssueFact(Fact):
-    """The base of what is about one issue or pull request; `repository` is owner/name."""
+    """The base of facts about one issue or pull request; `repository` is owner/name."""
 
     repository: str
     number: int
@@ -51,8 +51,8 @@ class IssueFact(Fact):
 class CommentWritten(IssueFact):
     """Somebody wrote a comment. `place`: issue, pull or review.
 
-    `reply_to` is the review comment that it answers and `review_id` the review that it came with; both are 0
-    outside of reviews. A review comment with `reply_to` 0 opens a thread, which `Reviewed` brings as well.
+    `reply_to` is the review comment that it answers and `review_id` its review; both are 0 outside of
+    reviews. A review comment with `reply_to` 0 opens a thread, which `Reviewed` contains as well.
     """
 
     comment_id: int
@@ -67,7 +67,7 @@ class CommentWritten(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class CommentAltered(IssueFact):
-    """A comment of somebody else's was edited or deleted. `how`: edited or deleted."""
+    """A person's comment changed. `how`: edited or deleted."""
 
     comment_id: int
     place: str
@@ -77,9 +77,9 @@ class CommentAltered(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class BoxTicked(IssueFact):
-    """Somebody ticked checkboxes in a comment of Cardinal's own; `boxes` are their hidden names.
+    """A person ticked checkboxes in a comment of Cardinal's; `boxes` are their hidden names.
 
-    `at` is when the edit was made, so that a late delivery can be told from a new tick.
+    `at` is the time of the edit, which tells a late delivery from a new tick.
     """
 
     comment_id: int
@@ -92,19 +92,19 @@ class BoxTicked(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class IssueEdited(IssueFact):
-    """The issue's title, text, labels or place changed: read it again. `change`: a label was set."""
+    """The issue's title, text, labels or place changed: sync it. `change`: a label was set."""
 
     change: CardChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LinksChanged(IssueFact):
-    """What the issue is blocked by, or is a part of, changed: read its card again."""
+    """The issue's blockers or parent changed: sync its card."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockerChanged(IssueFact):
-    """Whoever waits for the issue has to look again what became of it."""
+    """The issue's state or place changed: sync the cards that wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,7 @@ class IssueOpenedAgain(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class PullRequestRead(IssueFact):
-    """The pull request as it was at `at`; an older one than the one known is to be dropped.
-
-    `state`: open, closed or merged. `by` did what the delivery is about.
-    """
+    """The pull request at the time `at`. `state`: open, closed or merged. `by` caused the delivery."""
 
     node_id: str
     state: str
@@ -142,7 +139,7 @@ class PullRequestRead(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class MergeLeft(IssueFact):
-    """GitHub merges the pull request no more by itself; `reason` is GitHub's word for why, or empty."""
+    """GitHub will no longer merge the pull request by itself; `reason` is GitHub's word for it, or empty."""
 
     reason: str
 
@@ -151,7 +148,7 @@ class MergeLeft(IssueFact):
 class Reviewed(IssueFact):
     """A review was submitted; its threads have to be read.
 
-    `verdict`: approved, changes_requested or commented; `head` is the commit that was looked at.
+    `verdict`: approved, changes_requested or commented; `head` is the reviewed commit.
     """
 
     review_id: int
@@ -164,7 +161,7 @@ class Reviewed(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class ReviewWanted(IssueFact):
-    """Somebody asked `reviewer`, a person or a team, to review the pull request, or to do it again."""
+    """A review was requested, perhaps again, from `reviewer`, a person or a team."""
 
     reviewer: str
     by: str
@@ -179,7 +176,7 @@ class ReviewTakenBack(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class ChecksMoved(Fact):
-    """A check of the commit `sha` has finished: look how all of them stand."""
+    """A check of the commit `sha` has finished: read all of them."""
 
     repository: str
     sha: str
@@ -187,9 +184,9 @@ class ChecksMoved(Fact):
 
 @dataclass(frozen=True, slots=True)
 class ButtonPressed(Fact):
-    """Somebody pressed a button of a check run that the App `app_id` made.
+    """A person pressed a button of a check run of the App `app_id`.
 
-    `mark` is what that App wrote on the check run (its `external_id`), `button` the button's identifier.
+    `mark` is the check run's `external_id`, `button` the button's identifier.
     """
 
     repository: str
@@ -203,9 +200,9 @@ class ButtonPressed(Fact):
 
 @dataclass(frozen=True, slots=True)
 class GroupMoved(Fact):
-    """The merge queue made a commit `sha` of pull request `number`, or needs it no more.
+    """The merge queue made a commit `sha` of pull request `number`, or dropped it.
 
-    `reason` is GitHub's word for why it is gone; empty while its checks are wanted.
+    `reason` is GitHub's word for the drop; empty while its checks are needed.
     """
 
     repository: str
@@ -216,9 +213,9 @@ class GroupMoved(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Pushed(Fact):
-    """A ref of `repository` moved from `before` to `after`; forty zeros stand for a ref that is not there.
+    """A ref of `repository` moved from `before` to `after`; forty zeros stand for no ref.
 
-    `touches_policy` is true when the push may have changed `.github/cardinal.yml` on the default branch.
+    `touches_policy`: the push may have changed `.github/cardinal.yml` on the default branch.
     """
 
     repository: str
@@ -231,7 +228,7 @@ class Pushed(Fact):
 
 @dataclass(frozen=True, slots=True)
 class AccessChanged(Fact):
-    """What Cardinal may reach may have changed: ask."""
+    """Cardinal's access may have changed: read it."""
 
 
 @dataclass(frozen=True, slots=True)

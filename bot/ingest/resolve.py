@@ -1,20 +1,20 @@
-"""Believes facts: looks up on GitHub what they need, then says which events they are.
+"""Facts of a delivery resolved: missing data is read from GitHub, then events are made.
 
-The look-ups happen before the transaction; the makers run inside it and see what was recorded meanwhile: the
-same thing told twice becomes one event.
+Calls happen before the transaction; event factories run inside it and see events recorded meanwhile, so a
+fact that is delivered twice becomes one event.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.api import merge_queue as github_merges
 from bot.github.api import projects as github_board
 from bot.github.api import pulls, reviews, roles
 from bot.github.errors import NotFoundError
 from bot.ingest import comments, facts
-from bot.ingest.errors import CardBusyError
 from bot.sync import access, board, checks
 from bot.sync import card as card_sync
 from ledger.event import Event
@@ -27,18 +27,12 @@ from ledger.queue.change_reports import About
 from ledger.queue.refresh_requests import Move
 from ledger.views import cards, links, merges, placements, verdicts
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
-
-MAX_DEPENDENTS = 500  # cards that are looked at because one issue changed; the sweep finds the others
+MAX_DEPENDENTS = 500  # cards refreshed for one changed issue; the sweep finds the others
 
 
 @dataclass(slots=True)
 class Resolution:
-    """What a delivery comes to: doorbells to ring, with the moves that it tells of, and events to make, in
-    order.
-    """
+    """The result of a delivery: refresh requests, reported changes, moves, event factories, in order."""
 
     refreshes: list[tuple[CardId, BoardId]] = field(default_factory=list)
     changes: list[tuple[CardId, facts.CardChange]] = field(default_factory=list)
@@ -46,92 +40,91 @@ class Resolution:
     makers: list[EventFactory] = field(default_factory=list)
 
     def request_refresh(self, card: cards.CardRow, change: facts.CardChange | None = None) -> None:
-        """Ring for the card, and keep who changed what of it."""
+        """Request a refresh of the card, and keep the reported change."""
         self.refreshes.append((card.card_id, card.board_id))
         if change is not None:
             self.changes.append((card.card_id, change))
 
     @property
     def cards_to_refresh(self) -> tuple[CardId, ...]:
-        """The cards to look at, in order."""
+        """The cards to sync, in order."""
         return tuple(card_id for card_id, _ in self.refreshes)
 
 
-def resolve(services: "Services", found: tuple[facts.Fact, ...]) -> Resolution:
-    """Return what the facts come to; raises a GithubError when a look-up fails."""
-    told = Resolution()
+def resolve(services: Services, found: tuple[facts.Fact, ...]) -> Resolution:
+    """Resolve the facts; raises a GithubError when a call fails."""
+    result = Resolution()
     for fact in found:
         match fact:
             case facts.CardTouched():
-                _rang(services, fact, told)
+                _rang(services, fact, result)
             case facts.CommentAltered():
-                _unsaid(services, fact, told)
+                _unsaid(services, fact, result)
             case facts.BlockerChanged():
-                _ring_dependents(services, fact, told)
+                _ring_dependents(services, fact, result)
             case facts.IssueFact():
                 for card in cards_of(services, fact.repository, fact.number):
-                    _about_card(services, fact, card, told)
+                    _about_card(services, fact, card, result)
                 if isinstance(fact, facts.IssueShut | facts.IssueOpenedAgain):
-                    _ring_dependents(services, fact, told)
+                    _ring_dependents(services, fact, result)
             case _:
-                _about_repository(services, fact, told)
-    return told
+                _about_repository(services, fact, result)
+    return result
 
 
-def _about_repository(services: "Services", fact: facts.Fact, told: Resolution) -> None:
+def _about_repository(services: Services, fact: facts.Fact, result: Resolution) -> None:
     match fact:
         case facts.Pushed():
             _pushed(services, fact)
         case facts.AccessChanged():
             access.check(services, thoroughly=True)
         case facts.Renamed():
-            told.makers.append(_renamed(fact))
+            result.makers.append(_renamed(fact))
         case facts.ChecksMoved():
-            _checks(services, fact, told)
+            _checks(services, fact, result)
         case facts.ButtonPressed():
-            _pressed(services, fact, told)
+            _pressed(services, fact, result)
         case facts.GroupMoved():
-            _group_moved(services, fact, told)
+            _group_moved(services, fact, result)
         case _:
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
 
 
-def _ring_dependents(services: "Services", fact: facts.IssueFact, told: Resolution) -> None:
+def _ring_dependents(services: Services, fact: facts.IssueFact, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         for card_id in links.dependents(db, fact.repository, fact.number, MAX_DEPENDENTS):
             card = cards.get(db, card_id)
             if card is not None and not card.archived:
-                told.refreshes.append((card_id, card.board_id))
+                result.refreshes.append((card_id, card.board_id))
 
 
-def cards_of(services: "Services", repository: str, number: int) -> tuple[cards.CardRow, ...]:
-    """Return the cards of an issue or of a pull request, asking GitHub for a card that was never seen."""
+def cards_of(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
+    """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
     known = _known(services, repository, number)
     if not known:
         for card_id in github_board.cards_of_issue(services.hub, repository, number):
-            if not card_sync.sync_card(services, card_id):
-                raise CardBusyError(card_id)  # tried again when whoever reads it is done
+            card_sync.require_synced(services, card_id)
         known = _known(services, repository, number)
     return known
 
 
-def _known(services: "Services", repository: str, number: int) -> tuple[cards.CardRow, ...]:
+def _known(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
     with event_store.reading(services.engine) as db:
         mine = cards.by_pull(db, repository, number)
         return (mine,) if mine else cards.of_issue(db, repository, number)
 
 
-def _rang(services: "Services", fact: facts.CardTouched, told: Resolution) -> None:
+def _rang(services: Services, fact: facts.CardTouched, result: Resolution) -> None:
     if fact.board_id != (board.served(services) or board.refresh(services, *services.config.board)):
-        return  # a board of the organisation that Cardinal does not serve: it must cost no call
-    told.refreshes.append((fact.card_id, fact.board_id))
+        return  # a board that Cardinal does not serve must cost no call
+    result.refreshes.append((fact.card_id, fact.board_id))
     if fact.change is not None:
-        told.changes.append((fact.card_id, fact.change))
+        result.changes.append((fact.card_id, fact.change))
     if fact.moved is not None:
-        told.moves[fact.card_id] = fact.moved
+        result.moves[fact.card_id] = fact.moved
 
 
-def _pushed(services: "Services", fact: facts.Pushed) -> None:
+def _pushed(services: Services, fact: facts.Pushed) -> None:
     home = services.config.home_repository
     if fact.touches_policy and fact.repository.casefold() == home.casefold():
         board.refresh(services, services.config.board_owner, services.config.board_number)
@@ -145,28 +138,28 @@ def _renamed(fact: facts.Renamed) -> EventFactory:
     return make
 
 
-def _unsaid(services: "Services", fact: facts.CommentAltered, told: Resolution) -> None:
-    for card in _known(services, fact.repository, fact.number):  # of others it costs no call
-        told.makers.append(comments.comment_altered(fact, card))
+def _unsaid(services: Services, fact: facts.CommentAltered, result: Resolution) -> None:
+    for card in _known(services, fact.repository, fact.number):  # an unknown issue costs no call
+        result.makers.append(comments.comment_altered(fact, card))
 
 
-def _checks(services: "Services", fact: facts.ChecksMoved, told: Resolution) -> None:
+def _checks(services: Services, fact: facts.ChecksMoved, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         card = cards.by_head(db, fact.repository, fact.sha)
     if card is not None:
-        told.makers.append(checks.look(services, card))
+        result.makers.append(checks.look(services, card))
 
 
-def _pressed(services: "Services", fact: facts.ButtonPressed, told: Resolution) -> None:
+def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) -> None:
     if not fact.app_id or fact.app_id != services.config.app_id:
-        return  # another App's check run, on which anything may stand
+        return  # another App's check run, with any content
     with event_store.reading(services.engine) as db:
         card = cards.get(db, CardId(fact.mark))
     if card is not None and card.pull_repository == fact.repository and not card.archived:
-        told.makers += comments.pressed(services, fact, card)
+        result.makers += comments.pressed(services, fact, card)
 
 
-def _group_moved(services: "Services", fact: facts.GroupMoved, told: Resolution) -> None:
+def _group_moved(services: Services, fact: facts.GroupMoved, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         card = cards.by_pull(db, fact.repository, fact.number)
     if card is None or card.archived:
@@ -177,35 +170,33 @@ def _group_moved(services: "Services", fact: facts.GroupMoved, told: Resolution)
         if fact.reason
         else on_pull.GroupFormed(card_id, fact.number, fact.sha)
     )
-    told.makers.append(lambda _: (event,))
+    result.makers.append(lambda _: (event,))
 
 
-def _about_card(services: "Services", fact: facts.IssueFact, card: cards.CardRow, told: Resolution) -> None:
+def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, result: Resolution) -> None:
     match fact:
         case facts.CommentWritten():
-            told.makers.append(comments.said(services, fact, card))
+            result.makers.append(comments.said(services, fact, card))
         case facts.BoxTicked():
-            told.makers += comments.ticked(services, fact, card)
-        case facts.LinksChanged() | facts.IssueShut():  # in any order: the look says what is so now
-            told.request_refresh(card)
+            result.makers += comments.ticked(services, fact, card)
+        case facts.LinksChanged() | facts.IssueShut():  # in any order: the sync reads the current state
+            result.request_refresh(card)
         case facts.IssueEdited():
-            told.request_refresh(card, fact.change)
+            result.request_refresh(card, fact.change)
         case facts.IssueOpenedAgain():
-            told.request_refresh(card, facts.CardChange(fact.by, About.REOPENED, "", fact.at))
+            result.request_refresh(card, facts.CardChange(fact.by, About.REOPENED, "", fact.at))
         case facts.PullRequestRead():
-            told.makers.append(_pull(services, fact, card))
+            result.makers.append(_pull(services, fact, card))
         case facts.MergeLeft():
-            told.makers.append(_unmerged(services, fact, card))
+            result.makers.append(_unmerged(services, fact, card))
         case facts.Reviewed() | facts.ReviewWanted() | facts.ReviewTakenBack():
-            told.makers.append(_about_review(services, fact, card))
+            result.makers.append(_about_review(services, fact, card))
         case _:
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
 
 
 def _about_review(
-    services: "Services",
-    fact: facts.Reviewed | facts.ReviewWanted | facts.ReviewTakenBack,
-    card: cards.CardRow,
+    services: Services, fact: facts.Reviewed | facts.ReviewWanted | facts.ReviewTakenBack, card: cards.CardRow
 ) -> EventFactory:
     match fact:
         case facts.Reviewed():
@@ -219,12 +210,12 @@ def _about_review(
 
 
 def _nothing(_: Connection) -> tuple[Event, ...]:
-    """Make nothing of a pull request that is gone: the card's doorbell tells what became of the card."""
+    """Return no events: the pull request is gone, and a sync of the card finds the rest."""
     return ()
 
 
-def _pull(services: "Services", fact: facts.PullRequestRead, card: cards.CardRow) -> EventFactory:
-    """A pull request's delivery only says *look*: read it, because deliveries come in any order."""
+def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) -> EventFactory:
+    """Read the pull request, because deliveries come in any order."""
     try:
         now = pulls.read(services.hub, fact.repository, fact.number)
     except NotFoundError:
@@ -242,11 +233,11 @@ def _pull(services: "Services", fact: facts.PullRequestRead, card: cards.CardRow
     return make
 
 
-def _unmerged(services: "Services", fact: facts.MergeLeft, card: cards.CardRow) -> EventFactory:
-    """What left the queue may just have been merged: read it."""
+def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) -> EventFactory:
+    """Read the pull request: one that left the queue may have been merged."""
     with event_store.reading(services.engine) as db:
         if merges.get(db, card.card_id) is None:
-            return _nothing  # nothing that Cardinal wanted
+            return _nothing  # Cardinal did not request this merge
     try:
         now = github_merges.read(services.hub, card.pull_node_id)
     except NotFoundError:
@@ -262,7 +253,7 @@ def _unmerged(services: "Services", fact: facts.MergeLeft, card: cards.CardRow) 
     return make
 
 
-def _review(services: "Services", fact: facts.Reviewed, card: cards.CardRow) -> EventFactory:
+def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> EventFactory:
     trusted = roles.may_write(roles.role(services.hub, fact.repository, fact.author))
     try:
         threads = reviews.threads_of_review(services.hub, fact.repository, fact.number, fact.review_id)
@@ -288,7 +279,7 @@ def _review(services: "Services", fact: facts.Reviewed, card: cards.CardRow) -> 
     return make
 
 
-def _wanted(services: "Services", fact: facts.ReviewWanted, card: cards.CardRow) -> EventFactory:
+def _wanted(services: Services, fact: facts.ReviewWanted, card: cards.CardRow) -> EventFactory:
     trusted = roles.may_write(roles.role(services.hub, fact.repository, fact.by))
     event = on_pull.ReviewRequested(card.card_id, fact.number, fact.reviewer, fact.by, trusted)
     return lambda _: (event,)

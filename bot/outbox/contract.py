@@ -1,41 +1,65 @@
-"""What an outward act is: the contract of the files in `bot/outbox/handlers/`."""
+"""The contract of the outbox's handlers: their queueing, dependencies and results."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
+from bot.github.client import Hub
+from bot.state import policies
+from bot.system.clock import Clock
+from bot.system.config import Config
 from ledger.errors import CardinalError
 from ledger.event import Event
-from ledger.ids import EntryKey
+from ledger.ids import BoardId, EntryKey
+from ledger.log import event_store
+from ledger.log.event_store import EventFactory
 from ledger.queue.outbox import Entry
+from rules.intents.outbound import Intent
+from rules.policy.model import Policy
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
+
+@dataclass(frozen=True, slots=True)
+class OutboxContext:
+    """The dependencies of a handler. It only reads the ledger: the results of an act go back as events."""
+
+    engine: Engine
+    config: Config
+    clock: Clock
+    hub: Hub
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Open the ledger for reading."""
+        return event_store.reading(self.engine)
+
+    def policy(self, board_id: BoardId) -> Policy:
+        """Return the policy in force on the board."""
+        with self.reading() as db:
+            return policies.in_force(db, board_id)
 
 
 def no_events(_: Connection) -> tuple[Event, ...]:
-    """Return nothing: GitHub's own webhooks tell the rest."""
+    """Return no events: GitHub's own webhooks report the rest."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class ActResult:
-    """What GitHub calls the result (a comment's id …, or empty) and the SHA-256 of what was sent.
+    """GitHub's id of the result (of a comment …, or empty) and the SHA-256 of the text that was sent.
 
-    `events` is asked inside the transaction that settles the entry: it sees what was recorded meanwhile.
+    `events` runs inside the transaction that settles the entry: it sees events recorded meanwhile.
     """
 
-    remote_id: str
-    digest: str
-    events: Callable[[Connection], tuple[Event, ...]] = no_events
+    remote_id: str = ""
+    digest: str = ""
+    events: EventFactory = no_events
 
 
 class GivenUpError(CardinalError):
-    """The act can never succeed as asked; `because` tells a person why and what to do."""
+    """The act can never succeed as requested; `because` tells a person why and what to do."""
 
     def __init__(self, because: str) -> None:
         self.because = because
@@ -51,20 +75,35 @@ class TooSoonError(CardinalError):
 
 
 class TryAgainError(CardinalError):
-    """What the act needs did not work this time; it costs an attempt."""
+    """A temporary failure of something that the act needs; it costs an attempt."""
 
 
-class Act(Protocol):
+@dataclass(frozen=True, slots=True)
+class Act:
+    """How entries of one act are queued.
+
+    `key_format` makes an entry's key of the intent's fields; equal keys are the same entry. `lane`: github,
+    or assist for calls of a model. `priority`: 0 questions, failures, plans; 1 reports, replies, pull
+    requests, moves; 2 faces; 3 progress. An `ordered` act waits for all earlier ordered ones of its card.
+    """
+
+    key_format: str
+    lane: str = "github"
+    priority: int = 1
+    ordered: bool = False
+    coalesce: bool = False  # one pending entry per key: only the newest counts
+    wait_s: float = 0.0  # a coalesced act is due that long after the last of the same key; 0: at once
+
+    def key(self, intent: Intent) -> EntryKey:
+        """Return the key of the entry for an intent."""
+        return EntryKey(
+            self.key_format.format_map({it.name: getattr(intent, it.name) for it in fields(intent)})
+        )
+
+
+class Handler(Protocol):
     """One file of `bot/outbox/handlers/`, named like its intent in snake case."""
 
-    LANE: str  # github, or assist for what calls a model
-    PRIORITY: (
-        int  # 0 questions, failures, plans; 1 reports, replies, pull requests, moves; 2 faces; 3 progress
-    )
-    ORDERED: bool  # after everything ordered that was asked for the same card before
-    COALESCE: bool  # one pending entry per key: only the newest counts
-    WAIT_S: float  # a coalesced act is due that long after the last of the same key; 0: at once
-
-    # Any: each file takes its own intent class; `key` and `carry_out` are only called with that.
-    key: Callable[[Any], EntryKey]
-    carry_out: "Callable[[Hub, OutboxContext, Any, Entry], ActResult]"
+    ACT: Act
+    # Any: each file takes its own intent class, and is only called with that.
+    carry_out: Callable[[OutboxContext, Any, Entry], ActResult]

@@ -1,64 +1,86 @@
-"""What an act is about, read from the ledger: the card, its run, where their conversation lives."""
+"""The ledger's rows for an act: the card, its run with all that its texts show, the place of comments."""
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot.outbox.contract import GivenUpError, TooSoonError
+from bot.outbox import handlers
+from bot.outbox.contract import GivenUpError, OutboxContext, TooSoonError
+from bot.render.run.story import Story
 from ledger.ids import CardId, RunId
-from ledger.log import event_store
 from ledger.queue import outbox
-from ledger.views import cards, plans, runs
+from ledger.states import Ending
+from ledger.views import (
+    artifacts,
+    budgets,
+    cards,
+    checks,
+    observations,
+    questions,
+    remotes,
+    reports,
+    reproductions,
+    runs,
+    spend,
+    stages,
+    threads,
+    timeline,
+    verdicts,
+    waivers,
+)
 from ledger.views.cards import CardRow
-from ledger.views.plans import PlanRow
+from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
+from ledger.views.timeline import Zoom
+from rules.intents.outbound import PostReport
+from rules.runs.mode import INVESTIGATE
 
-if TYPE_CHECKING:
-    from bot.outbox.context import OutboxContext
-
+MAX_ACTIVITY = 30
+MAX_REPORTS = 200  # runs of a card, searched for those that made its change
+MAX_TIMELINE = 200  # lines of the card, searched for those of the run
 MAX_RUNS = 50  # of a card, newest first, that are searched for one that pushed
 CONVERSION, CONVERSION_S = "convert_draft", 2  # a draft issue is being converted by an entry of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """The place of a conversation on GitHub: an issue or a pull request, which share the comments' API."""
+    """A place for comments on GitHub: an issue or a pull request, which share this API."""
 
     repository: str
     number: int
 
 
 def card_of(db: Connection, card_id: CardId) -> CardRow:
-    """Return the card; raises GivenUpError for one that the ledger never saw."""
+    """Return the card; raises GivenUpError for an unknown one."""
     card = cards.get(db, card_id)
     if card is None:
         raise GivenUpError("the card is unknown: it was deleted before it was seen")
     return card
 
 
+def read_card(context: OutboxContext, card_id: CardId) -> CardRow:
+    """Return the card as it is now; raises GivenUpError for an unknown one."""
+    with context.reading() as db:
+        return card_of(db, card_id)
+
+
 def run_of(db: Connection, run_id: RunId) -> RunRow:
-    """Return the run; raises GivenUpError for one that the ledger never saw."""
+    """Return the run; raises GivenUpError for an unknown one."""
     run = runs.get(db, run_id)
     if run is None:
         raise GivenUpError(f"run {run_id} is unknown")
     return run
 
 
-def plan_of(db: Connection, run_id: RunId, revision: int) -> PlanRow | None:
-    """Return one revision of a run's plan, or None."""
-    return next((plan for plan in plans.of_run(db, run_id) if plan.revision == revision), None)
-
-
-def issue_of(card: CardRow, context: "OutboxContext") -> Talk:
+def issue_of(card: CardRow, context: OutboxContext) -> Talk:
     """Return the card's issue; raises TooSoonError while it is a draft issue that is being converted.
 
-    Raises GivenUpError for a draft that nobody converts any more, because that was given up.
+    Raises GivenUpError for a draft whose conversion was given up.
     """
     if card.repository is not None and card.number is not None:
         return Talk(card.repository, card.number)
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         waiting = outbox.open_of_card(db, card.card_id)
     if all(entry.act != CONVERSION for entry in waiting):
         raise GivenUpError("the card is a draft issue, which has no comments: convert it to an issue")
@@ -67,20 +89,22 @@ def issue_of(card: CardRow, context: "OutboxContext") -> Talk:
 
 
 def pull_of(card: CardRow) -> Talk | None:
-    """Return the card's pull request, whatever its state, or None."""
+    """Return the card's pull request in any state, or None."""
     if card.pull_repository is None or card.pull_number is None:
         return None
     return Talk(card.pull_repository, card.pull_number)
 
 
-def place_of(card: CardRow, place: str, context: "OutboxContext") -> Talk:
-    """Return the issue, or for comments on the pull request that one, which may be of another repository."""
+def place_of(card: CardRow, place: str, context: OutboxContext) -> Talk:
+    """Return the place named issue, pull or review; the pull request may be in another repository."""
     pull = None if place == "issue" else pull_of(card)
     return pull or issue_of(card, context)
 
 
-def talk_of_run(db: Connection, card: CardRow, run: RunRow, context: "OutboxContext") -> Talk:
-    """Return where the run talks: on the pull request if there was one before it, else on the issue."""
+def talk_of_run(db: Connection, run_id: RunId, context: OutboxContext) -> Talk:
+    """Return the place of the run's comments: the pull request if there was one before it, else the issue."""
+    run = run_of(db, run_id)
+    card = card_of(db, run.card_id)
     pull = pull_of(card)
     return pull if pull is not None and talks_on_pull(db, card, run) else issue_of(card, context)
 
@@ -88,9 +112,69 @@ def talk_of_run(db: Connection, card: CardRow, run: RunRow, context: "OutboxCont
 def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
     """Tell whether an earlier run pushed to the card's pull request.
 
-    It follows from the past only, so that all comments of one run stand in one place.
+    Only the past counts, so that all comments of one run are in one place.
     """
     return card.pull_number is not None and any(
         earlier.attempt < run.attempt and earlier.pushed_head
         for earlier in runs.of_card(db, card.card_id, limit=MAX_RUNS)
     )
+
+
+def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
+    """Return the rows of one run; raises GivenUpError for an unknown one. `site`: the pages' address."""
+    run = run_of(db, run_id)
+    card = card_of(db, run.card_id)
+    rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MAX_TIMELINE)
+    mine = tuple(row for row in reversed(rows) if row.run_id == run_id)
+    return Story(
+        card=card,
+        run=run,
+        report=reports.get(db, run_id),
+        checks=checks.of_run(db, run_id),
+        activity=mine[:MAX_ACTIVITY],
+        stop_asked_at=next((row.at for row in mine if row.kind == "RunStopAsked"), None),
+        card_usd=spend.of_card(db, card.card_id).usd,
+        on_pull=talks_on_pull(db, card, run),
+        dollars=budgets.get(db, run_id),
+        asker=next((asked.asker for asked in questions.open_of_run(db, run_id)), ""),
+        seen=observations.get(db, run_id),
+        waived=_waived(db, card, run),
+        stages=stages.of_run(db, run_id),
+        left=artifacts.of_run(db, run_id),
+        site=site,
+        played=reproductions.of_run(db, run_id),
+        reports=_reports(db, run),
+        threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
+        asking=verdicts.asking(db, card.card_id) if card.pull_state == "open" else (),
+        reported=_reported(db, run),
+    )
+
+
+def _reported(db: Connection, run: RunRow) -> str | None:
+    key = handlers.key(PostReport(run.card_id, run.run_id))
+    posted = remotes.get(db, key)
+    if posted is not None:
+        return posted.remote_id
+    waits = run.ending is not None and any(entry.key == key for entry in outbox.open_of_card(db, run.card_id))
+    return "" if waits else None
+
+
+def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:
+    """Return the run's report and those of successful runs on its branch, oldest first; no investigations."""
+    place = (run.repository, run.branch, Ending.SUCCEEDED)
+    made = [
+        past.run_id
+        for past in reversed(runs.of_card(db, run.card_id, limit=MAX_REPORTS))
+        if past.mode != INVESTIGATE
+        and (past.run_id == run.run_id or (past.repository, past.branch, past.ending) == place)
+    ]
+    by_run = reports.of_runs(db, made)
+    return tuple(by_run[run_id] for run_id in made if run_id in by_run)
+
+
+def _waived(db: Connection, card: CardRow, run: RunRow) -> bool:
+    """Tell whether the checks of this run's push, or else of the card's pull request, were waived."""
+    head = run.pushed_head or card.pull_head
+    of_card = runs.of_card(db, card.card_id, limit=MAX_RUNS)
+    pusher = next((one for one in of_card if head and one.pushed_head == head), None)
+    return pusher is not None and waivers.covers(db, pusher.run_id, head)

@@ -1,4 +1,4 @@
-"""Carries intents out as far as the ledger goes: inward ones become events, outward ones outbox entries."""
+"""Intents into the ledger: inward ones become events, outward ones outbox entries."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -36,22 +36,20 @@ STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
 
 
 def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: datetime) -> None:
-    """Append the events of inward intents and put the outward ones into the outbox, in their order.
+    """Append the events of inward intents and put outward ones into the outbox, in their order.
 
-    An intent that came too late (the run moved on) appends nothing.
+    An intent that comes too late (the run moved on) appends nothing.
     """
     for intent in decision.intents:
         if isinstance(intent, outbound.RuleEvent):
-            if _is_news(db, intent):
-                event_store.append(db, intent, at=now)
-            continue
-        turn = _INWARD.get(type(intent))
-        if turn is None:
-            _put(db, intent, now)
+            events: tuple[Event, ...] = (intent,) if _is_news(db, intent) else ()
+        elif translate := _INWARD.get(type(intent)):
+            events = translate(db, policy, intent)
         else:
-            events = turn(db, policy, intent)
-            if events:
-                event_store.append(db, *events, at=now)
+            events = ()
+            _put(db, intent, now)
+        if events:
+            event_store.append(db, *events, at=now)
 
 
 def _put(db: Connection, intent: outbound.Intent, now: datetime) -> None:
@@ -96,10 +94,6 @@ def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardSta
     return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because, intent.reason),)
 
 
-def _queue_run(db: Connection, policy: Policy, intent: internal.QueueRun) -> tuple[Event, ...]:
-    return run_requests.queue_run(db, policy, intent)
-
-
 def _approve(db: Connection, policy: Policy, intent: internal.ApprovePlan) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
@@ -124,24 +118,23 @@ def _redirect(db: Connection, policy: Policy, intent: internal.RedirectPlan) -> 
 def _answer(db: Connection, policy: Policy, intent: internal.AnswerQuestion) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     waiting = questions.open_of_run(db, intent.run_id) if run is not None else ()
-    asked = next((one for one in waiting if one.question_id == intent.question_id), None)
+    asked = next((row for row in waiting if row.question_id == intent.question_id), None)
     if run is None or asked is None:
         return ()
-    told = answered(run.run_id, asked.question_id, asked, by=intent.by, text=intent.text, code=intent.code)
-    return (told,)
+    return (answered(run.run_id, asked.question_id, asked, by=intent.by, text=intent.text, code=intent.code),)
 
 
 def _ask(db: Connection, policy: Policy, intent: internal.AskQuestion) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state is RunState.ENDED or questions.open_of_run(db, intent.run_id):
         return ()
-    # Not -q: the run's worker counts its own questions, and may not know of this one yet.
+    # Not -q: the run's worker numbers its own questions, and may not know this one yet.
     question_id = QuestionId(f"{run.run_id}-b{run.questions + 1}")
     return (question(run.run_id, question_id, intent.subject, intent.text, intent.choices),)
 
 
 def _raise_budget(db: Connection, policy: Policy, intent: internal.RaiseBudget) -> tuple[Event, ...]:
-    """Add to the run's budget; one at work reserves the dollars at once, as far as the limits allow."""
+    """Raise the run's budget; a run at work reserves the dollars at once, within the limits."""
     run = runs.get(db, intent.run_id)
     if run is None or run.state is RunState.ENDED:
         return ()
@@ -163,12 +156,12 @@ def _stop(db: Connection, policy: Policy, intent: internal.StopRun) -> tuple[Eve
     run = runs.get(db, intent.run_id)
     if run is None or run.state is RunState.ENDED or run.stop_asked == intent.how:
         return ()
-    told: tuple[Event, ...] = (on_run.RunStopAsked(run.run_id, intent.how, intent.by, intent.why),)
+    events: tuple[Event, ...] = (on_run.RunStopAsked(run.run_id, intent.how, intent.by, intent.why),)
     if run.state not in STOPPED_AT_ONCE:
-        return told
+        return events
     if intent.how == "pause":
-        return (*told, on_run.RunParked(run.run_id, "pause")) if run.state is RunState.QUEUED else told
-    return (*told, _ended(run, Ending.CANCELLED, "cancelled", f"{intent.why} ({intent.by})"))
+        return (*events, on_run.RunParked(run.run_id, "pause")) if run.state is RunState.QUEUED else events
+    return (*events, _ended(run, Ending.CANCELLED, "cancelled", f"{intent.why} ({intent.by})"))
 
 
 def _end(db: Connection, policy: Policy, intent: internal.EndRun) -> tuple[Event, ...]:
@@ -185,7 +178,7 @@ def _ended(run: runs.RunRow, ending: Ending, reason: str, detail: str) -> on_run
 
 _INWARD: Mapping[type[outbound.Intent], Callable[..., tuple[Event, ...]]] = {
     internal.ChangeCardState: _change_state,
-    internal.QueueRun: _queue_run,
+    internal.QueueRun: run_requests.queue_run,
     internal.ApprovePlan: _approve,
     internal.RebindPlan: _rebind,
     internal.RedirectPlan: _redirect,

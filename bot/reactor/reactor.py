@@ -1,7 +1,7 @@
-"""Lets the rules see every event exactly once and carries their inward intents out, in one transaction."""
+"""Gives every event to the rules exactly once and applies their decisions, in one transaction."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -33,25 +33,26 @@ from ledger.states import CARD_STATES, CardState
 from ledger.views import boards, cards, placements, runs
 from rules.card.state import settle
 from rules.decide import decide
-from rules.handlers import access
-from rules.handlers.issue_links import told
+from rules.handlers import access, issue_links
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
-from rules.runs.kill_switch import spread
+from rules.runs import kill_switch
 from rules.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 Decide = Callable[[Policy, Snapshot | None, Event, datetime], Decision]
+AccessChange = AccessLost | AccessRegained | RepositoryMoved
+CardRule = Callable[[Policy, Snapshot], Decision]
 
 READER = "react"
 BATCH = 200
 MAX_AT_ONCE = 1000  # of a backlog in one transaction, so that other writers get their turn
-MAX_TOLD = 500  # cards, at once, what became of an issue or a column; all of them may start
-MAX_BEYOND = 5000  # events that decisions themselves ask for in one go: rules that never settle are a bug
+MAX_CARDS = 500  # that are updated for one issue or column; all of them may start
+MAX_BEYOND = 5000  # events that decisions themselves append in one go: rules that never settle are a bug
 
 
 class UnsettledRulesError(LedgerError):
-    """The rules kept asking for more without end."""
+    """The rules kept appending events without end."""
 
     def __init__(self, seq: int) -> None:
         self.seq = seq
@@ -61,16 +62,22 @@ class UnsettledRulesError(LedgerError):
 
 
 def behind(db: Connection) -> int:
-    """Return how many events the rules have not seen yet."""
+    """Return the count of events that the rules have not seen yet."""
     return event_store.last_seq(db) - cursors.position(db, READER)
 
 
-def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
-    """Decide the events that wait, those that decisions append included; return how many there were.
+def append(db: Connection, *events: Event, now: datetime) -> None:
+    """Append events, if there are any, and decide them."""
+    if events:
+        event_store.append(db, *events, at=now)
+        advance(db, now=now)
 
-    Of a long backlog only a part: `behind` says whether there is more. An event that the rules fail on is
-    passed by, which is an event too: one card's trouble must not stop every other one. Raises
-    UnsettledRulesError.
+
+def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
+    """Decide the waiting events and those that decisions append; return their count.
+
+    A long backlog takes several calls: `behind` returns the rest. An event that the rules fail on is skipped
+    and recorded as DecisionFailed, so that one card's trouble stops no other. Raises UnsettledRulesError.
     """
     decided, head = 0, event_store.last_seq(db)
     while True:
@@ -91,44 +98,51 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
     if board_id is None:
         return
     try:
-        with db.begin_nested():  # what a decision did before it failed is taken back, nothing else
+        with db.begin_nested():  # a failed decision is rolled back, nothing else
             snapshot = snapshots.for_event(db, card_id, recorded.event, now) if card_id else None
             policy = policies.in_force(db, board_id)
             apply.apply(db, policy, rules(policy, snapshot, recorded.event, now), now=now)
             if isinstance(recorded.event, StopOrdered | StopLifted):
-                _spread(db, policy, recorded.event, now)
-            if isinstance(recorded.event, AccessLost | AccessRegained | RepositoryMoved):
-                _spread_access(db, policy, recorded.event, now)
+                _spread_stop(db, recorded.event, now)
+            if isinstance(recorded.event, AccessChange):
+                _spread_access(db, recorded.event, now)
             if isinstance(recorded.event, PolicyLoaded | BoardSeen):
                 _spread_columns(db, policy, board_id, now)
             if card_id and _frees(recorded.event):
-                _tell_dependents(db, card_id, now)
+                _update_dependents(db, card_id, now)
     except SQLAlchemyError:
-        raise  # the ledger's trouble, not the event's: nothing is decided, and all of it is tried again
-    except Exception as error:  # told, and not raised: whoever read the log next would stop at it as well
+        raise  # the ledger's failure, not the event's: nothing is decided, and all is tried again
+    except Exception as error:  # recorded, not raised: the next reader of the log would stop at it as well
         kind = type(recorded.event).__name__
         log.exception("rules failed event=%s kind=%s", recorded.seq, kind)
         if not isinstance(recorded.event, DecisionFailed):
             because = f"{type(error).__name__}: {error}"[:2000]
-            told = DecisionFailed(card_id or CardId(board_id), recorded.seq, kind, because)
-            event_store.append(db, told, at=now)
+            failed = DecisionFailed(card_id or CardId(board_id), recorded.seq, kind, because)
+            event_store.append(db, failed, at=now)
 
 
-def _spread(db: Connection, policy: Policy, event: StopOrdered | StopLifted, now: datetime) -> None:
-    """Let a kill switch reach every live run under it."""
-    for run in (*runs.held(db), *runs.parked(db)):
-        snapshot = snapshots.of_card(db, run.card_id)
+def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: datetime) -> None:
+    """Apply a rule's decisions to these cards, each once."""
+    for card_id in dict.fromkeys(card_ids):
+        snapshot = snapshots.of_card(db, card_id)
         if snapshot is not None:
-            apply.apply(db, policy, spread(snapshot, event), now=now)
+            policy = policies.in_force(db, snapshot.board_id)
+            apply.apply(db, policy, rule(policy, snapshot), now=now)
+
+
+def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime) -> None:
+    """Apply a kill switch to every live run under it."""
+    live = [run.card_id for run in (*runs.held(db), *runs.parked(db))]
+    _apply_to(db, live, lambda _, snapshot: kill_switch.spread(snapshot, event), now)
 
 
 def _spread_access(
-    db: Connection, policy: Policy, event: AccessLost | AccessRegained | RepositoryMoved, now: datetime
+    db: Connection, event: AccessLost | AccessRegained | RepositoryMoved, now: datetime
 ) -> None:
-    """Let a change of access reach the cards that it concerns.
+    """Apply a change of access to the cards of a repository.
 
-    Of a whole organisation these are the cards with a live run, and those that are blocked: what is out of
-    reach cannot be told on every card, and need not be.
+    For a whole organisation only to cards with a live run and to blocked ones: comments on every card would
+    be too many, and nothing can be written while access is lost.
     """
     target = event.after if isinstance(event, RepositoryMoved) else event.target
     if "/" in target:
@@ -136,40 +150,38 @@ def _spread_access(
     else:
         live = [run.card_id for run in (*runs.held(db, event.board_id), *runs.parked(db))]
         concerned = [*live, *card_queries.in_state(db, event.board_id, CardState.BLOCKED)]
-    for card_id in dict.fromkeys(concerned):
-        snapshot = snapshots.of_card(db, card_id)
-        if snapshot is not None and snapshot.board_id == event.board_id:
-            apply.apply(db, policy, access.spread(policy, snapshot), now=now)
+
+    def rule(policy: Policy, snapshot: Snapshot) -> Decision:
+        return access.spread(policy, snapshot) if snapshot.board_id == event.board_id else Decision()
+
+    _apply_to(db, concerned, rule, now)
 
 
 def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: datetime) -> None:
-    """Let the cards whose column is of another kind now say how they stand; it starts nothing."""
+    """Update the state of cards whose column has another archetype now; this starts nothing."""
     board = boards.get(db, board_id)
-    served = (one.name for one in (board.columns if board else ()) if policy.column(one.name))
+    served = (column.name for column in (board.columns if board else ()) if policy.column(column.name))
     legal = {name: CARD_STATES[policy.archetype(name)] for name in served}
-    for card_id in card_queries.out_of_place(db, board_id, legal, MAX_TOLD):
-        snapshot = snapshots.of_card(db, card_id)
-        if snapshot is not None and not snapshot.foreign:
-            apply.apply(db, policy, settle(policy, snapshot), now=now)
+
+    def rule(policy: Policy, snapshot: Snapshot) -> Decision:
+        return Decision() if snapshot.foreign else settle(policy, snapshot)
+
+    _apply_to(db, card_queries.out_of_place(db, board_id, legal, MAX_CARDS), rule, now)
 
 
 def _frees(event: Event) -> bool:
-    """Tell whether the event may let other cards go on, or hold them back again."""
+    """Tell whether the event may free other cards, or hold them back again."""
     if isinstance(event, CardStateChanged):
         return CardState.DONE in (event.before, event.after)
     return isinstance(event, IssueClosed | IssueReopened)
 
 
-def _tell_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
-    """Let the cards say what they wait for now; whether one may start, the dispatch asks the views anyway."""
+def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
+    """Update the reasons of waiting cards; the dispatch reads from the views whether one may start."""
     card = cards.get(db, card_id)
-    if card is None or card.repository is None or card.number is None:
-        return
-    for dependent in run_queue.queued_dependents(db, card.repository, card.number, MAX_TOLD):
-        snapshot = snapshots.of_card(db, dependent)
-        if snapshot is not None:
-            policy = policies.in_force(db, snapshot.board_id)
-            apply.apply(db, policy, told(policy, snapshot), now=now)
+    if card is not None and card.repository is not None and card.number is not None:
+        waiting = run_queue.queued_dependents(db, card.repository, card.number, MAX_CARDS)
+        _apply_to(db, waiting, issue_links.told, now)
 
 
 def _about(db: Connection, event: Event) -> tuple[CardId | None, BoardId | None]:

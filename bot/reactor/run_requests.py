@@ -1,4 +1,4 @@
-"""Turns "queue a run" and "stop these runs" into the events that do so."""
+"""The event that queues a run: its branch, repository, session and settings."""
 
 import re
 import unicodedata
@@ -19,10 +19,9 @@ SLUG_LENGTH = 40
 
 
 def branch_name(number: int, title: str, home: str = "") -> str:
-    """Return `cardinal/<n>-<slug>`: ASCII letters, digits and dashes only, whatever the title holds.
+    """Return `cardinal/<n>-<slug>`: ASCII letters, digits and dashes only, for any title.
 
-    `home` is the repository of the issue where that is another one, and stands before the number then: issues
-    are numbered in each apart.
+    `home`, the issue's repository where it is another one, stands before the number: each numbers its own.
     """
     place = f"{_slug(home)}-" if home else ""
     return f"cardinal/{place}{number}-{_slug(title)}"
@@ -34,7 +33,7 @@ def _slug(text: str) -> str:
 
 
 def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, ...]:
-    """Return the RunQueued event, or nothing where the card has no conversation yet or a run that lives."""
+    """Return the RunQueued event; nothing where the card has no issue yet, or a live run."""
     card = cards.get(db, intent.card_id)
     if card is None or card.repository is None or card.number is None or card.column is None:
         return ()
@@ -70,7 +69,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
 
 
 def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow) -> tuple[Event, ...]:
-    """Return the RunQueued of a run that only checks, with the settings of the column that worked last."""
+    """Return the RunQueued of a run that only checks, with the settings of the last run's column."""
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     if newest is None or newest.state is not RunState.ENDED or card.pull_state != "open":
         return ()
@@ -97,13 +96,13 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow
 
 
 def _elsewhere(card: cards.CardRow, repository: str) -> str:
-    """Return where the card's issue is, if that is not the repository that is worked in."""
+    """Return the issue's repository if the run works in another one, else an empty string."""
     home = card.repository or ""
     return "" if home.casefold() == repository.casefold() else home
 
 
 def _repository(db: Connection, policy: Policy, card: cards.CardRow) -> str:
-    """Return where the run works; empty where that is not clear."""
+    """Return the repository that the run works in; empty if unclear."""
     if card.pull_repository is not None and card.pull_state == "open":
         return card.pull_repository
     placed = placements.get(db, card.card_id)
@@ -113,6 +112,6 @@ def _repository(db: Connection, policy: Policy, card: cards.CardRow) -> str:
 
 
 def _session(newest: runs.RunRow | None, agent: str, mode: str) -> str:
-    """Return the session to go on in: not one of another mode, which has other rules and another place."""
-    goes_on = newest is not None and (newest.agent, newest.mode) == (agent, mode)
-    return newest.session_id if newest is not None and goes_on else ""
+    """Return the session to resume; none of another mode, which has other rules and another workspace."""
+    resumes = newest is not None and (newest.agent, newest.mode) == (agent, mode)
+    return newest.session_id if newest is not None and resumes else ""

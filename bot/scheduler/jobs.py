@@ -49,7 +49,7 @@ def late_checks(card_id: str) -> None:
 def publish(lane: str) -> None:
     """Carry out the due entries in a lane of the outbox."""
     services = current()
-    counts = publisher.publish_due(services.hub, services.context, lane, within_s=PUBLISH_S)
+    counts = publisher.publish_due(services.context, lane, within_s=PUBLISH_S)
     if counts.settled or counts.given_up:
         settle(services)
 

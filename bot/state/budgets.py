@@ -1,4 +1,4 @@
-"""Reads from the ledger what runs spent and reserved, as the rules about dollars look at it."""
+"""Spent and reserved dollars of runs, in the shape of the rules about budgets."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from rules.runs.budget import BudgetAllocator, Grant, Share
 
 
 def reserved(db: Connection, board_id: BoardId) -> tuple[Share, ...]:
-    """Return what the board's runs under way may still spend."""
+    """Return the open reservations of the board's runs."""
     return tuple(
         Share(row.run_id, row.card_id, row.column, row.by, row.open_usd)
         for row in budgets.reserved(db, board_id)
@@ -20,14 +20,12 @@ def reserved(db: Connection, board_id: BoardId) -> tuple[Share, ...]:
 
 
 def wish_usd(row: BudgetRow) -> float:
-    """Return what is left of the run's own budget, in dollars."""
+    """Return the rest of the run's own budget, in dollars."""
     return max(0.0, row.budget_usd - row.spent_usd)
 
 
 def regrant(db: Connection, policy: Policy, run_id: RunId, more_usd: float, now: datetime) -> Grant | None:
-    """Return what a run under way may spend once its budget is `more_usd` larger; None where no limit has
-    room for more.
-    """
+    """Return the run's grant once its budget is `more_usd` larger; None if the limits have no room."""
     row = budgets.get(db, run_id)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Which policy is in force on a board, as the ledger says."""
+"""The policy in force on a board, read from the ledger and parsed once per text."""
 
 import logging
 from functools import cache, lru_cache
@@ -14,28 +14,28 @@ log = logging.getLogger(__name__)
 
 
 def in_force(db: Connection, board_id: BoardId) -> Policy:
-    """Return the board's policy: the last good file, or the built-in six-column board where there is no file.
+    """Return the board's policy: the last good file, or the built-in six-column board without a file.
 
-    Where neither is known, or this version cannot read it, the policy has no columns: nobody is served.
+    If neither is known, or this version cannot read it, the policy has no columns: no card is served.
     """
     row = policies.current(db, board_id)
     return _parsed(row.text) if row is not None and row.digest else _nothing()
 
 
 def is_known(db: Connection, board_id: BoardId) -> bool:
-    """Tell whether a policy is in force that this version can read: before, no card is looked at."""
+    """Tell whether a policy is in force that this version can read; before, no card is synced."""
     return bool(in_force(db, board_id).board.columns)
 
 
 def is_readable(text: str) -> bool:
-    """Tell whether this version can read a policy that was in force: another version may have taken it."""
+    """Tell whether this version can read a policy that another version may have accepted."""
     return bool(_parsed(text).board.columns)
 
 
 @lru_cache(maxsize=32)
 def _parsed(text: str) -> Policy:
     try:
-        # Whether the file is in the board's home was checked when it was loaded.
+        # The file's place, the board's home, was checked when it was loaded.
         return parse(text, home=None) if text else default_policy("")
     except PolicyError as error:
         log.error("policy in force unreadable because=%s", error.problems[0])

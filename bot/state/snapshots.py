@@ -1,4 +1,4 @@
-"""Makes the rules' snapshot of one card out of the ledger's views."""
+"""The rules' snapshot of one card, made of the ledger's views."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -64,18 +64,18 @@ from rules.snapshot import (
 )
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-MAX_CHECKS = 30  # runs that only check, of a card; no policy lets as many begin by themselves in an hour
+MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
 MAX_HELD = 20  # held comments that a command can choose from
 
 
 def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
-    """Return the card as it is now, or None for one that the ledger never saw."""
+    """Return the card's snapshot; None for an unknown card."""
     row = cards.get(db, card_id)
     return None if row is None else _snapshot(db, row)
 
 
 def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> Snapshot | None:
-    """Return the card as it is now, with what only the rules for such an event ask for."""
+    """Return the card's snapshot with the data that only the rules for this event need."""
     snapshot = of_card(db, card_id)
     if snapshot is None:
         return None
@@ -84,12 +84,16 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
         snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
     match event:
         case CommandGiven():
-            paced = givers.count(db, event.by, now - MINUTE)
-            proposed = _follow_ups(db, card_id, event.argument) if event.command == "follow-up" else ()
-            told = replace(snapshot, held=held(db, card_id), paced=paced, follow_ups=proposed)
-            told = replace(told, released=released(db, card_id), lifted=_lifted(db, told, event))
-            told = replace(told, run=_of_choice(db, told.run, chosen_question(event.source)))
-            return replace(told, halt=halt_of(db, snapshot.board_id))
+            return replace(
+                snapshot,
+                held=held(db, card_id),
+                released=held(db, card_id, vouched=True),
+                paced=givers.count(db, event.by, now - MINUTE),
+                follow_ups=_follow_ups(db, card_id, event.argument) if event.command == "follow-up" else (),
+                lifted=_lifted(db, snapshot, event),
+                run=_of_choice(db, snapshot.run, chosen_question(event.source)),
+                halt=halt_of(db, snapshot.board_id),
+            )
         case EntryGivenUp(act="create_card"):
             return replace(snapshot, follow_ups=_follow_ups(db, card_id, event.key.removeprefix("card:")))
         case RunEnded():
@@ -105,7 +109,7 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
 
 
 def _of_choice(db: Connection, run: RunSeen | None, asked: str) -> RunSeen | None:
-    """Return the run with the answer to the question of a ticked choice, where it was one of this run."""
+    """Return the run, with the answer to the question of a ticked choice if it is the run's own."""
     row = questions.get(db, QuestionId(asked)) if asked else None
     if run is None or row is None or row.run_id != run.run_id:
         return run
@@ -113,20 +117,20 @@ def _of_choice(db: Connection, run: RunSeen | None, asked: str) -> RunSeen | Non
 
 
 def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpSeen, ...]:
-    """Return what the run named as in `r1:2` proposes, or the card's newest investigation for a number."""
+    """Return the proposals of the run in `r1:2`, or of the card's newest investigation for a number."""
     named, colon, _ = wanted.partition(":")
     run = runs.get(db, RunId(named)) if colon else None
-    told = findings.get(db, run.run_id) if run and run.card_id == card_id else None
-    told = told if colon else findings.newest(db, card_id)
-    if told is None:
+    report = findings.get(db, run.run_id) if run and run.card_id == card_id else None
+    report = report if colon else findings.newest(db, card_id)
+    if report is None:
         return ()
     made = {
         proposal: f"{row.repository}#{row.number}"
-        for proposal, row in findings.follow_ups_made(db, told.run_id).items()
+        for proposal, row in findings.follow_ups_made(db, report.run_id).items()
     }
     return tuple(
-        FollowUpSeen(told.run_id, number, one.title, one.body, one.reason, made.get(number, ""))
-        for number, one in enumerate(told.follow_ups, start=1)
+        FollowUpSeen(report.run_id, number, one.title, one.body, one.reason, made.get(number, ""))
+        for number, one in enumerate(report.follow_ups, start=1)
     )
 
 
@@ -135,29 +139,23 @@ def _ci(db: Connection, snapshot: Snapshot, card_id: CardId) -> CiSeen | None:
     if row is None:
         return None
     red = ci.failures_of(db, card_id, pull.head) if pull else ()
-    told = tuple(CheckFailure(one.name, one.url, one.log, one.on_base) for one in red)
-    return CiSeen(row.repaired, row.repairs, told)
+    failures = tuple(CheckFailure(it.name, it.url, it.log, it.on_base) for it in red)
+    return CiSeen(row.repaired, row.repairs, failures)
 
 
 def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
-    """Return what halts the board; None while nothing does."""
+    """Return the board's halt; None without one."""
     row = halts.of_board(db, board_id)
     return Halt(row.cause, row.because, row.until, row.tries, row.probing, row.probe) if row else None
 
 
-def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
-    """Return the newest comments that wait for a word by somebody with write access."""
+def held(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[Held, ...]:
+    """Return the newest comments that wait for a release by a person with write access; with `vouched` those
+    that were released.
+    """
     return tuple(
-        Held(one.comment_id, one.place, one.author, one.text, one.changed, at=one.at)
-        for one in messages.held(db, card_id, MAX_HELD)
-    )
-
-
-def released(db: Connection, card_id: CardId) -> tuple[Held, ...]:
-    """Return the newest comments that somebody with write access let through."""
-    return tuple(
-        Held(one.comment_id, one.place, one.author, one.text, one.changed, one.vouched_by, one.at)
-        for one in messages.held(db, card_id, MAX_HELD, vouched=True)
+        Held(row.comment_id, row.place, row.author, row.text, row.changed, row.vouched_by, row.at)
+        for row in messages.held(db, card_id, MAX_HELD, vouched=vouched)
     )
 
 
@@ -169,12 +167,12 @@ def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[st
 
 
 def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
-    """Return the kill switches that are on for the board."""
+    """Return the board's kill switches that are on."""
     return tuple(Stop(row.scope, row.target, row.by) for row in stops.of_board(db, board_id))
 
 
 def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
-    """Return what is out of reach of the board."""
+    """Return the board's targets that are out of reach."""
     return tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id))
 
 
@@ -332,7 +330,7 @@ def _finish_by(db: Connection, run: runs.RunRow) -> str:
 
 
 def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...]:
-    """Return the run's open questions, the newest first; only the one about leaving can be behind another."""
+    """Return the run's open questions, newest first; only the one about leaving can be behind another."""
     asked = questions.open_of_run(db, run.run_id) if run.questions else ()
     return tuple(
         OpenQuestion(it.question_id, it.asker, it.text, it.choices, it.asked_at, it.subject, it.codes)

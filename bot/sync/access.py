@@ -1,12 +1,13 @@
-"""Finds out what Cardinal may reach: the installation, its permissions, the repositories of its cards."""
+"""Access of the App: its installation, its permissions, the repositories of its cards."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Engine
 
+from bot.bootstrap import Services
 from bot.github.api import repositories
 from bot.github.app_manifest import manifest
 from bot.github.client import Hub
@@ -21,26 +22,23 @@ from ledger.queries import cards
 from ledger.queue import leases, refresh_requests
 from ledger.views import losses, placements
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 log = logging.getLogger(__name__)
 
-REPOSITORIES_EVERY_S = 600  # where no delivery says that something changed
-MAX_PAGES = 20  # of a hundred repositories; beyond, nobody is said to be out of reach
-MAX_ASKED_AGAIN = 20  # cards in one go; the others are told by the next change of theirs
+REPOSITORIES_EVERY_S = 600  # without a delivery about a change
+MAX_PAGES = 20  # of a hundred repositories; beyond, none is reported as out of reach
+MAX_ASKED_AGAIN = 20  # cards at once; the others follow with their next change
 INSTALLED = ("uninstalled", "suspended")
 
 
-def check(services: "Services", *, thoroughly: bool) -> bool:
-    """Compare what the App may reach with what is known, and append what differs; return whether it works.
+def check(services: Services, *, thoroughly: bool) -> bool:
+    """Append the changes of the App's access; return whether the installation works.
 
-    One call as the App; `thoroughly`, and now and then, the repositories are compared as well, and cards
-    looked at that wait for one.
+    One call as the App. With `thoroughly`, or when due, also compare the repositories, and refresh cards that
+    wait for one.
     """
     board_id = known_boards.served(services)
     if board_id is None:
-        return True  # nothing was ever seen: whoever asks first hears GitHub's own reason
+        return True  # no board is known yet: the first call on it raises GitHub's reason
     owner = services.config.board_owner
     found = _installation(services)
     _record(services, board_id, {owner: found} if found else {}, (owner,))
@@ -52,8 +50,8 @@ def check(services: "Services", *, thoroughly: bool) -> bool:
     return True
 
 
-def _installation(services: "Services") -> tuple[str, str] | None:
-    """Return reason and detail of what is wrong with the installation; None when nothing is."""
+def _installation(services: Services) -> tuple[str, str] | None:
+    """Return reason and detail of a fault of the installation; None without one."""
     try:
         found = services.hub.installation()
     except NotFoundError:
@@ -64,12 +62,12 @@ def _installation(services: "Services") -> tuple[str, str] | None:
     return ("permissions", ", ".join(lacking)) if lacking else None
 
 
-def _is_due(services: "Services") -> bool:
+def _is_due(services: Services) -> bool:
     with event_store.writing(services.engine) as db:
         return leases.due(db, "access:repositories", now=services.now(), every_s=REPOSITORIES_EVERY_S)
 
 
-def _check_repositories(services: "Services", board_id: BoardId) -> None:
+def _check_repositories(services: Services, board_id: BoardId) -> None:
     owner = services.config.board_owner.casefold()
     with event_store.reading(services.engine) as db:
         named = (*cards.repositories_of(db, board_id), *placements.repositories(db, board_id))
@@ -83,18 +81,14 @@ def _check_repositories(services: "Services", board_id: BoardId) -> None:
             wrong[repository] = ("removed", "")
         elif found is not None and found.get("archived"):
             wrong[repository] = ("archived", "")
-    with event_store.reading(
-        services.engine
-    ) as db:  # of one that no card is in any more, nobody needs to hear
-        forgotten = tuple(one.target for one in losses.of_board(db, board_id) if "/" in one.target)
+    with event_store.reading(services.engine) as db:  # a repository without cards needs no report any more
+        forgotten = tuple(loss.target for loss in losses.of_board(db, board_id) if "/" in loss.target)
     _record(services, board_id, wrong, tuple(dict.fromkeys((*mine, *forgotten))))
     _take_back(services, board_id, there)
 
 
-def _followed(services: "Services", board_id: BoardId, repository: str) -> bool:
-    """Ask GitHub for a repository that the App does not see under that name; append that it was renamed or
-    transferred where GitHub leads on to another name.
-    """
+def _followed(services: Services, board_id: BoardId, repository: str) -> bool:
+    """Append the rename or transfer of an invisible repository; return whether there is one."""
     now = moved_to(services.hub, repository)
     if now:
         record_moved(services.engine, (RepositoryMoved(board_id, repository, now),), at=services.now())
@@ -102,7 +96,7 @@ def _followed(services: "Services", board_id: BoardId, repository: str) -> bool:
 
 
 def moved_to(hub: Hub, repository: str) -> str:
-    """Return the name to which GitHub leads on; empty where there is no other, or nothing is to be seen."""
+    """Return the name that GitHub redirects to; empty without one, or if the repository is not visible."""
     try:
         now, _archived = repositories.look_up(hub, repository)
     except (NotFoundError, RefusedError):
@@ -111,14 +105,13 @@ def moved_to(hub: Hub, repository: str) -> str:
 
 
 def record_moved(engine: Engine, moved: Sequence[RepositoryMoved], *, at: datetime) -> None:
-    """Append that repositories have other names now; their cards and runs follow."""
+    """Append new names of repositories; their cards and runs follow."""
     with event_store.writing(engine) as db:
-        event_store.append(db, *moved, at=at)
-        reactor.advance(db, now=at)
+        reactor.append(db, *moved, now=at)
 
 
-def _take_back(services: "Services", board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:
-    """Find out that a repository which was given to another owner is back; who has it sends no delivery."""
+def _take_back(services: Services, board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:
+    """Append the return of repositories that were transferred to another owner; no delivery reports it."""
     owner = services.config.board_owner.casefold()
     with event_store.reading(services.engine) as db:
         back = tuple(
@@ -130,8 +123,8 @@ def _take_back(services: "Services", board_id: BoardId, there: Mapping[str, Mapp
         record_moved(services.engine, back, at=services.now())
 
 
-def _ask_again(services: "Services", board_id: BoardId) -> None:
-    """Look at the cards whose repository could not be told: what they name may be in reach by now."""
+def _ask_again(services: Services, board_id: BoardId) -> None:
+    """Request a refresh of cards without a clear repository: it may be in reach by now."""
     with event_store.writing(services.engine) as db:
         for card_id in placements.asking(db, board_id, MAX_ASKED_AGAIN):
             refresh_requests.add(db, card_id, board_id, services.now())
@@ -151,18 +144,16 @@ def reachable(hub: Hub) -> Iterator[Mapping[str, Any]]:
 
 
 def _record(
-    services: "Services", board_id: BoardId, wrong: Mapping[str, tuple[str, str]], judged: tuple[str, ...]
+    services: Services, board_id: BoardId, wrong: Mapping[str, tuple[str, str]], judged: tuple[str, ...]
 ) -> None:
-    """Append what is news about the `judged` targets, in one go; cards of a repository that is gone ring."""
+    """Append the news about the `judged` targets; request a refresh of cards of removed repositories."""
     with event_store.writing(services.engine) as db:
         events = tuple(_news(db, board_id, wrong, judged))
         for event in events:
             if isinstance(event, AccessLost) and event.reason == "removed":
-                for card in placements.cards_in(db, event.target):  # renamed unnoticed: a look finds its name
+                for card in placements.cards_in(db, event.target):  # perhaps renamed: a sync finds its name
                     refresh_requests.add(db, card.card_id, board_id, services.now())
-        if events:
-            event_store.append(db, *events, at=services.now())
-            reactor.advance(db, now=services.now())
+        reactor.append(db, *events, now=services.now())
     for event in events:
         log.warning("access changed event=%s", event)
 

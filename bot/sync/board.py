@@ -1,11 +1,12 @@
-"""Keeps the ledger's idea of a board's shape and policy up to date."""
+"""The board's shape and policy synced into the ledger."""
 
 import hashlib
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.api import projects as github_board
+from bot.github.api.project_models import CardLook
 from bot.github.errors import NotFoundError, StatusMissingError
 from bot.reactor import reactor
 from bot.repo_config import policy_file, profiles
@@ -19,17 +20,14 @@ from ledger.views import boards, policies, structure
 from rules.errors import PolicyError
 from rules.policy.model import parse
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 log = logging.getLogger(__name__)
 
 
-def ready(services: "Services") -> bool:
-    """Make sure that the served board and its policy are known, before the first event of a card; return
-    whether cards can be looked at: a policy is in force, and the board has its field Status.
+def ready(services: Services) -> bool:
+    """Read the served board and its policy if unknown; return whether cards can be synced: a policy is in
+    force and the board has its field Status.
 
-    What happens to a card is decided by the board's own policy, or later: never by one that nobody wrote.
+    Events of cards wait for the board's own policy: no default decides about them.
     """
     board_id = served(services) or refresh(services, *services.config.board)
     with event_store.reading(services.engine) as db:
@@ -40,10 +38,10 @@ def ready(services: "Services") -> bool:
         return policies_in_force.is_known(db, board_id) and structure.lost_status(db, board_id) is None
 
 
-def agrees(services: "Services", seen: github_board.CardLook) -> bool:
-    """Tell whether the board's columns are those that the card was just seen among; if not, read them.
+def agrees(services: Services, seen: CardLook) -> bool:
+    """Tell whether the known columns are those in the card's answer; if not, read the board.
 
-    Else a column that was renamed or deleted would look like people's drags.
+    Otherwise a renamed or deleted column would look like drags by people.
     """
     with event_store.reading(services.engine) as db:
         known = boards.get(db, seen.board_id)
@@ -56,41 +54,30 @@ def agrees(services: "Services", seen: github_board.CardLook) -> bool:
     return False
 
 
-def refresh(services: "Services", owner: str, number: int) -> BoardId:
-    """Read the board's shape and its policy file, append what differs, and return the board's id."""
+def refresh(services: Services, owner: str, number: int) -> BoardId:
+    """Read the board's shape and its policy file, append the differences, and return the board's id."""
     found = github_board.read_board(services.hub, owner, number)
     note(services, found)
     load_policy(services, found.board_id)
     return found.board_id
 
 
-def note(services: "Services", found: github_board.BoardLook) -> None:
-    """Append the board's shape where it differs from what is known, and first what became of its columns."""
-    seen = BoardSeen(
-        found.board_id,
-        found.owner,
-        found.number,
-        found.title,
-        found.status_field_id,
-        found.columns,
-        found.fields,
-    )
+def note(services: Services, seen: BoardSeen) -> None:
+    """Append the board's shape where it differs from the known one, and before it the fate of its columns."""
     with event_store.writing(services.engine) as db:
-        known = boards.get(db, found.board_id)
+        known = boards.get(db, seen.board_id)
         events: list[Event] = []
-        if structure.lost_status(db, found.board_id) is not None:
-            events.append(StatusFound(found.board_id))
+        if structure.lost_status(db, seen.board_id) is not None:
+            events.append(StatusFound(seen.board_id))
         if known is not None:
-            events += _changed(known, found)
+            events += _changed(known, seen)
         if known is None or _shape(known) != _shape(seen):
             events.append(seen)
-        if events:
-            event_store.append(db, *events, at=services.now())
-            reactor.advance(db, now=services.now())
+        reactor.append(db, *events, now=services.now())
 
 
-def note_lost(services: "Services", error: StatusMissingError) -> None:
-    """Append that the board's field Status is gone or renamed, once."""
+def note_lost(services: Services, error: StatusMissingError) -> None:
+    """Append once that the board's field Status is gone or renamed."""
     board_id = served(services)
     if board_id is None:
         raise error
@@ -98,13 +85,12 @@ def note_lost(services: "Services", error: StatusMissingError) -> None:
         known = boards.get(db, board_id)
         now = error.fields.get(known.status_field_id, "") if known is not None else ""
         if structure.lost_status(db, board_id) != now:
-            event_store.append(db, StatusLost(board_id, now), at=services.now())
-            reactor.advance(db, now=services.now())
+            reactor.append(db, StatusLost(board_id, now), now=services.now())
 
 
-def _changed(known: boards.BoardRow, found: github_board.BoardLook) -> Iterator[ColumnsChanged]:
-    """Yield what became of the known columns, by their options' ids, where anything did."""
-    now = {column.option_id: column.name for column in found.columns}
+def _changed(known: boards.BoardRow, seen: BoardSeen) -> Iterator[ColumnsChanged]:
+    """Yield which known columns were renamed or removed, by their options' ids."""
+    now = {column.option_id: column.name for column in seen.columns}
     renamed = tuple(
         Renaming(was.option_id, was.name, now[was.option_id])
         for was in known.columns
@@ -115,10 +101,10 @@ def _changed(known: boards.BoardRow, found: github_board.BoardLook) -> Iterator[
         yield ColumnsChanged(known.board_id, renamed, removed)
 
 
-def follow_policy(services: "Services", board_id: BoardId, *, newest: str | None, last: str | None) -> None:
-    """Read the policy file where its repository's `newest` commit is not the `last` one that was followed.
+def follow_policy(services: Services, board_id: BoardId, *, newest: str | None, last: str | None) -> None:
+    """Read the policy file if its repository's `newest` commit is not the `last` one that was read.
 
-    Without a repository (None) the built-in policy applies until one was there; later its last one stays.
+    Without a repository (None) the last policy stays; the built-in one applies until there was one.
     """
     with event_store.reading(services.engine) as db:
         known = policies.current(db, board_id)
@@ -127,8 +113,8 @@ def follow_policy(services: "Services", board_id: BoardId, *, newest: str | None
         load_policy(services, board_id)
 
 
-def served(services: "Services") -> BoardId | None:
-    """Return the id of the board that Cardinal serves; None before it was seen."""
+def served(services: Services) -> BoardId | None:
+    """Return the id of the served board; None before its first reading."""
     with event_store.reading(services.engine) as db:
         known = boards.all_boards(db)
     owner, number = services.config.board
@@ -140,11 +126,11 @@ def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
     return board.title, board.status_field_id, board.columns, board.fields
 
 
-def load_policy(services: "Services", board_id: BoardId) -> None:
-    """Read the home repository's policy file; a bad one leaves the last good one in force and is said.
+def load_policy(services: Services, board_id: BoardId) -> None:
+    """Read the home repository's policy file; a bad one is reported, and the last good one stays in force.
 
-    So does a repository that is gone or out of reach; where none was named and there never was one, the
-    built-in policy applies.
+    It also stays if the repository is gone or out of reach. The built-in policy applies if none was ever
+    configured or read.
     """
     try:
         text, commit = policy_file.read(services.hub, services.config.home_repository)
@@ -154,24 +140,21 @@ def load_policy(services: "Services", board_id: BoardId) -> None:
             if policies.current(db, board_id) is not None:
                 return
         if services.config.policy_repository:
-            return  # somebody named it: its file is to be read, and may allow less than the built-in policy
+            return  # it is configured, and its file may allow less than the built-in policy
         text, commit = None, ""
     home = services.config.home_repository
     own = profiles.own_names(services.hub, home, commit, text) if text else ()
     digest = hashlib.sha256((text or "").encode()).hexdigest()
     with event_store.writing(services.engine) as db:
         known = policies.current(db, board_id)
-        told = known is not None and digest == (known.rejected_digest or known.digest)
-        # One that was good for another version of Cardinal is judged again by this one.
-        if told and known is not None and (known.problems or policies_in_force.is_readable(known.text)):
+        same = known is not None and digest == (known.rejected_digest or known.digest)
+        # A file that another version accepted is validated again by this one.
+        if same and known is not None and (known.problems or policies_in_force.is_readable(known.text)):
             return
+        event: Event = PolicyLoaded(board_id, digest, text or "", commit)
         try:
             if text is not None:
                 parse(text, home=home, profiles=own)
         except PolicyError as error:
-            event_store.append(
-                db, PolicyRejected(board_id, digest, commit, error.problems), at=services.now()
-            )
-        else:
-            event_store.append(db, PolicyLoaded(board_id, digest, text or "", commit), at=services.now())
-        reactor.advance(db, now=services.now())
+            event = PolicyRejected(board_id, digest, commit, error.problems)
+        reactor.append(db, event, now=services.now())

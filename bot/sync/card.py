@@ -1,19 +1,21 @@
-"""Answers a card's doorbell: reads the card from GitHub and appends what differs from what is known."""
+"""One card synced: read from GitHub, differences appended as events."""
 
 import json
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import projects as github_board
 from bot.github.api import roles
+from bot.github.api.project_models import CardLook
 from bot.reactor import reactor
 from bot.state import policies, snapshots
 from bot.sync import board as boards
 from bot.sync import movers, target_repository
+from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events.related import Blocker, LinksSeen
@@ -27,20 +29,25 @@ from ledger.views import cards, links, runs
 from rules.card.move_rights import may_move
 from rules.snapshot import NOBODY, Mover
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 LOOK_TTL_S = 30
-HIDDEN, HIDDEN_S = "Redacted", 180  # how GitHub calls a card whose issue Cardinal may not see
-MAX_LOOKS = 5  # a card that rings without end is left to the next wake-up
+HIDDEN, HIDDEN_S = "Redacted", 180  # GitHub's kind for a card whose issue Cardinal may not see
+MAX_LOOKS = 5  # a card with endless refresh requests is left to the next wake-up
 
 
-def sync_card(services: "Services", card_id: CardId) -> bool:
-    """Read the card until no ring waits; return False when somebody else is reading it already, and while the
-    board is not ready: the ring waits for that.
+class CardBusyError(CardinalError):
+    """Another process syncs the card and has not recorded its reading yet."""
 
-    Readers of one card exclude each other from the read to the commit, so an older reading never overwrites a
-    newer one; rings that wait together cost one read. Whoever holds the lease looks again before letting go.
+    def __init__(self, card_id: CardId) -> None:
+        self.card_id = card_id
+        super().__init__(f"card {card_id} is being read: the delivery waits for it")
+
+
+def sync_card(services: Services, card_id: CardId) -> bool:
+    """Sync one card; repeat while refresh requests arrive. False: another worker holds its lease, or the
+    board is not ready.
+
+    The lease lasts from the read to the commit, so an older reading never overwrites a newer one. Requests
+    that wait together cost one read.
     """
     with event_store.writing(services.engine) as db:
         lease = leases.take(db, f"look:{card_id}", services.name, now=services.now(), ttl_s=LOOK_TTL_S)
@@ -58,33 +65,38 @@ def sync_card(services: "Services", card_id: CardId) -> bool:
     return True
 
 
-def _answer(services: "Services", card_id: CardId, lease: leases.Lease) -> bool:
-    """Read the card once and record it; return whether nobody rang meanwhile, and if so let the lease go."""
+def require_synced(services: Services, card_id: CardId) -> None:
+    """Sync the card; raises CardBusyError while another process does: the delivery is tried again then."""
+    if not sync_card(services, card_id):
+        raise CardBusyError(card_id)
+
+
+def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
+    """Read the card once and record it; return True, the lease released, if no request came meanwhile."""
     with event_store.reading(services.engine) as db:
-        rung, _answered = refresh_requests.counts(db, card_id)
+        rung, _ = refresh_requests.counts(db, card_id)
     seen = github_board.read_card(services.hub, card_id)
-    if seen is None:  # a board that is out of sight as well says nothing about its cards: that raises
+    if seen is None:  # raises if the whole board is out of sight: that tells nothing about its cards
         github_board.read_board(services.hub, services.config.board_owner, services.config.board_number)
-    if seen is not None and not _is_served(services, seen):
-        seen = None  # it stands on a board of the organisation that Cardinal does not serve
+    owner, number = services.config.board
+    if seen is not None and (seen.owner.casefold(), seen.board_number) != (owner.casefold(), number):
+        seen = None  # it is on a board that Cardinal does not serve
     if seen is not None and not boards.agrees(services, seen):
-        return False  # columns were renamed or deleted: look at the card again, by what they are now
+        return False  # columns were renamed or deleted: read the card again with the current ones
     ranked = _order(services, seen)
     closing, placed = _closing(services, seen), target_repository.decide(services, seen)
     came_at = _came_at(services, card_id, seen)
-    moved, labels = (
-        movers.find(services, card_id, seen, came=came_at is not None),
-        _labels(services, card_id, seen),
-    )
+    moved = movers.find(services, card_id, seen, came=came_at is not None)
+    labels = _labels(services, card_id, seen)
     with event_store.writing(services.engine) as db:
         leases.renew(db, lease, now=services.now(), ttl_s=LOOK_TTL_S)
         if placed is not None:
-            event_store.append(db, placed, at=services.now())  # before the drag that asks for it
+            event_store.append(db, placed, at=services.now())  # before the drag that needs it
         _record(db, card_id, seen, ranked, closing, moved, came_at, now=services.now())
         known = cards.get(db, card_id)
         if labels and known is not None and not known.archived:
             event_store.append(db, *labels, at=services.now())
-        change_reports.drop(db, card_id, moved.told, services.now() - movers.KEPT)
+        change_reports.drop(db, card_id, moved.reports, services.now() - movers.KEPT)
         refresh_requests.mark_served(db, card_id, rung)
         reactor.advance(db, now=services.now())
         quiet = refresh_requests.counts(db, card_id)[0] == rung
@@ -93,17 +105,15 @@ def _answer(services: "Services", card_id: CardId, lease: leases.Lease) -> bool:
     return quiet
 
 
-def _came_at(services: "Services", card_id: CardId, seen: github_board.CardLook | None) -> datetime | None:
-    """Return when deliveries say that the card came to where it is seen; None where that is no news."""
+def _came_at(services: Services, card_id: CardId, seen: CardLook | None) -> datetime | None:
+    """Return the time, by deliveries, at which the card came to its column; None if that is no news."""
     if seen is None or seen.column is None:
         return None
     with event_store.reading(services.engine) as db:
         return refresh_requests.came_to(db, card_id, seen.option_id)
 
 
-def _labels(
-    services: "Services", card_id: CardId, seen: github_board.CardLook | None
-) -> tuple[on_board.LabelJudged, ...]:
+def _labels(services: Services, card_id: CardId, seen: CardLook | None) -> tuple[on_board.LabelJudged, ...]:
     if seen is None or seen.archived:
         return ()
     with event_store.reading(services.engine) as db:
@@ -111,13 +121,8 @@ def _labels(
     return movers.labels(services, card_id, policy, seen)
 
 
-def _is_served(services: "Services", seen: github_board.CardLook) -> bool:
-    owner, number = services.config.board
-    return (seen.owner.casefold(), seen.board_number) == (owner.casefold(), number)
-
-
-def _order(services: "Services", seen: github_board.CardLook | None) -> on_board.ColumnRanked | None:
-    """Return the column's order where it decides who starts first: another card waits in the same column."""
+def _order(services: Services, seen: CardLook | None) -> on_board.ColumnRanked | None:
+    """Return the column's order if another card waits in it: the order decides which starts first."""
     if seen is None or seen.column is None or seen.archived:
         return None
     with event_store.reading(services.engine) as db:
@@ -133,7 +138,7 @@ def _order(services: "Services", seen: github_board.CardLook | None) -> on_board
 def _record(
     db: Connection,
     card_id: CardId,
-    seen: github_board.CardLook | None,
+    seen: CardLook | None,
     ranked: on_board.ColumnRanked | None,
     closing: on_board.IssueClosed | None,
     moved: movers.Moved,
@@ -161,12 +166,12 @@ def _record(
 def _events(
     db: Connection,
     known: cards.CardRow | None,
-    seen: github_board.CardLook,
+    seen: CardLook,
     closing: on_board.IssueClosed | None,
     moved: movers.Moved,
     came_at: datetime | None,
 ) -> tuple[tuple[Event, ...], datetime | None]:
-    """Return what is news about a card of the board, and up to when that tells of its moves, if it does."""
+    """Return the news about a card, and the time up to which they cover its moves, if they do."""
     card_id, links_seen, by = seen.card_id, _links(db, seen), moved.by
     if known is None:
         if seen.archived:
@@ -177,7 +182,7 @@ def _events(
     news = differences(known, seen, closing, by=by)
     if moved.late and not known.mover and not news:
         news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
-    events = (*links_seen, *news)  # first: whoever enters a column is told what it waits for
+    events = (*links_seen, *news)  # first: a card that enters a column shows what it waits for
     if known.column != seen.column:
         return events, seen.updated_at
     if came_at is None or seen.column is None or seen.archived:
@@ -185,8 +190,8 @@ def _events(
     return (*events, on_board.CardArrived(card_id, seen.column, came_at, by.login, by.role)), came_at
 
 
-def _links(db: Connection, seen: github_board.CardLook) -> tuple[LinksSeen, ...]:
-    """Return what is linked with the issue, where that differs from what is known."""
+def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:
+    """Return the issue's links where they differ from the known ones."""
     if seen.kind != "Issue" or seen.archived:
         return ()
     known = links.of_card(db, seen.card_id)
@@ -201,11 +206,11 @@ def _links(db: Connection, seen: github_board.CardLook) -> tuple[LinksSeen, ...]
     return (LinksSeen(seen.card_id, seen.blocked_by, seen.hidden_blockers, seen.parent),)
 
 
-def _is_gone(db: Connection, known: cards.CardRow, seen: github_board.CardLook | None, now: datetime) -> bool:
-    """Tell whether the card left the board, or was hidden at every look for HIDDEN_S.
+def _is_gone(db: Connection, known: cards.CardRow, seen: CardLook | None, now: datetime) -> bool:
+    """Tell whether the card left the board, or was hidden in every reading for HIDDEN_S.
 
     Access that is lost by mistake comes back; a lease that nobody renews measures the time. A card that is
-    blocked because its repository is out of reach waits for as long as that lasts.
+    blocked because its repository is out of reach stays.
     """
     if seen is None or seen.kind != HIDDEN:
         return True
@@ -223,17 +228,15 @@ def _is_gone(db: Connection, known: cards.CardRow, seen: github_board.CardLook |
 
 
 def _found_again(db: Connection, card_id: CardId, now: datetime) -> None:
-    """Let the time of being hidden begin anew."""
+    """Reset the time for which the card was hidden."""
     name = f"hidden:{card_id}"
     if name in leases.holders(db):
         leases.release(db, leases.Lease(name, name, leases.generation(db, name), now))
 
 
-def _first_sight(
-    db: Connection, seen: github_board.CardLook, by: Mover, *, dragged: bool
-) -> on_board.CardSeen:
+def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) -> on_board.CardSeen:
     board = known_boards.get(db, seen.board_id)
-    # GitHub's times have whole seconds; a card that was not touched since Cardinal came was there before.
+    # GitHub's times have whole seconds; a card unchanged since Cardinal was installed was there before.
     arrived = dragged or (board is not None and seen.updated_at >= board.since.replace(microsecond=0))
     return on_board.CardSeen(
         card_id=seen.card_id,
@@ -253,8 +256,8 @@ def _first_sight(
     )
 
 
-def _closing(services: "Services", seen: github_board.CardLook | None) -> on_board.IssueClosed | None:
-    """Return that the issue is closed, where that is news, and by whom: only a trusted one gives work up."""
+def _closing(services: Services, seen: CardLook | None) -> on_board.IssueClosed | None:
+    """Return the issue's closing, if it is news, and its author: only a trusted one gives work up."""
     if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
         return None
     with event_store.reading(services.engine) as db:
@@ -272,13 +275,9 @@ def _closing(services: "Services", seen: github_board.CardLook | None) -> on_boa
 
 
 def differences(
-    known: cards.CardRow,
-    seen: github_board.CardLook,
-    closing: on_board.IssueClosed | None = None,
-    *,
-    by: Mover = NOBODY,
+    known: cards.CardRow, seen: CardLook, closing: on_board.IssueClosed | None = None, *, by: Mover = NOBODY
 ) -> tuple[Event, ...]:
-    """Return what changed between the card as known and as seen, in the order for the rules to hear it."""
+    """Return the changes between the known and the seen card, in the order in which rules must see them."""
     card_id, events = known.card_id, list[Event]()
     if seen.archived:
         return () if known.archived else (on_board.CardArchived(card_id, "archived", by.login, by.role),)
@@ -301,8 +300,8 @@ def differences(
     return tuple(events)
 
 
-def _for_whom(db: Connection, known: cards.CardRow, seen: github_board.CardLook, by: Mover) -> Mover:
-    """Return the mover; of an own move that for whose run it was made."""
+def _for_whom(db: Connection, known: cards.CardRow, seen: CardLook, by: Mover) -> Mover:
+    """Return the mover; for Cardinal's own move, the person of the run."""
     if known.column != seen.column and (by.own or _own_move(db, known.card_id, seen.column)):
         run = runs.get(db, known.run_id) if known.run_id else None
         return Mover(run.by if run else known.mover, own=True)
@@ -310,7 +309,7 @@ def _for_whom(db: Connection, known: cards.CardRow, seen: github_board.CardLook,
 
 
 def _own_move(db: Connection, card_id: CardId, column: str | None) -> bool:
-    """Tell whether Cardinal is just moving the card there: the echo can come before its own commit."""
+    """Tell whether Cardinal is moving the card there now: the echo can come before its own commit."""
     return any(
         entry.act == "move_card" and json.loads(entry.payload).get("column") == column
         for entry in outbox.open_of_card(db, card_id)

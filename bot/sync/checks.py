@@ -1,10 +1,10 @@
-"""Looks how the checks of a card's pull request stand, and says which events that comes to."""
+"""The checks of a card's pull request read from GitHub, as events."""
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.api import checks, repositories
 from bot.github.api.checks import Check, Light
 from bot.outbox.handlers import report_policy
@@ -21,28 +21,23 @@ from ledger.views import cards, ci
 from runner.text.plain import redact, tail
 from runner.text.untrusted import without_invisible
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
-OURS = frozenset(
-    {gate_check.NAME, report_policy.NAME}
-)  # Cardinal's own may be required; it waits for none of them
-MAX_FAILURES = 20  # of one commit; the rest is as red
+# Cardinal's own may be required; it waits for none of them.
+OURS = frozenset({gate_check.NAME, report_policy.NAME})
+MAX_FAILURES = 20  # reported of one commit
 MAX_LOGS = 5  # job logs that are fetched for one commit
 LOG_BYTES = 4_000
 NAME_CHARACTERS = 200
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 60, 3600  # between two looks that nobody asked for
-FIRST_LOOK = timedelta(
-    minutes=2
-)  # after a push: checks that finish before the pull request is there are missed
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 60, 3600  # between two readings without a delivery
+# After a push: checks that finish before the pull request is there send no delivery about it.
+FIRST_LOOK = timedelta(minutes=2)
 
 
-def look(services: "Services", card: cards.CardRow, *, patient: bool = True) -> EventFactory:
-    """Read the checks of the card's pull request; return what is new about them.
+def look(services: Services, card: cards.CardRow, *, patient: bool = True) -> EventFactory:
+    """Read the checks of the card's pull request; return the events about them.
 
-    Those count that the base branch requires, or all where it requires none. While some of them are not
-    finished and we are `patient`, nothing is said of the others: half a verdict would start half a repair.
-    Raises a GithubError.
+    Only checks that the base branch requires count, or all if it requires none. With `patient`, red checks
+    are reported once all have finished: a part of the failures would start a part of the repair. Raises a
+    GithubError.
     """
     repository, head = card.pull_repository or "", card.pull_head
     base_branch = repositories.default_branch(services.hub, repository)
@@ -61,16 +56,16 @@ def look(services: "Services", card: cards.CardRow, *, patient: bool = True) -> 
     return _settled(card.card_id, head, failures, pending, is_red=bool(red))
 
 
-def overdue(services: "Services", now: datetime) -> tuple[CardId, ...]:
-    """Return the cards whose checks nobody looked at yet, or that take longer than the policy waits."""
+def overdue(services: Services, now: datetime) -> tuple[CardId, ...]:
+    """Return the cards whose checks were never read, or take longer than the policy waits."""
     with event_store.reading(services.engine) as db:
         return tuple(row.card_id for row in ci.waiting(db) if _is_due(db, row, now))
 
 
-def look_again(services: "Services", card_id: CardId) -> None:
-    """Look without having been told; checks that take too long are taken as they are.
+def look_again(services: Services, card_id: CardId) -> None:
+    """Read the checks without a delivery; checks that take too long are reported as they are.
 
-    One look at a time, and where GitHub shows nothing less and less often. Raises a GithubError.
+    One reading at a time, less and less often without results. Raises a GithubError.
     """
     with event_store.writing(services.engine) as db:
         card, row = cards.get(db, card_id), ci.of_card(db, card_id)
@@ -82,10 +77,7 @@ def look_again(services: "Services", card_id: CardId) -> None:
             return
     make = look(services, card, patient=not late)
     with event_store.writing(services.engine) as db:
-        events = make(db)
-        if events:
-            event_store.append(db, *events, at=services.now())
-        reactor.advance(db, now=services.now())
+        reactor.append(db, *make(db), now=services.now())
 
 
 def _is_due(db: Connection, row: ci.CiRow, now: datetime) -> bool:
@@ -136,29 +128,29 @@ def _settled(
 
 
 def _is_elsewhere(db: Connection, card_id: CardId, head: str) -> bool:
-    """Whether the pull request has moved on from the commit that was looked at."""
+    """Tell whether the pull request has another head by now."""
     card = cards.get(db, card_id)
     return card is None or card.pull_head != head or card.pull_state != "open"
 
 
-def _is_news(services: "Services", card: cards.CardRow, red: tuple[Check, ...]) -> bool:
-    """Whether the same checks were not told to be red on that commit already: logs are fetched once."""
+def _is_news(services: Services, card: cards.CardRow, red: tuple[Check, ...]) -> bool:
+    """Tell whether other checks are red than those reported for that commit: logs are fetched once."""
     with event_store.reading(services.engine) as db:
         known = ci.of_card(db, card.card_id)
-        told = {failure.name for failure in ci.failures_of(db, card.card_id, card.pull_head)}
-    return known is None or not known.settled or told != {one.name[:NAME_CHARACTERS] for one in red}
+        reported = {failure.name for failure in ci.failures_of(db, card.card_id, card.pull_head)}
+    return known is None or not known.settled or reported != {one.name[:NAME_CHARACTERS] for one in red}
 
 
-def _failures(services: "Services", repository: str, red: tuple[Check, ...]) -> tuple[CheckFailure, ...]:
+def _failures(services: Services, repository: str, red: tuple[Check, ...]) -> tuple[CheckFailure, ...]:
     base = repositories.head(services.hub, repository)
     base_red = {
         one.name for one in checks.of_commit(services.hub, repository, base) if one.light is Light.RED
     }
-    told, fetched = [], 0
+    failures, fetched = [], 0
     for one in red:
         said = one.said
         if one.name not in base_red and fetched < MAX_LOGS:
             said, fetched = checks.log_tail(services.hub, repository, one), fetched + 1
         text = tail(redact(without_invisible(said)), LOG_BYTES)
-        told.append(CheckFailure(one.name[:NAME_CHARACTERS], one.url[:500], text, one.name in base_red))
-    return tuple(told)
+        failures.append(CheckFailure(one.name[:NAME_CHARACTERS], one.url[:500], text, one.name in base_red))
+    return tuple(failures)

@@ -1,10 +1,10 @@
-"""Finds out who moved a card, from its issue's timeline or from deliveries, and with which role."""
+"""The person who moved a card, by its issue's timeline or by deliveries, and their role."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import repositories, roles
 from bot.github.api.project_models import CardLook, StatusChange
@@ -20,51 +20,48 @@ from rules.card.move_rights import may_move
 from rules.policy.model import Policy
 from rules.snapshot import NOBODY, UNTOLD, Mover
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
-# GitHub's own workflows move cards when an issue is closed or reopened: they act for whoever did that.
+# GitHub's own workflows move cards when an issue is closed or reopened: they act for that person.
 AUTOMATION = "github-project-automation[bot]"
-KEPT = timedelta(minutes=1)  # reports of a change that a look did not see: GitHub's answers can be older
-LATE = timedelta(minutes=10)  # how long after a move its delivery may be missing
+KEPT = timedelta(minutes=1)  # of reports without a seen change: GitHub's answers can be older
+LATE = timedelta(minutes=10)  # of a move's delivery
 CLOCKS_APART = timedelta(seconds=5)  # GitHub's and ours
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Who changed the card as it was seen, and the reports that say so; `late`: of a move that is known."""
+    """The person who changed the card, and the reports about it; `late`: for a move that is known."""
 
     by: Mover = NOBODY
     late: bool = False
-    told: tuple[Report, ...] = ()
+    reports: tuple[Report, ...] = ()
 
 
-def find(services: "Services", card_id: CardId, seen: CardLook | None, *, came: bool = False) -> Moved:
-    """Return who moved the card, archived it or brought it back; nobody where nothing of it is news.
+def find(services: Services, card_id: CardId, seen: CardLook | None, *, came: bool = False) -> Moved:
+    """Return who moved, archived or restored the card; nobody without such news.
 
-    `came`: deliveries tell that it came to its column anew.
+    `came`: deliveries report that it entered its column again.
     """
     with event_store.reading(services.engine) as db:
-        known, told = cards.get(db, card_id), change_reports.of_card(db, card_id)
+        known, reports = cards.get(db, card_id), change_reports.of_card(db, card_id)
     about = _news(known, seen) or ((About.COLUMN,) if came else None)
     if about is not None:
-        mine = tuple(one for one in told if one.about in about)
+        mine = tuple(report for report in reports if report.about in about)
         by = ""
         if seen is not None and about == (About.COLUMN,):
             by = on_timeline(seen.last_move, seen.column, known.moved_at if known else None)
         by = by or sender(mine, seen.column if seen is not None else None)
         if not by:
-            return Moved(unknown(services, seen), told=mine)
-        return Moved(_with_role(services, known, seen, told, by), told=mine)
+            return Moved(unknown(services, seen), reports=mine)
+        return Moved(_with_role(services, known, seen, reports, by), reports=mine)
     if known is None or seen is None or known.archived:
         return Moved()
-    if known.mover or known.own_move:  # what comes late about a move that was seen
-        return Moved(told=tuple(one for one in told if _is_known(one, known)))
+    if known.mover or known.own_move:  # late reports about a known move
+        return Moved(reports=tuple(report for report in reports if _is_known(report, known)))
     first, last = known.moved_at - LATE, known.moved_at + CLOCKS_APART
-    late = tuple(one for one in told if one.about == About.COLUMN and first <= one.at <= last)
+    late = tuple(report for report in reports if report.about == About.COLUMN and first <= report.at <= last)
     by = on_timeline(seen.last_move, seen.column, first) or sender(late, seen.column)
-    mover = _with_role(services, known, seen, told, by)
-    return Moved(mover, late=bool(mover.login), told=late)
+    mover = _with_role(services, known, seen, reports, by)
+    return Moved(mover, late=bool(mover.login), reports=late)
 
 
 def _is_known(report: Report, known: CardRow) -> bool:
@@ -74,14 +71,18 @@ def _is_known(report: Report, known: CardRow) -> bool:
 
 
 def labels(
-    services: "Services", card_id: CardId, policy: Policy, seen: CardLook | None
+    services: Services, card_id: CardId, policy: Policy, seen: CardLook | None
 ) -> tuple[LabelJudged, ...]:
-    """Return whose labels may choose and whose may not, as far as deliveries tell it anew."""
+    """Return the labels whose author's right to choose is news, by deliveries."""
     if seen is None or seen.repository is None:
         return ()
     with event_store.reading(services.engine) as db:
-        known, told = cards.get(db, card_id), change_reports.of_card(db, card_id)
-    newest = {one.value: one.sender for one in told if one.about == About.LABEL and one.value in seen.labels}
+        known, reports = cards.get(db, card_id), change_reports.of_card(db, card_id)
+    newest = {
+        report.value: report.sender
+        for report in reports
+        if report.about == About.LABEL and report.value in seen.labels
+    }
     barred, found = known.barred if known is not None else (), []
     for label, by in newest.items():
         role = roles.role(services.hub, seen.repository, by)
@@ -92,7 +93,7 @@ def labels(
 
 
 def _news(known: CardRow | None, seen: CardLook | None) -> tuple[About, ...] | None:
-    """Return what reports about the news are about; None where card and board agree."""
+    """Return the subjects of reports about the news; None if card and board agree."""
     if seen is None or seen.archived:
         return (About.ARCHIVED,) if known is not None and not known.archived else None
     if known is None:
@@ -102,42 +103,42 @@ def _news(known: CardRow | None, seen: CardLook | None) -> tuple[About, ...] | N
     return (About.COLUMN,) if known.column != seen.column else None
 
 
-def unknown(services: "Services", seen: CardLook | None) -> Mover:
-    """Return the mover of whom nothing is known; it is told apart where GitHub tells Cardinal of nobody."""
+def unknown(services: Services, seen: CardLook | None) -> Mover:
+    """Return an unknown mover; UNTOLD where GitHub never reports movers."""
     personal = seen is not None and seen.personal
     return Mover(role=UNTOLD) if personal or not services.config.webhooks else NOBODY
 
 
 def on_timeline(move: StatusChange | None, column: str | None, since: datetime | None) -> str:
-    """Return who made the newest move on the issue's timeline, if the card shows that move; empty if not.
+    """Return the author of the timeline's newest move, if it is the card's; else empty.
 
-    GitHub's timeline can be late: a move that is older than `since` (None: any age) is an earlier one.
+    GitHub's timeline can be late: a move older than `since` (None: any age) is an earlier one.
     """
     if move is None or move.column != column or (since and move.at < since.replace(microsecond=0)):
         return ""
     return move.by
 
 
-def sender(told: Sequence[Report], column: str | None) -> str:
-    """Return whose change the card shows; empty where that is not sure.
+def sender(reports: Sequence[Report], column: str | None) -> str:
+    """Return the sender of the change that the card shows; empty if unsure.
 
-    Of reports that name a column the newest decide, by GitHub's whole seconds, if they name this one; what
-    names none is a sorting then. Where none names a column, all must be by one person.
+    Among reports that name a column the newest count, by GitHub's whole seconds, if they name this one; the
+    others are sortings then. If none names a column, all must be by one person.
     """
-    named = [one for one in told if one.about == About.COLUMN and one.value]
-    mine = [one for one in named if one.at == named[-1].at and one.value == column] if named else told
-    senders = {one.sender for one in mine}
+    named = [it for it in reports if it.about == About.COLUMN and it.value]
+    mine = [it for it in named if it.at == named[-1].at and it.value == column] if named else reports
+    senders = {report.sender for report in mine}
     return senders.pop() if len(senders) == 1 else ""
 
 
 def _with_role(
-    services: "Services", known: CardRow | None, seen: CardLook | None, told: Sequence[Report], login: str
+    services: Services, known: CardRow | None, seen: CardLook | None, reports: Sequence[Report], login: str
 ) -> Mover:
-    """Return the mover with their role; whose workflow it was counts where GitHub's own moved the card."""
+    """Return the mover with their role; for GitHub's own workflows, the person who triggered them."""
     if not login or login == services.hub.bot_login:
         return Mover(own=bool(login))
     if login == AUTOMATION:
-        login = _behind(services, seen, told)
+        login = _behind(services, seen, reports)
     home = services.config.home_repository  # a draft has no repository of its own
     repository = (seen.repository if seen else None) or (known.repository if known else None) or home
     role = roles.role(services.hub, repository, login)
@@ -146,7 +147,7 @@ def _with_role(
     return Mover(login, role)
 
 
-def _is_gone(services: "Services", repository: str) -> bool:
+def _is_gone(services: Services, repository: str) -> bool:
     try:
         repositories.look_up(services.hub, repository)
     except NotFoundError:
@@ -154,7 +155,7 @@ def _is_gone(services: "Services", repository: str) -> bool:
     return False
 
 
-def _behind(services: "Services", seen: CardLook | None, told: Sequence[Report]) -> str:
+def _behind(services: Services, seen: CardLook | None, reports: Sequence[Report]) -> str:
     if seen is not None and seen.state == "closed" and seen.repository and seen.number is not None:
         return github_issues.closed_by(services.hub, seen.repository, seen.number) or AUTOMATION
-    return sender([one for one in told if one.about == About.REOPENED], None) or AUTOMATION
+    return sender([report for report in reports if report.about == About.REOPENED], None) or AUTOMATION

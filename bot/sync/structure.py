@@ -1,4 +1,4 @@
-"""What does not fit between a board's columns and its policy, as sentences: said once, not on every card."""
+"""Mismatches between a board's columns and its policy, as sentences for the board, not for every card."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ FILE = "`.github/cardinal.yml`"
 
 
 def troubles(db: Connection, board_id: BoardId) -> Iterator[str]:
-    """Yield what somebody changed so that cards wait for it: each with those cards, and what to do."""
+    """Yield each change that makes cards wait, with those cards and the remedy."""
     lost = structure.lost_status(db, board_id)
     if lost is not None:
         happened = f"is called {code(lost)} now" if lost else "is gone"
@@ -24,7 +24,7 @@ def troubles(db: Connection, board_id: BoardId) -> Iterator[str]:
     there = {column.name for column in board.columns} if board else set[str]()
     for name, became in structure.former_columns(db, board_id).items():
         if policy.column(name) is None or policy.column(became) is not None:
-            continue  # nobody served it, or the policy names it as it is called now
+            continue  # it was not served, or the policy has its new name
         if became in there:
             step = f"write {code(became)} for {code(name)} in {FILE}, or rename it back"
             happened = f"is called {code(became)} now, which the policy does not name"
@@ -50,7 +50,7 @@ def unknown_to_policy(db: Connection, board_id: BoardId) -> tuple[str, ...]:
 
 
 def _waiting(db: Connection, board_id: BoardId, column: str) -> str:
-    """Return how many queued runs wait for the column, with their cards."""
+    """Return the count of queued runs that wait for the column, with their cards."""
     queued = runs.queued(db, board_id, column)
     found = [card for run in queued[:MAX_NAMED] if (card := cards.get(db, run.card_id)) is not None]
     names = [f"{card.repository}#{card.number}" for card in found]

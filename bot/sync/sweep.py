@@ -1,9 +1,9 @@
-"""Finds what no delivery told: cards that moved unseen, and deliveries that GitHub could not hand over."""
+"""The sweep: finds changes without a delivery, and requests failed deliveries again."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github import failed_deliveries
 from bot.github.api.project_models import CardStub
 from bot.github.api.project_pages import Sight, survey
@@ -16,33 +16,30 @@ from ledger.queries import cards, run_queue
 from ledger.queue import inbox, refresh_requests
 from ledger.states import Archetype
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 MEMORY = "sweep.json"
-SPARING = 2  # the priority of its further requests: faces and reports go before them
-LOOK_AGAIN = timedelta(minutes=10)  # at what a card waits for, should nobody have told that it is done
+SPARING = 2  # the priority of its further requests: faces and reports go first
+LOOK_AGAIN = timedelta(minutes=10)  # between refreshes of a waiting card, in case a delivery was lost
 MAX_WAITING = 20  # cards of those in one sweep
 
 
-def sweep(services: "Services") -> tuple[CardId, ...]:
-    """Compare the board with the ledger and ask for failed deliveries; return the cards that differ, rung.
+def sweep(services: Services) -> tuple[CardId, ...]:
+    """Compare the board with the ledger and request failed deliveries; return the cards to refresh.
 
-    Of a large board it compares as much as one point buys, more where the board changed; see `sweep_cursor`.
+    Of a large board one point's worth is compared, more if the board changed; see `sweep_cursor`.
     """
     if not access.check(services, thoroughly=False):
-        return ()  # nothing can be asked, and one sentence has been said
+        return ()  # no call can succeed, and the fault is recorded
     rung = _compare(services)
     failed_deliveries.recover(services.hub, services.now(), lambda ids: _came(services, ids))
     return rung
 
 
-def _came(services: "Services", ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
+def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
     with event_store.reading(services.engine) as db:
         return frozenset(one for one in ids if inbox.known(db, one))
 
 
-def _compare(services: "Services") -> tuple[CardId, ...]:
+def _compare(services: Services) -> tuple[CardId, ...]:
     board_id = board.served(services) or board.refresh(services, *services.config.board)
     quiet = _quiet(services, board_id)
     path = services.config.home / "run" / MEMORY
@@ -66,23 +63,23 @@ def _compare(services: "Services") -> tuple[CardId, ...]:
     except UnavailableError:
         sweep_cursor.slow_down(memory)
         raise
-    except RefusedError:  # a cursor of an earlier round that GitHub no longer takes: begin anew
+    except RefusedError:  # GitHub no longer accepts a cursor of an earlier round: start again
         memory.starts, memory.place, memory.seen = [], 0, {}
         raise
     finally:
         sweep_cursor.save(path, memory)
 
 
-def _quiet(services: "Services", board_id: BoardId) -> tuple[str, ...]:
+def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
     with event_store.reading(services.engine) as db:
         columns = policies.in_force(db, board_id).board.columns
     return tuple(name for name, column in columns.items() if column.archetype is Archetype.TERMINAL)
 
 
 def _ring(
-    services: "Services", sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
+    services: Services, sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
 ) -> tuple[CardId, ...]:
-    """Ring for every card that differs; at a round's end also for those that no page had."""
+    """Request a refresh of every card that differs; at a round's end also of those on no page."""
     board_id = sight.board.board_id
     with event_store.reading(services.engine) as db:
         known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
@@ -107,7 +104,7 @@ def _differs(
     issues: Mapping[CardId, str],
 ) -> bool:
     if stub.card_id not in known:
-        return not stub.archived  # one that rests is looked at when it comes back
+        return not stub.archived  # an archived card is read when it comes back
     moved = stub.archived or known[stub.card_id] != stub.column
     elsewhere = bool(stub.issue) and stub.issue != issues.get(stub.card_id)  # renamed, transferred, converted
     return moved or elsewhere or stub.closed != (stub.card_id in closed)

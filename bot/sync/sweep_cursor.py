@@ -1,36 +1,36 @@
-"""How the sweep goes round a board of any size for a fixed price.
+"""The sweep's position on a board of any size, for a fixed price.
 
 One request reads up to five pages, and a sweep makes one request: a small board is read whole each time, a
-large one page after page over several sweeps. Where GitHub says that the board changed, the sweep goes on at
-once, as far as its share of the hour allows. A page is asked for by the cursor that an earlier round saw
-there; neighbours overlap a little, so that new cards between them are found. What is remembered is one small
-file; losing it costs one reading of the whole board.
+large one over several sweeps. If GitHub reports a change of the board, the sweep goes on at once, within its
+share of the hour. A page is read from a cursor of an earlier round; neighbours overlap a little, so that new
+cards between them are found. The state is one small file; losing it costs one reading of the whole board.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from bot.github.api.project_pages import MAX_PAGES, Page, Sight
 from bot.system import private_file
 from ledger.ids import CardId
 
 PAGE = 100
-STRIDE = 95  # cards from one page's start to the next one's: five new ones may come between without a gap
-# Two per cent of GitHub's hour of 5,000 points: what flows in and the burst are 100 together.
+STRIDE = 95  # cards between the starts of two pages: up to five new ones leave no gap
+# Two per cent of GitHub's hour of 5,000 points: 100, refill and burst together.
 POINTS_PER_HOUR, BURST = 90.0, 10.0
 MAX_REQUESTS = 500  # of one sweep: GitHub's own limit is 50,000 cards on a board
 
 
 @dataclass(slots=True)
 class SweepState:
-    """What earlier sweeps learned about the board; `scope` says which board, and which columns were left out.
+    """The state of earlier sweeps; `scope` names the board and the columns that are left out.
 
-    `starts`: cursor and card behind which the second, third … page begins. `seen`: the cards of this round so
-    far with their cursors. `whole`: all pages were read once. `owed`: pages to read since the last change.
+    `starts`: cursor and card before the second, third … page. `seen`: this round's cards with their cursors.
+    `whole`: all pages were read once. `owed`: pages to read since the last change.
     """
 
     scope: str = ""
@@ -46,8 +46,11 @@ class SweepState:
     counted_s: float = 0.0
 
 
+_FILE = TypeAdapter(SweepState)
+
+
 class Round:
-    """One sweep's way round the board, from where the last one stopped."""
+    """One sweep's part of a round over the board, from where the last one stopped."""
 
     def __init__(self, memory: SweepState, now: datetime) -> None:
         self.memory = memory
@@ -58,12 +61,12 @@ class Round:
         self._requests = 0
 
     def starts(self) -> tuple[str | None, ...]:
-        """Return behind which cursors the next request reads."""
+        """Return the cursors that the next request starts behind."""
         known = [None, *(cursor for cursor, _ in self.memory.starts)]
         return tuple(known[self.memory.place : self.memory.place + self.memory.at_once])
 
     def take(self, sight: Sight) -> frozenset[CardId] | None:
-        """Note what a request saw; return all items of the round when it ended with this one, else None."""
+        """Record a request's pages; return all items of the round if it ends here, else None."""
         memory = self.memory
         if sight.touched_at != memory.touched_at:
             memory.touched_at, memory.owed = sight.touched_at, len(memory.starts) + 1
@@ -74,7 +77,7 @@ class Round:
             if not self._turn(page):
                 return self._close()
             if not self._joins(page):
-                break  # the following pages of this answer were compared, but do not follow this one
+                break  # the next pages of this answer were compared, but leave a gap
         return None
 
     def goes_on(self) -> bool:
@@ -82,18 +85,18 @@ class Round:
         if self._requests >= MAX_REQUESTS:
             return False
         if not self.memory.whole:
-            return True  # never read to its end: once, whatever it costs
+            return True  # read to the end once, at any cost
         return self.memory.owed > 0 and self.memory.credit >= 1
 
     def _turn(self, page: Page) -> bool:
         """Remember the page's items in their order; False at the end of the board."""
         for card_id, cursor in page.places:
-            self.memory.seen.pop(card_id, None)  # one that was moved down meanwhile stands where it is now
+            self.memory.seen.pop(card_id, None)  # it may have moved down meanwhile
             self.memory.seen[card_id] = cursor
         return page.more
 
     def _joins(self, page: Page) -> bool:
-        """Go on to the next page; where a gap may lie between, to one that begins right behind this page."""
+        """Go on to the next page, or across a possible gap to one that begins right behind this page."""
         memory = self.memory
         last_id, last_cursor = page.places[-1]
         if memory.place == len(memory.starts):
@@ -120,20 +123,17 @@ class Round:
 
 
 def slow_down(memory: SweepState) -> None:
-    """Ask for fewer pages at once: the last request took GitHub too long. Every round adds one again."""
+    """Read fewer pages at once: GitHub took too long for the last request. Every round adds one again."""
     memory.at_once = max(1, memory.at_once // 2)
 
 
 def load(path: Path, scope: Sequence[object]) -> SweepState:
-    """Return what is remembered for this board and these columns; empty when that is nothing."""
+    """Return the state for this scope; empty without one."""
     wanted = json.dumps(scope)
     try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
-        memory = SweepState(**{one.name: found[one.name] for one in fields(SweepState)})
-        memory.starts = [(str(cursor), str(card_id)) for cursor, card_id in memory.starts]
-        memory.seen = dict(memory.seen)
+        memory = _FILE.validate_json(path.read_bytes())
         sound = 0 <= memory.place <= len(memory.starts) and 1 <= memory.at_once <= MAX_PAGES
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
         return SweepState(scope=wanted)
     if not sound or memory.scope != wanted:
         return SweepState(scope=wanted, credit=min(BURST, max(0.0, float(memory.credit))))
@@ -141,8 +141,8 @@ def load(path: Path, scope: Sequence[object]) -> SweepState:
 
 
 def save(path: Path, memory: SweepState) -> None:
-    """Keep the memory; the file is whole or the old one."""
+    """Save the state; the file is replaced whole."""
     private_file.make_folder(path.parent)
     fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(asdict(memory)), encoding="utf-8")
+    fresh.write_bytes(_FILE.dump_json(memory))
     fresh.replace(path)

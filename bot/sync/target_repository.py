@@ -1,8 +1,8 @@
-"""Finds out which repository a card of the board's home is about, and whether Cardinal can work there."""
+"""The repository that a card of the board's home is about, and whether Cardinal can work there."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.api import repositories, roles
 from bot.github.api.project_models import CardLook
 from bot.github.errors import NotFoundError, RefusedError
@@ -19,12 +19,9 @@ from rules.policy.model import Policy
 from rules.snapshot import Mover
 from runner.text.visible import strip_hidden
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
 
-
-def decide(services: "Services", seen: CardLook | None) -> RepositoryResolved | None:
-    """Return the decision where it is news; None for a card that is nothing but about its own repository."""
+def decide(services: Services, seen: CardLook | None) -> RepositoryResolved | None:
+    """Return the decision if it is news; None for a card that can only be about its own repository."""
     if seen is None or seen.kind != "Issue" or seen.archived or seen.repository is None:
         return None
     with event_store.reading(services.engine) as db:
@@ -33,13 +30,13 @@ def decide(services: "Services", seen: CardLook | None) -> RepositoryResolved | 
     shared = target_repository.is_shared(policy, seen.repository)
     if not shared and known is None:
         return None
-    # Of a draft that Cardinal made an issue of, GitHub calls Cardinal the author.
+    # For a draft that Cardinal converted, GitHub names Cardinal as the author.
     author = card.author if card is not None else seen.author
-    placed = (
-        target_repository.resolve(policy, _hints(services, seen, author)) if shared else _own(seen.repository)
-    )
+    placed = ResolvedTarget(seen.repository, "own", seen.repository)
+    if shared:
+        placed = target_repository.resolve(policy, _hints(services, seen, author))
     if known is not None and _is_kept(known, placed):
-        return None  # what became of that repository since, access tells: renamed, archived, out of reach
+        return None  # later changes of that repository are `access`'s part: renamed, archived, out of reach
     placed = _chosen(services, policy, known, seen, placed)
     placed = _trusted(services, seen, _reached(services, placed), author) if shared else placed
     now = RepositoryResolved(seen.card_id, placed.repository, placed.rule, placed.value, placed.problem)
@@ -48,32 +45,28 @@ def decide(services: "Services", seen: CardLook | None) -> RepositoryResolved | 
 
 
 def _is_kept(known: placements.PlacementRow, placed: ResolvedTarget) -> bool:
-    """Tell whether the card says what it said when it was decided where its runs work."""
+    """Tell whether the card names the same repository as at the last decision."""
     same = (known.rule, known.value) == (placed.rule, placed.value) and not (known.problem or placed.problem)
     return same and known.named.casefold() == placed.repository.casefold()
 
 
-def _own(repository: str) -> ResolvedTarget:
-    return ResolvedTarget(repository, "own", repository)
-
-
-def _hints(services: "Services", seen: CardLook, author: str) -> Hints:
+def _hints(services: Services, seen: CardLook, author: str) -> Hints:
     lines = target_repository.lines_of(strip_hidden(seen.body))
-    # Whoever wrote the description is asked about only where it says something.
+    # The author's role is read only if the description names something.
     trusted = bool(lines) and roles.may_write(roles.role(services.hub, seen.repository or "", author))
     return Hints(seen.labels, lines, seen.repo_field, author, trusted)
 
 
 def _chosen(
-    services: "Services",
+    services: Services,
     policy: Policy,
     known: placements.PlacementRow | None,
     seen: CardLook,
     placed: ResolvedTarget,
 ) -> ResolvedTarget:
-    """Return the decision, or a question where whoever set the field or the label may not move cards.
+    """Return the decision, or a question if the person who set the field or label may not move cards.
 
-    Who set a label that was there before its card is not known; GitHub lets nobody but triagers.
+    The author of a label older than its card is unknown; GitHub allows only triagers to set one.
     """
     if placed.rule not in ("field", "label"):
         return placed
@@ -87,19 +80,19 @@ def _chosen(
     return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
 
 
-def _setter(services: "Services", seen: CardLook, placed: ResolvedTarget) -> str:
-    """Return who set the field or the label, as deliveries tell; empty where that is not sure."""
+def _setter(services: Services, seen: CardLook, placed: ResolvedTarget) -> str:
+    """Return the person who set the field or label, by deliveries; empty if unsure."""
     with event_store.reading(services.engine) as db:
-        told = change_reports.of_card(db, seen.card_id)
+        reports = change_reports.of_card(db, seen.card_id)
     named = ("", target_repository.FIELD) if placed.rule == "field" else (placed.value,)
-    mine = [one for one in told if one.about == placed.rule and one.value in named]
-    senders = {one.sender for one in mine if one.at == mine[-1].at}
+    mine = [report for report in reports if report.about == placed.rule and report.value in named]
+    senders = {report.sender for report in mine if report.at == mine[-1].at}
     return senders.pop() if len(senders) == 1 else ""
 
 
-def _trusted(services: "Services", seen: CardLook, placed: ResolvedTarget, author: str) -> ResolvedTarget:
-    """Return the decision, or a question where a line or the field names a repository that whoever wrote it
-    may not write to: what a run reads there is told in the home's issue.
+def _trusted(services: Services, seen: CardLook, placed: ResolvedTarget, author: str) -> ResolvedTarget:
+    """Return the decision, or a question if the author of the line or field may not write to that repository:
+    a run publishes what it reads there in the home's issue.
     """
     if placed.rule not in ("line", "field") or not placed.repository:
         return placed
@@ -113,13 +106,13 @@ def _trusted(services: "Services", seen: CardLook, placed: ResolvedTarget, autho
     return target_repository.unreachable(placed, why)
 
 
-def _reached(services: "Services", placed: ResolvedTarget) -> ResolvedTarget:
-    """Return the decision, or a question where Cardinal cannot work in that repository."""
+def _reached(services: Services, placed: ResolvedTarget) -> ResolvedTarget:
+    """Return the decision, or a question if Cardinal cannot work in that repository."""
     if not placed.repository:
         return placed
     why = "where Cardinal is not installed: an owner adds it there, or name another one"
     if placed.repository.partition("/")[0].casefold() != services.config.board_owner.casefold():
-        # it may be readable by everybody, and is not Cardinal's
+        # it may be public, but Cardinal is not installed there
         return target_repository.unreachable(placed, why)
     try:
         name, archived = repositories.look_up(services.hub, placed.repository)
@@ -127,4 +120,4 @@ def _reached(services: "Services", placed: ResolvedTarget) -> ResolvedTarget:
         return target_repository.unreachable(placed, why)
     if archived:
         return target_repository.unreachable(placed, "which is archived: name another one")
-    return replace(placed, repository=name)  # by that name deliveries tell what becomes of it
+    return replace(placed, repository=name)  # deliveries use this name

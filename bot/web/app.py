@@ -1,4 +1,4 @@
-"""The web application: the webhook's door, a health check, and the pages where they have an address."""
+"""The web application: the webhook, a health check, and the pages where they have an address."""
 
 from flask import Flask, jsonify
 from flask.typing import ResponseReturnValue
@@ -13,10 +13,10 @@ from ledger.log import event_store
 
 
 def make_app(config: Config, engine: Engine, enqueue: Wake, clock: Clock) -> Flask:
-    """Return the application; `enqueue` wakes a worker for one stored delivery and says whether it could."""
-    app = Flask(__name__, static_folder=None, template_folder=None)  # not of the current folder
+    """Return the application; `enqueue` wakes a worker for a stored delivery and returns whether it could."""
+    app = Flask(__name__, static_folder=None, template_folder=None)  # none of the current folder
     app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
-    if config.webhooks:  # else nobody is expected, and a stranger finds no door
+    if config.webhooks:  # else nobody is expected to call it
         keep = Keeper(config.home, clock).take
         app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock, keep))
 

@@ -1,13 +1,14 @@
-"""Who may read what runs left: whoever may read the repository, asked of GitHub within narrow bounds."""
+"""Who may read the files of runs: people who can read the repository, by GitHub's answer, within limits."""
 
 import threading
 from collections import deque
 from datetime import datetime, timedelta
 
+from cachetools import TTLCache
+
 from bot.github.api import repositories, roles
 from bot.github.client import Hub
 from bot.github.errors import GithubError
-from bot.github.ttl_cache import Timed
 from bot.outbox.posting import CLOCK_SLACK
 from bot.system.clock import Clock
 from ledger.errors import CardinalError
@@ -15,12 +16,12 @@ from ledger.queue.sign_ins import SignIn
 
 KEPT_S, MAX_KEPT = 180, 2000
 EACH_A_MINUTE, ALL_AN_HOUR = 10, 1000
-LAST = 3  # the priority of these questions: what Cardinal does itself goes first
-TURN_S = 2.0  # that a thread waits for another's question: few serve, and deliveries need them, too
+LAST = 3  # the priority of these calls: Cardinal's own go first
+TURN_S = 2.0  # a thread's wait for another's call: there are few threads, and deliveries need them, too
 
 
 class BusyError(CardinalError):
-    """It cannot be asked just now whether a person may read something."""
+    """A person's rights cannot be read just now."""
 
     def __init__(self, because: str) -> None:
         self.because = because
@@ -30,7 +31,7 @@ class BusyError(CardinalError):
 
 
 class RequestLimiter:
-    """Lets so many through: of each key in a minute, of all in an hour. Safe among threads."""
+    """A limit per key and minute, and for all keys per hour. Safe among threads."""
 
     def __init__(self, clock: Clock, *, each: int, of_all: int) -> None:
         self._clock, self._each, self._of_all = clock, each, of_all
@@ -38,13 +39,13 @@ class RequestLimiter:
         self._lock = threading.Lock()
 
     def take(self, key: object) -> bool:
-        """Tell whether one more is let through now; it is counted then."""
+        """Tell whether one more is allowed now, and count it if so."""
         now = self._clock()
         with self._lock:
             while self._taken and self._taken[0][0] <= now - timedelta(hours=1):
                 self._taken.popleft()
-            lately = now - timedelta(minutes=1)
-            mine = sum(1 for at, whose in self._taken if at > lately and whose == key)
+            recent = now - timedelta(minutes=1)
+            mine = sum(1 for at, whose in self._taken if at > recent and whose == key)
             if mine >= self._each or len(self._taken) >= self._of_all:
                 return False
             self._taken.append((now, key))
@@ -52,34 +53,38 @@ class RequestLimiter:
 
 
 class Readers:
-    """Answers are kept for KEPT_S seconds; one question at a time goes to GitHub."""
+    """Cached answers about readers; one call at a time goes to GitHub."""
 
     def __init__(self, hub: Hub, clock: Clock) -> None:
         self._hub = hub
-        self._known: Timed[tuple[str, int, str], datetime | None] = Timed(clock, keep_s=KEPT_S, most=MAX_KEPT)
+        self._known: TTLCache[tuple[str, int, str], datetime | None] = TTLCache(
+            MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp()
+        )
         self._pace = RequestLimiter(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
         self._turn = threading.Lock()
 
     def may(self, visit: SignIn, names: frozenset[str], since: datetime) -> bool:
-        """Tell whether the visitor may read all of the repositories, as they were `since`; False for none.
+        """Tell whether the visitor may read all of these repositories; False for an empty set.
 
-        One that was made later under an old name is another one. Raises BusyError when that cannot be asked
-        now.
+        A repository made after `since` under an old name is another one. Raises BusyError.
         """
         if not self._turn.acquire(timeout=TURN_S):
             raise BusyError("others are being asked about")
         try:
-            return bool(names) and all(self._reads(visit, one, since) for one in sorted(names))
+            return bool(names) and all(self._reads(visit, name, since) for name in sorted(names))
         finally:
             self._turn.release()
 
     def _reads(self, visit: SignIn, repository: str, since: datetime) -> bool:
         key = (repository.casefold(), visit.user_id, visit.login)
-        born = self._known.get(key, lambda: self._asked(visit, repository))
+        try:
+            born = self._known[key]
+        except KeyError:
+            born = self._known[key] = self._born_at(visit, repository)
         return born is not None and born <= since + CLOCK_SLACK
 
-    def _asked(self, visit: SignIn, repository: str) -> datetime | None:
-        """Return when the repository was made; None where the visitor may not read it."""
+    def _born_at(self, visit: SignIn, repository: str) -> datetime | None:
+        """Return the repository's creation time; None if the visitor may not read it."""
         if not self._pace.take(visit.user_id):
             raise BusyError("it was asked too often")
         if self._hub.budget.spare(LAST) > 0:

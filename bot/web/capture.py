@@ -1,8 +1,8 @@
-"""Keeps real deliveries for a while, without what they say about people: shapes to replace assumptions.
+"""Capture of real deliveries without personal data: their shapes, to replace assumptions.
 
-Switched on for a bounded time by `cardinal capture`. Numbers, times, states and the names of fields stay;
-every other text becomes a pseudonym that is the same for the same text in this home, and says only its length
-and its boxes. What is kept is capped in size and count.
+`cardinal capture` switches it on for a bounded time. Numbers, times, states and field names stay; every other
+text becomes a pseudonym, the same for the same text in this home, that shows only its length and boxes. Size
+and count of captures are limited.
 """
 
 import hashlib
@@ -11,10 +11,12 @@ import logging
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from bot.system import private_file
 from bot.system.clock import Clock
@@ -28,7 +30,7 @@ MAX, DEFAULT_MOST = 1_000, 200
 MAX_BYTES = 512 * 1024  # of one delivery as it came; larger ones are left out
 MAX_BYTES_IN_ALL = 20 * 1024 * 1024
 DEEPEST = 40
-# What a text may show: closed vocabularies of GitHub's, and nothing that people write.
+# Texts that stay: closed vocabularies of GitHub's, nothing that people write.
 SHOWN = frozenset(
     (
         *("action", "type", "content_type", "field_type", "data_type", "state", "state_reason", "conclusion"),
@@ -43,52 +45,54 @@ PLAIN = re.compile(r"[A-Za-z0-9_./+-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What was asked for: until when, and how many at most. `salt` makes the pseudonyms this home's own."""
+    """A request to capture. `most` bounds the count; `salt` makes the pseudonyms this home's own."""
 
     until: datetime
     most: int
     salt: str
 
 
+_ORDER = TypeAdapter(Order)
+
+
 def begin(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
-    """Keep deliveries from now on; lasts and keeps no more than is allowed. What was kept before stays."""
+    """Capture deliveries from now on, within the limits; earlier captures stay."""
     order = Order(now + min(lasting, LONGEST), max(1, min(most, MAX)), secrets.token_hex(16))
     path = home / ORDER
     private_file.make_folder(path.parent)
     path.touch(mode=0o600)
-    path.write_text(json.dumps({**asdict(order), "until": order.until.isoformat()}), encoding="utf-8")
+    path.write_bytes(_ORDER.dump_json(order))
     return order
 
 
 def end(home: Path) -> None:
-    """Keep no more deliveries."""
+    """Capture no more deliveries."""
     (home / ORDER).unlink(missing_ok=True)
 
 
 def current(home: Path, now: datetime) -> Order | None:
-    """Return what was asked for while it lasts; None when nothing is kept."""
+    """Return the order in force; None without one."""
     try:
-        found = json.loads((home / ORDER).read_text(encoding="utf-8"))
-        order = Order(datetime.fromisoformat(found["until"]), int(found["most"]), str(found["salt"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        order = _ORDER.validate_json((home / ORDER).read_bytes())
+    except (OSError, ValueError):
         return None
     return order if now < order.until else None
 
 
 def kept(home: Path) -> tuple[Path, ...]:
-    """Return the files that were kept, the oldest first."""
+    """Return the captured files, oldest first."""
     return tuple(sorted((home / FOLDER).glob("*.json")))
 
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """What the receiver tells of each delivery; it never fails, and without an order it does nothing."""
+    """Receives each delivery. It never fails, and does nothing without an order."""
 
     home: Path
     clock: Clock
 
     def take(self, delivery: Delivery, headers: Mapping[str, str]) -> None:
-        """Keep a redacted copy where that was asked for; header names are in lower case."""
+        """Write a redacted copy if an order is in force; header names are in lower case."""
         order = current(self.home, self.clock())
         if order is None or len(delivery.payload) > MAX_BYTES:
             return
@@ -101,19 +105,18 @@ class Keeper:
         there = kept(self.home)
         if len(there) >= order.most or sum(one.stat().st_size for one in there) >= MAX_BYTES_IN_ALL:
             return
-        words = {name: text for name, text in headers.items() if name in SHOWN_HEADERS}
         document = {
             "event": delivery.event,
             "action": delivery.action,
             "received_at": delivery.received_at.isoformat(timespec="seconds"),
-            "headers": {name: text[:200] for name, text in words.items()},
+            "headers": {name: text[:200] for name, text in headers.items() if name in SHOWN_HEADERS},
             "payload": redacted(json.loads(delivery.payload), order.salt),
         }
         folder = self.home / FOLDER
         private_file.make_folder(folder)
         stamp = f"{delivery.received_at:%Y%m%dT%H%M%S%f}"
-        name = f"{stamp}-{delivery.event}-{re.sub(r'[^a-z_]', '', delivery.action)[:40]}.json"
-        path = folder / name
+        action = re.sub(r"[^a-z_]", "", delivery.action)[:40]
+        path = folder / f"{stamp}-{delivery.event}-{action}.json"
         path.touch(mode=0o600)
         path.write_text(json.dumps(document, indent=1), encoding="utf-8")
 

@@ -1,6 +1,6 @@
-"""Connections of the web server: each has little time, and the oldest unfinished one makes room for new ones.
+"""Connections of the web server: deadlines per phase; the oldest unfinished one makes room for a new one.
 
-A slow client costs a place, never a thread. GitHub sends a delivery within a second or so, and is done.
+A slow client costs a place, never a thread. GitHub sends a delivery within about a second.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS = 1000
-MAX_HELD_BYTES = 128 * 1024 * 1024  # of requests that are not answered yet, all together
+MAX_HELD_BYTES = 128 * 1024 * 1024  # of all requests without an answer yet
 HEAD_S, BODY_S, ANSWER_S = 10.0, 30.0, 120.0
 
 LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -21,7 +21,7 @@ FULL = (
 
 
 class ConnectionPhase(StrEnum):
-    """What a connection is waited for, or waits for."""
+    """The part of a request that a connection is in."""
 
     HEAD = "head"
     BODY = "body"
@@ -30,7 +30,7 @@ class ConnectionPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How many connections there may be, how many bytes they may hold, and how long each phase may last."""
+    """Limits: the count of connections, the bytes that they hold, the seconds of each phase."""
 
     connections: int = MAX_CONNECTIONS
     held_bytes: int = MAX_HELD_BYTES
@@ -52,28 +52,28 @@ class Connections:
         self._held_bytes = 0
 
     def protocol(self, **given: Any) -> "Connection":
-        """Return the protocol of a new connection, as uvicorn asks for it."""
+        """Return a new connection; uvicorn's protocol factory."""
         return Connection(self, **given)
 
     def add(self, new: "Connection") -> None:
-        """Take in a new connection; beyond the limit, one that is not getting on goes for it."""
+        """Add a connection; beyond the limit, one that waits for its client is closed."""
         self._open[new] = None
         if len(self._open) > self.bounds.connections:
             self._drop_one()
 
     def hold(self, count_bytes: int) -> None:
-        """Count bytes that a request brought, or with a negative number that are done with."""
+        """Count bytes of a request; a negative number gives them back."""
         self._held_bytes += count_bytes
         if self._held_bytes > self.bounds.held_bytes:
             self._drop_one()
 
     def remove(self, gone: "Connection") -> None:
-        """Forget a connection that is closed."""
+        """Remove a closed connection."""
         self._open.pop(gone, None)
 
     def _drop_one(self) -> None:
-        """Close the oldest connection whose client has to do something before it is done."""
-        victim = next((one for one in self._open if one.waits_for_client()), None)
+        """Close the oldest connection that waits for its client."""
+        victim = next((it for it in self._open if it.waits_for_client()), None)
         if victim is not None:
             self.remove(victim)
             victim.drop(FULL)
@@ -90,13 +90,13 @@ class Connection(H11Protocol):
         self._held_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        """Begin to wait for the first request."""
+        """Start the deadline of the first request."""
         super().connection_made(transport)
         self._follow()
         self._all.add(self)
 
     def take(self, data: bytes) -> None:
-        """Take what the client sent."""
+        """Receive bytes of the client."""
         self._held_bytes += len(data)
         self._all.hold(len(data))
         if not self.transport.is_closing():  # else there was no room for it
@@ -106,13 +106,13 @@ class Connection(H11Protocol):
     data_received = take  # asyncio's name for it
 
     def on_response_complete(self) -> None:
-        """Wait for the next request on this connection."""
+        """Start the deadline of the next request."""
         self._release()
         super().on_response_complete()
         self._follow()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give back all that it held."""
+        """Give back its bytes and its place."""
         self._release()
         self._all.remove(self)
         if self._timer is not None:
@@ -120,24 +120,24 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Stop; a request that has not come in by now does not hold the server up."""
+        """Stop; an incomplete request does not delay the server."""
         if self.phase() is ConnectionPhase.ANSWER:
             super().shutdown()
         else:
             self.transport.close()
 
     def phase(self) -> ConnectionPhase:
-        """Return what happens on this connection now."""
+        """Return the current phase."""
         if self.cycle is None or self.cycle.response_complete:
             return ConnectionPhase.HEAD
         return ConnectionPhase.BODY if self.cycle.more_body else ConnectionPhase.ANSWER
 
     def waits_for_client(self) -> bool:
-        """Tell whether the client has to send, or to read, before anything goes on."""
+        """Tell whether the client must send or read next."""
         return self.phase() is not ConnectionPhase.ANSWER or self.flow.write_paused
 
     def drop(self, answer: bytes) -> None:
-        """Close the connection, with this answer where none has begun."""
+        """Close the connection, with this answer if none has begun."""
         self._release()
         idle = self.cycle is not None and self.phase() is ConnectionPhase.HEAD
         if self.flow.write_paused or idle or self.phase() is ConnectionPhase.ANSWER:
@@ -147,7 +147,7 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def _follow(self) -> None:
-        """Set the deadline of the phase that has begun; one that goes on keeps the deadline that it has."""
+        """Set the deadline of a new phase; an unchanged phase keeps its deadline."""
         now = (self.cycle, self.phase())
         if now == self._now or self.transport.is_closing():
             return

@@ -1,4 +1,4 @@
-"""The door for GitHub's deliveries: verify, store, wake a worker, answer 202; nothing else in the request.
+"""The webhook: verify a delivery, store it, wake a worker, answer 202; nothing else in the request.
 
 GitHub gives up after 10 s and never delivers again by itself, so a 202 promises that the delivery is on disk.
 Source: docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhooks.
@@ -26,9 +26,8 @@ from ledger.queue.inbox import Delivery
 log = logging.getLogger(__name__)
 
 PATH = "/webhooks/github"
-MAX_BYTES = (
-    25 * 1024 * 1024
-)  # GitHub sends nothing larger; source: docs.github.com/webhooks/webhook-events-and-payloads
+# GitHub sends no larger one. Source: docs.github.com/webhooks/webhook-events-and-payloads.
+MAX_BYTES = 25 * 1024 * 1024
 TOO_LARGE = "a delivery has at most 25 MB"
 SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 EVENT = re.compile(r"[a-z0-9_]{1,64}")
@@ -39,7 +38,7 @@ Keep = Callable[[Delivery, Mapping[str, str]], None]
 
 
 class RefusedDeliveryError(Exception):
-    """A request is no delivery; `status` and the sentence are the answer."""
+    """A request is no delivery; the answer is `status` and `because`."""
 
     def __init__(self, status: int, because: str) -> None:
         self.status, self.because = status, because
@@ -49,10 +48,10 @@ class RefusedDeliveryError(Exception):
 def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock, keep: Keep) -> Blueprint:
     """Return the blueprint of `POST /webhooks/github`.
 
-    `wake` tells a worker and may fail; `keep` gets each new delivery with its headers, names in lower case.
+    `wake` starts a worker and may fail; `keep` gets each new delivery with its headers, names in lower case.
     """
     door = Blueprint("webhook", __name__)
-    turn = threading.Lock()  # threads that wait for it queue up; in SQLite they would sleep and try again
+    turn = threading.Lock()  # threads queue up for it; in SQLite they would sleep and retry
 
     @door.post(PATH)
     def receive() -> ResponseReturnValue:
@@ -65,7 +64,7 @@ def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock, keep: Ke
             new = inbox.store(engine, delivery)
         if new:
             keep(delivery, {name.lower(): text for name, text in request.headers.items()})
-        woken = wake(delivery.delivery_id)  # a repeated one too: its first wake-up may have been lost
+        woken = wake(delivery.delivery_id)  # a repeated one too: its first wake-up may be lost
         log.info(
             "delivery stored id=%s event=%s action=%s new=%s woken=%s",
             delivery.delivery_id, delivery.event, delivery.action, new, woken,
@@ -79,7 +78,7 @@ def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> Delive
     """Return the signed delivery that the request carries.
 
     Raises RefusedDeliveryError: 413 for too large, 401 for unsigned, 400 for unreadable ones, in this order:
-    what is not signed is not parsed.
+    an unsigned body is not parsed.
     """
     body = _body(incoming)
     event = _verified(incoming, body, secret)
@@ -112,7 +111,7 @@ def _body(incoming: Request) -> bytes:
 
 def _verified(incoming: Request, body: bytes, secret: Secret) -> Event:
     headers = {name.lower(): value for name, value in incoming.headers.items()}
-    # gidgethub would take a lone SHA-1, and hmac.compare_digest raises TypeError at what is not ASCII.
+    # gidgethub would take a lone SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
     if not secret or not SIGNATURE.fullmatch(headers.get("x-hub-signature-256", "")):
         raise RefusedDeliveryError(401, "X-Hub-Signature-256 is missing or is no SHA-256 signature")
     headers["content-type"] = "application/json"  # the true one is judged below, after the signature

@@ -1,6 +1,6 @@
-"""The Flask application behind an asynchronous server: it gets whole requests, and threads of its own.
+"""The Flask application behind an asynchronous server: whole requests, in threads of their own.
 
-A thread is taken once a request is there to its last byte, and given back while the client reads. Deliveries
+A request takes a thread once its last byte is there, and gives it back while the client reads. Deliveries
 have threads that no page can take.
 """
 
@@ -23,14 +23,14 @@ Wsgi = Callable[..., Iterable[bytes]]
 
 
 class Bridge:
-    """The application for uvicorn, over one for WSGI; the path `deliveries` has threads of its own."""
+    """An ASGI application over one for WSGI; the path `deliveries` has threads of its own."""
 
     def __init__(self, app: Wsgi, *, deliveries: str, threads: tuple[int, int], most_bytes: int) -> None:
         self._app, self._deliveries, self._most_bytes = app, deliveries, most_bytes
         self._door, self._rest = (ThreadPoolExecutor(count) for count in threads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; without a word when the client is gone before it was there."""
+        """Answer one request; nothing if the client leaves before it is complete."""
         read = await self._read(scope, receive)
         if read is None:
             return
@@ -50,7 +50,7 @@ class Bridge:
             answer.close()
 
     async def _read(self, scope: Scope, receive: Receive) -> tuple[bytes, bool] | None:
-        """Return the body and whether it is whole; of one that is too large, so much that it shows."""
+        """Return the body and whether it is whole; of a too large one only the beginning."""
         body = bytearray()
         if _declared(scope) > self._most_bytes:
             return b"", False
@@ -64,7 +64,7 @@ class Bridge:
 
 
 class _Answer:
-    """What the application answers; `begin` and `more` may wait, so they are for threads."""
+    """The application's answer; `begin` and `more` may block, so they run in threads."""
 
     def __init__(self, app: Wsgi, environ: dict[str, Any]) -> None:
         self._app, self._environ = app, environ
@@ -90,7 +90,7 @@ class _Answer:
         return bytes(piece)
 
     def close(self) -> None:
-        """Let the application close what it opened, once."""
+        """Close the application's iterable, once."""
         close = getattr(self._source, "close", None)
         self.ended, self._source = True, ()
         if close is not None:
@@ -98,10 +98,9 @@ class _Answer:
 
 
 def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
-    """Return what PEP 3333 gives an application.
+    """Return the environment of PEP 3333.
 
-    The application's place is always the root, and a header with `_` in its name counts for nothing: it could
-    pass for another one.
+    The application is always at the root. A header with `_` in its name is dropped: it could fake another.
     """
     host, port = scope.get("server") or ("", None)
     environ: dict[str, Any] = {
@@ -135,7 +134,7 @@ def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
 
 
 def _declared(scope: Scope) -> int:
-    """Return the length that the request declares, which h11 has found to be a number; 0 without one."""
+    """Return the declared length of the request, a number as h11 has checked; 0 without one."""
     return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
 
 

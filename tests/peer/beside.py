@@ -21,7 +21,7 @@ from bot.github.api import project_queries
 from bot.github.client import Hub
 from bot.ingest import delivery
 from bot.outbox import handlers, publisher
-from bot.outbox.context import OutboxContext
+from bot.outbox.contract import OutboxContext
 from bot.outbox.publisher import Published
 from bot.reactor import reactor
 from bot.system import redis as embedded_redis
@@ -197,7 +197,7 @@ class Cardinal:
 
     def publish(self) -> Published:
         """Carry out what is due in the outbox."""
-        return publisher.publish_due(self.services.hub, self.services.context, "github", within_s=60)
+        return publisher.publish_due(self.services.context, "github", within_s=60)
 
     def answer(self) -> Published:
         """Let the rules see what happened, and carry out what they ask for."""
@@ -229,7 +229,9 @@ def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
     hub.engine = engine
     # Nobody answers there: wake-ups are lost, and the test does what they would have brought about.
     redis = embedded_redis.connect(config)
-    services = Services(config, engine, hub, OutboxContext(engine, config, clock), redis, "test-1", clock)
+    services = Services(
+        config, engine, hub, OutboxContext(engine, config, clock, hub), redis, "test-1", clock
+    )
     cardinal = Cardinal(side, repository, services, clock)
     server = make_server("127.0.0.1", 0, make_app(config, engine, cardinal.wake, clock), threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

@@ -6,9 +6,8 @@ import pytest
 
 from bot.github.api import roles
 from bot.github.client import Hub
-from bot.github.concurrency import CallSlots
 from bot.github.errors import NotFoundError, PermissionMissingError, TokenError
-from bot.github.transport import CREATE, Wire
+from bot.github.transport import CREATE, ApiCall, CallSlots, Wire
 from tests.peer.emulator import new_key
 from tests.peer.side import ADMIN, ANSWER_S, BOT, ORG, SLUG, STRANGER, WRITER, Side, utc_now
 
@@ -96,7 +95,7 @@ def test_cardinal_tells_a_missing_permission_from_a_missing_thing(
     token = side.token(permissions={"issues": "read"})
     reader = Wire(side.url, lambda _: token, utc_now, None, ANSWER_S, CallSlots(tmp_path / "calls"))
     with pytest.raises(PermissionMissingError, match=r"permissions of app\.yml"):
-        reader.send("POST", f"/repos/{repository}/issues", body={"title": "no"}, price=CREATE)
+        reader.send(ApiCall("POST", f"/repos/{repository}/issues", CREATE, {"title": "no"}))
 
 
 def test_cardinal_reads_each_persons_role(hub: Hub, repository: str) -> None:

@@ -23,10 +23,9 @@ from bot.admin.setup.errors import (
 )
 from bot.admin.setup.local_server import BACK, LocalServer, Registration
 from bot.admin.setup.progress import Notes, Registered
-from bot.github.app_manifest import manifest
+from bot.github.app_manifest import convert, manifest
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, TokenError, UnavailableError
-from bot.github.manifest_conversion import convert
 from bot.system import config as configuration
 from bot.system import git_exclude
 from bot.system.clock import Clock

@@ -1,39 +1,30 @@
-"""Reads how the checks of a commit stand: check runs, commit statuses, which of them count, job logs."""
+"""Checks of a commit: check runs, commit statuses, required checks, job logs."""
 
 import logging
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import requests
 
-from bot.github.client import repository_path
+from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError, UnavailableError
-from bot.github.transport import as_it_is
-
-if TYPE_CHECKING:
-    from bot.github.client import Hub
+from bot.github.transport import send_plain
 
 log = logging.getLogger(__name__)
 PAGE, MAX_PAGES = 100, 5  # 500 checks on one commit
 ACTIONS = "github-actions"  # the App whose check runs are jobs, with a log under the same id
 TAIL_BYTES = 16_000
-_MAX_BYTES = 20_000_000  # of a log that is sent from its beginning all the same
+_MAX_BYTES = 20_000_000  # of a log whose sender ignores the range
 _WAIT_S = (10.0, 20.0)
-_NO_LOG = (
-    NotFoundError,
-    PermissionMissingError,
-    RefusedError,
-    UnavailableError,
-    requests.RequestException,
-)
-# docs.github.com/rest/checks/runs (conclusion). What was cancelled or waits for a person is for no agent.
+_NO_LOG = (NotFoundError, PermissionMissingError, RefusedError, UnavailableError, requests.RequestException)
+# docs.github.com/rest/checks/runs (conclusion). Checks that are cancelled or wait for a person are not red.
 _RED = ("failure", "timed_out")
 
 
 class Light(StrEnum):
-    """What a check says: `grey` for what ended without a verdict."""
+    """The state of a check; `grey`: ended without a result."""
 
     PENDING = "pending"
     GREEN = "green"
@@ -41,13 +32,13 @@ class Light(StrEnum):
     GREY = "grey"
 
 
-# One workflow that runs on pushes and on pull requests has two runs of one name. What has not ended is first.
+# A workflow for pushes and pull requests has two runs of one name; a pending one counts before all others.
 _WORSE = (Light.PENDING, Light.RED, Light.GREEN, Light.GREY)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of a commit. `job_id` is that of its log in GitHub Actions, 0 where there is none."""
+    """One check of a commit. `job_id`: of its log in GitHub Actions, 0 without one."""
 
     name: str
     light: Light
@@ -56,7 +47,7 @@ class Check:
     job_id: int
 
 
-def of_commit(hub: "Hub", repository: str, sha: str) -> tuple[Check, ...]:
+def of_commit(hub: Hub, repository: str, sha: str) -> tuple[Check, ...]:
     """Return the newest check of each name, without Cardinal's own; of two that share a name, the worse one.
 
     Source: docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference and
@@ -76,8 +67,8 @@ def of_commit(hub: "Hub", repository: str, sha: str) -> tuple[Check, ...]:
     return tuple(found.values())
 
 
-def required(hub: "Hub", repository: str, branch: str) -> frozenset[str]:
-    """Return the names of the checks that must pass before a merge into the branch; empty where none must.
+def required(hub: Hub, repository: str, branch: str) -> frozenset[str]:
+    """Return the names of the checks that a merge into the branch requires.
 
     Source: docs.github.com/rest/repos/rules#get-rules-for-a-branch and
     docs.github.com/rest/branches/branches#get-a-branch (protection).
@@ -97,8 +88,8 @@ def required(hub: "Hub", repository: str, branch: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def log_tail(hub: "Hub", repository: str, check: Check) -> str:
-    """Return the end of what the check said: its job's log where that can be had, else its own words.
+def log_tail(hub: Hub, repository: str, check: Check) -> str:
+    """Return the end of the check's output: its job's log if available, else its own text.
 
     Source: docs.github.com/rest/actions/workflow-jobs#download-job-logs-for-a-workflow-run (a redirection).
     """
@@ -108,21 +99,21 @@ def log_tail(hub: "Hub", repository: str, check: Check) -> str:
         address = hub.address_of(f"{repository_path(repository)}/actions/jobs/{check.job_id}/logs")
         return _downloaded(address) or check.said
     except _NO_LOG as error:
-        # The error's own words would hold the address, which anybody may read the log with.
+        # Not the error's message: it holds the address, which gives anybody access to the log.
         kind = type(error).__name__
         log.info("no log of a check repository=%s job=%s reason=%s", repository, check.job_id, kind)
         return check.said
 
 
-def _statuses(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
+def _statuses(hub: Hub, repository: str, sha: str) -> list[dict[str, Any]]:
     path = f"{repository_path(repository)}/commits/{quote(sha, safe='')}/status"
     try:
         return list(hub.rest("GET", path, params={"per_page": PAGE}).body["statuses"])
-    except PermissionMissingError:  # an installation of before Cardinal asked for it: check runs are the most
+    except PermissionMissingError:  # an installation older than this permission: most checks are check runs
         return []
 
 
-def _runs(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
+def _runs(hub: Hub, repository: str, sha: str) -> list[dict[str, Any]]:
     path = f"{repository_path(repository)}/commits/{quote(sha, safe='')}/check-runs"
     runs: list[dict[str, Any]] = []
     for page in range(1, MAX_PAGES + 1):
@@ -153,12 +144,10 @@ def _of_status(status: dict[str, Any]) -> Check:
 
 
 def _downloaded(address: str) -> str:
-    """Return the end of a text; it is asked for without any token, for the address itself is the key."""
+    """Return the end of a text; read without a token, for the address itself is the key."""
     tail = b""
-    asked = {"Range": f"bytes=-{TAIL_BYTES}"}
-    with requests.get(
-        address, headers=asked, auth=as_it_is, timeout=_WAIT_S, stream=True, allow_redirects=False
-    ) as answer:
+    headers = {"Range": f"bytes=-{TAIL_BYTES}"}
+    with send_plain("GET", address, headers=headers, timeout_s=_WAIT_S, stream=True) as answer:
         if answer.status_code not in (200, 206):
             return ""
         seen = 0

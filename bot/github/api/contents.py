@@ -1,4 +1,4 @@
-"""Lists folders and reads files of a repository at one commit, without following any link."""
+"""Folders and files of a repository at one commit; links are not followed."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ MAX_ENTRIES = 1000  # docs.github.com/rest/repos/contents: a listing ends there
 
 
 class FolderEntry(NamedTuple):
-    """What stands in a folder. `kind`: file, dir, symlink or submodule."""
+    """An entry of a folder. `kind`: file, dir, symlink or submodule."""
 
     name: str
     kind: str
@@ -20,7 +20,7 @@ class FolderEntry(NamedTuple):
 
 
 def entries(hub: Hub, repository: str, folder: str, commit: str) -> tuple[FolderEntry, ...]:
-    """Return what is in the folder, by name; nothing where it is no folder, or not there."""
+    """Return the folder's entries by name; nothing if it is missing or no folder."""
     found = _asked(hub, repository, folder, commit)
     if not isinstance(found, list):
         return ()
@@ -33,9 +33,9 @@ def entries(hub: Hub, repository: str, folder: str, commit: str) -> tuple[Folder
 
 
 def content(hub: Hub, repository: str, path: str, commit: str, *, most_bytes: int) -> bytes | None:
-    """Return the file's bytes; None where it is not there, no plain file, or larger than `most_bytes`.
+    """Return the file's bytes; None if it is missing, no plain file, or larger than `most_bytes`.
 
-    GitHub follows a link to a file, so ask for what `entries` calls a file only.
+    GitHub follows a link to a file, so call this only for files of `entries`.
     """
     found = _asked(hub, repository, path, commit)
     if not isinstance(found, dict) or found.get("type") != "file" or found.get("encoding") != "base64":

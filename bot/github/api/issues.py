@@ -1,11 +1,79 @@
-"""Reads what the board does not say of an issue, and what one of its comments says now."""
+"""Issues: their links, their card's last move, who closed them, the current text of a comment."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from bot.github.api import project_queries
+from bot.github.api.project_models import StatusChange
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
+from ledger.events.board import ABANDONED
+from ledger.events.related import Blocker
+
+TITLE_CHARACTERS = 256  # GitHub's own limit
+MAX_HIDDEN = 50  # as many as GitHub allows in all
+
+
+def blockers(content: Mapping[str, Any]) -> tuple[Blocker, ...]:
+    """Return the blockers of a card's issue that the App may see, in the order of names."""
+    nodes = (content.get("blockedBy") or {}).get("nodes") or ()
+    found = (
+        Blocker(
+            node["repository"]["nameWithOwner"],
+            int(node["number"]),
+            str(node["title"])[:TITLE_CHARACTERS],
+            _state(node),
+        )
+        for node in nodes
+        if node
+    )
+    return tuple(sorted(found, key=lambda blocker: (blocker.repository, blocker.number)))
+
+
+def _state(node: Mapping[str, Any]) -> str:
+    if node["state"] == "OPEN":
+        return "open"
+    reason = str(node.get("stateReason") or "").lower()
+    return reason if reason in ABANDONED else "completed"
+
+
+def hidden(content: Mapping[str, Any]) -> int:
+    """Return the number of open blockers that the App may not see."""
+    counted = int((content.get("issueDependenciesSummary") or {}).get("blockedBy") or 0)
+    return min(max(0, counted - sum(one.state == "open" for one in blockers(content))), MAX_HIDDEN)
+
+
+def parent(content: Mapping[str, Any]) -> str:
+    """Return the parent issue as owner/repository#number; empty for none."""
+    found = content.get("parent")
+    return f"{found['repository']['nameWithOwner']}#{found['number']}" if found else ""
+
+
+def last_move(content: Mapping[str, Any], board_id: str) -> StatusChange | None:
+    """Return the newest move of an issue's card on the board; None if its timeline has none.
+
+    Source: docs.github.com/graphql/reference/objects#projectv2itemstatuschangedevent.
+    """
+    nodes = (content.get("timelineItems") or {}).get("nodes") or ()
+    moves = [node for node in nodes if node and (node.get("project") or {}).get("id") == board_id]
+    if not moves:
+        return None
+    newest = moves[-1]  # by GitHub's order: times have whole seconds
+    actor = newest.get("actor") or {}
+    login = str(actor.get("login") or "")
+    if actor.get("__typename") == "Bot":  # GraphQL leaves the end of a bot's login out, REST does not
+        login = login.removesuffix("[bot]") + "[bot]"
+    return StatusChange(str(newest["status"]), login, datetime.fromisoformat(newest["createdAt"]))
+
+
+def add_sub_issue(hub: Hub, parent_id: str, child_id: str) -> None:
+    """Make an issue a sub-issue of another one; raises RefusedError if it has a parent already."""
+    hub.graphql(project_queries.ADD_SUB_ISSUE, {"parent": parent_id, "child": child_id})
 
 
 def closed_by(hub: Hub, repository: str, number: int) -> str:
-    """Return who closed the issue last; empty when it is open or gone, or nobody is named.
+    """Return the login that closed the issue last; empty if it is open or gone, or GitHub names nobody.
 
     Source: docs.github.com/rest/issues/issues#get-an-issue (`closed_by`).
     """
@@ -17,8 +85,9 @@ def closed_by(hub: Hub, repository: str, number: int) -> str:
 
 
 def comment_now(hub: Hub, repository: str, place: str, comment_id: int, number: int) -> str | None:
-    """Return the comment's text as it is now; None when it was deleted. `place`: issue, pull, review, or else
-    a review of pull request `number`, by its verdict.
+    """Return the comment's current text; None when it was deleted.
+
+    `place`: issue, pull, review, or the verdict of a review of pull request `number`.
 
     Source: docs.github.com/rest/issues/comments#get-an-issue-comment,
     docs.github.com/rest/pulls/comments#get-a-review-comment-for-a-pull-request and

@@ -1,4 +1,4 @@
-"""Lets GitHub merge by itself, through its queue or once the checks pass, and takes that back."""
+"""Merges by GitHub itself, through its queue or once the checks pass, and their cancellation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from bot.github.client import Hub, repository_path
 from bot.github.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
 
 QUEUE, AUTO = "queue", "auto"
-# How GitHub says in a refusal that a required check has not ended yet.
+# GitHub's words in a refusal for a required check that has not ended yet.
 RUNNING = ("expected", "in progress", "pending", "waiting", "queued")
 
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """How a pull request is being merged. `state`: open, closed or merged."""
+    """A pull request's merge by GitHub. `state`: open, closed or merged."""
 
     state: str
     head: str
@@ -25,7 +25,7 @@ class Merging:
 
 
 def read(hub: Hub, pull_id: str) -> Merging:
-    """Return how the pull request with that node id is being merged; raises NotFoundError when it is gone."""
+    """Return the merge state of the pull request with that node id; raises NotFoundError if it is gone."""
     found = hub.graphql(project_queries.MERGING, {"pull": pull_id}).get("node")
     if not found:
         raise NotFoundError("the pull request", 200, "no such pull request")
@@ -42,11 +42,10 @@ def read(hub: Hub, pull_id: str) -> Merging:
 def wait(
     hub: Hub, repository: str, pull_id: str, *, method: str, head: str, words: Mapping[str, str], refused: str
 ) -> str:
-    """Let GitHub merge at `head` by itself and return how: queue or auto; empty where it cannot.
+    """Let GitHub merge at `head` by itself and return how: queue or auto; empty if it cannot.
 
-    `refused` is why it does not merge now. One that waits already is left as it is. Where that is not found,
-    nothing can wait there: `refused` stays the last word. Raises ConflictError when the head moved,
-    UnavailableError when it can be merged after all.
+    `refused` is the reason against a merge now. A pull request that waits already stays so. Raises
+    ConflictError if the head moved, UnavailableError if it can be merged after all.
     """
     try:
         now = read(hub, pull_id)
@@ -74,7 +73,7 @@ def wait(
 
 
 def _is_running(hub: Hub, repository: str, head: str, refused: str) -> bool:
-    """Tell whether the merge is refused for checks that have not ended; one that failed needs a person.
+    """Tell whether the merge is refused for checks that have not ended; a failed one needs a person.
 
     Source: docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference.
     """
@@ -87,7 +86,7 @@ def _is_running(hub: Hub, repository: str, head: str, refused: str) -> bool:
 
 
 def cancel(hub: Hub, pull_id: str) -> None:
-    """Let GitHub merge it no more by itself; one that is merged, closed or does not wait needs nothing."""
+    """Cancel the merge by GitHub itself; a pull request that does not wait needs nothing."""
     now = read(hub, pull_id)
     if now.queued:
         hub.graphql(project_queries.DEQUEUE_PULL, {"pull": pull_id})

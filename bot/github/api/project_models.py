@@ -1,16 +1,15 @@
-"""What reading the board brings back: one frozen shape for each look."""
+"""Answers about cards of the board, as frozen data."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.events.board import Column, Field
 from ledger.events.related import Blocker
 from ledger.ids import BoardId, CardId
 
 
 @dataclass(frozen=True, slots=True)
 class StatusChange:
-    """The newest move of a card as its issue's timeline tells it; `by` is empty for a deleted account."""
+    """The newest move of a card on its issue's timeline; `by` is empty for a deleted account."""
 
     column: str
     by: str
@@ -19,12 +18,12 @@ class StatusChange:
 
 @dataclass(frozen=True, slots=True)
 class CardLook:
-    """One card as it is. `kind`: Issue, DraftIssue, PullRequest, or Redacted where the App may not see.
+    """One card as GitHub shows it. `kind`: Issue, DraftIssue, PullRequest, or Redacted (not visible).
 
-    `repository`, `number`, `default_branch` are None for a draft issue; the branch also in an empty one;
-    `state` (open, closed, merged) and `state_reason` (completed, not_planned, …) are empty if there is none,
-    as `option_id`, the column's, is without a column.
-    `hidden_blockers` are open and out of the App's sight; `parent` is owner/repository#number, or empty.
+    `repository`, `number`, `default_branch` are None for a draft issue; the branch also in an empty
+    repository. `state`: open, closed, merged; `state_reason`: completed, not_planned, …; both may be empty,
+    as `option_id`, the column's. `hidden_blockers` are open and out of the App's sight; `parent` is
+    owner/repository#number, or empty.
     """
 
     card_id: CardId
@@ -50,29 +49,14 @@ class CardLook:
     hidden_blockers: int = 0
     parent: str = ""
     status: tuple[tuple[str, str], ...] = ()  # the board's columns: option id and name
-    repo_field: str = ""  # what the project's text field Repo says
+    repo_field: str = ""  # the value of the project's text field Repo
     personal: bool = False  # the board is a person's own
-    last_move: StatusChange | None = None  # None for a draft, and where GitHub tells of none
-
-
-@dataclass(frozen=True, slots=True)
-class BoardLook:
-    """The board's shape; `columns` are the Status field's options from left to right."""
-
-    board_id: BoardId
-    owner: str
-    number: int
-    title: str
-    status_field_id: str
-    columns: tuple[Column, ...]
-    fields: tuple[Field, ...]
+    last_move: StatusChange | None = None  # None for a draft, and where the timeline has none
 
 
 @dataclass(frozen=True, slots=True)
 class CardStub:
-    """A card as a sweep of the whole board sees it; `closed` says that its issue is, `issue` which it is:
-    owner/name#number, empty for a draft.
-    """
+    """A card in a sweep of the whole board. `closed`: its issue is; `issue`: owner/name#number, or empty."""
 
     card_id: CardId
     column: str | None

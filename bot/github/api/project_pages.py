@@ -1,4 +1,4 @@
-"""One look at a part of the board: its shape, and as many pages of cards as one point of the hour buys."""
+"""A part of the board in one request: its shape, and as many pages of cards as one point of the hour buys."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,22 +6,19 @@ from datetime import datetime
 from typing import Any
 
 from bot.github.api import project_queries
-from bot.github.api.project_models import BoardLook, CardStub
+from bot.github.api.project_models import CardStub
 from bot.github.api.projects import CARDS, column_of, condition, kind_of, shape_of
 from bot.github.client import Hub
+from ledger.events.board import BoardSeen
 from ledger.ids import CardId
 
-MAX_PAGES = (
-    project_queries.SWEEP_PAGES
-)  # in one request; a larger one may take longer than GitHub's ten seconds
+# In one request; a larger one may take longer than GitHub's ten seconds.
+MAX_PAGES = project_queries.SWEEP_PAGES
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Up to a hundred items in board order, what is no card among them too.
-
-    `places` has each item's id and cursor; `more` says that others follow.
-    """
+    """Up to a hundred items in board order. `places`: id and cursor of every item, cards or not."""
 
     stubs: tuple[CardStub, ...]
     places: tuple[tuple[CardId, str], ...]
@@ -32,26 +29,22 @@ class Page:
 class Sight:
     """The board as one request saw it.
 
-    `touched_at` is when GitHub says that the board changed last; `home` is the newest commit of the policy's
-    repository: empty in an empty repository, None where there is none that the App may see.
+    `touched_at`: the board's last change by GitHub's clock. `home`: the newest commit of the policy's
+    repository; empty in an empty repository, None without one that the App may see.
     """
 
-    board: BoardLook
+    board: BoardSeen
     touched_at: str
     home: str | None
     pages: tuple[Page, ...]
 
 
 def survey(
-    hub: Hub,
-    board: tuple[str, int],
-    home: str,
-    skip_columns: tuple[str, ...],
-    starts: Sequence[str | None],
+    hub: Hub, board: tuple[str, int], home: str, skip_columns: tuple[str, ...], starts: Sequence[str | None]
 ) -> Sight:
-    """Return the pages that begin behind the cursors `starts` (None: the first card), without `skip_columns`.
+    """Return the pages behind the cursors `starts` (None: the first card), without `skip_columns`.
 
-    At most MAX_PAGES in one request. Costs one point whatever is asked for. `home` is owner/name.
+    At most MAX_PAGES in one request, which always costs one point. `home` is owner/name.
     """
     owner, number = board
     home_owner, _, home_name = home.partition("/")

@@ -1,24 +1,27 @@
 """The GraphQL documents of the board, one call each; held to GitHub's published schema by a contract test."""
 
-# An organisation's board or a person's: both are asked for in the same words.
-BOARD = """
-query Board($owner: String!, $number: Int!) {
-  repositoryOwner(login: $owner) {
-    ... on ProjectV2Owner {
-      projectV2(number: $number) {
-        id
-        title
-        fields(first: 50) {
-          nodes {
-            ... on ProjectV2FieldCommon { id name dataType }
-            ... on ProjectV2SingleSelectField { options { id name description } }
-          }
-        }
-      }
+# The board's own data, as `projects.shape_of` reads it.
+_SHAPE = """
+fragment Shape on ProjectV2 {
+  id
+  title
+  fields(first: 50) {
+    nodes {
+      ... on ProjectV2FieldCommon { id name dataType }
+      ... on ProjectV2SingleSelectField { options { id name description } }
     }
   }
 }
 """
+
+# An organisation's board or a person's: the same document reads both.
+BOARD = f"""
+query Board($owner: String!, $number: Int!) {{
+  repositoryOwner(login: $owner) {{
+    ... on ProjectV2Owner {{ projectV2(number: $number) {{ ...Shape }} }}
+  }}
+}}
+{_SHAPE}"""
 
 BOARDS = """
 query Boards($owner: String!) {
@@ -30,9 +33,10 @@ query Boards($owner: String!) {
 }
 """
 
-# Six connections: one point of the hour, as the smallest document. Nothing below a card is a connection.
+# Six connections cost one point of the hour, as the smallest document. Nothing below a card is a connection.
 # Source: docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api.
-SWEEP = """
+SWEEP = (
+    """
 query Sweep(
   $owner: String!, $number: Int!, $homeOwner: String!, $homeName: String!, $filter: String!,
   $after0: String, $after1: String, $after2: String, $after3: String, $after4: String,
@@ -42,15 +46,8 @@ query Sweep(
   repositoryOwner(login: $owner) {
     ... on ProjectV2Owner {
       projectV2(number: $number) {
-        id
-        title
+        ...Shape
         updatedAt
-        fields(first: 50) {
-          nodes {
-            ... on ProjectV2FieldCommon { id name dataType }
-            ... on ProjectV2SingleSelectField { options { id name description } }
-          }
-        }
         page0: items(first: 100, after: $after0, query: $filter) { ...Cards }
         page1: items(first: 100, after: $after1, query: $filter) @include(if: $with1) { ...Cards }
         page2: items(first: 100, after: $after2, query: $filter) @include(if: $with2) { ...Cards }
@@ -76,6 +73,8 @@ fragment Cards on ProjectV2ItemConnection {
   }
 }
 """
+    + _SHAPE
+)
 SWEEP_PAGES = 5
 
 CARD = """

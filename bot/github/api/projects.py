@@ -4,59 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.github.api import issue_links, project_queries
-from bot.github.api.project_models import BoardLook, CardLook, ConvertedDraft
-from bot.github.api.reviews import mark_ready, resolve_thread
+from bot.github.api import issues, project_queries
+from bot.github.api.project_models import CardLook, ConvertedDraft
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RefusedError, StatusMissingError
-from ledger.events.board import Column, Field
+from ledger.events.board import BoardSeen, Column, Field
 from ledger.ids import BoardId, CardId
 
 STATUS = "Status"
 GHOST = "ghost"  # GitHub's own stand-in for an account that was deleted
 MAX_PAGES = 200  # 20,000 cards; GitHub's own limit is 50,000 with the archived ones
 CARDS = ("Issue", "DraftIssue")
-COLORS = (
-    "GRAY",
-    "BLUE",
-    "GREEN",
-    "YELLOW",
-    "ORANGE",
-    "PURPLE",
-    "PINK",
-    "RED",
-)  # of new columns, by their place
+# Of new columns, by their place.
+COLORS = ("GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "PURPLE", "PINK", "RED")
 MAY_MISS = frozenset({"node", "node.content.parent", "node.content.blockedBy", "node.content.timelineItems"})
 MAX_FIELDS = 20  # of one item in one request
-
-__all__ = [
-    "BoardLook",
-    "CardLook",
-    "ConvertedDraft",
-    "add_card",
-    "add_columns",
-    "cards_of_issue",
-    "column_of",
-    "condition",
-    "convert_draft",
-    "create_field",
-    "describe_columns",
-    "edit_status_update",
-    "kind_of",
-    "list_boards",
-    "mark_ready",
-    "move_card",
-    "post_status_update",
-    "read_board",
-    "read_card",
-    "read_column",
-    "resolve_thread",
-    "set_field",
-    "set_fields",
-    "shape_of",
-]
-
-# --- reads ------------------------------------------------------------------------------------------
 
 
 def list_boards(hub: Hub, owner: str) -> tuple[tuple[int, str], ...]:
@@ -66,8 +28,8 @@ def list_boards(hub: Hub, owner: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(one["number"]), str(one["title"])) for one in nodes if one and not one["closed"])
 
 
-def read_board(hub: Hub, owner: str, number: int) -> BoardLook:
-    """Return the board's shape, of an organisation's board or a person's.
+def read_board(hub: Hub, owner: str, number: int) -> BoardSeen:
+    """Return the shape of an organisation's or a person's board.
 
     Raises NotFoundError when there is no such project, StatusMissingError when it has no Status field.
     """
@@ -75,8 +37,8 @@ def read_board(hub: Hub, owner: str, number: int) -> BoardLook:
     return shape_of(found, owner, number)
 
 
-def shape_of(found: Mapping[str, Any], owner: str, number: int) -> BoardLook:
-    """Return the board's shape from an answer that holds it; raises what `read_board` raises."""
+def shape_of(found: Mapping[str, Any], owner: str, number: int) -> BoardSeen:
+    """Return the board's shape from an answer with the fragment Shape; raises as `read_board` does."""
     board = (found.get("repositoryOwner") or {}).get("projectV2")
     if board is None:
         raise NotFoundError(f"the board {owner}/{number}", 200, "no such project, or no such owner")
@@ -84,7 +46,7 @@ def shape_of(found: Mapping[str, Any], owner: str, number: int) -> BoardLook:
     status = next((field for field in fields if field.get("name") == STATUS and "options" in field), None)
     if status is None:
         raise StatusMissingError(f"the board {owner}/{number}", {one["id"]: one["name"] for one in fields})
-    return BoardLook(
+    return BoardSeen(
         board_id=BoardId(board["id"]),
         owner=owner,
         number=number,
@@ -98,7 +60,7 @@ def shape_of(found: Mapping[str, Any], owner: str, number: int) -> BoardLook:
 def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
     """Return the card as it is now; None when it is not on any board any more.
 
-    What its issue is linked with may be out of sight. Raises NotFoundError where anything else is missing.
+    Links of its issue may be out of sight. Raises NotFoundError where anything else is missing.
     """
     item = hub.graphql(project_queries.CARD, {"card": card_id}, may_miss=MAY_MISS).get("node")
     if not item:
@@ -126,26 +88,24 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
         option_id=(item.get("fieldValueByName") or {}).get("optionId") or "",
         archived=item["isArchived"],
         updated_at=datetime.fromisoformat(item["updatedAt"]),
-        blocked_by=issue_links.blockers(content),
-        hidden_blockers=issue_links.hidden(content),
-        parent=issue_links.parent(content),
+        blocked_by=issues.blockers(content),
+        hidden_blockers=issues.hidden(content),
+        parent=issues.parent(content),
         status=tuple((one["id"], one["name"]) for one in (project.get("field") or {}).get("options") or ()),
         repo_field=(item.get("repo") or {}).get("text") or "",
-        last_move=issue_links.last_move(content, project["id"]),
+        last_move=issues.last_move(content, project["id"]),
     )
 
 
 def read_column(hub: Hub, board_id: BoardId, column: str) -> tuple[CardId, ...]:
     """Return the column's cards from top to bottom, without the archived ones."""
     items = _items(hub, board_id, condition("status", column))
-    # The filter ignores case and may know more than it says: the field's own value decides.
+    # The filter ignores case, and its rules are not documented in full: the field's own value decides.
     return tuple(CardId(item["id"]) for item in items if column_of(item) == column and not item["isArchived"])
 
 
 def cards_of_issue(hub: Hub, repository: str, number: int) -> tuple[CardId, ...]:
-    """Return the issue's cards on all boards that the App may see, but for archived ones; none when there is
-    no such issue.
-    """
+    """Return the issue's cards on all visible boards, without archived ones; none without such an issue."""
     owner, _, name = repository.partition("/")
     try:
         found = hub.graphql(project_queries.CARDS_OF_ISSUE, {"owner": owner, "name": name, "number": number})
@@ -172,7 +132,7 @@ def _items(hub: Hub, board_id: BoardId, query: str) -> Iterator[dict[str, Any]]:
 
 
 def condition(name: str, value: str) -> str:
-    """Return a filter of the board. A quote inside cannot be written: left out, the caller sorts the cards.
+    """Return a filter of the board; empty for a value with a quote, which the caller has to filter itself.
 
     Source: docs.github.com/issues/planning-and-tracking-with-projects, "Filtering projects".
     """
@@ -180,21 +140,13 @@ def condition(name: str, value: str) -> str:
 
 
 def column_of(item: Mapping[str, Any]) -> str | None:
-    """Return the column that an item stands in; None without one."""
+    """Return the item's column; None without one."""
     return (item.get("fieldValueByName") or {}).get("name")
 
 
 def kind_of(item_type: str) -> str:
     """Return `DraftIssue` for DRAFT_ISSUE and so on."""
     return "".join(word.capitalize() for word in item_type.split("_"))
-
-
-# --- writes ------------------------------------------------------------------------------------------
-
-
-def set_field(hub: Hub, board_id: BoardId, card_id: CardId, field_id: str, value: str | float | None) -> None:
-    """Write one text or number field of a card; None empties it."""
-    set_fields(hub, board_id, card_id, {field_id: value})
 
 
 def set_fields(
@@ -237,8 +189,8 @@ def create_field(hub: Hub, board_id: BoardId, name: str, kind: str) -> Field:
 def describe_columns(hub: Hub, status_field_id: str, descriptions: Mapping[str, str]) -> bool:
     """Write the columns' descriptions by column name; return False when they were so already.
 
-    The options are read first and sent whole, ids and colours included: GitHub drops every option that is not
-    sent, and the cards in it lose their column.
+    All options are read and sent back, ids and colours included: GitHub drops an option that is not sent, and
+    its cards lose their column.
     """
     node = hub.graphql(project_queries.OPTIONS, {"field": status_field_id}).get("node")
     if not node or "options" not in node:
@@ -254,9 +206,9 @@ def describe_columns(hub: Hub, status_field_id: str, descriptions: Mapping[str, 
 
 
 def add_columns(hub: Hub, status_field_id: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Make the columns that are missing and put all of `names` in their order; return those that were made.
+    """Make the missing columns and put all of `names` in their order; return the new ones.
 
-    Columns with other names stay, behind them: a column that is not sent is dropped, with its cards' place.
+    Columns with other names stay, behind them: GitHub drops a column that is not sent.
     """
     node = hub.graphql(project_queries.OPTIONS, {"field": status_field_id}).get("node")
     there = {option["name"]: option for option in (node or {}).get("options") or ()}
@@ -272,7 +224,7 @@ def add_columns(hub: Hub, status_field_id: str, names: Sequence[str]) -> tuple[s
 
 
 def add_card(hub: Hub, board_id: BoardId, content_id: str) -> CardId:
-    """Put an issue on the board and return its card; one that is there already stays the same card.
+    """Put an issue on the board and return its card; an issue that is there already keeps its card.
 
     Source: docs.github.com/issues/planning-and-tracking-with-projects/automating-your-project.
     """
@@ -281,7 +233,7 @@ def add_card(hub: Hub, board_id: BoardId, content_id: str) -> CardId:
 
 
 def convert_draft(hub: Hub, card_id: CardId, repository: str) -> ConvertedDraft:
-    """Make an issue of a draft issue in `repository` (owner/name); the card keeps its id."""
+    """Convert a draft into an issue of `repository` (owner/name); the card keeps its id."""
     owner, _, name = repository.partition("/")
     home = hub.graphql(project_queries.REPOSITORY_ID, {"owner": owner, "name": name}).get("repository")
     if not home:

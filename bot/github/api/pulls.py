@@ -1,25 +1,21 @@
-"""REST calls on pull requests and branches, with GitHub's answers read as what they mean for us."""
+"""Pull requests and branches: REST calls and their answers."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from bot.github.api.repositories import default_branch
-from bot.github.client import repository_path
+from bot.github.client import Hub, repository_path
 from bot.github.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-
-
-UNREADY = "[not ready] "  # begins the title of a pull request that ought to be a draft
+UNREADY = "[not ready] "  # prefix of the title where there are no drafts
 
 
 @dataclass(frozen=True, slots=True)
 class PullLook:
     """A pull request as GitHub has it now. `state`: open, closed or merged.
 
-    `mergeable` is None while GitHub still works it out; `merge_commit` is empty before the merge.
+    `mergeable` is None while GitHub computes it; `merge_commit` is empty before the merge.
     """
 
     number: int
@@ -33,23 +29,23 @@ class PullLook:
     body: str = ""
 
 
-def read(hub: "Hub", repository: str, number: int) -> PullLook:
+def read(hub: Hub, repository: str, number: int) -> PullLook:
     """Return the pull request; raises NotFoundError when it is gone."""
     return _look(hub.rest("GET", f"{repository_path(repository)}/pulls/{number}").body)
 
 
-def find_open(hub: "Hub", repository: str, branch: str) -> PullLook | None:
+def find_open(hub: Hub, repository: str, branch: str) -> PullLook | None:
     """Return the open pull request from `branch` of the same repository, or None."""
     params = {"head": f"{repository.partition('/')[0]}:{branch}", "state": "open"}
     found = hub.rest("GET", f"{repository_path(repository)}/pulls", params=params).body
     return next((_look(one) for one in found if _is_of(one, repository)), None)
 
 
-def open_draft(hub: "Hub", repository: str, *, branch: str, title: str, body: str) -> PullLook:
-    """Open a pull request into the default branch, a draft where there are drafts; return one that is open.
+def open_draft(hub: Hub, repository: str, *, branch: str, title: str, body: str) -> PullLook:
+    """Open a draft pull request into the default branch, or return the open one.
 
-    Where there are none, its title says by UNREADY that it is not ready. Private repositories of some plans
-    have no drafts; only the refusal tells (github.com/cli/cli, issue 520).
+    Without drafts, UNREADY begins its title. Private repositories of some plans have no drafts; only the
+    refusal tells (github.com/cli/cli, issue 520).
     """
     asked = {"title": title, "head": branch, "base": default_branch(hub, repository), "body": body}
     path = f"{repository_path(repository)}/pulls"
@@ -68,15 +64,15 @@ def open_draft(hub: "Hub", repository: str, *, branch: str, title: str, body: st
         return there
 
 
-def edit(hub: "Hub", repository: str, number: int, **changes: str) -> None:
+def edit(hub: Hub, repository: str, number: int, **changes: str) -> None:
     """Change the pull request's body, title or state."""
     hub.rest("PATCH", f"{repository_path(repository)}/pulls/{number}", body=changes)
 
 
-def merge(hub: "Hub", repository: str, number: int, *, method: str, head: str, words: dict[str, str]) -> str:
-    """Merge at `head` and return the commit; one that is merged already counts as done.
+def merge(hub: Hub, repository: str, number: int, *, method: str, head: str, words: dict[str, str]) -> str:
+    """Merge at `head` and return the commit, also of a pull request that is merged already.
 
-    Raises RefusedError or ConflictError with GitHub's reason, UnavailableError while GitHub cannot say yet.
+    Raises RefusedError or ConflictError with GitHub's reason, UnavailableError while GitHub computes it.
     Source: docs.github.com/rest/pulls/pulls#merge-a-pull-request (405 not mergeable, 409 the head moved).
     """
     asked = {"merge_method": method, "sha": head, **words}
@@ -93,7 +89,7 @@ def merge(hub: "Hub", repository: str, number: int, *, method: str, head: str, w
     return str(answer.body["sha"])
 
 
-def delete_branch(hub: "Hub", repository: str, branch: str) -> None:
+def delete_branch(hub: Hub, repository: str, branch: str) -> None:
     """Delete the branch; one that is gone counts as done."""
     try:
         hub.rest("DELETE", f"{repository_path(repository)}/git/refs/heads/{quote(branch, safe='/')}")
@@ -105,7 +101,7 @@ def delete_branch(hub: "Hub", repository: str, branch: str) -> None:
 
 
 def _is_of(found: Any, repository: str) -> bool:
-    """Whether its branch is in the repository itself: a fork of the same owner can have one of that name."""
+    """Tell whether its branch is in the repository itself: a fork can have a branch of that name."""
     home = found["head"].get("repo") or {}
     return str(home.get("full_name", "")).casefold() == repository.casefold()
 

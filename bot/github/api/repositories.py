@@ -1,4 +1,4 @@
-"""Reads what Cardinal needs to know of a repository."""
+"""A repository's data."""
 
 from datetime import datetime
 
@@ -6,21 +6,21 @@ from bot.github.client import Hub, repository_path
 
 
 def default_branch(hub: Hub, repository: str) -> str:
-    """Return the branch that work starts from; raises NotFoundError for a repository that is gone."""
+    """Return the default branch; raises NotFoundError for a repository that is gone."""
     return str(hub.rest("GET", repository_path(repository)).body["default_branch"])
 
 
 def look_up(hub: Hub, repository: str) -> tuple[str, bool]:
-    """Return its name as GitHub spells it, and whether it is archived: nothing can be written there then.
+    """Return its current name, and whether it is archived and so read-only.
 
-    Raises NotFoundError or RefusedError where Cardinal cannot even look.
+    Raises NotFoundError or RefusedError for an invisible one.
     """
     found = hub.rest("GET", repository_path(repository)).body
     return str(found["full_name"]), bool(found.get("archived"))
 
 
 def born_at(hub: Hub, repository: str) -> datetime:
-    """Return when the repository was made; being renamed or transferred does not change that."""
+    """Return the time of its creation, which a rename or transfer does not change."""
     return datetime.fromisoformat(hub.rest("GET", repository_path(repository)).body["created_at"])
 
 

@@ -1,4 +1,4 @@
-"""Reviews of a pull request: the threads that one review opened, and what to do with them."""
+"""Reviews of a pull request: threads of a review, their resolution, the end of draft."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, RefusedError
 from ledger.events.pull import Thread
 
-MAX_PAGES = 10  # 1,000 comments or threads; a review that is larger is read so far
+MAX_PAGES = 10  # 1,000 comments or threads; the rest is not read
 GHOST = "ghost"
 
 
 def threads_of_review(hub: Hub, repository: str, number: int, review_id: int) -> tuple[Thread, ...]:
-    """Return the threads in which the review speaks, in the diff's order; comments in one thread are joined.
+    """Return the threads with comments of the review, in the diff's order, the comments of each joined.
 
     Source: docs.github.com/rest/pulls/reviews#list-comments-for-a-pull-request-review.
     """
@@ -27,7 +27,7 @@ def threads_of_review(hub: Hub, repository: str, number: int, review_id: int) ->
 
 
 def _line(comment: dict[str, Any]) -> int:
-    """Return the line, that of the reviewed commit when the thread is outdated; 0 for a whole file."""
+    """Return the line, of the reviewed commit if the thread is outdated; 0 for a whole file."""
     return int(comment.get("line") or comment.get("original_line") or 0)
 
 
@@ -51,12 +51,12 @@ def node_of_thread(hub: Hub, repository: str, number: int, thread_id: str) -> st
 
 
 def resolve_thread(hub: Hub, repository: str, thread_node_id: str) -> None:
-    """Resolve a thread by its node id; one that is resolved already stays so."""
+    """Resolve a thread by its node id; a resolved one stays so."""
     hub.graphql(project_queries.RESOLVE_THREAD, {"thread": thread_node_id}, repository=repository)
 
 
 def mark_ready(hub: Hub, repository: str, pull_node_id: str) -> None:
-    """Take a pull request out of draft; one that is no draft stays so. REST cannot do it."""
+    """Take a pull request out of draft, which REST cannot do; one that is no draft stays so."""
     try:
         hub.graphql(project_queries.MARK_READY, {"pull": pull_node_id}, repository=repository)
     except RefusedError as error:

@@ -1,4 +1,4 @@
-"""What a person may do in a repository."""
+"""Roles of people in a repository."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,34 +15,34 @@ WRITERS = ("admin", "maintain", "write")
 def role(hub: Hub, repository: str, login: str) -> str:
     """Return admin, maintain, write, triage, read or none; up to a minute old.
 
-    Whom GitHub does not know there has none. A custom role counts as the standard one that it is built on.
+    A person unknown there has none. A custom role counts as its standard base role.
     Source: docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user.
     """
-    if not login:  # nobody, and no path
+    if not login:  # a deleted account
         return NONE
-    return hub.roles.get((repository, login.lower()), lambda: _asked(hub, repository, login))
+    key = (repository, login.lower())
+    known = hub.roles.get(key)
+    if known is None:
+        known = hub.roles[key] = _role_of(_permission(hub, repository, login))
+    return known
 
 
 def may_write(role_name: str) -> bool:
-    """Tell whether a role has write access or better: whose words steer an agent."""
+    """Tell whether a role has write access or better, and so may steer an agent."""
     return role_name in WRITERS
 
 
 def reads(hub: Hub, repository: str, login: str, user_id: int) -> bool:
-    """Tell whether this person may read the repository, asked now. In a public one everybody may.
+    """Tell whether this person may read the repository, by a fresh call. Everybody may read a public one.
 
-    A login that belongs to somebody else by now is not this person.
+    A login that belongs to another account by now does not count.
     """
     found = _permission(hub, repository, login)
     return _role_of(found) != NONE and (found.get("user") or {}).get("id") == user_id
 
 
-def _asked(hub: Hub, repository: str, login: str) -> str:
-    return _role_of(_permission(hub, repository, login))
-
-
 def _permission(hub: Hub, repository: str, login: str) -> Mapping[str, Any]:
-    """Return GitHub's answer, empty where it knows nobody of that name there."""
+    """Return GitHub's answer; empty for an unknown person."""
     path = f"{repository_path(repository)}/collaborators/{quote(login, safe='')}/permission"
     try:
         found: Mapping[str, Any] = hub.rest("GET", path).body

@@ -10,7 +10,7 @@ from typing import cast
 
 from pydantic import TypeAdapter
 
-from bot.outbox.contract import Act
+from bot.outbox.contract import Handler
 from ledger.errors import CardinalError
 from ledger.ids import EntryKey
 from ledger.queue.outbox import Draft, Entry
@@ -22,7 +22,7 @@ FIRST_PRIORITY = 1  # the first comment or face tells people that something happ
 
 
 class UnknownActError(CardinalError):
-    """No file carries this act out: a newer Cardinal asked for it."""
+    """No file carries out this act: a newer Cardinal queued it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -34,7 +34,7 @@ class UnknownActError(CardinalError):
 @cache
 def names() -> frozenset[str]:
     """Return the names of all acts, as the folder lists them."""
-    return frozenset(found.name for found in pkgutil.iter_modules(__path__))
+    return frozenset(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def name_of(intent_class: type[Intent]) -> str:
@@ -42,33 +42,33 @@ def name_of(intent_class: type[Intent]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", intent_class.__name__).lower()
 
 
-def find(name: str) -> Act:
-    """Return the act; raises UnknownActError for a name that the folder does not list."""
+def find(name: str) -> Handler:
+    """Return the handler; raises UnknownActError for a name that the folder does not list."""
     if name not in names():
         raise UnknownActError(name)
-    return cast(Act, importlib.import_module(f"{__name__}.{name}"))
+    return cast(Handler, importlib.import_module(f"{__name__}.{name}"))
 
 
 def key(intent: Intent) -> EntryKey:
-    """Return what makes this intent the same act as another."""
-    return find(name_of(type(intent))).key(intent)
+    """Return the key of the intent's entry."""
+    return find(name_of(type(intent))).ACT.key(intent)
 
 
 def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
     """Return the outbox entry for an intent; `last` is the last publication under the same key."""
     name = name_of(type(intent))
-    act = find(name)
-    again = last is not None and act.COALESCE
+    act = find(name).ACT
+    again = last is not None and act.coalesce
     return Draft(
         key=act.key(intent),
-        lane=act.LANE,
+        lane=act.lane,
         act=name,
         card_id=intent.card_id,
         payload=_adapter(name).dump_json(intent).decode(),
-        priority=act.PRIORITY if again else min(act.PRIORITY, FIRST_PRIORITY),
-        ordered=act.ORDERED,
-        coalesce=act.COALESCE,
-        due_at=max(now, last.at + timedelta(seconds=act.WAIT_S)) if last is not None and again else now,
+        priority=act.priority if again else min(act.priority, FIRST_PRIORITY),
+        ordered=act.ordered,
+        coalesce=act.coalesce,
+        due_at=max(now, last.at + timedelta(seconds=act.wait_s)) if last is not None and again else now,
     )
 
 
@@ -81,7 +81,7 @@ def intent_of(entry: Entry) -> Intent:
 def _adapter(name: str) -> TypeAdapter[Intent]:
     if name not in names():
         raise UnknownActError(name)
-    found = getattr(outbound, "".join(word.title() for word in name.split("_")))
-    if not issubclass(found, Intent) or not fields(found):
+    intent_class = getattr(outbound, "".join(word.title() for word in name.split("_")))
+    if not issubclass(intent_class, Intent) or not fields(intent_class):
         raise UnknownActError(name)
-    return TypeAdapter(found)
+    return TypeAdapter(intent_class)

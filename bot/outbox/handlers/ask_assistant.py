@@ -1,29 +1,78 @@
-"""Lets the planning assistant answer what was said; its reply is an event, which the rules have posted."""
+"""Lets the planning assistant answer a conversation; its reply is an event, which the rules have posted."""
 
-from typing import TYPE_CHECKING
+from datetime import timedelta
+
+from sqlalchemy import Connection
 
 from bot.outbox import assistant
-from bot.outbox.contract import ActResult
-from ledger.ids import EntryKey
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext, TooSoonError
+from bot.outbox.targets import card_of
+from bot.render import assistant_prompt
+from bot.render.markdown.marker import digest_of
+from ledger.event import Event
+from ledger.events.conversation import AssistantReplied
 from ledger.queue.outbox import Entry
+from ledger.states import Archetype
+from ledger.views import cards, messages
+from ledger.views.messages import MessageRow
 from rules.intents.outbound import AskAssistant
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "assist"
-PRIORITY = 1
-ORDERED = False
-COALESCE = True
-WAIT_S = 0.0
+# One conversation per card: comments that arrive meanwhile are answered together.
+ACT = Act("assistant:{card_id}", lane="assist", coalesce=True)
+ASSISTANT = "assistant"  # the place of its own messages
 
 
-def key(intent: AskAssistant) -> EntryKey:
-    """Return the key: one conversation for each card, so that what is said meanwhile is answered together."""
-    return EntryKey(f"assistant:{intent.card_id}")
+def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> ActResult:
+    """Answer all open messages once people have been quiet for `debounce_s`; TooSoonError before.
+
+    No answer where the card left its planning column or was answered already.
+    """
+    with context.reading() as db:
+        card = card_of(db, intent.card_id)
+        recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
+    column = context.policy(card.board_id).column(card.column)
+    if column is None or column.archetype is not Archetype.PLANNING or card.archived:
+        return ActResult()
+    newest = max((message.comment_id for message in recent if _is_open(message)), default=0)
+    if _answered(newest, card.last_answered, recent):
+        return ActResult()
+    _wait_for_quiet(context, recent)
+    assistant.require_allowed(context, card)
+    trust = assistant.trust_of(context.hub, card)
+    prompt = assistant_prompt.conversation(card, recent, instructions=column.instructions, trust=trust)
+    try:
+        answer = assistant.ask(context, entry, column.agent, column.model, prompt)
+    except GivenUpError as error:
+        return assistant.failure(card.card_id, "the planning assistant", error.because)
+    brief = assistant_prompt.brief_of(answer.text)
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        fresh = cards.get(db, card.card_id)
+        recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
+        if fresh is None or _answered(newest, fresh.last_answered, recent):
+            return ()
+        replied = AssistantReplied(card.card_id, answer.text, brief, newest)
+        return (assistant.metered(card.card_id, answer), replied)
+
+    return ActResult("", digest_of(f"{newest}:{answer.text}"), events)
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: AskAssistant, entry: Entry) -> ActResult:
-    """Ask the model once for everything said so far; raises TooSoonError until people have been quiet."""
-    return assistant.reply(hub, context, intent, entry)
+def _is_open(message: MessageRow) -> bool:
+    """Tell whether the message needs an answer; a command is answered by its effect."""
+    free_text = message.place not in (ASSISTANT, "review") and not message.command
+    return free_text and (message.trusted or bool(message.vouched_by))
+
+
+def _answered(newest: int, last_answered: int, recent: tuple[MessageRow, ...]) -> bool:
+    if newest == 0:
+        return any(message.place == ASSISTANT for message in recent)
+    return last_answered >= newest
+
+
+def _wait_for_quiet(context: OutboxContext, recent: tuple[MessageRow, ...]) -> None:
+    last = max((message.at for message in recent if _is_open(message)), default=None)
+    if last is None:
+        return
+    due_at = last + timedelta(seconds=context.config.debounce_s)
+    if due_at > context.clock():
+        raise TooSoonError(due_at, "people are still writing")

@@ -1,48 +1,32 @@
-"""Lets GitHub no longer merge the pull request by itself."""
-
-from typing import TYPE_CHECKING
+"""Cancels the merge of the pull request by GitHub itself."""
 
 from sqlalchemy import Connection
 
 from bot.github.api import merge_queue
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import ActResult
-from bot.outbox.targets import card_of, pull_of
+from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.targets import pull_of, read_card
 from ledger.event import Event
 from ledger.events.pull import MergeAwaited
-from ledger.ids import EntryKey
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import merges as awaited
 from rules.intents.outbound import CancelMerge
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 0  # before GitHub merges what nobody wants
-ORDERED = False
-COALESCE = True  # it may be asked to merge the same again
-WAIT_S = 0.0
+# One per commit that was to be merged; coalesced, because the same merge can be requested again.
+# Priority 0: before GitHub merges it after all.
+ACT = Act("unmerge:{card_id}:{head}", priority=0, coalesce=True)
 
 
-def key(intent: CancelMerge) -> EntryKey:
-    """Return the key: once for each commit that was to be merged."""
-    return EntryKey(f"unmerge:{intent.card_id}:{intent.head}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: CancelMerge, _entry: Entry) -> ActResult:
-    """Take it out of the queue, or auto-merge off; one that is merged already stays so."""
-    with event_store.reading(context.engine) as db:
-        card = card_of(db, intent.card_id)
+def carry_out(context: OutboxContext, intent: CancelMerge, _entry: Entry) -> ActResult:
+    """Take it out of the queue, or turn auto-merge off; a merged one stays merged."""
+    card = read_card(context, intent.card_id)
     pull = pull_of(card)
     if pull is None:
-        return ActResult("", "")
+        return ActResult()
     try:
-        merge_queue.cancel(hub, card.pull_node_id)
+        merge_queue.cancel(context.hub, card.pull_node_id)
     except NotFoundError:
-        return ActResult("", "")
+        return ActResult()
 
     def events(db: Connection) -> tuple[Event, ...]:
         known = awaited.get(db, intent.card_id)

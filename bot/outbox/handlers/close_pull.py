@@ -1,53 +1,36 @@
-"""Closes the pull request without merging it, and says why."""
-
-from typing import TYPE_CHECKING
+"""Closes the pull request without a merge, and posts the reason."""
 
 from sqlalchemy import Connection
 
 from bot.github.api import pulls
 from bot.github.errors import RefusedError
-from bot.outbox.contract import ActResult
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
-from bot.outbox.targets import card_of, pull_of
+from bot.outbox.targets import pull_of, read_card
 from bot.render.markdown.escape import line
 from ledger.event import Event
 from ledger.events.pull import PullChanged
-from ledger.ids import EntryKey
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import cards
 from rules.intents.outbound import ClosePull
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 1
-ORDERED = True
-COALESCE = True
-WAIT_S = 0.0
+# One per card's pull request.
+ACT = Act("close:{card_id}", ordered=True, coalesce=True)
 
 
-def key(intent: ClosePull) -> EntryKey:
-    """Return the key: one card's pull request."""
-    return EntryKey(f"close:{intent.card_id}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: ClosePull, entry: Entry) -> ActResult:
-    """Say why, then close; one that is closed or merged already needs nothing."""
-    with event_store.reading(context.engine) as db:
-        card = card_of(db, intent.card_id)
+def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActResult:
+    """Post the reason, then close; a closed or merged one needs nothing."""
+    card = read_card(context, intent.card_id)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):
-        return ActResult("", "")  # closed or merged already, or the card was taken up again
+        return ActResult()  # closed or merged already, or the card was taken up again
     because = line(intent.because.rstrip(". "), 500)
     why = f"Closed without merging: {because}. Its commits stay in this pull request."
-    outcome = publish(hub, context, entry, pull, why)
+    outcome = publish(context, entry, pull, why)
     try:
-        pulls.edit(hub, pull.repository, pull.number, state="closed")
+        pulls.edit(context.hub, pull.repository, pull.number, state="closed")
     except RefusedError:
-        if pulls.read(hub, pull.repository, pull.number).state == "open":
+        if pulls.read(context.hub, pull.repository, pull.number).state == "open":
             raise
 
     def events(db: Connection) -> tuple[Event, ...]:

@@ -1,52 +1,36 @@
-"""Makes an issue of a draft issue, because it needs a conversation."""
-
-from typing import TYPE_CHECKING
+"""Converts a draft issue into an issue, because it needs a conversation."""
 
 from sqlalchemy import Connection
 
 from bot.github.api import projects as board
 from bot.github.errors import NotFoundError, RefusedError
-from bot.outbox.contract import ActResult, GivenUpError
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import card_of
 from ledger.event import Event
 from ledger.events.board import CardConverted
-from ledger.ids import EntryKey
-from ledger.log import event_store
 from ledger.queries import cards as card_queries
 from ledger.queue.outbox import Entry
 from ledger.views import cards
 from ledger.views.cards import CardRow
 from rules.intents.outbound import ConvertDraft
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 1
-ORDERED = True
-COALESCE = True
-WAIT_S = 0.0
+# A card is converted once.
+ACT = Act("convert:{card_id}", ordered=True, coalesce=True)
 
 
-def key(intent: ConvertDraft) -> EntryKey:
-    """Return the key: a card is converted once."""
-    return EntryKey(f"convert:{intent.card_id}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: ConvertDraft, _entry: Entry) -> ActResult:
-    """Convert it; a card that is an issue already, or gone, needs nothing."""
-    with event_store.reading(context.engine) as db:
+def carry_out(context: OutboxContext, intent: ConvertDraft, _entry: Entry) -> ActResult:
+    """Convert it; an issue or an archived card needs nothing."""
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         repository = _repository(db, context, card)
     if card.number is not None or card.archived:
-        return ActResult("", "")
+        return ActResult()
     content_id, number = "", 0
     try:
-        made = board.convert_draft(hub, card.card_id, repository)
+        made = board.convert_draft(context.hub, card.card_id, repository)
         content_id, repository, number = made.content_id, made.repository, made.number
     except (RefusedError, NotFoundError):
-        now = board.read_card(hub, card.card_id)
+        now = board.read_card(context.hub, card.card_id)
         if now is None or now.number is None or now.repository is None:
             raise
         content_id, repository, number = now.content_id, now.repository, now.number
@@ -60,9 +44,9 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: ConvertDraft, _entry
     return ActResult(content_id, repository, events)
 
 
-def _repository(db: Connection, context: "OutboxContext", card: CardRow) -> str:
-    """Return where the issue belongs: by the card's label, else the home where its issues name their
-    repositories, else where all other cards of the board are.
+def _repository(db: Connection, context: OutboxContext, card: CardRow) -> str:
+    """Return the issue's repository: by the card's label; else the home, if its issues name their
+    repositories; else the one that all other cards of the board have.
     """
     board = context.policy(card.board_id).board
     for label in card.labels:

@@ -1,106 +1,78 @@
-"""Makes an issue that a run's agent asked for, and a card of it in the board's inbox."""
+"""Makes an issue that a run's agent proposed, and its card in the board's inbox."""
 
 import logging
-from datetime import UTC
-from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from bot.github.api import issue_links, projects
-from bot.github.client import repository_path
+from bot.github.api import issues, projects
+from bot.github.client import Hub, repository_path
 from bot.github.errors import RefusedError
-from bot.outbox.contract import ActResult, GivenUpError
-from bot.outbox.posting import CLOCK_SLACK, own_marker
-from bot.outbox.targets import card_of
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.posting import made_before
+from bot.outbox.targets import read_card
 from bot.render import new_issue
 from bot.render.markdown.marker import digest_of, mark
 from ledger.event import Event
 from ledger.events.findings import FollowUpMade
-from ledger.ids import BoardId, CardId, EntryKey
-from ledger.log import event_store
+from ledger.ids import BoardId, CardId
 from ledger.queue.outbox import Entry
 from ledger.states import Archetype
 from ledger.views import boards, findings
 from rules.intents.outbound import CreateCard
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
 log = logging.getLogger(__name__)
 
-LANE = "github"
-PRIORITY = 1
-ORDERED = True
-COALESCE = False
-WAIT_S = 0.0
+# One card per proposal of a run.
+ACT = Act("card:{run_id}:{proposal}", ordered=True)
 MAX_PAGES = 3  # of 100 issues each, that were changed since the entry was made
 
 
-def key(intent: CreateCard) -> EntryKey:
-    """Return the key: one card for each proposal of a run."""
-    return EntryKey(f"card:{intent.run_id}:{intent.proposal}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: CreateCard, entry: Entry) -> ActResult:
-    """Make the issue and put it on the board; an earlier attempt's issue is found by its marker."""
-    with event_store.reading(context.engine) as db:
-        card = card_of(db, intent.card_id)
+def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActResult:
+    """Make the issue and put it on the board; the marker finds an earlier attempt's issue."""
+    card = read_card(context, intent.card_id)
     repository = card.repository
     if repository is None:
         raise GivenUpError("its card has no repository in which an issue could be made")
     text = new_issue.write(run_id=intent.run_id, number=card.number, body=intent.body, reason=intent.reason)
-    made = _made_before(hub, repository, entry) if entry.attempts > 1 else None
+    path = f"{repository_path(repository)}/issues"
+    left = made_before(context.hub, path, entry, params={"state": "all"}, most=MAX_PAGES)
+    made, _ = next(left, (None, None)) if entry.attempts > 1 else (None, None)
     if made is None:
         body = {"title": new_issue.title(intent.title), "body": mark(text, entry.key)}
-        made = hub.rest("POST", f"{repository_path(repository)}/issues", body=body).body
-    _make_part(hub, card.content_id, str(made["node_id"]))
-    new = projects.add_card(hub, card.board_id, str(made["node_id"]))
-    _into_inbox(hub, context, card.board_id, new)
+        made = context.hub.rest("POST", path, body=body).body
+    _make_part(context.hub, card.content_id, str(made["node_id"]))
+    new = projects.add_card(context.hub, card.board_id, str(made["node_id"]))
+    _into_inbox(context, card.board_id, new)
 
     def events(db: Connection) -> tuple[Event, ...]:
-        told = findings.get(db, intent.run_id)
-        if told is None or not 0 < intent.proposal <= len(told.follow_ups):
-            return ()  # it asked for the card itself, while it worked
+        report = findings.get(db, intent.run_id)
+        if report is None or not 0 < intent.proposal <= len(report.follow_ups):
+            return ()  # the agent requested the card itself, during its work
         number = int(made["number"])
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
     return ActResult(str(made["number"]), digest_of(text), events)
 
 
-def _made_before(hub: "Hub", repository: str, entry: Entry) -> Any:
-    """Return the issue that an earlier attempt left, or None.
+def _make_part(hub: Hub, parent_id: str, issue_id: str) -> None:
+    """Make the issue a sub-issue of the card's.
 
-    Source: docs.github.com/rest/issues/issues#list-repository-issues (`since`, `state`).
-    """
-    since = (entry.created_at - CLOCK_SLACK).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    params = {"state": "all", "since": since}
-    for issue in hub.pages(f"{repository_path(repository)}/issues", params=params, most=MAX_PAGES):
-        marker = own_marker(hub, issue)
-        if marker is not None and marker.key == entry.key:
-            return issue
-    return None
-
-
-def _make_part(hub: "Hub", parent_id: str, issue_id: str) -> None:
-    """Make the issue a part of the asking card's.
-
-    GitHub refuses one that is a part already, too many and too deep ones: the text names its origin anyway.
+    GitHub refuses a second parent, too many and too deep ones: the text names the origin anyway.
     """
     try:
-        issue_links.add_sub_issue(hub, parent_id, issue_id)
+        issues.add_sub_issue(hub, parent_id, issue_id)
     except RefusedError as error:
         log.info("no sub-issue issue=%s reason=%s", issue_id, error.because)
 
 
-def _into_inbox(hub: "Hub", context: "OutboxContext", board_id: BoardId, card_id: CardId) -> None:
-    """Put the new card into the board's first inbox column; without one it stays in none."""
-    with event_store.reading(context.engine) as db:
+def _into_inbox(context: OutboxContext, board_id: BoardId, card_id: CardId) -> None:
+    """Move the new card to the board's first inbox column, if there is one."""
+    with context.reading() as db:
         known = boards.get(db, board_id)
     policy = context.policy(board_id)
     if known is None:
         return
     for column in known.columns:
         if policy.column(column.name) and policy.archetype(column.name) is Archetype.INBOX:
-            projects.move_card(hub, board_id, card_id, known.status_field_id, column.option_id)
+            projects.move_card(context.hub, board_id, card_id, known.status_field_id, column.option_id)
             return

@@ -1,50 +1,35 @@
-"""Writes the consequence of a drag into each column's description, where it differs."""
-
-from typing import TYPE_CHECKING
+"""Writes the consequence of a drag into each column's description, if it differs."""
 
 from bot.github.api import projects
-from bot.outbox.contract import ActResult
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.render.markdown.marker import digest_of
-from ledger.ids import BoardId, EntryKey
-from ledger.log import event_store
+from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.views import boards
 from rules.card.column_header import UNSERVED, consequence
 from rules.intents.outbound import DescribeColumns
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 2
-ORDERED = False
-COALESCE = True
-WAIT_S = 2.0
+# Each board has one set of columns.
+ACT = Act("columns:{card_id}", priority=2, coalesce=True, wait_s=2.0)
 
 
-def key(intent: DescribeColumns) -> EntryKey:
-    """Return the key: each board has one set of columns."""
-    return EntryKey(f"columns:{intent.card_id}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: DescribeColumns, _entry: Entry) -> ActResult:
-    """Describe the columns that the policy names; others keep what people wrote, not what Cardinal did."""
+def carry_out(context: OutboxContext, intent: DescribeColumns, _entry: Entry) -> ActResult:
+    """Describe the policy's columns; others keep people's texts, but lose Cardinal's."""
     board_id = BoardId(intent.card_id)
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         known = boards.get(db, board_id)
     if known is None:
-        return ActResult("", "")
+        return ActResult()
     policy = context.policy(board_id)
-    said = {UNSERVED, *(consequence(column) for column in policy.board.columns.values())}
+    ours = {UNSERVED, *(consequence(column) for column in policy.board.columns.values())}
     wanted = {}
     for column in known.columns:
-        found = policy.column(column.name)
-        if found is not None:
-            wanted[column.name] = consequence(found)
-        elif column.description in said:  # it was another column's, before somebody renamed it
+        served = policy.column(column.name)
+        if served is not None:
+            wanted[column.name] = consequence(served)
+        elif column.description in ours:  # the column was served before somebody renamed it
             wanted[column.name] = UNSERVED
-    projects.describe_columns(hub, known.status_field_id, wanted)
+    projects.describe_columns(context.hub, known.status_field_id, wanted)
     return ActResult(
         known.status_field_id, digest_of("\n".join(f"{k}: {v}" for k, v in sorted(wanted.items())))
     )

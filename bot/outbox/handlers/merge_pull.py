@@ -1,16 +1,16 @@
-"""Merges the pull request, guarded by its head, at once or as soon as GitHub lets it."""
+"""Merges the pull request, guarded by its head, at once or as soon as GitHub allows it."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
 from bot.github.api import checks as checks_api
 from bot.github.api import merge_queue, pulls, repositories
 from bot.github.api.checks import Light
+from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
-from bot.outbox import gate_definition
-from bot.outbox.contract import ActResult, GivenUpError
+from bot.outbox import gate_check
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.handlers import report_policy
 from bot.outbox.targets import Talk, card_of, pull_of
 from bot.render.markdown.escape import code
@@ -20,8 +20,6 @@ from bot.render.run.story import issue_of as issue_named
 from bot.state import snapshots
 from ledger.event import Event
 from ledger.events.pull import MergeAwaited, PullChanged
-from ledger.ids import EntryKey
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import cards, checks
 from rules.card.column_actions import has_action
@@ -30,46 +28,35 @@ from rules.intents.outbound import MergePull
 from rules.runs.gate import unmergeable
 from rules.snapshot import NOBODY
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 1
-ORDERED = True
-COALESCE = True  # a refused merge is asked for again when the card comes back
-WAIT_S = 0.0
-OURS = frozenset({NAME, report_policy.NAME})  # of Cardinal's own the ledger knows more
+# One attempt to merge one head; coalesced, because a refused merge is requested again when the card
+# comes back.
+ACT = Act("merge:{card_id}:{head}:{about}", ordered=True, coalesce=True)
+OURS = frozenset({NAME, report_policy.NAME})  # the ledger has more about Cardinal's own checks
 
 
-def key(intent: MergePull) -> EntryKey:
-    """Return the key: one attempt to merge one head."""
-    return EntryKey(f"merge:{intent.card_id}:{intent.head}:{intent.about}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: MergePull, _entry: Entry) -> ActResult:
-    """Merge, or let GitHub do so once it can; raises GivenUpError with what a person can do."""
-    with event_store.reading(context.engine) as db:
+def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActResult:
+    """Merge, or let GitHub do so once it can; raises GivenUpError with advice for a person."""
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
     policy = context.policy(card.board_id)
     column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
     away = card.archived or column is None or not has_action(column.entry_actions, "merge")
     if away and (may_move(policy, mover) or not mover.login):
-        return ActResult("", "")  # somebody took the card back before it was its turn
+        return ActResult()  # somebody took the card back in the meantime
     pull = pull_of(card)
     if pull is None:
         raise GivenUpError("there is no pull request to merge")
     if seen is None or seen.open_pull is None:
         raise GivenUpError(f"#{pull.number} is not open any more")
-    # Looked at again, for it may have changed since the rules asked: about the very commit that they saw.
+    # Checked again for the commit that the rules saw: its state may have changed since.
     because = unmergeable(seen, replace(seen.open_pull, head=intent.head, gate=gate), intent.requires)
     if because:
         raise GivenUpError(f"#{pull.number} could not be merged: {because}, then /cardinal retry")
-    gate_definition.demand_same(hub, context, card, intent.head)
+    gate_check.demand_same(context, card, intent.head)
     words = _words(card, pull.number) if intent.method == "squash" else {}
     try:
-        commit, how = _merge(hub, card, pull, intent, words)
+        commit, how = _merge(context.hub, card, pull, intent, words)
     except ConflictError as error:
         because = f"#{pull.number} changed in the meantime: look at it again, then drag the card here again"
         raise GivenUpError(because) from error
@@ -92,15 +79,15 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: MergePull, _entry: E
 
 
 def _words(card: cards.CardRow, number: int) -> dict[str, str]:
-    # Commit messages close issues too, and a squash would copy those of the agent.
+    # Commit messages close issues too, and a squash would copy the agent's messages.
     issue = issue_named(card, card.pull_repository)
     return {"commit_title": f"{title_of(card)} (#{number})", "commit_message": f"Closes {issue}"}
 
 
 def _merge(
-    hub: "Hub", card: cards.CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
+    hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
 ) -> tuple[str, str]:
-    """Return the commit, or how GitHub will merge by itself; raises its refusal where neither is possible."""
+    """Return the commit, or GitHub's way to merge by itself later; raises its refusal without either."""
     method, head = intent.method, intent.head
     refused = _unmet(hub, pull.repository, head)
     if not refused:
@@ -116,10 +103,10 @@ def _merge(
     return "", how
 
 
-def _unmet(hub: "Hub", repository: str, head: str) -> str:
-    """Return which required check is not green, in GitHub's words; empty when all are.
+def _unmet(hub: Hub, repository: str, head: str) -> str:
+    """Return the required check that is not green, in GitHub's words; empty when all are.
 
-    GitHub looks at them too, unless the App is among those who may pass the rules by.
+    GitHub checks this too, unless the App may bypass the rules.
     """
     required = checks_api.required(hub, repository, repositories.default_branch(hub, repository)) - OURS
     found = {one.name: one.light for one in checks_api.of_commit(hub, repository, head)} if required else {}

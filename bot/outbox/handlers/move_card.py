@@ -1,52 +1,36 @@
-"""Moves the card to a column, because a policy says so or because it left mid-run."""
-
-from typing import TYPE_CHECKING
+"""Moves the card to a column, by its policy or because it left during a run."""
 
 from sqlalchemy import Connection
 
 from bot.github.api import projects
-from bot.outbox.contract import ActResult, GivenUpError
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import card_of
 from ledger.event import Event
 from ledger.events.board import CardMoved
-from ledger.ids import EntryKey
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import boards, cards, runs
 from rules.intents.outbound import MoveCard
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 1
-ORDERED = True
-COALESCE = False
-WAIT_S = 0.0
+# One move per `about`.
+ACT = Act("move:{card_id}:{about}", ordered=True)
 
 
-def key(intent: MoveCard) -> EntryKey:
-    """Return the key: one move for what it is about."""
-    return EntryKey(f"move:{intent.card_id}:{intent.about}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: MoveCard, _entry: Entry) -> ActResult:
-    """Put the card into the column; raises GivenUpError when the board has no such column."""
-    with event_store.reading(context.engine) as db:
+def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActResult:
+    """Move the card; raises GivenUpError if the board has no such column."""
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         known = boards.get(db, card.board_id)
     if known is None or card.archived or (intent.source and card.column != intent.source):
-        return ActResult("", "")  # it left, or somebody moved it on before it was its turn
+        return ActResult()  # it left the board, or somebody moved it in the meantime
     option = next((column.option_id for column in known.columns if column.name == intent.column), None)
     if option is None:
         names = ", ".join(column.name for column in known.columns)
         raise GivenUpError(f"the board has no column {intent.column}; it has {names}")
-    projects.move_card(hub, known.board_id, card.card_id, known.status_field_id, option)
+    projects.move_card(context.hub, known.board_id, card.card_id, known.status_field_id, option)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
-        # Its own webhook may have been looked at first; a person may even have moved it on since.
+        # The webhook may have been ingested first; a person may have moved the card since.
         if fresh is None or fresh.column != card.column or fresh.column == intent.column:
             return ()
         run = runs.get(db, fresh.run_id) if fresh.run_id else None

@@ -1,53 +1,37 @@
 """Opens the draft pull request for the card's branch, once."""
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import Connection
 
 from bot.github.api import pulls
-from bot.outbox.contract import ActResult
-from bot.outbox.run_story import story_of
+from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.targets import story_of
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import body as pull_body
 from ledger.event import Event
 from ledger.events.pull import PullOpened
-from ledger.ids import EntryKey
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import cards
 from rules.intents.outbound import OpenPull
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 1
-ORDERED = True
-COALESCE = False
-WAIT_S = 0.0
+# A run opens at most one pull request.
+ACT = Act("pull:{card_id}:{run_id}", ordered=True)
 
 
-def key(intent: OpenPull) -> EntryKey:
-    """Return the key: a run opens at most one pull request."""
-    return EntryKey(f"pull:{intent.card_id}:{intent.run_id}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: OpenPull, entry: Entry) -> ActResult:
-    """Open the pull request, or take the open one of the same branch."""
-    with event_store.reading(context.engine) as db:
+def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> ActResult:
+    """Open the pull request, or use the open one of the same branch."""
+    with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
     repository, branch = story.run.repository, story.run.branch
     body = pull_body.write(story)
-    there = pulls.find_open(hub, repository, branch) if entry.attempts > 1 else None
+    there = pulls.find_open(context.hub, repository, branch) if entry.attempts > 1 else None
     title = pull_body.title_of(story.card)
     pull = there or pulls.open_draft(
-        hub, repository, branch=branch, title=title, body=pull_body.part(body, entry.key)
+        context.hub, repository, branch=branch, title=title, body=pull_body.part(body, entry.key)
     )
 
     if pull.title.startswith(pulls.UNREADY):
         body = pull_body.unready(body)
-        pulls.edit(hub, repository, pull.number, body=pull_body.part(body, entry.key))
+        pulls.edit(context.hub, repository, pull.number, body=pull_body.part(body, entry.key))
 
     def events(db: Connection) -> tuple[Event, ...]:
         card = cards.get(db, intent.card_id)

@@ -1,44 +1,28 @@
 """Posts a plan that waits for approval, as a comment that notifies."""
 
-from typing import TYPE_CHECKING
-
-from bot.outbox.contract import ActResult
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
-from bot.outbox.run_story import story_of
-from bot.outbox.targets import plan_of, talk_of_run
+from bot.outbox.targets import Talk, story_of, talk_of_run
 from bot.render import plan as text
-from ledger.ids import EntryKey, RunId
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
-from rules.intents.outbound import PostPlan
+from ledger.views import plans
+from rules.intents.outbound import PostPlan, SettlePlan
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 0
-ORDERED = True
-COALESCE = False
-WAIT_S = 0.0
+# One comment per revision of a run's plan.
+ACT = Act("plan:{run_id}:{revision}", priority=0, ordered=True)
 
 
-def key(intent: PostPlan) -> EntryKey:
-    """Return the key: one comment for each revision of a run's plan."""
-    return plan_key(intent.run_id, intent.revision)
-
-
-def plan_key(run_id: RunId, revision: int) -> EntryKey:
-    """Return the key under which a plan is posted, for the act that settles it."""
-    return EntryKey(f"plan:{run_id}:{revision}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: PostPlan, entry: Entry) -> ActResult:
+def carry_out(context: OutboxContext, intent: PostPlan, entry: Entry) -> ActResult:
     """Post the plan."""
-    with event_store.reading(context.engine) as db:
+    talk, body = comment_of(context, intent)
+    return publish(context, entry, talk, body) if body else ActResult()
+
+
+def comment_of(context: OutboxContext, intent: PostPlan | SettlePlan) -> tuple[Talk, str]:
+    """Return the place and the current text of the plan's comment; no text for an unknown revision."""
+    with context.reading() as db:
         story = story_of(db, intent.run_id)
-        talk = talk_of_run(db, story.card, story.run, context)
-        plan = plan_of(db, intent.run_id, intent.revision)
-    if plan is None:
-        return ActResult("", "")
-    return publish(hub, context, entry, talk, text.write(story, plan))
+        talk = talk_of_run(db, intent.run_id, context)
+        of_run = {plan.revision: plan for plan in plans.of_run(db, intent.run_id)}
+    plan = of_run.get(intent.revision)
+    return talk, text.write(story, plan) if plan is not None else ""

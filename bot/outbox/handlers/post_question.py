@@ -1,44 +1,26 @@
 """Posts a question as a comment that notifies."""
 
-from typing import TYPE_CHECKING
-
-from bot.outbox.contract import ActResult
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
-from bot.outbox.targets import card_of, run_of, talk_of_run
+from bot.outbox.targets import Talk, talk_of_run
 from bot.render import question as text
-from ledger.ids import EntryKey, QuestionId
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import questions
-from rules.intents.outbound import PostQuestion
+from rules.intents.outbound import PostQuestion, SettleQuestion
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 0
-ORDERED = True
-COALESCE = False
-WAIT_S = 0.0
+# One comment per question.
+ACT = Act("question:{question_id}", priority=0, ordered=True)
 
 
-def key(intent: PostQuestion) -> EntryKey:
-    """Return the key: one comment for each question."""
-    return question_key(intent.question_id)
-
-
-def question_key(question_id: QuestionId) -> EntryKey:
-    """Return the key under which a question is posted, for the act that settles it."""
-    return EntryKey(f"question:{question_id}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: PostQuestion, entry: Entry) -> ActResult:
+def carry_out(context: OutboxContext, intent: PostQuestion, entry: Entry) -> ActResult:
     """Post the question."""
-    with event_store.reading(context.engine) as db:
-        run = run_of(db, intent.run_id)
-        talk = talk_of_run(db, card_of(db, run.card_id), run, context)
+    talk, body = comment_of(context, intent)
+    return publish(context, entry, talk, body) if body else ActResult()
+
+
+def comment_of(context: OutboxContext, intent: PostQuestion | SettleQuestion) -> tuple[Talk, str]:
+    """Return the place and the current text of the question's comment; no text for an unknown question."""
+    with context.reading() as db:
+        talk = talk_of_run(db, intent.run_id, context)
         question = questions.get(db, intent.question_id)
-    if question is None:
-        return ActResult("", "")
-    return publish(hub, context, entry, talk, text.write(question))
+    return talk, text.write(question) if question is not None else ""

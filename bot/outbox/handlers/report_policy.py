@@ -1,41 +1,26 @@
-"""Says on the commit, as a check run, whether the policy file is good."""
-
-from typing import TYPE_CHECKING
+"""Reports on the commit, as a check run, whether the policy file is valid."""
 
 from bot.github.client import repository_path
-from bot.outbox.contract import ActResult
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import policy_check
 from bot.sync import structure
-from ledger.ids import BoardId, EntryKey
-from ledger.log import event_store
+from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.views import policies
 from rules.intents.outbound import ReportPolicy
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 1
-ORDERED = False
-COALESCE = False
-WAIT_S = 0.0
+# One check per commit.
+ACT = Act("policy:{card_id}:{commit}")
 NAME = "cardinal/policy"
 
 
-def key(intent: ReportPolicy) -> EntryKey:
-    """Return the key: one check for each commit."""
-    return EntryKey(f"policy:{intent.card_id}:{intent.commit}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: ReportPolicy, entry: Entry) -> ActResult:
-    """Make the check run; a second attempt takes the one that the first left.
+def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> ActResult:
+    """Make the check run; a second attempt uses that of the first.
 
     Source: docs.github.com/rest/checks/runs#create-a-check-run.
     """
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         policy = policies.current(db, BoardId(intent.card_id))
         missing = structure.unknown_to_board(db, BoardId(intent.card_id))
     problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()
@@ -44,7 +29,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: ReportPolicy, entry:
     root = repository_path(context.config.home_repository)
     if entry.attempts > 1:
         path = f"{root}/commits/{intent.commit}/check-runs"
-        found = hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]
+        found = context.hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]
         if found:
             return ActResult(str(found[0]["id"]), digest_of(summary))
     asked = {
@@ -54,5 +39,5 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: ReportPolicy, entry:
         "conclusion": "failure" if problems else "success",
         "output": {"title": title, "summary": summary},
     }
-    answer = hub.rest("POST", f"{root}/check-runs", body=asked)
+    answer = context.hub.rest("POST", f"{root}/check-runs", body=asked)
     return ActResult(str(answer.body["id"]), digest_of(summary))

@@ -1,29 +1,40 @@
 """Runs one `ai_task` rule of a column; the answer is an event, which the rules have posted."""
 
-from typing import TYPE_CHECKING
+from sqlalchemy import Connection
 
 from bot.outbox import assistant
-from bot.outbox.contract import ActResult
-from ledger.ids import EntryKey
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.targets import card_of
+from bot.render import assistant_prompt
+from bot.render.markdown.marker import digest_of
+from ledger.event import Event
+from ledger.events.conversation import TaskAnswered
 from ledger.queue.outbox import Entry
+from ledger.views import messages
 from rules.intents.outbound import RunTask
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "assist"
-PRIORITY = 1
-ORDERED = False
-COALESCE = False
-WAIT_S = 0.0
+# One call per occasion.
+ACT = Act("task:{card_id}:{rule}:{occasion}", lane="assist")
 
 
-def key(intent: RunTask) -> EntryKey:
-    """Return the key: one call for each occasion."""
-    return EntryKey(f"task:{intent.card_id}:{intent.rule}:{intent.occasion}")
+def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResult:
+    """Run the rule's prompt over the card once."""
+    with context.reading() as db:
+        card = card_of(db, intent.card_id)
+        recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
+    column = context.policy(card.board_id).column(intent.rule.partition("/")[0])
+    if column is None:
+        return ActResult()
+    assistant.require_allowed(context, card)
+    trust = assistant.trust_of(context.hub, card)
+    prompt = assistant_prompt.task(card, recent, intent.prompt, instructions=column.instructions, trust=trust)
+    try:
+        answer = assistant.ask(context, entry, column.agent, intent.model or column.model, prompt)
+    except GivenUpError as error:
+        return assistant.failure(card.card_id, f"the rule {intent.rule}", error.because)
 
+    def events(_: Connection) -> tuple[Event, ...]:
+        answered = TaskAnswered(card.card_id, intent.rule, answer.text)
+        return (assistant.metered(card.card_id, answer), answered)
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: RunTask, entry: Entry) -> ActResult:
-    """Ask the model once."""
-    return assistant.run_task(hub, context, intent, entry)
+    return ActResult("", digest_of(answer.text), events)

@@ -1,58 +1,42 @@
-"""Writes the card's project fields, where they differ from what was written last."""
-
-from typing import TYPE_CHECKING
+"""Writes the card's project fields that differ from the last written ones."""
 
 from sqlalchemy import Connection
 
 from bot.github.api import projects
+from bot.github.client import Hub
 from bot.github.errors import RefusedError
-from bot.outbox.contract import ActResult, GivenUpError
-from bot.outbox.edit_pacing import wait_for_more
-from bot.outbox.posting import last_of
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.posting import last_of, wait_for_more
 from bot.outbox.targets import card_of
 from bot.render.board.card_fields import KINDS, FaceField, values
 from bot.render.markdown.marker import digest_of
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
-from ledger.ids import EntryKey
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import CardState
 from ledger.views import boards, runs, spend
 from ledger.views.boards import BoardRow
 from rules.intents.outbound import UpdateFace
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 2
-ORDERED = False
-COALESCE = True
-WAIT_S = 2.0
-# The states that a running card goes through; what its face shows within one of them is mere progress.
+# Each card has one face.
+ACT = Act("face:{card_id}", priority=2, coalesce=True, wait_s=2.0)
+# The states of a running card; changes of its face within one of them are mere progress.
 FLOWING = (CardState.QUEUED, CardState.WORKING, CardState.REVISING)
 DIGEST_CHARS = 12  # of each field's own digest: enough to see a change
 
 
-def key(intent: UpdateFace) -> EntryKey:
-    """Return the key: each card has one face."""
-    return EntryKey(f"face:{intent.card_id}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateFace, entry: Entry) -> ActResult:
+def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActResult:
     """Write the fields that changed in one request; the entry's digest has one digest for each field.
 
-    Raises TooSoonError for mere progress too soon after the last writing.
+    Raises TooSoonError for mere progress soon after the last write.
     """
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         run = runs.get(db, card.run_id) if card.run_id else None
         wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
-        return ActResult("", "")
+        return ActResult()
     last = last_of(context, entry.key)
     digests = {name: digest_of(str(value))[:DIGEST_CHARS] for name, value in wanted.items()}
     written = _written(last.digest) if last else dict.fromkeys(FaceField, digest_of("")[:DIGEST_CHARS])
@@ -61,27 +45,22 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateFace, entry: E
         wait_for_more(context, run, last)
     surely = entry.attempts == 1  # else an earlier attempt may have written something else
     changed = [name for name in wanted if not surely or written.get(name) != digests[name]]
-    fields = _fields(hub, known)  # also for a card that shows nothing yet: the board is ready before a run is
+    # Also for a card that shows nothing yet, so that the board is ready before its first run.
+    fields = _fields(context.hub, known)
     if changed:
         ids = {field.name: field.field_id for field in fields}
-        projects.set_fields(
-            hub,
-            known.board_id,
-            card.card_id,
-            {ids[name]: None if wanted[name] == "" else wanted[name] for name in changed},
-        )
+        new = {ids[name]: None if wanted[name] == "" else wanted[name] for name in changed}
+        projects.set_fields(context.hub, known.board_id, card.card_id, new)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = boards.get(db, known.board_id)
         if fresh is None or {field.name for field in fields} <= {field.name for field in fresh.fields}:
             return ()
-        return (_seen_with(fresh, fields),)
+        board = (fresh.board_id, fresh.owner, fresh.number, fresh.title, fresh.status_field_id, fresh.columns)
+        return (BoardSeen(*board, fields),)
 
-    return ActResult(card.card_id, _digest({**written, **digests}), events)
-
-
-def _digest(digests: dict[FaceField, str]) -> str:
-    return " ".join(f"{name.name}={digest}" for name, digest in sorted(digests.items()))
+    shown = sorted({**written, **digests}.items())
+    return ActResult(card.card_id, " ".join(f"{name.name}={digest}" for name, digest in shown), events)
 
 
 def _written(digest: str) -> dict[FaceField, str]:
@@ -90,8 +69,8 @@ def _written(digest: str) -> dict[FaceField, str]:
     return {names[name]: value for name, _, value in pairs if name in names}
 
 
-def _fields(hub: "Hub", known: BoardRow) -> tuple[Field, ...]:
-    """Return the board's fields, with the six ones made where they were missing."""
+def _fields(hub: Hub, known: BoardRow) -> tuple[Field, ...]:
+    """Return the board's fields, after making those of the face that are missing."""
     if {*FaceField} <= {field.name for field in known.fields}:
         return known.fields
     fields = projects.read_board(hub, known.owner, known.number).fields
@@ -105,15 +84,3 @@ def _fields(hub: "Hub", known: BoardRow) -> tuple[Field, ...]:
                 if name not in {field.name for field in fields}:
                     raise GivenUpError(f"project field {name} cannot be made: {error.because}") from error
     return fields
-
-
-def _seen_with(known: BoardRow, fields: tuple[Field, ...]) -> BoardSeen:
-    return BoardSeen(
-        known.board_id,
-        known.owner,
-        known.number,
-        known.title,
-        known.status_field_id,
-        known.columns,
-        fields,
-    )

@@ -1,50 +1,33 @@
-"""Brings Cardinal's part of the pull request's description up to date: the whole change and its evidence."""
-
-from typing import TYPE_CHECKING
+"""Updates Cardinal's part of the pull request's description: the whole change and its evidence."""
 
 from bot.github.api import pulls
-from bot.outbox.contract import ActResult
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of
-from bot.outbox.run_story import story_of
-from bot.outbox.targets import card_of, pull_of
+from bot.outbox.targets import card_of, pull_of, story_of
 from bot.render.markdown.marker import digest_of, put_part
 from bot.render.pull import body as pull_body
-from ledger.ids import EntryKey
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import Ending
 from rules.intents.outbound import UpdatePull
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 1
-ORDERED = True
-COALESCE = True
-WAIT_S = 0.0
+# One description per card.
+ACT = Act("pull-body:{card_id}", ordered=True, coalesce=True)
 
 
-def key(intent: UpdatePull) -> EntryKey:
-    """Return the key: one description for each card."""
-    return EntryKey(f"pull-body:{intent.card_id}")
+def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActResult:
+    """Write Cardinal's part if it differs from the last written one; people's text around it stays.
 
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdatePull, entry: Entry) -> ActResult:
-    """Write Cardinal's part where it differs from the one written last; what people wrote around it stays.
-
-    Without a pull request, or where people took that part out, do nothing.
+    Without a pull request, or if people removed that part, do nothing.
     """
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         pull = pull_of(card)
         if pull is None or card.run_id is None or card.pull_state != "open":
-            return ActResult("", "")
+            return ActResult()
         story = story_of(db, card.run_id, context.config.public_url)
     body, changes = pull_body.write(story), dict[str, str]()
-    # Every pull request is opened as a draft: one that never was may say in its title that it is not ready.
-    there = None if card.pull_draft else pulls.read(hub, pull.repository, pull.number)
+    # Without drafts the title tells that a pull request is not ready.
+    there = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)
     if there is not None and there.title.startswith(pulls.UNREADY):
         if story.run.ending is Ending.SUCCEEDED:
             changes["title"] = there.title.removeprefix(pulls.UNREADY)
@@ -53,12 +36,12 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdatePull, entry: E
     last = last_of(context, entry.key)
     done = ActResult(str(pull.number), digest_of(body))
     if last is None or (last.remote_id, last.digest) != (done.remote_id, done.digest):
-        there = there or pulls.read(hub, pull.repository, pull.number)
+        there = there or pulls.read(context.hub, pull.repository, pull.number)
         part = pull_body.part(body, entry.key)
         written = put_part(there.body, part)
         if written is None and last is None:  # a person opened it
             written = f"{there.body}\n\n{part}".lstrip()
         changes |= {} if written is None else {"body": written}
     if changes:
-        pulls.edit(hub, pull.repository, pull.number, **changes)
+        pulls.edit(context.hub, pull.repository, pull.number, **changes)
     return done

@@ -1,45 +1,30 @@
-"""Keeps the board's status update: how much runs, waits and needs somebody."""
-
-from typing import TYPE_CHECKING
+"""Writes the board's status update: the count of cards that run, wait and need a person."""
 
 from sqlalchemy import Connection
 
 from bot.github.api import projects
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import ActResult
+from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of
 from bot.render.board import status_update
 from bot.render.markdown.marker import digest_of
 from bot.state import snapshots
 from bot.sync import structure
-from ledger.ids import BoardId, EntryKey
-from ledger.log import event_store
+from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.states import CardState
 from ledger.views import cards, full_disks, halts, runs, stalls
 from rules.intents.outbound import UpdateTicker
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 3
-ORDERED = False
-COALESCE = True
-WAIT_S = 15.0
+# Each board has one ticker.
+ACT = Act("ticker:{card_id}", priority=3, coalesce=True, wait_s=15.0)
 URGENT = (CardState.NEEDS_INPUT, CardState.FAILED)
 
 
-def key(intent: UpdateTicker) -> EntryKey:
-    """Return the key: each board has one ticker."""
-    return EntryKey(f"ticker:{intent.card_id}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateTicker, entry: Entry) -> ActResult:
-    """Edit the board's status update in place, or post it; nothing where it says so already."""
+def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> ActResult:
+    """Edit the board's status update in place, or post it; nothing without a change."""
     board_id = BoardId(intent.card_id)
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         counts = count(db, board_id)
         lost = (
             *structure.troubles(db, board_id),
@@ -53,21 +38,21 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateTicker, entry:
     if last is not None and last.digest == digest:
         return ActResult(last.remote_id, digest)
     if not (last and last.remote_id) and not lost and not over and counts == status_update.Counts(0, 0, 0):
-        return ActResult("", "")  # nothing was ever said on this board, and nothing is to be said
+        return ActResult()  # no update was ever posted on this board, and there is no news
     known = last.remote_id if last else ""
-    if not known and entry.attempts > 1:  # an earlier attempt may have posted it, and never heard so
-        known = projects.own_status_update(hub, board_id)
+    if not known and entry.attempts > 1:  # an earlier attempt may have posted it without an answer
+        known = projects.own_status_update(context.hub, board_id)
     if known:
         try:
-            projects.edit_status_update(hub, known, text, status)
+            projects.edit_status_update(context.hub, known, text, status)
             return ActResult(known, digest)
         except NotFoundError:  # somebody deleted it
             pass
-    return ActResult(projects.post_status_update(hub, board_id, text, status), digest)
+    return ActResult(projects.post_status_update(context.hub, board_id, text, status), digest)
 
 
 def count(db: Connection, board_id: BoardId) -> status_update.Counts:
-    """Return how many cards of the board run, wait for a person, and are queued."""
+    """Return the count of the board's cards that run, wait for a person, and are queued."""
     waiting = [card for card in cards.attention(db) if card.board_id == board_id]
     halt = halts.of_board(db, board_id)
     return status_update.Counts(

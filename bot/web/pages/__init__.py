@@ -13,7 +13,7 @@ from bot.system.config import Config
 from bot.web.authorization import Readers, RequestLimiter
 from bot.web.pages._site import Site
 
-READ_S = 5.0  # for GitHub's answers: a thread of the web server waits, and deliveries need threads, too
+READ_S = 5.0  # timeout of GitHub's answers: deliveries need the web server's threads, too
 SIGN_INS_AT_ONCE, SIGN_INS_A_MINUTE, SIGN_INS_AN_HOUR = 2, 30, 600
 
 
@@ -22,7 +22,7 @@ def pages(config: Config, engine: Engine, clock: Clock) -> Blueprint:
     readers = Readers(Hub(config, clock, read_s=READ_S), clock)
     sign_ins = RequestLimiter(clock, each=SIGN_INS_A_MINUTE, of_all=SIGN_INS_AN_HOUR)
     site = Site(config, engine, clock, readers, sign_ins, BoundedSemaphore(SIGN_INS_AT_ONCE))
-    for part in sorted(found.name for found in pkgutil.iter_modules(__path__)):
+    for part in sorted(module.name for module in pkgutil.iter_modules(__path__)):
         if not part.startswith("_"):
             import_module(f"{__name__}.{part}").mount(site)
     return site.blueprint

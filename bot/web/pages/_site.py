@@ -1,4 +1,4 @@
-"""What all pages share: who the visitor is, how a page looks, what no browser may do with it."""
+"""Shared by all pages: the visitor, the layout, the security headers."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -66,17 +66,17 @@ class Site:
         return self.config.public_url.startswith("https://")
 
     def keep(self, answer: Response, name: str, word: str, for_s: int) -> None:
-        """Let the browser keep a word that no script can read; for 0 seconds: forget it."""
+        """Set a cookie that no script can read; 0 seconds delete it."""
         answer.set_cookie(
             name, word, max_age=for_s, path="/", httponly=True, secure=self.secure, samesite="Lax"
         )
 
     def word(self) -> str:
-        """Return what the visit's cookie says; empty without one."""
+        """Return the value of the visit's cookie; empty without one."""
         return request.cookies.get(self.cookie, "")
 
     def visit(self) -> SignIn | None:
-        """Return who is signed in in this browser; None for nobody."""
+        """Return the visit of the person signed in in this browser; None without one."""
         word = self.word()
         if not word:
             return None
@@ -84,7 +84,7 @@ class Site:
             return visits.find(db, word, self.clock())
 
     def page(self, title: str, *lines: str, status: int = 200, sign_in: str = "", **more: object) -> Response:
-        """Return a page of our own words; `sign_in` is the path to go on to after signing in."""
+        """Return a page of fixed texts; `sign_in` is the path to return to after signing in."""
         way_in = f"/sign-in?next={quote(sign_in, safe='/')}" if sign_in else ""
         made = render_template("page.html", title=title, lines=lines, way_in=way_in, **more)
         answer = make_response(made, status)
@@ -93,13 +93,13 @@ class Site:
         return answer
 
     def stranger(self) -> Response:
-        """Return the way in for whoever is not signed in, the same for every path."""
+        """Return the sign-in page, the same for every path."""
         return self.page("Sign in", SIGN_IN, status=401, sign_in=request.path)
 
     def nothing(self, visit: SignIn) -> Response:
-        """Return the one answer for what is not there and for what the visitor may not see."""
-        told, asked = NOT_FOUND
-        return self.page("Not found", told, asked.format(login=visit.login), status=404, visit=visit)
+        """Return the same answer for a missing page and for one that the visitor may not see."""
+        lines = [line.format(login=visit.login) for line in NOT_FOUND]
+        return self.page("Not found", *lines, status=404, visit=visit)
 
     def _busy(self, error: BusyError) -> Response:
         answer = self.page("Try again", f"{error}.", status=503)
@@ -114,5 +114,5 @@ def _protect(answer: Response) -> Response:
 
 
 def when(moment: datetime) -> str:
-    """Return a moment as pages show it."""
+    """Return a time as pages show it."""
     return f"{moment:%d %b %Y, %H:%M} UTC"

@@ -1,21 +1,62 @@
-"""The page of a run: the files that it left, how large they are, and which are gone and why."""
+"""The files of a run: a page that lists them, and each file by its digest, given out by its kind."""
 
+import os
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flask import Response, make_response, render_template
+from flask import Response, make_response, render_template, request, send_file
+from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from bot.render.markdown import links
-from bot.web.pages import _reading
-from bot.web.pages._shapes import file_name
+from bot.runspec import builder
 from bot.web.pages._site import Site, when
+from ledger.events.artifact import BRIEFING
 from ledger.ids import RunId
+from ledger.log import event_store
+from ledger.queue.sign_ins import SignIn
+from ledger.views import artifacts, cards, runs
 from ledger.views.artifacts import ArtifactRow
+from ledger.views.cards import CardRow
+from runner.artifacts.store import Store
 
-GONE = {
+RUN = re.compile(r"r[1-9][0-9]{0,17}")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
+DAMAGED = "the file is gone from the store, or its disk has changed it"
+DROPPED = {
     "age": "dropped: it was too old",
     "space": "dropped: there was no more room, and it was among the oldest",
     "share": "dropped: the run had used up its share of the store",
 }
+# No file can act on these pages' origin, whatever a browser takes it for.
+LOCKED = "sandbox; default-src 'none'; frame-ancestors 'none'"
+# A browser shows a picture or a film in a page of its own making, which loads the file once more.
+SEEN = f"{LOCKED}; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A content type, whether the browser may show it, and the suffix of its files."""
+
+    content_type: str
+    shown: bool = True
+    suffix: str = ""
+    policy: str = LOCKED
+
+
+# Closed: a kind that is not in it is a download of bytes. Texts are in UTF-8, which werkzeug adds.
+SHAPES: Mapping[str, Shape] = {
+    "console": Shape("text/plain", suffix=".txt"),
+    "file": Shape("text/plain"),
+    "log": Shape("text/plain", suffix=".txt"),
+    "patch": Shape("text/plain", suffix=".patch"),
+    "report": Shape("text/plain", suffix=".md"),
+    "screenshot": Shape("image/png", suffix=".png", policy=SEEN),
+    "video": Shape("video/webm", suffix=".webm", policy=SEEN),
+    "trace": Shape("application/zip", shown=False, suffix=".zip"),
+}
+OTHER = Shape("application/octet-stream", shown=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,36 +71,100 @@ class Row:
 
 
 def mount(site: Site) -> None:
-    """Mount the page."""
+    """Mount the page and the files."""
 
     @site.blueprint.get("/runs/<run>/artifacts")
-    def artifacts(run: str) -> Response:
+    def listing(run: str) -> Response:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        left = _reading.found(site, visit, run)
-        if left is None:
+        card, files = _readable(site, visit, run)
+        if card is None:
             return site.nothing(visit)
         shown = render_template(
             "run.html",
             title=f"What {run} left",
-            lines=() if left.files else ("Nothing yet: files appear as the run works.",),
-            rows=[_row(one) for one in left.files],
-            card=left.card,
-            issue=f"{site.config.git_url}/{left.card.repository}/issues/{left.card.number}",
+            lines=() if files else ("Nothing yet: files appear as the run works.",),
+            rows=[_row(file) for file in files],
+            card=card,
+            issue=f"{site.config.git_url}/{card.repository}/issues/{card.number}",
             visit=visit,
         )
         return make_response(shown)
 
+    @site.blueprint.get("/artifacts/<run>/<digest>/<name>")
+    def artifact(run: str, digest: str, name: str) -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        if not DIGEST.fullmatch(digest) or not NAME.fullmatch(name):
+            return site.nothing(visit)
+        _, files = _readable(site, visit, run)
+        row = next((file for file in files if file.digest == digest), None)
+        return site.nothing(visit) if row is None else _file_answer(site, visit, row)
 
-def why_gone(row: ArtifactRow) -> str:
-    """Return why a file is not there any more; empty while it is."""
-    return GONE.get(row.dropped, f"dropped: {row.dropped}") if row.dropped else ""
+
+def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tuple[ArtifactRow, ...]]:
+    """Return the run's card and files; None and nothing if the run is unknown or the visitor may not see it.
+
+    Raises BusyError. The visitor must be able to read the repository of the work and that of the issue. The
+    briefing is for the operator alone: it mentions other cards, and comments that may be deleted.
+    """
+    if not RUN.fullmatch(run):
+        return None, ()
+    with event_store.reading(site.engine) as db:
+        known = runs.get(db, RunId(run))
+        card = cards.get(db, known.card_id) if known is not None else None
+        files = tuple(file for file in artifacts.of_run(db, RunId(run)) if file.kind != BRIEFING)
+    if known is None or card is None:
+        return None, ()
+    about = frozenset(filter(None, (known.repository, card.repository)))
+    return (card, files) if site.readers.may(visit, about, known.queued_at) else (None, ())
 
 
-def _row(one: ArtifactRow) -> Row:
-    path = "" if one.dropped else links.of_file("", RunId(one.run_id), one.digest, file_name(one))
-    return Row(one.name, one.kind, _size(one.size_bytes), why_gone(one) or when(one.at), path)
+def _file_answer(site: Site, visit: SignIn, row: ArtifactRow) -> Response:
+    """Return the file, sent piece by piece, or why it is gone. The name in the address is for people only."""
+    file = None if row.dropped else Store(builder.places(site.config).artifacts).opened(row.digest)
+    if file is None:
+        because = f"{(_why_gone(row) or DAMAGED).capitalize()}."
+        digest = f"Its digest was {row.digest}."
+        return site.page("This file is gone", because, digest, status=410, visit=visit)
+    shape = SHAPES.get(row.kind, OTHER)
+    answer = send_file(
+        file,
+        mimetype=shape.content_type,
+        as_attachment=not shape.shown,
+        download_name=_file_name(row),
+        etag=row.digest,
+        conditional=False,
+    )
+    answer.content_length = os.fstat(file.fileno()).st_size
+    if shape.shown:
+        answer.headers["Content-Disposition"] = f'inline; filename="{_file_name(row)}"'
+    answer.headers["Cache-Control"] = "private, no-cache"  # revalidated each time: rights can be lost
+    answer.headers["Content-Security-Policy"] = shape.policy
+    try:  # by hand, for `send_file` does not know the length of an open file
+        answer.make_conditional(request.environ, accept_ranges=True, complete_length=answer.content_length)
+    except RequestedRangeNotSatisfiable:
+        answer.close()
+        raise
+    return answer
+
+
+def _file_name(row: ArtifactRow) -> str:
+    """Return the name of the download; it ends with its kind's suffix."""
+    name, suffix = links.slug(row.name), SHAPES.get(row.kind, OTHER).suffix
+    return name if name.endswith(suffix) else name + suffix
+
+
+def _why_gone(row: ArtifactRow) -> str:
+    """Return why a file was dropped; empty while it is there."""
+    return DROPPED.get(row.dropped, f"dropped: {row.dropped}") if row.dropped else ""
+
+
+def _row(file: ArtifactRow) -> Row:
+    path = "" if file.dropped else links.of_file("", RunId(file.run_id), file.digest, _file_name(file))
+    return Row(file.name, file.kind, _size(file.size_bytes), _why_gone(file) or when(file.at), path)
 
 
 def _size(size_bytes: int) -> str:

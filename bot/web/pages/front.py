@@ -13,5 +13,5 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.page(TITLE, SIGN_IN, sign_in="/")
-        told = f"You are signed in as {visit.login} until {when(visit.until)}."
-        return site.page(TITLE, told, "What a run left is linked from its check and its report.", visit=visit)
+        text = f"You are signed in as {visit.login} until {when(visit.until)}."
+        return site.page(TITLE, text, "What a run left is linked from its check and its report.", visit=visit)

@@ -1,4 +1,4 @@
-"""Signing in by GitHub, and out: a browser's own state that works once, and then a visit."""
+"""Sign-in by GitHub, and sign-out: a state that works once in one browser, then a visit."""
 
 import base64
 import hashlib
@@ -28,11 +28,11 @@ CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 def mount(site: Site) -> None:
-    """Mount the ways in and out."""
+    """Mount sign-in and sign-out."""
 
     @site.blueprint.get("/sign-in")
     def begin() -> Response:
-        """Send the browser to GitHub, with a state that only this browser can bring back."""
+        """Redirect to GitHub, with a state that only this browser can return."""
         state, verifier = secrets.token_urlsafe(WORD_BYTES), secrets.token_urlsafe(WORD_BYTES)
         kept = {"state": state, "verifier": verifier, "next": own_path(request.args.get("next", ""))}
         answer = make_response(redirect(oauth.way_to_github(site.config, state, verifier), 302))
@@ -42,7 +42,7 @@ def mount(site: Site) -> None:
 
     @site.blueprint.get(BACK)
     def come_back() -> Response:
-        """Begin a visit for whoever GitHub says came back."""
+        """Begin a visit for the person that GitHub names."""
         try:
             answer = _came_back(site)
         except SignInError as error:
@@ -53,7 +53,7 @@ def mount(site: Site) -> None:
 
     @site.blueprint.post("/sign-out")
     def leave() -> Response:
-        """End the visit here and in the ledger."""
+        """End the visit in the browser and in the ledger."""
         if request.headers.get("Origin", site.config.public_url) != site.config.public_url:
             return site.page("That came from another site", "Sign out on a page of Cardinal.", status=403)
         with event_store.writing(site.engine) as db:
@@ -64,7 +64,7 @@ def mount(site: Site) -> None:
 
 
 def own_path(wanted: str) -> str:
-    """Return `wanted` when it is a path of these pages, else the front page: nobody is sent elsewhere."""
+    """Return `wanted` if it is a path of these pages, else the front page: no redirect leads elsewhere."""
     return wanted if len(wanted) <= MAX_CHARS and OWN_PATH.fullmatch(wanted) else "/"
 
 
@@ -88,9 +88,9 @@ def _came_back(site: Site) -> Response:
 
 
 def _person(site: Site, code: str, begun: dict[str, str]) -> Person:
-    """Ask GitHub who it is; of the few threads only some may wait for that at once, and only so many try.
+    """Return the person by GitHub's answer; few threads may wait for it at once, and attempts are limited.
 
-    What comes back is used up only then: whoever has no account writes nothing at all.
+    The state is spent only after these limits: a stranger cannot fill the ledger.
     """
     if not site.at_github.acquire(blocking=False):
         raise SignInError(MANY)
@@ -107,7 +107,7 @@ def _person(site: Site, code: str, begun: dict[str, str]) -> Person:
 
 
 def _begun(site: Site) -> dict[str, str]:
-    """Return what this browser began with; raises SignInError where it began nothing, or too long ago."""
+    """Return the sign-in that this browser began; raises SignInError without one, or if it is too old."""
     sealed = request.cookies.get(_cookie(site), "")
     try:
         found: dict[str, str] = json.loads(

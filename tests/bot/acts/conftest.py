@@ -10,7 +10,7 @@ import pytest
 
 from bot.github.client import Hub
 from bot.outbox import handlers
-from bot.outbox.context import OutboxContext
+from bot.outbox.contract import OutboxContext
 from bot.outbox.publisher import Published, publish_due
 from bot.system.config import Config, read
 from forge.clock import Clock as ForgeClock
@@ -55,10 +55,13 @@ class Stage:
     clock: Clock
     config: Config
     past: Past
-    hub: Hub
     context: OutboxContext
     issue: Issue
     item: Item
+
+    @property
+    def hub(self) -> Hub:
+        return self.context.hub
 
     @property
     def card_id(self) -> CardId:
@@ -88,7 +91,7 @@ class Stage:
                 outbox.put(db, handlers.draft(intent, self.clock(), last), self.clock())
 
     def publish(self, lane: str = "github") -> Published:
-        return publish_due(self.hub, self.context, lane, within_s=60)
+        return publish_due(self.context, lane, within_s=60)
 
     def do(self, *intents: Intent) -> Published:
         self.ask(*intents)
@@ -160,9 +163,8 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         item = forge.store.projects.add(world.project, issue, actor=alice)
         forge.store.projects.drag(item, "In Progress", actor=alice)
         past = Past(engine, clock.now)
-        found = Stage(
-            forge, clock, config, past, Hub(config, clock), OutboxContext(engine, config, clock), issue, item
-        )
+        context = OutboxContext(engine, config, clock, Hub(config, clock))
+        found = Stage(forge, clock, config, past, context, issue, item)
         status = world.project.field_named("Status")
         assert status is not None
         past(

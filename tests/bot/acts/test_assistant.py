@@ -60,7 +60,7 @@ def ask(stage: Stage, upto: int) -> None:
 
 def remember_role(stage: Stage) -> None:
     """Let Cardinal know what Alice may do: the forge's own clock stands still and takes no token of later."""
-    stage.hub.roles.get(("acme/shop", "alice"), lambda: "admin")
+    stage.hub.roles["acme/shop", "alice"] = "admin"
 
 
 def replies(stage: Stage) -> list[Event]:

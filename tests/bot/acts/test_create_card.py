@@ -65,7 +65,7 @@ def test_hostile_words_close_mention_and_mark_nothing(stage: Stage) -> None:
     assert "- [ ]" not in issue.body
     found = marker_of(issue.body)
     assert found is not None
-    assert found.key == create_card.key(CreateCard(stage.card_id, RunId("r1"), 1, "", "", ""))
+    assert found.key == create_card.ACT.key(CreateCard(stage.card_id, RunId("r1"), 1, "", "", ""))
 
 
 def test_it_is_a_sub_issue_of_the_asking_cards_issue_however_often_it_is_tried(stage: Stage) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from bot.bootstrap import Services
 from bot.ingest import delivery as deliveries
-from bot.ingest.errors import DeliveryError
+from bot.ingest.delivery import DeliveryError
 from bot.outbox import publisher
 from bot.reactor import reactor
 from bot.scheduler import dispatch, jobs
@@ -133,7 +133,7 @@ class Cardinal(People):
         """Carry out what is due in the outbox; return how many entries were touched."""
         touched = 0
         for lane in ("github", "assist"):
-            counts = publisher.publish_due(self.services.hub, self.services.context, lane, within_s=60)
+            counts = publisher.publish_due(self.services.context, lane, within_s=60)
             touched += counts.settled + counts.given_up
         with event_store.writing(self.services.engine) as db:
             reactor.advance(db, now=self.clock())

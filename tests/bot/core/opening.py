@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from bot.bootstrap import Services
 from bot.github.client import Hub
-from bot.outbox.context import OutboxContext
+from bot.outbox.contract import OutboxContext
 from bot.system import config
 from bot.system import redis as embedded_redis
 from forge.clock import Clock as ForgeClock
@@ -50,11 +50,12 @@ def _beside(forge: Forge, world: World, root: Path, database_url: str, public_ur
     engine = new_ledger(made.database_url)
     clock = Clock()
     forge.store.clock = ForgeClock(clock)
+    hub = Hub(made, clock)
     services = Services(
         made,
         engine,
-        Hub(made, clock),
-        OutboxContext(engine, made, clock),
+        hub,
+        OutboxContext(engine, made, clock, hub),
         embedded_redis.connect(made),  # nobody answers, all wake-ups get lost: the test is the tick
         "test-1",
         clock,

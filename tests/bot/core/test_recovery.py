@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from bot.ingest.errors import DeliveryError
+from bot.ingest.delivery import DeliveryError
 from bot.reactor import reactor
 from bot.scheduler import dispatch, jobs, ticker
 from bot.system import liveness

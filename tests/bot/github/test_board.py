@@ -3,10 +3,12 @@
 import pytest
 
 from bot.github.api import projects as board
+from bot.github.api.project_models import CardLook
 from bot.github.api.project_pages import survey
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, RefusedError, UnavailableError
 from forge.store.models import Issue
+from ledger.events.board import BoardSeen
 from ledger.ids import BoardId, CardId
 from tests.bot.github.conftest import Scripted
 from tests.bot.github.world import COLUMNS, World
@@ -14,11 +16,11 @@ from tests.bot.github.world import COLUMNS, World
 HOSTILE = "'; DROP TABLE cards; -- <script>\u202egnp</script> \"} \\ $(rm -rf /) %00 \U0001f600"
 
 
-def shape(world: World) -> board.BoardLook:
+def shape(world: World) -> BoardSeen:
     return board.read_board(world.hub, "acme", world.board.number)
 
 
-def look(world: World, card_id: str) -> board.CardLook:
+def look(world: World, card_id: str) -> CardLook:
     found = board.read_card(world.hub, CardId(card_id))
     assert found is not None
     return found
@@ -148,7 +150,7 @@ def test_several_fields_of_a_card_are_written_in_one_request(world: World) -> No
     board.set_fields(world.hub, board_id, CardId(item.node_id), values)
     assert len(world.forge.gateway.calls) == 1
     assert {key: value.content for key, value in item.values.items()} == values
-    board.set_field(world.hub, board_id, CardId(item.node_id), progress.field_id, None)
+    board.set_fields(world.hub, board_id, CardId(item.node_id), {progress.field_id: None})
     assert [value.content for value in item.values.values()] == [0.25]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from bot.github.client import Hub
-from bot.github.concurrency import CallSlots
 from bot.github.errors import RateLimitedError, UnavailableError
 from bot.github.rate_limit import (
     CONTENTS_PER_HOUR,
@@ -17,6 +16,7 @@ from bot.github.rate_limit import (
     ApiBudget,
     RateUsage,
 )
+from bot.github.transport import CallSlots
 from bot.system.config import Config
 from tests.bot.github.conftest import STARTED, Clock, Scripted
 
@@ -163,11 +163,11 @@ def test_old_counts_are_dropped(clock: Clock) -> None:
 def test_a_limit_of_unknown_length_is_waited_out_ever_longer(clock: Clock) -> None:
     budget = ApiBudget(clock)
     for wait_s in (60, 120, 240, 480, 900, 900):
-        budget.close(60, told=False)
+        budget.close(60, exact=False)
         assert budget.spare(QUESTION) == wait_s
         clock.forward(wait_s)
     clock.forward(121)
-    budget.close(60, told=False)
+    budget.close(60, exact=False)
     assert budget.spare(QUESTION) == 60
     clock.forward(61)
     budget.close(7)

@@ -9,9 +9,8 @@ import pytest
 
 from bot.github.api import pulls, reviews, roles
 from bot.github.client import Hub
-from bot.github.concurrency import CallSlots
 from bot.github.errors import NotFoundError, PermissionMissingError
-from bot.github.transport import READ, Wire
+from bot.github.transport import READ, ApiCall, CallSlots, Wire
 from bot.repo_config import policy_file
 from forge.store.models import Pull, Role
 from forge.store.reviews import LineComment
@@ -167,9 +166,9 @@ def test_the_token_for_git_can_do_nothing_else(world: World) -> None:
     token = base64.b64decode(word).decode().removeprefix("x-access-token:")
     places = CallSlots(world.config.home / "run" / "calls")
     wire = Wire(world.config.github_url, lambda _: token, utc_now, None, 10, places)
-    assert wire.send("GET", "/repos/acme/shop", price=READ).status == 200
+    assert wire.send(ApiCall("GET", "/repos/acme/shop", READ)).status == 200
     with pytest.raises(PermissionMissingError):
-        wire.send("POST", "/repos/acme/shop/issues", body={"title": "x"}, price=READ)
+        wire.send(ApiCall("POST", "/repos/acme/shop/issues", READ, {"title": "x"}))
 
 
 def test_an_expired_token_is_renewed_unnoticed(world: World) -> None:

@@ -12,7 +12,7 @@ import pytest
 from bot.render.markdown import links
 from bot.runspec import builder
 from bot.web.authorization import EACH_A_MINUTE, BusyError, Readers
-from bot.web.pages._shapes import SHAPES
+from bot.web.pages.artifacts import SHAPES
 from forge.store.models import Role
 from ledger.events.artifact import ArtifactDropped
 from ledger.events.board import CardConverted

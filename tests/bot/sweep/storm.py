@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, select
 
 from bot.github.client import Hub
 from bot.ingest import delivery
-from bot.outbox.context import OutboxContext
+from bot.outbox.contract import OutboxContext
 from bot.system.secret import Secret
 from bot.web.app import make_app
 from forge.store.board import DraftIssue, Item
@@ -110,7 +110,8 @@ def _second(cardinal: Cardinal, home: Path) -> Cardinal:
         cardinal.services.config, home=home, database_url=f"sqlite:///{home / 'data' / 'ledger.db'}"
     )
     engine = new_ledger(config.database_url)
-    hub, context = Hub(config, cardinal.clock), OutboxContext(engine, config, cardinal.clock)
+    hub = Hub(config, cardinal.clock)
+    context = OutboxContext(engine, config, cardinal.clock, hub)
     return replace(
         cardinal, services=replace(cardinal.services, config=config, engine=engine, hub=hub, context=context)
     )

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.github.api.project_models import BoardLook
 from bot.github.api.project_pages import Page, Sight
 from bot.sync import sweep_cursor
 from bot.sync.sweep_cursor import Round, SweepState
+from ledger.events.board import BoardSeen
 from ledger.ids import BoardId, CardId
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-SHAPE = BoardLook(BoardId("B"), "acme", 1, "Board", "F", (), ())
+SHAPE = BoardSeen(BoardId("B"), "acme", 1, "Board", "F", (), ())
 
 
 class Board:

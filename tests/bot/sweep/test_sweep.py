@@ -8,7 +8,7 @@ import pytest
 from bot.github.client import Hub
 from bot.github.errors import UnavailableError
 from bot.ingest import delivery as deliveries
-from bot.outbox.context import OutboxContext
+from bot.outbox.contract import OutboxContext
 from bot.system.config import BoardAddress
 from forge.store.board import Item, Project
 from ledger.events.board import CardSeen
@@ -160,7 +160,8 @@ def _with_board(cardinal: Cardinal, board: Project, home: Path) -> Cardinal:
     ledger = f"sqlite:///{home / 'data' / 'ledger.db'}"
     config = replace(cardinal.services.config, home=home, board=address, database_url=ledger)
     engine = new_ledger(config.database_url)
-    hub, context = Hub(config, cardinal.clock), OutboxContext(engine, config, cardinal.clock)
+    hub = Hub(config, cardinal.clock)
+    context = OutboxContext(engine, config, cardinal.clock, hub)
     services = replace(cardinal.services, config=config, engine=engine, hub=hub, context=context)
     return replace(cardinal, project=board, services=services)
 

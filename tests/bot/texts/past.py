@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine
 
-from bot.outbox.run_story import story_of
+from bot.outbox.targets import story_of
 from bot.render.run.story import Story
 from ledger.event import Event
 from ledger.events.board import BoardSeen, CardSeen, Column, Field
