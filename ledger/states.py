@@ -6,16 +6,6 @@ from enum import StrEnum
 from ledger.errors import IllegalStepError
 
 
-class Archetype(StrEnum):
-    """The kind of a column."""
-
-    INBOX = "inbox"
-    PLANNING = "planning"
-    EXECUTION = "execution"
-    REVIEW = "review"
-    TERMINAL = "terminal"
-
-
 class CardState(StrEnum):
     """How a card is doing, as people read it on its face."""
 
@@ -85,17 +75,6 @@ class Gate(StrEnum):
 
 
 C = CardState
-# What a card may be in, by the archetype of its column. Archived is legal everywhere.
-CARD_STATES: Mapping[Archetype, tuple[CardState, ...]] = {
-    Archetype.INBOX: (C.DRAFT, C.BLOCKED),
-    Archetype.PLANNING: (C.DISCUSSING, C.NEEDS_INPUT, C.BLOCKED),
-    Archetype.EXECUTION: (
-        C.QUEUED, C.WORKING, C.REVISING, C.NEEDS_INPUT, C.BLOCKED, C.FAILED, C.WORK_COMPLETE,
-        C.CHANGES_REQUESTED, C.APPROVED,
-    ),
-    Archetype.REVIEW: (C.IN_REVIEW, C.CHANGES_REQUESTED, C.APPROVED, C.BLOCKED, C.NEEDS_INPUT),
-    Archetype.TERMINAL: (C.DONE, C.BLOCKED),
-}  # fmt: skip
 # Within one column; a move to another column starts at that column's first state or any other legal one.
 CARD_STEPS: Mapping[CardState, tuple[CardState, ...]] = {
     C.DRAFT: (C.BLOCKED,),
@@ -137,19 +116,14 @@ RUN_STEPS: Mapping[RunState, tuple[RunState, ...]] = {
 RUN_HELD = (R.CLAIMED, R.PREPARING, R.PLANNING, R.WORKING, R.VALIDATING, R.PUBLISHING)
 
 
-def kind_for(archetype: Archetype, after: CardState, *, live: bool) -> Archetype:
-    """Return the kind of column by which a card becomes `after`: a live run's states hold in any column."""
-    works = live and after in CARD_STATES[Archetype.EXECUTION] and after not in CARD_STATES[archetype]
-    return Archetype.EXECUTION if works else archetype
-
-
-def check_card_step(archetype: Archetype, before: CardState, after: CardState, *, moved: bool) -> None:
-    """Raise IllegalStepError unless a card may go from `before` to `after` in a column of `archetype`."""
+def check_card_step(
+    legal: tuple[CardState, ...], before: CardState, after: CardState, *, moved: bool
+) -> None:
+    """Raise IllegalStepError unless a card whose states are `legal` may go from `before` to `after`."""
     if after is CardState.ARCHIVED:
         return
-    legal = after in CARD_STATES[archetype] and (moved or after in CARD_STEPS[before])
-    if not legal:
-        raise IllegalStepError(f"a card in a column of kind {archetype}", before, after)
+    if after not in legal or not (moved or after in CARD_STEPS[before]):
+        raise IllegalStepError(f"a card that may be {', '.join(legal)}", before, after)
 
 
 def check_run_step(before: RunState, after: RunState) -> None:

@@ -23,11 +23,3 @@ class PersonaError(PolicyError):
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__(problems)
         self.args = ("the stages cannot begin:\n" + "\n".join(f"- {problem}" for problem in problems),)
-
-
-class UnregisteredNameError(RulesError):
-    """A name was looked up that no file of the registry folder has."""
-
-    def __init__(self, folder: str, name: str) -> None:
-        self.folder, self.name = folder, name
-        super().__init__(f"{folder} has no part named {name!r}")

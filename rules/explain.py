@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ledger.states import Archetype, CardState, RunState
+from ledger.states import CardState, RunState
 from rules.card.move_rights import may_move, refusal
 from rules.card.state import rest_of
 from rules.chatops.parser import needs
@@ -20,13 +20,13 @@ def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
         if goes_on and not may_move(policy, snapshot.mover):
             return plain(refusal(policy, snapshot), 400)
         return "the card left the board: restore it there to go on"
-    if snapshot.lost and policy.archetype(snapshot.column) is not Archetype.TERMINAL:
+    if snapshot.lost and not policy.archetype(snapshot.column).IS_FINAL:
         return plain(snapshot.lost, 400)
     run = snapshot.live_run
     stopped = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if run:
         return plain(f"{_of_run(policy, snapshot, run, stopped)}{_astray(policy, snapshot, run)}", 400)
-    if stopped and policy.archetype(snapshot.column) is Archetype.EXECUTION:
+    if stopped and policy.archetype(snapshot.column).STARTS_RUNS:
         return plain(stopped, 400)
     return plain(_of_rest(policy, snapshot), 400)
 

@@ -1,28 +1,105 @@
-"""Parts by file name: a name is looked up in a folder's listing before anything is imported."""
+"""The kinds of parts that rules have: the contract of each, and the registry that finds its files."""
 
-import pkgutil
-from functools import cache
-from importlib import import_module
-from types import ModuleType
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rules.errors import UnregisteredNameError
+from pydantic import BaseModel
 
+from ledger.parts import Registry
+from ledger.states import CardState
 
-@cache
-def names(folder: str) -> tuple[str, ...]:
-    """Return the names of the parts in the package `folder`, sorted; underscores are kept."""
-    package = import_module(folder)
-    return tuple(sorted(part.name for part in pkgutil.iter_modules(package.__path__) if part.name[0] != "_"))
-
-
-@cache
-def part(folder: str, name: str) -> ModuleType:
-    """Return the part's module; UnregisteredNameError when the folder has no such file."""
-    if name not in names(folder):
-        raise UnregisteredNameError(folder, name)
-    return import_module(f"{folder}.{name}")
+if TYPE_CHECKING:  # the policy and the snapshot need the registries themselves
+    from ledger.events.conversation import CommandGiven
+    from rules.card.state import Rest
+    from rules.card.trigger import RuleTrigger
+    from rules.intents.outbound import Decision
+    from rules.policy.column import ColumnPolicy
+    from rules.policy.model import Policy
+    from rules.policy.roles import Role
+    from rules.snapshot import Snapshot
 
 
-def charter(module: ModuleType) -> str:
-    """Return the first line of the part's docstring: what it is, for people."""
-    return (module.__doc__ or "").strip().split("\n", maxsplit=1)[0]
+class SlashCommand(Protocol):
+    """A file of `rules/commands/`; its name is the word after `/cardinal`.
+
+    `TAKES`: none, optional (a word on the first line), text, or optional text; the latter two go over lines.
+    `INSTEAD` is what to do in place of writing a text that the command does not take. `SCOPES` names, for a
+    first word, another command whose role it needs, too.
+    """
+
+    USAGE: str
+    ROLE: "Role"
+    TAKES: str = "none"
+    INSTEAD: str = ""
+    SCOPES: Mapping[str, str] = {}
+
+    def obey(
+        self, policy: "Policy", snapshot: "Snapshot", given: "CommandGiven", now: datetime
+    ) -> "Decision":
+        """Return what the command asks for."""
+
+
+class Archetype(Protocol):
+    """A file of `rules/columns/`: a kind of column.
+
+    `STATES` are those that a card may have there, the first one first; archived is legal everywhere.
+    `ENTRY_ACTIONS` hold where a policy gives no `on_entry`. `AFTER_DISMISSAL` is how a card stands once its
+    last verdict was taken back; None: as `rest` says.
+    """
+
+    STATES: tuple[CardState, ...]
+    STARTS_RUNS: bool = False  # agents work on the cards
+    HAS_ASSISTANT: bool = False  # the planning assistant answers comments
+    HAS_REVIEWS: bool = False  # people review the pull request
+    IS_FINAL: bool = False  # the end of a card's way: what is delivered is merged
+    TAKES_NEW_CARDS: bool = False  # cards that agents propose are put there
+    ENTRY_ACTIONS: tuple[dict[str, Any], ...] = ()
+    AFTER_DISMISSAL: "Rest | None" = None
+
+    def enter(
+        self, policy: "Policy", snapshot: "Snapshot", column: "ColumnPolicy", occasion: "RuleTrigger"
+    ) -> "Decision":
+        """Return what a card that enters asks for."""
+
+    def rest(self, policy: "Policy", snapshot: "Snapshot") -> "Rest | None":
+        """Return the state of a card without a live run; None: as it is."""
+
+    def headline(self, column: "ColumnPolicy") -> str:
+        """Return what entering means, in one line."""
+
+
+class Action(Protocol):
+    """A file of `rules/actions/`: what `on_entry` and `on_exit` may list, under the file's name."""
+
+    Settings: type[BaseModel]
+
+    def fits(self, archetype: Archetype) -> bool:
+        """Return whether columns of that kind may list it."""
+
+    def plan(
+        self, policy: "Policy", snapshot: "Snapshot", settings: Any, occasion: "RuleTrigger"
+    ) -> "Decision":
+        """Return what it asks for."""
+
+    def headline(self, settings: Any) -> str:
+        """Return the end of a sentence that begins with `Entering`."""
+
+
+class BuiltInProfile(Protocol):
+    """A file of `rules/profiles/`: how people work in one kind of repository, and what checks suit it."""
+
+    TEXT: str
+    SETUP: tuple[str, ...] = ()
+    FAST: tuple[str, ...] = ()
+    FULL: tuple[str, ...] = ()
+    START: str = ""
+    ADDRESS: str = ""
+    SKILLS: tuple[str, ...] = ()
+
+
+COMMANDS = Registry[SlashCommand]("slash command", "rules.commands", SlashCommand, dashes=True)
+ARCHETYPES = Registry[Archetype]("kind of column", "rules.columns", Archetype)
+ACTIONS = Registry[Action]("action", "rules.actions", Action)
+PROFILES = Registry[BuiltInProfile]("profile", "rules.profiles", BuiltInProfile)
+UNNAMED = "inbox"  # the archetype of a column that no policy names

@@ -9,15 +9,6 @@ class RunnerError(CardinalError):
     """The runner refused or failed to do something."""
 
 
-class UnknownPartError(RunnerError):
-    """No part of that name is installed; `remedy` says where it was named."""
-
-    def __init__(self, what: str, name: str, known: tuple[str, ...], remedy: str = "") -> None:
-        self.what, self.name, self.known = what, name, known
-        said = f"there is no {what} called {name!r} here, only {', '.join(known)}"
-        super().__init__(f"{said}: {remedy}" if remedy else said)
-
-
 class SpawnError(RunnerError):
     """The agent's program did not start."""
 

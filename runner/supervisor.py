@@ -6,9 +6,10 @@ from sqlalchemy.exc import OperationalError
 
 from ledger.errors import StaleClaimError
 from ledger.events.run import CHECK, RunEnded, RunParked, RunStepped
+from ledger.parts import UnknownPartError
 from ledger.states import RUN_HELD, Ending, RunState
 from runner import agents, errors, workspaces
-from runner.agents.contract import Agent
+from runner.agents.contract import AgentAdapter
 from runner.checks.browser_replay import play_after, play_before
 from runner.checks.places import tenancy
 from runner.gateway.control.claim import gateway_of
@@ -64,7 +65,7 @@ def execute(
         raise
     except StageExit as leave:
         _leave(order, log, leave)
-    except errors.RunnerError as error:
+    except (errors.RunnerError, UnknownPartError) as error:
         _leave(order, log, failed(_reason(error), str(error)))
     except Exception as error:
         _leave(order, log, failed("internal", f"{type(error).__name__}: {error}"))
@@ -99,7 +100,7 @@ def _carry_on(
             raise
 
 
-def _models(order: RunSpec, agent: Agent) -> tuple[str, ...]:
+def _models(order: RunSpec, agent: AgentAdapter) -> tuple[str, ...]:
     """Return the models that the gateway allows: the column's, its stages', and the policy's others."""
     stages = (agent.models(stage.model) for stage in order.stages if stage.model)
     named = (*agent.models(order.model), *(model for models in stages for model in models), *order.models)
@@ -163,14 +164,9 @@ def _commits_kept(order: RunSpec, log: RunLog, remote: Remote, workspace: Worksp
     return checkout.commits_since(mirror.recall(f"{order.run_id}-start"))
 
 
-def _reason(error: errors.RunnerError) -> str:
+def _reason(error: errors.RunnerError | UnknownPartError) -> str:
     match error:
-        case (
-            errors.UnknownPartError()
-            | errors.BackendError()
-            | errors.NetworkError()
-            | errors.UnsandboxedError()
-        ):
+        case UnknownPartError() | errors.BackendError() | errors.NetworkError() | errors.UnsandboxedError():
             return "spawn_failed"
         case errors.ScenarioError() | errors.SpawnError() | EngineTroubleError():
             return "spawn_failed"

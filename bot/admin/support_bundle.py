@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext
+from bot.admin.doctor import CheckResult, DoctorContext
 from bot.system.config import Config
 from bot.system.scrub import scrub
 from bot.system.secret import Secret

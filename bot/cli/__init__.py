@@ -1,12 +1,12 @@
 """Command line: one file per command, found by its name."""
 
-import pkgutil
-from importlib import import_module
+from typing import Protocol
 
 import click
 from sqlalchemy.exc import DBAPIError
 
 from ledger.errors import CardinalError
+from ledger.parts import Registry
 
 
 class CliError(click.ClickException):
@@ -30,21 +30,25 @@ class CommandGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
+class CliCommand(Protocol):
+    """A file of this folder; its name is the word after `cardinal`."""
+
+    command: click.Command
+
+
+COMMANDS = Registry[CliCommand]("command-line command", __name__, CliCommand, dashes=True)
+
+
 class FolderGroup(CommandGroup):
-    """A group whose commands are the files of this folder; each has its click command in `command`."""
+    """The group whose commands are the files of this folder."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's
         """Return the names of all commands, in order."""
-        found = (part.name for part in pkgutil.iter_modules(__path__))
-        return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
+        return list(COMMANDS.names())
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command; None when no file has its name. It is looked up before it is imported."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        module = import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return command
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's
+        """Return the command; None when no file has its name."""
+        return COMMANDS.load(cmd_name).command if cmd_name in COMMANDS.names() else None
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; an error that Cardinal raised on purpose becomes one sentence, no traceback."""

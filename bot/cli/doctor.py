@@ -9,8 +9,7 @@ from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import DBAPIError
 
 from bot.admin import support_bundle
-from bot.admin.doctor import repairs
-from bot.admin.doctor.run import CheckResult, DoctorContext, Level, examine
+from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, mend
 from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import json_option, line, show
@@ -55,7 +54,7 @@ def command(fix: bool, archive: Path | None, as_json: bool) -> None:
     patient = DoctorContext(config, engine, Hub(config, utc_now), utc_now(), trouble)
     try:
         findings = list(examine(patient))
-        mended = list(repairs.mend(patient, findings)) if fix else []
+        mended = list(mend(patient, findings)) if fix else []
         show(findings, as_json=as_json, text=lambda: _lines(findings, mended))
         if archive is not None:
             _pack(archive, patient, findings)

@@ -8,17 +8,17 @@ import click
 from bot.cli import CommandGroup
 from bot.cli._show import block, json_option, line, show
 from bot.render import missing_checks
-from bot.repo_config import personas, skills
+from bot.repo_config import personas, policy_file, skills
 from bot.repo_config import profiles as profile_files
 from bot.repo_config.skill_sources import Shelf, folder_shelf
-from rules import registry
+from ledger.parts import charter
 from rules.errors import PersonaError, PolicyError
 from rules.policy.messages import capped
 from rules.policy.model import parse
 from rules.policy.persona import MAX_BYTES as PERSONA_BYTES
 from rules.policy.persona import parse_persona
 from rules.policy.stages import is_persona
-from rules.policy.validate import PROFILES
+from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY
 
 SUFFIX = ".md"
@@ -56,18 +56,17 @@ def profiles(as_json: bool) -> None:
 
     Each with what it suggests for a policy, and its skills.
     """
-    found = [_profile(name) for name in registry.names(PROFILES)]
+    found = [_profile(*one) for one in PROFILES.all()]
     show(found, as_json=as_json, text=lambda: [one for profile in found for one in _described(profile)])
 
 
-def _profile(name: str) -> dict[str, object]:
-    part = registry.part(PROFILES, name)
+def _profile(name: str, part: BuiltInProfile) -> dict[str, object]:
     suggested = {"setup": part.SETUP, "fast": part.FAST, "full": part.FULL, "skills": part.SKILLS}
     suggested |= {
         "start": (part.START,) if part.START else (),
         "address": (part.ADDRESS,) if part.ADDRESS else (),
     }
-    return {"name": name, "what": registry.charter(part), "text": part.TEXT, **suggested}
+    return {"name": name, "what": charter(part), "text": part.TEXT, **suggested}
 
 
 def _described(profile: dict[str, object]) -> Iterable[str]:
@@ -84,7 +83,8 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     with file.open("rb") as opened:
         raw = opened.read(MAX_BYTES)
     try:
-        policy = parse(raw.decode("utf-8"), home=home, profiles=_own_profiles(file))
+        text, own = raw.decode("utf-8"), _own_profiles(file)
+        policy = parse(text, home=home, installed=policy_file.installed(), profiles=own)
     except UnicodeDecodeError:
         return ("the file is not UTF-8", *beside), ()
     except PolicyError as error:

@@ -13,6 +13,7 @@ import yaml
 from bot.github.errors import UnavailableError, from_answer
 from bot.github.oauth import BACK
 from bot.github.transport import CONNECT_S, PLAIN_HEADERS, send_plain
+from bot.ingest.events import EVENTS
 from bot.system.secret import Secret
 
 READ_S = 30.0
@@ -61,9 +62,12 @@ class Manifest:
 
 @cache
 def manifest() -> Manifest:
-    """Return the App as `app.yml` has it."""
+    """Return the App as `app.yml` has it, with the events that have a file in `bot/ingest/events/`."""
     found = yaml.safe_load(pkgutil.get_data("bot", "app.yml") or b"")
-    return Manifest(found["name"], found["default_permissions"], tuple(found["default_events"]), dict(found))
+    events = tuple(name for name, event in EVENTS.all() if event.SUBSCRIBED)
+    return Manifest(
+        found["name"], found["default_permissions"], events, {**found, "default_events": [*events]}
+    )
 
 
 @dataclass(frozen=True, slots=True)

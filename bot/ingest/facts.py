@@ -2,15 +2,24 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from ledger.ids import BoardId, CardId
 from ledger.queue.change_reports import About
 from ledger.queue.refresh_requests import Move
 
+if TYPE_CHECKING:  # they use the facts themselves
+    from bot.bootstrap import Services
+    from bot.ingest.resolve import Resolution
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
     """The base of all facts that an event module can read from a delivery."""
+
+    def resolve(self, services: Services, resolution: Resolution) -> None:  # noqa: ARG002 -- overridden
+        """Add the results of the fact. Facts that several events share have their rules in `resolve.py`."""
+        raise TypeError(f"no rule for the fact {type(self).__name__}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,19 +205,6 @@ class ButtonPressed(Fact):
     button: str
     by: str
     by_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMoved(Fact):
-    """The merge queue made a commit `sha` of pull request `number`, or dropped it.
-
-    `reason` is GitHub's word for the drop; empty while its checks are needed.
-    """
-
-    repository: str
-    number: int
-    sha: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,10 +84,8 @@ def _about_repository(services: Services, fact: facts.Fact, result: Resolution) 
             _checks(services, fact, result)
         case facts.ButtonPressed():
             _pressed(services, fact, result)
-        case facts.GroupMoved():
-            _group_moved(services, fact, result)
         case _:
-            raise TypeError(f"no rule for the fact {type(fact).__name__}")
+            fact.resolve(services, result)
 
 
 def _ring_dependents(services: Services, fact: facts.IssueFact, result: Resolution) -> None:
@@ -157,20 +155,6 @@ def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) 
         card = cards.get(db, CardId(fact.mark))
     if card is not None and card.pull_repository == fact.repository and not card.archived:
         result.makers += comments.pressed(services, fact, card)
-
-
-def _group_moved(services: Services, fact: facts.GroupMoved, result: Resolution) -> None:
-    with event_store.reading(services.engine) as db:
-        card = cards.by_pull(db, fact.repository, fact.number)
-    if card is None or card.archived:
-        return  # a pull request that Cardinal did not open: its gate never saw it
-    card_id = card.card_id
-    event = (
-        on_pull.GroupGone(card_id, fact.number, fact.sha, fact.reason[:40])
-        if fact.reason
-        else on_pull.GroupFormed(card_id, fact.number, fact.sha)
-    )
-    result.makers.append(lambda _: (event,))
 
 
 def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, result: Resolution) -> None:

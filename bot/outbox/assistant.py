@@ -12,12 +12,13 @@ from bot.runspec import builder
 from bot.state import snapshots
 from ledger.events.conversation import AssistantFailed, AssistantMetered
 from ledger.ids import CardId
+from ledger.parts import UnknownPartError
 from ledger.queue.outbox import Entry
 from ledger.views import spend, timeline
 from ledger.views.cards import CardRow
 from rules.policy.repository import IMAGE
 from rules.runs.queue import stopped_by
-from runner.errors import BackendError, RunnerError, ScenarioError, UnknownPartError, UnsandboxedError
+from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError
 from runner.run.run_spec import HostPaths
 from runner.session import chat
 

@@ -91,7 +91,7 @@ def _carry_out(context: OutboxContext, entry: Entry, counts: Published, points_p
         return _give_up(context, entry, f"it failed {MAX_ATTEMPTS} times", counts)
     try:
         intent = acts.intent_of(entry)
-        outcome = acts.find(entry.act).carry_out(context, intent, entry)
+        outcome = acts.ACTS.load(entry.act).carry_out(context, intent, entry)
     except TooSoonError as error:
         wait_s = max(0.05, (error.due_at - context.clock()).total_seconds())
         return _postpone(context, entry, wait_s, "", counts, count_attempt=False)

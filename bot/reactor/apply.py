@@ -19,16 +19,14 @@ from ledger.log import event_store
 from ledger.model.limit_answers import answered, question
 from ledger.queue import outbox
 from ledger.states import (
-    CARD_STATES,
     RUN_HELD,
-    Archetype,
     CardState,
     Ending,
     RunState,
     check_card_step,
-    kind_for,
 )
 from ledger.views import cards, grants, halts, pins, questions, remotes, runs
+from rules.card.state import legal_states
 from rules.intents import internal, outbound
 from rules.policy.model import Policy
 
@@ -84,13 +82,12 @@ def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardSta
         return ()
     if (card.state, card.because, card.reason) == (intent.after, intent.because, intent.reason):
         return ()
-    column = policy.column(card.column) if card.column else None
     run = runs.get(db, card.run_id) if card.run_id else None
     live = run is not None and run.state is not RunState.ENDED
-    archetype = kind_for(column.archetype if column else Archetype.INBOX, intent.after, live=live)
-    moved = card.state not in CARD_STATES[archetype] or card.state is CardState.ARCHIVED
+    legal = legal_states(policy.archetype(card.column), intent.after, live=live)
+    moved = card.state not in legal or card.state is CardState.ARCHIVED
     if card.state is not intent.after:
-        check_card_step(archetype, card.state, intent.after, moved=moved)
+        check_card_step(legal, card.state, intent.after, moved=moved)
     return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because, intent.reason),)
 
 

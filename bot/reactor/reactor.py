@@ -29,7 +29,7 @@ from ledger.ids import BoardId, CardId
 from ledger.log import cursors, event_store
 from ledger.queries import cards as card_queries
 from ledger.queries import run_queue
-from ledger.states import CARD_STATES, CardState
+from ledger.states import CardState
 from ledger.views import boards, cards, placements, runs
 from rules.card.state import settle
 from rules.decide import decide
@@ -161,7 +161,7 @@ def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: date
     """Update the state of cards whose column has another archetype now; this starts nothing."""
     board = boards.get(db, board_id)
     served = (column.name for column in (board.columns if board else ()) if policy.column(column.name))
-    legal = {name: CARD_STATES[policy.archetype(name)] for name in served}
+    legal = {name: policy.archetype(name).STATES for name in served}
 
     def rule(policy: Policy, snapshot: Snapshot) -> Decision:
         return Decision() if snapshot.foreign else settle(policy, snapshot)

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from bot.github.client import Hub, repository_path
 from bot.github.errors import ConflictError, NotFoundError, RefusedError
+from rules.policy.validate import Installed
+from runner import agents
+from runner.guards import builtin as guards
 
 PATH = ".github/cardinal.yml"
 INLINE_BYTES = 1_000_000  # docs.github.com/rest/repos/contents: larger files come without their content
@@ -18,6 +21,11 @@ class PolicyFile(NamedTuple):
 
     text: str | None
     commit: str
+
+
+def installed() -> Installed:
+    """Return the names of the runner's parts that a policy file can hold."""
+    return Installed(agents.names(), guards.names())
 
 
 def read(hub: Hub, repository: str) -> PolicyFile:

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from bot.github.api import contents
 from bot.github.client import Hub
-from rules import registry
 from rules.errors import PolicyError
 from rules.policy.model import parse_repository
 from rules.policy.profile import ProfileFile, parse_profile
 from rules.policy.repository import RepositoryRules
-from rules.policy.validate import NO_PROFILE, PROFILES
+from rules.policy.validate import NO_PROFILE
+from rules.registry import PROFILES
+from runner.guards import builtin as guards
 from runner.run.instructions import Layer, LayerKind, own
 from runner.text.visible import strip_hidden
 
@@ -24,7 +25,7 @@ def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, .
         wanted = parse_repository(text).profile
     except PolicyError:
         return ()
-    if wanted == NO_PROFILE or wanted in registry.names(PROFILES) or not commit:
+    if wanted == NO_PROFILE or wanted in PROFILES.names() or not commit:
         return ()
     found = contents.entries(hub, repository, ROOT, commit)
     return tuple(
@@ -39,7 +40,7 @@ def rules_of(hub: Hub, repository: str, text: str | None, commit: str) -> Reposi
     """
     if not text:
         return RepositoryRules.model_validate({})
-    return parse_repository(text, own_names(hub, repository, commit, text))
+    return parse_repository(text, own_names(hub, repository, commit, text), guards=guards.names())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,9 @@ def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Prof
     listed = {one.name: one for one in contents.entries(hub, repository, ROOT, commit)}
     entry = listed.get(f"{name}.md")
     if entry is None or entry.kind != "file":
-        part = registry.part(PROFILES, name)
-        layer = own(LayerKind.PROFILE, name, "built in", str(part.TEXT))
-        return Profile(name, (layer,), tuple(part.SKILLS))
+        part = PROFILES.load(name)
+        layer = own(LayerKind.PROFILE, name, "built in", part.TEXT)
+        return Profile(name, (layer,), part.SKILLS)
     path = f"{ROOT}/{name}.md"
     raw = contents.content(hub, repository, path, commit, most_bytes=PROFILE_BYTES)
     file = parsed(path, raw)

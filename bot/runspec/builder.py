@@ -188,8 +188,8 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
 
 def _from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:
     """Return the fields that column, repository and operator decide."""
-    actions = {name: str(getattr(rules.guardrails, name)) for name in guards.names()}
     written = rules.guardrails
+    actions = {name: written.actions.get(name, guard.ACTION) for name, guard in guards.GUARDS.all()}
     return {
         "model": column.model,
         "models": column.models,
@@ -263,10 +263,8 @@ def _briefing(services: Services, card: CardRow, run_id: RunId) -> tuple[Briefin
 
 
 def workspace(config: Config) -> str:
-    """Return the workspace backend of runs here: docker where an engine answers, unless it was chosen."""
-    if config.workspace != "auto":
-        return config.workspace
-    return "local" if workspaces.load("docker").problem() else "docker"
+    """Return the workspace backend of runs here: the operator's choice, else the best that can be used."""
+    return workspaces.first_usable() if config.workspace == "auto" else config.workspace
 
 
 def providers(config: Config) -> dict[str, Provider]:

@@ -21,7 +21,7 @@ from ledger.log import event_store
 from ledger.queries import run_queue
 from ledger.queue import leases
 from ledger.queue.leases import Lease
-from ledger.states import RUN_HELD, Archetype, Ending, RunState
+from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views import boards, budgets, questions, runs, totals
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -136,7 +136,7 @@ def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.Que
     """
     board = boards.get(db, board_id)
     names = [one.name for one in board.columns] if board else []
-    working = [name for name in names if policy.archetype(name) is Archetype.EXECUTION]
+    working = [name for name in names if policy.archetype(name).STARTS_RUNS]
     heads = [run_queue.free(db, board_id, name, limit=MAX_WAITING) for name in working]
     heads.append(run_queue.free_elsewhere(db, board_id, working, limit=MAX_WAITING))
     heads.append(run_queue.checks(db, board_id, limit=MAX_WAITING))

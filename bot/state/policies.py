@@ -5,6 +5,7 @@ from functools import cache, lru_cache
 
 from sqlalchemy import Connection
 
+from bot.repo_config.policy_file import installed
 from ledger.ids import BoardId
 from ledger.views import policies
 from rules.errors import PolicyError
@@ -36,7 +37,7 @@ def is_readable(text: str) -> bool:
 def _parsed(text: str) -> Policy:
     try:
         # The file's place, the board's home, was checked when it was loaded.
-        return parse(text, home=None) if text else default_policy("")
+        return parse(text, home=None, installed=installed()) if text else default_policy("")
     except PolicyError as error:
         log.error("policy in force unreadable because=%s", error.problems[0])
         return _nothing()

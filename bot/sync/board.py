@@ -154,7 +154,7 @@ def load_policy(services: Services, board_id: BoardId) -> None:
         event: Event = PolicyLoaded(board_id, digest, text or "", commit)
         try:
             if text is not None:
-                parse(text, home=home, profiles=own)
+                parse(text, home=home, installed=policy_file.installed(), profiles=own)
         except PolicyError as error:
             event = PolicyRejected(board_id, digest, commit, error.problems)
         reactor.append(db, event, now=services.now())

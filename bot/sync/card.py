@@ -23,7 +23,7 @@ from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import cards as card_queries
 from ledger.queue import change_reports, leases, outbox, refresh_requests
-from ledger.states import Archetype, CardState
+from ledger.states import CardState
 from ledger.views import boards as known_boards
 from ledger.views import cards, links, runs
 from rules.card.move_rights import may_move
@@ -126,8 +126,7 @@ def _order(services: Services, seen: CardLook | None) -> on_board.ColumnRanked |
     if seen is None or seen.column is None or seen.archived:
         return None
     with event_store.reading(services.engine) as db:
-        column = policies.in_force(db, seen.board_id).column(seen.column)
-        if column is None or column.archetype is not Archetype.EXECUTION:
+        if not policies.in_force(db, seen.board_id).archetype(seen.column).STARTS_RUNS:
             return None
         if not runs.queued(db, seen.board_id, seen.column, limit=1):
             return None

@@ -14,7 +14,6 @@ from ledger.ids import BoardId, CardId, DeliveryId
 from ledger.log import event_store
 from ledger.queries import cards, run_queue
 from ledger.queue import inbox, refresh_requests
-from ledger.states import Archetype
 
 MEMORY = "sweep.json"
 SPARING = 2  # the priority of its further requests: faces and reports go first
@@ -72,8 +71,8 @@ def _compare(services: Services) -> tuple[CardId, ...]:
 
 def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
     with event_store.reading(services.engine) as db:
-        columns = policies.in_force(db, board_id).board.columns
-    return tuple(name for name, column in columns.items() if column.archetype is Archetype.TERMINAL)
+        policy = policies.in_force(db, board_id)
+    return tuple(name for name in policy.board.columns if policy.archetype(name).IS_FINAL)
 
 
 def _ring(

@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass
 from bot.system.env_file import EnvLineError, parse
 from bot.system.secret import Secret
 from ledger.errors import CardinalError
+from runner import workspaces
 
 PREFIX = "CARDINAL_"
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
@@ -58,6 +59,13 @@ def _words(given: object) -> object:
     return (
         tuple(filter(None, (word.strip() for word in given.split(",")))) if isinstance(given, str) else given
     )
+
+
+def _workspace(given: object) -> object:
+    """Return the name of a workspace backend, or auto."""
+    if given not in ("auto", *workspaces.names()):
+        raise ValueError(f"one of auto, {', '.join(workspaces.names())} was expected")
+    return given
 
 
 class ConfigError(CardinalError):
@@ -133,7 +141,7 @@ class Config:
     progress_every_s: float = Field(
         2, ge=0, le=600, description="Least seconds between edits of a run's comment."
     )
-    workspace: Literal["auto", "docker", "local"] = Field(
+    workspace: Annotated[str, BeforeValidator(_workspace)] = Field(
         "auto", description="Where agents work: `docker`, `local`, or `auto`: docker where an engine answers."
     )
     anthropic_key: Secret = Field(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from docs._make import wording
-from runner import agents, errors
+from runner import agents, errors, workspaces
 from runner.agents import board_tools
 from runner.workspaces.docker import errors as engine
 
@@ -51,7 +51,7 @@ def _row(name: str) -> tuple[str, ...]:
         agent.version if agent.secrets else "comes with Cardinal",
         " or ".join(agent.secrets) or "nobody's",
         *(models or "the scenario of that name" for models in meant),
-        ", ".join(f"`{one}`" for one in agent.backends),
+        ", ".join(f"`{one}`" for one in workspaces.of_agent(agent)),
     )
 
 

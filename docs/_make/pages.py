@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from docs._make import agents, benchmark, peer, policy, reference, rooms, states
+from docs._make import agents, benchmark, parts, peer, policy, reference, rooms, states
 
 ROOT = Path(__file__).parents[2]
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -15,6 +15,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "policy keys": policy.keys,
     "policy actions": policy.actions,
     "policy default": policy.default,
+    "parts": parts.table,
     "profiles": policy.profiles,
     "rooms": rooms.tree,
     "run states": states.run,

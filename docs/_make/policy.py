@@ -7,10 +7,12 @@ from pydantic import BaseModel, BeforeValidator
 
 from bot.repo_config import personas as built_in
 from docs._make import wording
-from rules import registry
+from ledger.parts import charter
 from rules.policy.model import DEFAULT_TEXT, Policy
 from rules.policy.persona import parse_persona
-from rules.policy.validate import ACTIONS, PROFILES
+from rules.policy.repository import Guarded, Guardrails
+from rules.registry import ACTIONS, ARCHETYPES, PROFILES
+from runner.guards.builtin import GUARDS
 
 
 def keys() -> str:
@@ -21,10 +23,9 @@ def keys() -> str:
 def actions() -> str:
     """Return every action with its settings and the columns that it fits."""
     parts = []
-    for name in registry.names(ACTIONS):
-        part = registry.part(ACTIONS, name)
-        fits = ", ".join(f"`{one}`" for one in sorted(part.ARCHETYPES))
-        what = registry.charter(part).removeprefix(f"{name}: ")
+    for name, part in ACTIONS.all():
+        fits = ", ".join(f"`{kind}`" for kind, archetype in ARCHETYPES.all() if part.fits(archetype))
+        what = charter(part).removeprefix(f"{name}: ")
         text = f"### Action: {name}\n\n{what[0].upper()}{what[1:]} Fits columns of kind {fits}."
         parts.append(f"{text}\n\n{_table(part.Settings)}")
     return "\n\n".join(parts)
@@ -43,11 +44,10 @@ def personas() -> str:
 def profiles() -> str:
     """Return a table of the built-in profiles with the lines that each suggests, and its skills."""
     rows = []
-    for name in registry.names(PROFILES):
-        part = registry.part(PROFILES, name)
+    for name, part in PROFILES.all():
         listed = (part.SETUP, part.FAST, part.FULL, (part.START, part.ADDRESS), part.SKILLS)
         lines = (wording.cell("; ".join(f"`{one}`" for one in tier if one)) for tier in listed)
-        rows.append((f"`{name}`", registry.charter(part), *(line or "none" for line in lines)))
+        rows.append((f"`{name}`", charter(part), *(line or "none" for line in lines)))
     return wording.table(("profile", "for", "setup", "fast", "full", "reproduction", "skills"), rows)
 
 
@@ -94,4 +94,12 @@ def _table(model: type[BaseModel]) -> str:
             else wording.kind(field.annotation) + (f", {limits}" if limits else "")
         )
         rows.append((f"`{name}`", wording.cell(what), default, wording.cell(str(field.description))))
+    if model is Guardrails:
+        rows += _guards()
     return wording.table(("key", "value", "default", "meaning"), rows)
+
+
+def _guards() -> Iterator[tuple[str, ...]]:
+    for name, guard in GUARDS.all():
+        meaning = wording.cell(f"{guard.FINDS}: ask a person, allow or deny them.")
+        yield f"`{name}`", wording.kind(Guarded), f"`{guard.ACTION}`", meaning

@@ -15,8 +15,9 @@ from bot.system.config import PREFIX, Config
 from docs._make import wording
 from ledger import codec
 from ledger.event import Event
-from rules import registry
-from rules.policy.validate import COMMANDS, LATER, command_names
+from ledger.parts import charter
+from rules.policy.validate import LATER
+from rules.registry import COMMANDS, SlashCommand
 
 WIDTH = 100
 TAKEN = {
@@ -42,10 +43,9 @@ def settings() -> str:
 def commands() -> str:
     """Return the slash commands, one section each."""
     rows, sections = [], []
-    for name in command_names():
-        part = registry.part(COMMANDS, name.replace("-", "_"))
+    for name, part in COMMANDS.all():
         usage = part.USAGE.replace("|", "\\|")
-        rows.append((f"[`{usage}`](#cardinal-{name})", registry.charter(part), f"`{part.ROLE}`"))
+        rows.append((f"[`{usage}`](#cardinal-{name})", charter(part), f"`{part.ROLE}`"))
         sections.append(_command(name, part))
     later = ", ".join(f"`{name}`" for name in LATER)
     note = f"A policy may already name these, which no version carries out yet: {later}."
@@ -53,17 +53,16 @@ def commands() -> str:
     return "\n\n".join((wording.table(head, rows), note, *sections))
 
 
-def _command(name: str, part: Any) -> str:
+def _command(name: str, part: SlashCommand) -> str:
     lines = [
         f"### /cardinal {name}",
-        f"{registry.charter(part)} {wording.doc(part.obey)}",
+        f"{charter(part)} {wording.doc(part.obey)}",
         f"    {part.USAGE}",
     ]
     facts = f"Lowest role: `{part.ROLE}`. Takes {TAKEN[part.TAKES]}."
-    scopes = getattr(part, "SCOPES", {})
-    for word, needed in scopes.items():
+    for word, needed in part.SCOPES.items():
         facts += f" With `{word}` it needs the role of `/cardinal {needed}`, too."
-    if part.TAKES == "none":
+    if part.INSTEAD:
         facts += f" {part.INSTEAD}"
     return "\n\n".join((*lines, facts))
 

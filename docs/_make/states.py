@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from ledger.states import CARD_STATES, CARD_STEPS, RUN_HELD, RUN_STEPS, CardState, RunState
+from ledger.states import CARD_STEPS, RUN_HELD, RUN_STEPS, CardState, RunState
+from rules.registry import ARCHETYPES
 
 
 def run() -> str:
@@ -31,11 +32,12 @@ def card() -> str:
         "of its column; the way back to the column's first state, which is open from everywhere; and "
         "`archived`, which is legal in every column."
     ]
-    for archetype, legal in CARD_STATES.items():
+    kinds = [(name, archetype.STATES) for name, archetype in ARCHETYPES.all()]
+    for name, legal in sorted(kinds, key=lambda kind: list(CardState).index(kind[1][0])):
         first, others = legal[0], [state for state in legal if state is not CardState.BLOCKED]
         drawn = [(one, to) for one in others for to in CARD_STEPS[one] if to in others and to is not first]
         what = _diagram(drawn, first) if drawn else ""
-        parts.append(f"**{archetype}**: {_names(legal)}\n\n{what}".strip())
+        parts.append(f"**{name}**: {_names(legal)}\n\n{what}".strip())
     return "\n\n".join((*parts, _table(CARD_STEPS.items())))
 
 

@@ -2,32 +2,31 @@
 if any.
 """
 
-import importlib
 import pkgutil
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
-from typing import Protocol, cast
+from typing import Protocol
 
 from sqlalchemy import Connection
 
 from ledger.event import Event, Recorded
+from ledger.parts import Registry
+
+Check = Callable[[Connection, Event], None]
 
 
 class View(Protocol):
-    """What a file in this folder offers."""
+    """A file of this folder. `check` may refuse an event before it is appended; a replay never asks it."""
+
+    check: Check | None = None
 
     def fold(self, db: Connection, recorded: Recorded, /) -> None:
         """Bring the view's tables up to date with one event."""
 
 
-Check = Callable[[Connection, Event], None]
-
-
-@cache
-def names() -> tuple[str, ...]:
-    """Return the views' names in the order in which they fold."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
+VIEWS = Registry[View]("view", __name__, View)
+names = VIEWS.names  # in the order in which they fold
 
 
 @cache
@@ -44,10 +43,10 @@ def digest() -> str:
 def parts() -> tuple[View, ...]:
     """Return all views in the order of their names; the first call imports them."""
     digest()  # of the sources that are imported now, not of those that an upgrade puts there later
-    return tuple(cast("View", importlib.import_module(f"{__name__}.{name}")) for name in names())
+    return tuple(view for _, view in VIEWS.all())
 
 
 @cache
 def guards() -> tuple[Check, ...]:
-    """Return the checks that may refuse an event before it is appended; a replay never asks them."""
-    return tuple(cast("Check", part.check) for part in parts() if hasattr(part, "check"))
+    """Return the checks of all views."""
+    return tuple(view.check for view in parts() if view.check)

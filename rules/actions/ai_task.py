@@ -4,15 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from ledger.states import Archetype
 from rules.card.prompt_template import unknown_fields
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision, RunTask
 from rules.policy.model import Policy
 from rules.policy.repository import PolicyModel
+from rules.registry import Archetype
 from rules.snapshot import Snapshot
-
-ARCHETYPES = frozenset(Archetype)
 
 
 class Settings(PolicyModel):
@@ -33,6 +31,11 @@ class Settings(PolicyModel):
         if unknown:
             raise ValueError(f"unknown field {unknown[0]}: known are %{{title}}, %{{description}} …")
         return prompt
+
+
+def fits(archetype: Archetype) -> bool:
+    """Fit everywhere."""
+    return True
 
 
 def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:

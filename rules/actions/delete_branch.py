@@ -4,20 +4,23 @@ from typing import Literal
 
 from pydantic import Field
 
-from ledger.states import Archetype
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision, DeleteBranch
 from rules.policy.model import Policy
 from rules.policy.repository import PolicyModel
+from rules.registry import Archetype
 from rules.snapshot import Snapshot
-
-ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})
 
 
 class Settings(PolicyModel):
     """It has none."""
 
     action: Literal["delete_branch"] = Field(description="`delete_branch`.")
+
+
+def fits(archetype: Archetype) -> bool:
+    """Fit where a pull request is reviewed or merged."""
+    return archetype.HAS_REVIEWS or archetype.IS_FINAL
 
 
 def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:

@@ -5,20 +5,20 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.events.board import CardExplained
-from ledger.states import Archetype, CardState, Gate
+from ledger.states import CardState, Gate
 from rules.card.state import change
 from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, MarkReady, MergePull, Say
 from rules.policy.model import Policy
 from rules.policy.repository import PolicyModel
+from rules.registry import Archetype
 from rules.runs.check_only import unasked
 from rules.runs.gate import unmergeable, why_not
 from rules.snapshot import PullSeen, Snapshot
 from rules.text import sentence
 
 _THEN = "then drag the card here again, or say /cardinal retry"
-ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})
 
 
 class Settings(PolicyModel):
@@ -30,6 +30,11 @@ class Settings(PolicyModel):
         "approved",
         description="`approved`: only a commit that somebody with write access has approved; `none`: any.",
     )
+
+
+def fits(archetype: Archetype) -> bool:
+    """Fit where a pull request is reviewed or merged."""
+    return archetype.HAS_REVIEWS or archetype.IS_FINAL
 
 
 def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:

@@ -5,22 +5,25 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.events.board import CardExplained
-from ledger.states import Archetype
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.policy.repository import PolicyModel
+from rules.registry import Archetype
 from rules.runs.gate import leaves_draft, why_not
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
-
-ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})
 
 
 class Settings(PolicyModel):
     """It has none."""
 
     action: Literal["ready"] = Field(description="`ready`.")
+
+
+def fits(archetype: Archetype) -> bool:
+    """Fit where a pull request is reviewed or merged."""
+    return archetype.HAS_REVIEWS or archetype.IS_FINAL
 
 
 def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:

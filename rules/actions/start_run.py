@@ -4,21 +4,24 @@ from typing import Literal
 
 from pydantic import Field
 
-from ledger.states import Archetype
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.repository import PolicyModel
+from rules.registry import Archetype
 from rules.runs.start import start
 from rules.snapshot import Snapshot
-
-ARCHETYPES = frozenset({Archetype.EXECUTION})
 
 
 class Settings(PolicyModel):
     """It has none: the column's own keys say how the run goes."""
 
     action: Literal["start_run"] = Field(description="`start_run`.")
+
+
+def fits(archetype: Archetype) -> bool:
+    """Fit where agents work."""
+    return archetype.STARTS_RUNS
 
 
 def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rules import registry
+from rules.card.state import settle
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision
+from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.policy.validate import ACTIONS
+from rules.registry import ACTIONS
 from rules.snapshot import Snapshot
 
 
@@ -17,10 +18,17 @@ def act(
     """Return the decision of all actions, in their order."""
     decided = Decision()
     for index, step in enumerate(steps):
-        part = registry.part(ACTIONS, step["action"])
+        part = ACTIONS.load(step["action"])
         here = RuleTrigger(f"{occasion.rule}/{index}", occasion.by, occasion.now)
         decided += part.plan(policy, snapshot, part.Settings.model_validate(step), here)
     return decided
+
+
+def settle_and_act(
+    policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger
+) -> Decision:
+    """Bring the state of a card that enters up to date, and carry out the actions."""
+    return settle(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
 
 
 def has_action(steps: Sequence[dict[str, Any]], name: str) -> bool:
@@ -30,5 +38,5 @@ def has_action(steps: Sequence[dict[str, Any]], name: str) -> bool:
 
 def headlines(steps: Sequence[dict[str, Any]]) -> list[str]:
     """Return the effect of each action, as the end of a sentence that begins with `Entering`."""
-    parts = [(registry.part(ACTIONS, step["action"]), step) for step in steps]
+    parts = [(ACTIONS.load(step["action"]), step) for step in steps]
     return [part.headline(part.Settings.model_validate(step)) for part, step in parts]

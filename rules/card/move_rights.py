@@ -25,7 +25,7 @@ from ledger.events.instruction import SkillsPinned
 from ledger.events.placement import RepositoryResolved
 from ledger.events.run import RunSteered
 from ledger.model.reasons import Reason
-from ledger.states import Archetype, CardState
+from ledger.states import CardState
 from rules.card.state import change, explain
 from rules.intents import internal, outbound
 from rules.intents.outbound import Decision, Intent, RuleEvent, Say
@@ -157,12 +157,12 @@ def _next_step(policy: Policy, snapshot: Snapshot) -> str:
         return f"Somebody who may restores the card and archives it again to give it up, or {by_hand}"
     if snapshot.live_run:
         return "Somebody who may says /cardinal cancel, or drags it back and out again"
-    ways = {
-        Archetype.EXECUTION: ", or says /cardinal retry",
-        Archetype.TERMINAL: ", or says /cardinal retry",
-        Archetype.PLANNING: ", or writes a comment",
-    }
-    return f"Somebody who may drags it here again{ways.get(policy.archetype(snapshot.column), '')}"
+    archetype, way = policy.archetype(snapshot.column), ""
+    if archetype.STARTS_RUNS or archetype.IS_FINAL:
+        way = ", or says /cardinal retry"
+    elif archetype.HAS_ASSISTANT:
+        way = ", or writes a comment"
+    return f"Somebody who may drags it here again{way}"
 
 
 def labelled(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:

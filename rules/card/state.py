@@ -6,16 +6,15 @@ from datetime import datetime
 from ledger.events.board import CardExplained
 from ledger.ids import CardId
 from ledger.model.reasons import Reason
-from ledger.states import ATTENTION, CARD_STATES, CARD_STEPS, Archetype, CardState, RunState, kind_for
-from rules import registry
+from ledger.states import ATTENTION, CARD_STEPS, CardState, RunState
 from rules.card.dependencies import waiting
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
 from rules.policy.model import Policy
+from rules.registry import ARCHETYPES, Archetype
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import code, plain
 
-COLUMNS = "rules.columns"
 # Loud on the board, so never a stop on the way to something else when there is another way.
 _LOUD = (CardState.BLOCKED, CardState.FAILED)
 
@@ -29,12 +28,19 @@ class Rest:
     reason: Reason = Reason.OTHER
 
 
-def legal_way(archetype: Archetype, before: CardState, after: CardState) -> tuple[CardState, ...]:
-    """Return the steps from `before` to `after` in a column of that kind; empty when there is nothing to do.
+def legal_states(archetype: Archetype, after: CardState, *, live: bool) -> tuple[CardState, ...]:
+    """Return the states among which a card becomes `after`. What its live run says holds wherever it stands,
+    be it in a column that no policy names any more.
+    """
+    kinds = (archetype, *(part for _, part in ARCHETYPES.all() if live and part.STARTS_RUNS))
+    return next((kind.STATES for kind in kinds if after in kind.STATES), archetype.STATES)
+
+
+def legal_way(legal: tuple[CardState, ...], before: CardState, after: CardState) -> tuple[CardState, ...]:
+    """Return the steps from `before` to `after` among `legal` states; empty when there is nothing to do.
 
     A state that is not legal in the column was brought along from another: any legal one may follow.
     """
-    legal = CARD_STATES[archetype]
     if before is after:
         return ()
     if after is CardState.ARCHIVED:
@@ -53,8 +59,8 @@ def change(
     """Return the steps to the state, or only the sentence when the card is in it and the sentence is new."""
     line = plain(because, 300)
     card = snapshot.card_id
-    kind = kind_for(policy.archetype(snapshot.column), after, live=snapshot.live_run is not None)
-    way = legal_way(kind, snapshot.state, after)
+    legal = legal_states(policy.archetype(snapshot.column), after, live=snapshot.live_run is not None)
+    way = legal_way(legal, snapshot.state, after)
     if way:
         steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line, reason) for state in way)
         return Decision((*steps, *_face(snapshot, after), *_ticker(snapshot, after)), (line,))
@@ -90,14 +96,13 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
     if snapshot.archived:
         return Rest(CardState.ARCHIVED, "the card left the board")
     archetype = policy.archetype(snapshot.column)
-    if snapshot.lost and archetype is not Archetype.TERMINAL:
+    if snapshot.lost and not archetype.IS_FINAL:
         return Rest(CardState.BLOCKED, snapshot.lost, Reason.OUT_OF_REACH)
     if snapshot.live_run:
         return _of_live_run(snapshot, snapshot.live_run)
     if policy.column(snapshot.column) is None:
         return Rest(CardState.DRAFT, _unserved(snapshot.column))
-    found: Rest | None = registry.part(COLUMNS, archetype.value).rest(policy, snapshot)
-    return found
+    return archetype.rest(policy, snapshot)
 
 
 def _unserved(column: str | None) -> str:

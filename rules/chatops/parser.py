@@ -4,10 +4,9 @@ import re
 from dataclasses import dataclass
 
 from ledger.model.limit_answers import Subject
-from rules import registry
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
-from rules.policy.validate import COMMANDS, command_names
+from rules.registry import COMMANDS
 from rules.text import alternatives, code, near, plain
 
 WORKFLOWS = "workflows"  # what `/cardinal allow` calls the files of CI
@@ -139,8 +138,7 @@ def chosen_question(source: str) -> str:
 
 def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitted | RefusedCommand:
     """Say whether somebody with that role in the card's repository may give the command."""
-    part = registry.part(COMMANDS, parsed.command.replace("-", "_"))
-    scopes: dict[str, str] = getattr(part, "SCOPES", {})
+    scopes = COMMANDS.load(parsed.command).SCOPES
     words = parsed.argument.lower().split()
     needed = {parsed.command} | {scopes[word] for word in words[:1] if word in scopes}
     for command in sorted(needed):
@@ -179,8 +177,7 @@ def refusal_to_answer(policy: Policy, subject: Subject, *, role: str, login: str
 
 def needs(policy: Policy, command: str) -> tuple[str, ...]:
     """Return the roles and people who may give the command."""
-    part = registry.part(COMMANDS, command.replace("-", "_"))
-    return policy.board.commands.get(command, (str(part.ROLE),))
+    return policy.board.commands.get(command, (str(COMMANDS.load(command).ROLE),))
 
 
 def _refusal(typed: str, allowed: tuple[str, ...], role: Role, login: str) -> str:
@@ -189,7 +186,7 @@ def _refusal(typed: str, allowed: tuple[str, ...], role: Role, login: str) -> st
 
 
 def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
-    known = command_names()
+    known = COMMANDS.names()
     if word not in known:
         meant = near(word, known)
         hint = f"Did you mean `/cardinal {meant}`? " if meant else ""
@@ -197,10 +194,11 @@ def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
             plain(word, 40),
             f"There is no command {code(word, 40)}. {hint}`/cardinal help` lists what there is.",
         )
-    part = registry.part(COMMANDS, word.replace("-", "_"))
+    part = COMMANDS.load(word)
     if part.TAKES == "none":
         if rest:
-            return Mistyped(word, f"`/cardinal {word}` takes no text, so nothing was done. {part.INSTEAD}")
+            told = f"`/cardinal {word}` takes no text, so nothing was done. {part.INSTEAD}"
+            return Mistyped(word, told.rstrip())
         return Parsed(word, "")
     text = rest
     if part.TAKES in ("text", "optional text"):

@@ -12,6 +12,14 @@ from rules.runs.mode import INVESTIGATE
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import count, plain, usd
 
+STATES = (
+    CardState.QUEUED, CardState.WORKING, CardState.REVISING, CardState.NEEDS_INPUT, CardState.BLOCKED,
+    CardState.FAILED, CardState.WORK_COMPLETE, CardState.CHANGES_REQUESTED, CardState.APPROVED,
+)  # fmt: skip
+STARTS_RUNS = True
+ENTRY_ACTIONS = ({"action": "start_run"},)
+AFTER_DISMISSAL = Rest(CardState.WORK_COMPLETE, "the verdict was dismissed")
+
 
 def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
     """Carry out the actions; where none of them starts a run, say how one starts."""

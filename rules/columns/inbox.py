@@ -1,18 +1,15 @@
 """inbox: ideas wait here; nobody serves them."""
 
 from ledger.states import CardState
-from rules.card.column_actions import act, headlines
-from rules.card.state import Rest, settle
-from rules.card.trigger import RuleTrigger
-from rules.intents.outbound import Decision
+from rules.card.column_actions import headlines, settle_and_act
+from rules.card.state import Rest
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
-
-def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
-    """Let the card rest."""
-    return settle(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
+STATES = (CardState.DRAFT, CardState.BLOCKED)
+TAKES_NEW_CARDS = True
+enter = settle_and_act
 
 
 def rest(policy: Policy, snapshot: Snapshot) -> Rest:

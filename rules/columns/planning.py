@@ -9,6 +9,9 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
+STATES = (CardState.DISCUSSING, CardState.NEEDS_INPUT, CardState.BLOCKED)
+HAS_ASSISTANT = True
+
 
 def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
     """Let the assistant answer the newest messages."""

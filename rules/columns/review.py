@@ -1,20 +1,21 @@
 """review: people look at the pull request and give their verdict."""
 
 from ledger.states import CardState
-from rules.card.column_actions import act, headlines
-from rules.card.state import Rest, feedback_waits, settle
-from rules.card.trigger import RuleTrigger
-from rules.intents.outbound import Decision
+from rules.card.column_actions import headlines, settle_and_act
+from rules.card.state import Rest, feedback_waits
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
 from rules.snapshot import Snapshot
 from rules.text import count
 
-
-def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
-    """Show the verdict and carry out the actions."""
-    return settle(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
+STATES = (
+    CardState.IN_REVIEW, CardState.CHANGES_REQUESTED, CardState.APPROVED, CardState.BLOCKED,
+    CardState.NEEDS_INPUT,
+)  # fmt: skip
+HAS_REVIEWS = True
+AFTER_DISMISSAL = Rest(CardState.IN_REVIEW, "the verdict was dismissed: it waits for a review")
+enter = settle_and_act
 
 
 def rest(policy: Policy, snapshot: Snapshot) -> Rest:

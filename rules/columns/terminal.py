@@ -1,18 +1,15 @@
 """terminal: the end of a card's way; what is delivered is merged here, where the policy says so."""
 
 from ledger.states import CardState
-from rules.card.column_actions import act, has_action, headlines
-from rules.card.state import Rest, settle
-from rules.card.trigger import RuleTrigger
-from rules.intents.outbound import Decision
+from rules.card.column_actions import has_action, headlines, settle_and_act
+from rules.card.state import Rest
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
-
-def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
-    """Carry out the actions; the card is done once its pull request is merged, or at once without one."""
-    return settle(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
+STATES = (CardState.DONE, CardState.BLOCKED)
+IS_FINAL = True
+enter = settle_and_act
 
 
 def rest(policy: Policy, snapshot: Snapshot) -> Rest | None:

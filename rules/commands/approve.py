@@ -18,7 +18,6 @@ from rules.text import code
 
 USAGE = "/cardinal approve"
 ROLE = Role.WRITE
-TAKES = "none"
 INSTEAD = "To change the plan: `/cardinal redirect <text>`."
 STAGES = (Subject.START, Subject.STAGE, Subject.ROUNDS)
 BY_RULES = "Cardinal"  # who sends a plan back because the issue is another one now

@@ -12,7 +12,6 @@ from rules.snapshot import Snapshot
 
 USAGE = "/cardinal cancel"
 ROLE = Role.WRITE
-TAKES = "none"
 INSTEAD = "To tell the agent something: write a plain comment."
 
 

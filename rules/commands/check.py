@@ -12,7 +12,6 @@ from rules.snapshot import Snapshot
 
 USAGE = "/cardinal check"
 ROLE = Role.WRITE
-TAKES = "none"
 INSTEAD = "It runs what the policy of the base branch names, on the commit that GitHub has."
 
 

@@ -13,7 +13,6 @@ from rules.text import sentence
 
 USAGE = "/cardinal explain"
 ROLE = Role.READ
-TAKES = "none"
 INSTEAD = "It always speaks of this card."
 
 

@@ -12,7 +12,6 @@ from rules.text import code
 
 USAGE = "/cardinal finish"
 ROLE = Role.WRITE
-TAKES = "none"
 INSTEAD = "To tell the agent something: write a plain comment."
 
 

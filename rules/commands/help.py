@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules import registry
+from ledger.parts import charter
 from rules.chatops.parser import needs
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.policy.validate import COMMANDS, command_names
+from rules.registry import COMMANDS
 from rules.snapshot import Snapshot
 from rules.text import alternatives, code
 
@@ -26,9 +26,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
 def table(policy: Policy) -> str:
     """Return a Markdown table of the commands, their effects and who may give them."""
     rows = ["| command | what it does | who |", "| --- | --- | --- |"]
-    for name in command_names():
-        part = registry.part(COMMANDS, name.replace("-", "_"))
+    for name, part in COMMANDS.all():
         who = alternatives(code(word) for word in needs(policy, name))
         usage = part.USAGE.replace("|", "\\|")
-        rows.append(f"| `{usage}` | {registry.charter(part)} | {who} |")
+        rows.append(f"| `{usage}` | {charter(part)} | {who} |")
     return "\n".join((*rows, "", "A command stands in the first line of a comment."))

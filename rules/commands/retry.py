@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from ledger.states import Archetype
 from rules.card.column_actions import act
 from rules.card.trigger import RuleTrigger, was_before
 from rules.chatops.parser import door_of
@@ -17,14 +16,14 @@ from rules.snapshot import Snapshot
 
 USAGE = "/cardinal retry"
 ROLE = Role.WRITE
-TAKES = "none"
 INSTEAD = "What the agent should know: write a plain comment first."
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Queue a run where one may start; in a terminal column, try the merge again."""
     column = policy.column(snapshot.column)
-    if column and column.archetype is Archetype.TERMINAL and snapshot.open_pull and not snapshot.live_run:
+    final = column and policy.archetype(snapshot.column).IS_FINAL
+    if column and final and snapshot.open_pull and not snapshot.live_run:
         return act(policy, snapshot, column.entry_actions, RuleTrigger("retry", given.by, now))
     if snapshot.begun and was_before(given.said_at, snapshot.begun[0]):
         return say(snapshot, given, "That was said before the newest run, so no other one was started.")

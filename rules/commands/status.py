@@ -12,7 +12,6 @@ from rules.snapshot import Snapshot
 
 USAGE = "/cardinal status"
 ROLE = Role.READ
-TAKES = "none"
 INSTEAD = "It always speaks of this card."
 
 

@@ -13,7 +13,6 @@ from rules.snapshot import Snapshot
 
 USAGE = "/cardinal stop-all"
 ROLE = Role.ADMIN
-TAKES = "none"
 INSTEAD = "To stop one column: `/cardinal pause column`."
 
 

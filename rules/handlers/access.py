@@ -1,7 +1,7 @@
 """Lost and regained access: its meaning for the cards of a repository or an organisation."""
 
 from ledger.model.reasons import Reason
-from ledger.states import RUN_HELD, Archetype, CardState
+from ledger.states import RUN_HELD, CardState
 from rules.card.state import change, settle
 from rules.intents.internal import RequeueRun, StopRun
 from rules.intents.outbound import Decision
@@ -28,7 +28,7 @@ def spread(policy: Policy, snapshot: Snapshot) -> Decision:
     if snapshot.foreign:
         moved = foreign(policy, snapshot)
         return _paused(snapshot, "; ".join(moved.because)) + moved
-    if policy.archetype(snapshot.column) is Archetype.TERMINAL:
+    if policy.archetype(snapshot.column).IS_FINAL:
         return Decision()  # nothing is to be done there any more
     if snapshot.lost:
         return _paused(snapshot, snapshot.lost) + settle(policy, snapshot)

@@ -14,11 +14,10 @@ from ledger.events.board import (
 )
 from ledger.events.placement import RepositoryResolved
 from ledger.model.reasons import Reason
-from ledger.states import Archetype, CardState, RunState
-from rules import registry
+from ledger.states import CardState, RunState
 from rules.card.column_actions import act
 from rules.card.drag_out import came_back, is_leaving, leave, let_go, only_waits, returned
-from rules.card.state import COLUMNS, settle
+from rules.card.state import settle
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
 from rules.handlers.access import spread
@@ -75,7 +74,7 @@ def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetim
 def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
     """Tell whether an automation put an agent's own card to work: agents that hire agents would never end."""
     made = CARD_MARK in snapshot.body
-    return made and policy.archetype(snapshot.column) is Archetype.EXECUTION
+    return made and policy.archetype(snapshot.column).STARTS_RUNS
 
 
 def found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: datetime) -> Decision:
@@ -111,18 +110,16 @@ def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     column = policy.column(snapshot.column)
     if column is None:
         return released + settle(policy, snapshot)
-    part = registry.part(COLUMNS, column.archetype.value)
     occasion = RuleTrigger(f"{snapshot.column}/on_entry", dragger(snapshot), now)
-    entered: Decision = part.enter(policy, snapshot, column, occasion)
-    return released + entered
+    return released + policy.archetype(snapshot.column).enter(policy, snapshot, column, occasion)
 
 
 def converted(policy: Policy, snapshot: Snapshot, event: CardConverted, now: datetime) -> Decision:
     """Resume the step that needed an issue in place of the draft."""
-    column = policy.column(snapshot.column)
-    if column and column.archetype is Archetype.PLANNING:
+    archetype = policy.archetype(snapshot.column)
+    if archetype.HAS_ASSISTANT:
         return planning.ask(snapshot)
-    if column and column.archetype is Archetype.EXECUTION and snapshot.run is None:
+    if archetype.STARTS_RUNS and snapshot.run is None:
         return enter(policy, snapshot, now)
     # It may have been blocked because its repository was not found under the name that it had.
     return spread(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
@@ -133,7 +130,7 @@ def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: dat
     if snapshot.live_run and is_reworded(snapshot, snapshot.live_run):
         return _reworded(snapshot, snapshot.live_run)
     begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief
-    if policy.archetype(snapshot.column) is not Archetype.PLANNING or begun or snapshot.is_draft:
+    if not policy.archetype(snapshot.column).HAS_ASSISTANT or begun or snapshot.is_draft:
         return Decision()
     return planning.ask(snapshot)
 

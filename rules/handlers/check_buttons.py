@@ -8,7 +8,7 @@ from ledger.events import run as runs
 from ledger.events.board import CardMoved
 from ledger.events.conversation import CommandGiven
 from ledger.events.pull import PullChanged, PullOpened
-from ledger.states import Archetype, RunState
+from ledger.states import RunState
 from rules.card.trigger import stamp
 from rules.chatops.parser import pressed_run
 from rules.intents.outbound import Decision, Intent, Say, WriteCheck
@@ -71,7 +71,7 @@ def fitting(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
 
 
 def _may_try_again(policy: Policy, snapshot: Snapshot) -> bool:
-    return policy.archetype(snapshot.column) is Archetype.TERMINAL or not obstacle(policy, snapshot)
+    return policy.archetype(snapshot.column).IS_FINAL or not obstacle(policy, snapshot)
 
 
 def _of_live(run: RunSeen) -> tuple[Button, ...]:

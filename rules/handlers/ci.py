@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.model.reasons import Reason
-from ledger.states import Archetype, CardState, Ending
+from ledger.states import CardState, Ending
 from rules.card.state import change, explain, feedback_waits, settle
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
@@ -79,7 +79,7 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
 def _tell(policy: Policy, snapshot: Snapshot, event: ChecksSettled, because: str) -> Decision:
     text = f"{because}."
     said = Decision((Say(snapshot.card_id, f"ci:{event.head}", text, "pull"),), (because,))
-    busy = snapshot.live_run or policy.archetype(snapshot.column) is not Archetype.EXECUTION
+    busy = snapshot.live_run or not policy.archetype(snapshot.column).STARTS_RUNS
     if busy or all(failure.on_base for failure in event.failures):
         return said + explain(snapshot, because, Reason.CHECKS_RED)
     return said + change(policy, snapshot, CardState.BLOCKED, because, Reason.CHECKS_RED)

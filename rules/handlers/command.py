@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, CommandRefused
-from rules import registry
 from rules.card.trigger import was_before
 from rules.chatops.late_commands import with_the_first
 from rules.chatops.parser import BOXES, is_press
@@ -13,7 +12,7 @@ from rules.handlers import check_buttons
 from rules.intents.outbound import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
 from rules.policy.model import Policy
 from rules.policy.roles import Role, role_of
-from rules.policy.validate import COMMANDS
+from rules.registry import COMMANDS
 from rules.snapshot import Snapshot
 from rules.text import code
 
@@ -41,8 +40,7 @@ def _obeyed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: dateti
     unbound = event.source.removeprefix("box:") in BOXES  # it names no run: it is about the newest one then
     if unbound and snapshot.begun and was_before(event.said_at, snapshot.begun[0]):
         return say(snapshot, event, "That box was ticked before the newest run, so it changed nothing.")
-    part = registry.part(COMMANDS, event.command.replace("-", "_"))
-    obeyed: Decision = part.obey(policy, snapshot, event, now)
+    obeyed = COMMANDS.load(event.command).obey(policy, snapshot, event, now)
     return with_the_first(snapshot, event, obeyed, now)
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.conversation import AssistantFailed, AssistantReplied, PersonSaid, TaskAnswered
 from ledger.events.run import RunSteered
 from ledger.model.limit_answers import Subject, subject_of
-from ledger.states import RUN_HELD, Archetype, CardState, RunState
+from ledger.states import RUN_HELD, CardState, RunState
 from rules.card.state import change, settle
 from rules.card.trigger import stamp, was_before
 from rules.chatops import replies
@@ -38,7 +38,7 @@ def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
         return Decision((Say(snapshot.card_id, about, text, _side(event)),), (text,))
     if snapshot.live_run:
         return _to_run(policy, snapshot, snapshot.live_run, event)
-    planned = policy.archetype(snapshot.column) is Archetype.PLANNING and event.place in ("issue", "pull")
+    planned = policy.archetype(snapshot.column).HAS_ASSISTANT and event.place in ("issue", "pull")
     if planned and event.comment_id > snapshot.last_answered:
         newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
         asked = Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
@@ -50,7 +50,7 @@ def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: da
     """Post the assistant's answer; messages that came meanwhile are answered next."""
     card = snapshot.card_id
     posted = Decision((Say(card, f"assistant:{event.answers}", event.text),), ("the assistant replied",))
-    if policy.archetype(snapshot.column) is not Archetype.PLANNING or snapshot.live_run:
+    if not policy.archetype(snapshot.column).HAS_ASSISTANT or snapshot.live_run:
         return posted
     if snapshot.last_said > max(event.answers, snapshot.last_answered):
         return posted + Decision((AskAssistant(card, snapshot.last_said),), ("more was said meanwhile",))
@@ -69,7 +69,7 @@ def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed,
     told = Decision(
         (Say(snapshot.card_id, f"failed:{plain(event.what, 60)}:{stamp(now)}", because),), (because,)
     )
-    if policy.archetype(snapshot.column) is not Archetype.PLANNING:
+    if not policy.archetype(snapshot.column).HAS_ASSISTANT:
         return told
     return told + change(policy, snapshot, CardState.BLOCKED, because)
 

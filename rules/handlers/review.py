@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.board import ABANDONED, CardArchived, IssueClosed, IssueReopened
 from ledger.events.conversation import PersonSaid
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
-from ledger.states import Archetype, CardState, Ending
+from ledger.states import CardState, Ending
 from rules.card.column_actions import has_action
 from rules.card.move_rights import may_move
 from rules.card.state import change, explain, settle
@@ -39,12 +39,12 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
     if snapshot.live_run:
         return Decision((), (f"{snapshot.live_run.run_id} is alive: the review waits for its end",))
     if event.verdict == "approved":
-        if policy.archetype(snapshot.column) is Archetype.TERMINAL and snapshot.open_pull:
+        if policy.archetype(snapshot.column).IS_FINAL and snapshot.open_pull:
             because = "it is approved: drag the card here again, or /cardinal retry, to merge it"
             return explain(snapshot, because)
         return settle(policy, snapshot)
     asked = changes_asked(policy, snapshot)
-    if policy.archetype(snapshot.column) is Archetype.EXECUTION:
+    if policy.archetype(snapshot.column).STARTS_RUNS:
         asked = asked.replace("drag the card to", "/cardinal retry here, or drag the card again to")
     else:
         asked += " (or say /cardinal retry there)"
@@ -57,12 +57,9 @@ def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: d
     """Forget a verdict that was taken back."""
     if snapshot.live_run:
         return Decision()
-    if snapshot.verdict == "none" and policy.archetype(snapshot.column) is Archetype.REVIEW:
-        return change(
-            policy, snapshot, CardState.IN_REVIEW, "the verdict was dismissed: it waits for a review"
-        )
-    if snapshot.verdict == "none" and policy.archetype(snapshot.column) is Archetype.EXECUTION:
-        return change(policy, snapshot, CardState.WORK_COMPLETE, "the verdict was dismissed")
+    rest = policy.archetype(snapshot.column).AFTER_DISMISSAL
+    if snapshot.verdict == "none" and rest:
+        return change(policy, snapshot, rest.state, rest.because)
     return settle(policy, snapshot)
 
 
@@ -89,7 +86,7 @@ def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetim
     face = Decision((UpdateFace(card),))
     if event.state == "open":
         blocked = snapshot.state is CardState.BLOCKED and not snapshot.live_run
-        reopened = blocked and policy.archetype(snapshot.column) is Archetype.REVIEW
+        reopened = blocked and policy.archetype(snapshot.column).HAS_REVIEWS
         checked = unasked(policy, snapshot, now)
         return face + (settle(policy, snapshot) if reopened else Decision()) + checked
     stopped = _stop(snapshot, f"pull request #{event.number} was {event.state}")
@@ -113,7 +110,7 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
         because = f"the issue was closed as {how} by {by}, who may not give it up: archive the card to do so"
         if snapshot.live_run:
             return explain(snapshot, because)
-        if policy.archetype(snapshot.column) is Archetype.TERMINAL:
+        if policy.archetype(snapshot.column).IS_FINAL:
             return settle(policy, snapshot)
         return change(policy, snapshot, CardState.BLOCKED, because)
     if event.reason in ABANDONED:
@@ -121,7 +118,7 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
         given_up = abandon(snapshot, because)
         if snapshot.live_run:
             return given_up
-        done = policy.archetype(snapshot.column) is Archetype.TERMINAL
+        done = policy.archetype(snapshot.column).IS_FINAL
         return given_up + change(policy, snapshot, CardState.DONE if done else CardState.BLOCKED, because)
     if snapshot.live_run:
         return Decision((), (f"{snapshot.live_run.run_id} goes on: the issue was closed as completed",))

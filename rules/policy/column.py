@@ -2,15 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
-from ledger.states import Archetype
 from rules.policy.messages import unknown
 from rules.policy.network import Network
 from rules.policy.repository import Lines, Name, PolicyModel, positive, setting, whole
 from rules.policy.stages import MAX, Permission, Stage
+from rules.registry import ARCHETYPES
 
-AGENTS = ("claude", "codex", "opencode", "scripted")
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
 
@@ -55,7 +54,7 @@ class MoveTo(PolicyModel):
 class ColumnPolicy(PolicyModel):
     """The rules of one column of the board."""
 
-    archetype: Archetype = Field(description="What kind of column it is.")
+    archetype: str = Field(description="What kind of column it is: an [archetype](#what-a-column-can-be).")
     mode: Literal["fix", "investigate"] = setting(
         "fix", "`fix` ends in a pull request; `investigate` reads only and reports findings."
     )
@@ -98,20 +97,17 @@ class ColumnPolicy(PolicyModel):
         "ask", "What happens to a live run whose card is dragged out; one that never began is let go."
     )
 
-    @field_validator("agent")
+    @field_validator("archetype")
     @classmethod
-    def _known_agent(cls, agent: str, info: ValidationInfo) -> str:
-        known = (info.context or {}).get("agents")
-        if known is not None and agent not in known:
-            raise ValueError(unknown("agent", agent, tuple(known)))
-        return agent
+    def _known_archetype(cls, archetype: str) -> str:
+        if archetype not in ARCHETYPES.names():
+            raise ValueError(unknown("value", archetype, ARCHETYPES.names()))
+        return archetype
 
     @property
     def entry_actions(self) -> tuple[dict[str, Any], ...]:
         """The actions on entry, with the archetype's own where the policy gives none."""
-        if self.on_entry is not None:
-            return self.on_entry
-        return ({"action": "start_run"},) if self.archetype is Archetype.EXECUTION else ()
+        return ARCHETYPES.load(self.archetype).ENTRY_ACTIONS if self.on_entry is None else self.on_entry
 
     @property
     def plan_required(self) -> bool:

@@ -4,14 +4,14 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from ledger.states import Archetype
 from rules.errors import PolicyError
 from rules.policy.board import BoardLimits, BoardRules
-from rules.policy.column import AGENTS, ColumnPolicy
+from rules.policy.column import ColumnPolicy
 from rules.policy.messages import capped, located, sentences
 from rules.policy.repository import PolicyModel, RepositoryRules, setting
-from rules.policy.validate import board_problems, profile_problems
+from rules.policy.validate import Installed, Names, board_problems, repository_problems
 from rules.policy.yaml_reader import Written, read
+from rules.registry import ARCHETYPES, UNNAMED, Archetype
 
 DEFAULT_TEXT = """\
 version: 1
@@ -49,7 +49,7 @@ class Policy(PolicyModel):
     def archetype(self, name: str | None) -> Archetype:
         """Return the column's archetype; a column that the policy does not name is like an inbox."""
         column = self.column(name)
-        return column.archetype if column else Archetype.INBOX
+        return ARCHETYPES.load(column.archetype if column else UNNAMED)
 
     @property
     def limits(self) -> BoardLimits:
@@ -65,15 +65,15 @@ class _RepositoryFile(PolicyModel):
 
 
 def parse(
-    text: str, *, home: str | None, agents: tuple[str, ...] = AGENTS, profiles: tuple[str, ...] | None = None
+    text: str, *, home: str | None, installed: Installed | None = None, profiles: Names | None = None
 ) -> Policy:
     """Return the policy in `text`, the file of the repository `home`; without `board:` the default applies.
 
-    `profiles` are those that the repository has of its own; None where that is not known.
+    `profiles` are those that the repository has of its own. None: what there is is not known.
 
     Raises PolicyError with one sentence for each problem.
     """
-    found = _read(text, agents, profiles)
+    found = _read(text, installed, profiles)
     board = found.board or default_policy(home or "").board
     if home and board.home is not None and board.home.lower() != home.lower():
         raise PolicyError((f"board.home: says {board.home}, but this file is in {home}",))
@@ -82,12 +82,14 @@ def parse(
     )
 
 
-def parse_repository(text: str, profiles: tuple[str, ...] | None = None) -> RepositoryRules:
+def parse_repository(
+    text: str, profiles: Names | None = None, *, guards: Names | None = None
+) -> RepositoryRules:
     """Return the `repository:` part of a card's own repository; PolicyError when the file is not valid.
 
-    `profiles` are those that the repository has of its own; None where that is not known.
+    `guards` are those that are installed; `profiles` as for `parse`.
     """
-    return _read(text, None, profiles).repository
+    return _read(text, Installed(guards=guards), profiles).repository
 
 
 def default_policy(home: str) -> Policy:
@@ -95,22 +97,22 @@ def default_policy(home: str) -> Policy:
     return parse(DEFAULT_TEXT, home=home)
 
 
-def _read(text: str, agents: tuple[str, ...] | None, profiles: tuple[str, ...] | None) -> _RepositoryFile:
+def _read(text: str, installed: Installed | None, profiles: Names | None) -> _RepositoryFile:
     written = read(text)
     try:
-        found = _RepositoryFile.model_validate(written.tree, context={"agents": agents})
+        found = _RepositoryFile.model_validate(written.tree)
     except ValidationError as error:
         raise PolicyError(capped(sentences(error, _RepositoryFile, written))) from error
-    problems = _cross_checks(found, written, profiles)
+    problems = _cross_checks(found, written, installed or Installed(), profiles)
     if problems:
         raise PolicyError(capped(problems))
     return found
 
 
 def _cross_checks(
-    found: _RepositoryFile, written: Written, profiles: tuple[str, ...] | None
+    found: _RepositoryFile, written: Written, installed: Installed, profiles: Names | None
 ) -> tuple[str, ...]:
     if "board" in written.tree and found.board is None:
         return (located(written, ("board",), "is empty: name its columns, or leave the key out"),)
-    of_board = tuple(board_problems(found.board, written)) if found.board else ()
-    return (*of_board, *profile_problems(found.repository, written, profiles))
+    of_board = tuple(board_problems(found.board, written, installed)) if found.board else ()
+    return (*of_board, *repository_problems(found.repository, written, installed, profiles))

@@ -85,16 +85,15 @@ class CommandGuard(PolicyModel):
 Guarded = Literal["ask", "allow", "deny"]
 
 
-def _guard(default: str, what: str) -> Any:
-    return Field(default=default, description=f"{what}: ask a person, allow or deny them.")
-
-
 class Guardrails(PolicyModel):
     """What an agent must leave alone, looked for in every commit that is to be published.
 
     `ask` stops publishing until a person agrees to these very findings. `deny` gives them back to the agent
     once; if they are still there, the run fails.
     """
+
+    model_config = ConfigDict(extra="allow")  # a key for each guard that is installed
+    __pydantic_extra__: dict[str, Guarded] = Field(init=False)
 
     protect: Lines = setting(
         PROTECTED,
@@ -105,33 +104,12 @@ class Guardrails(PolicyModel):
         (), "Path patterns of the only files that may change, letter by letter; empty: all."
     )
     max_file_kb: int = whole(1000, 1, 1_000_000, "From how many KB on a file is large.")
-    protected: Guarded = _guard("ask", "Changes of what `protect` names")
-    outside: Guarded = _guard("ask", "Changes beyond what `allow` names")
-    dependencies: Guarded = _guard("ask", "Manifests and lock files of package managers")
-    tests: Guarded = _guard(
-        "ask",
-        "Tests that are deleted, thinned out, switched off or made to hold whatever happens (what only may be"
-        " that is asked about)",
-    )
-    checks: Guarded = _guard(
-        "ask",
-        "Files that decide what the checks do: build and test settings, `conftest.py`, scripts that"
-        " `validation` names, this file",
-    )
-    modes: Guarded = _guard("ask", "Files that become executable, and odd modes of files")
-    symlinks: Guarded = _guard(
-        "deny",
-        "Links that are absolute, lead out of the repository or to what is protected, or replace a file",
-    )
-    submodules: Guarded = _guard("deny", "Submodules and `.gitmodules`")
-    binaries: Guarded = _guard("ask", "Binary files")
-    large_files: Guarded = _guard("ask", "Files of more than `max_file_kb`")
-    secrets: Guarded = _guard(
-        "deny",
-        "Keys, tokens and private keys in added lines and commit messages (doubtful ones are asked about)",
-    )
-    generated: Guarded = _guard("deny", "New files that tools make, such as `node_modules`, `dist`, `*.pyc`")
     commands: CommandGuard = setting(CommandGuard(), "Commands that are refused.")
+
+    @property
+    def actions(self) -> dict[str, Guarded]:
+        """What is done with the findings of the guards that the file names."""
+        return self.__pydantic_extra__
 
 
 class Skills(PolicyModel):

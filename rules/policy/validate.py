@@ -1,35 +1,38 @@
 """Checks of a policy beyond the shape of its keys: names must exist, actions must fit."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from ledger.states import Archetype
-from rules import registry
 from rules.policy.board import BoardRules
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import located, sentences, unknown
-from rules.policy.repository import RepositoryRules
+from rules.policy.repository import Guardrails, RepositoryRules
 from rules.policy.roles import Role
 from rules.policy.stages import stage_problems
 from rules.policy.yaml_reader import Path, Written
+from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
 from rules.text import alternatives, code
 
-ACTIONS = "rules.actions"
-COMMANDS = "rules.commands"
-PROFILES = "rules.profiles"
 NO_PROFILE = "none"
 # Commands that a policy may already name, before the file that carries them out is there.
 LATER = ("agent",)
 
 
-def command_names() -> tuple[str, ...]:
-    """Return every command as people type it."""
-    return tuple(name.replace("_", "-") for name in registry.names(COMMANDS))
+Names = tuple[str, ...]
 
 
-def board_problems(board: BoardRules, written: Written) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The names of the runner's parts, which the rules do not see: a policy can name no other. None: any."""
+
+    agents: Names | None = None
+    guards: Names | None = None
+
+
+def board_problems(board: BoardRules, written: Written, installed: Installed) -> Iterator[str]:
     """Yield a sentence for each name that leads nowhere and each action that does not fit its column."""
     at: Path = ("board",)
     folded: dict[str, str] = {}
@@ -38,11 +41,13 @@ def board_problems(board: BoardRules, written: Written) -> Iterator[str]:
         twin = folded.setdefault(name.casefold(), name)
         if twin != name:
             yield located(written, where, f"differs from {code(twin)} only by upper and lower case")
+        if installed.agents is not None and column.agent not in installed.agents:
+            yield located(written, (*where, "agent"), unknown("agent", column.agent, installed.agents))
         yield from _column_problems(board, column, written, where)
     if board.repositories.home == "named" and board.home is None:
         where = (*at, "repositories", "home")
         yield located(written, where, "needs board.home, the repository whose issues are about others")
-    known = (*command_names(), *LATER)
+    known = (*COMMANDS.names(), *LATER)
     for name, allowed in board.commands.items():
         where = (*at, "commands", name)
         if name not in known:
@@ -57,9 +62,18 @@ def _role_problems(allowed: Iterable[str], written: Written, where: Path) -> Ite
             yield located(written, where, f"{code(word)} is a role: write it without @")
 
 
-def profile_problems(rules: RepositoryRules, written: Written, own: tuple[str, ...] | None) -> Iterator[str]:
-    """Yield a sentence where the profile is neither built in nor one of the repository's `own`, if known."""
-    known = tuple(sorted({NO_PROFILE, *registry.names(PROFILES), *(own or ())}))
+def repository_problems(
+    rules: RepositoryRules, written: Written, installed: Installed, own: Names | None
+) -> Iterator[str]:
+    """Yield a sentence for each key that is no guard's, and where the profile is neither built in nor one of
+    the repository's `own`, if known.
+    """
+    if installed.guards is not None:
+        keys = (*Guardrails.model_fields, *installed.guards)
+        for key in rules.guardrails.actions:
+            if key not in installed.guards:
+                yield located(written, ("repository", "guardrails", key), unknown("key", key, keys))
+    known = tuple(sorted({NO_PROFILE, *PROFILES.names(), *(own or ())}))
     if own is not None and rules.profile not in known:
         yield located(written, ("repository", "profile"), unknown("profile", rules.profile, known))
 
@@ -70,10 +84,10 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
         yield located(
             written, (*where, "on_success", "move"), unknown("column", move.move, tuple(board.columns))
         )
-    if column.stages and column.archetype is not Archetype.EXECUTION:
-        kind = Archetype.EXECUTION
+    if column.stages and not ARCHETYPES.load(column.archetype).STARTS_RUNS:
+        fitting = alternatives(name for name, part in ARCHETYPES.all() if part.STARTS_RUNS)
         yield located(
-            written, (*where, "stages"), f"stages fit columns of kind {kind}, not {column.archetype}"
+            written, (*where, "stages"), f"stages fit columns of kind {fitting}, not {column.archetype}"
         )
     allowed = {"edit": column.tools.edit, "run": column.tools.run, "commit": column.tools.commit}
     yield from stage_problems(column.stages, allowed, column.tools.network, written, (*where, "stages"))
@@ -82,19 +96,16 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
             yield from _step_problems(column.archetype, step, written, (*where, key, index))
 
 
-def _step_problems(
-    archetype: Archetype, step: dict[str, Any], written: Written, where: Path
-) -> Iterator[str]:
+def _step_problems(archetype: str, step: dict[str, Any], written: Written, where: Path) -> Iterator[str]:
     name = step.get("action")
-    if not isinstance(name, str) or name not in registry.names(ACTIONS):
-        yield located(written, where, unknown("action", str(name), registry.names(ACTIONS)))
+    if not isinstance(name, str) or name not in ACTIONS.names():
+        yield located(written, where, unknown("action", str(name), ACTIONS.names()))
         return
-    part = registry.part(ACTIONS, name)
-    settings: type[BaseModel] = part.Settings
+    action = ACTIONS.load(name)
     try:
-        settings.model_validate(step)
+        action.Settings.model_validate(step)
     except ValidationError as error:
-        yield from sentences(error, settings, written, where)
-    if archetype not in part.ARCHETYPES:
-        fitting = alternatives(sorted(part.ARCHETYPES))
+        yield from sentences(error, action.Settings, written, where)
+    if not action.fits(ARCHETYPES.load(archetype)):
+        fitting = alternatives(kind for kind, part in ARCHETYPES.all() if action.fits(part))
         yield located(written, where, f"{name} fits columns of kind {fitting}, not {archetype}")

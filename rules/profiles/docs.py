@@ -8,9 +8,5 @@ TEXT = """\
 - Change no generated page by hand: change what it is made from.
 - Before you finish, build the documentation if there is a build, and say what you ran.
 """
-SETUP = ()
-FAST = ()
 FULL = ("mkdocs build --strict",)
-START = ""
-ADDRESS = ""
 SKILLS = ("writing",)  # where there are any of these names

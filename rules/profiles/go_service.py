@@ -13,6 +13,4 @@ TEXT = """\
 SETUP = ("go mod download",)
 FAST = ('test -z "$(gofmt -l .)"', "go vet ./...")
 FULL = ("go vet ./...", "go test -race ./...")
-START = ""
-ADDRESS = ""
 SKILLS = ("go",)  # where there are any of these names

@@ -14,6 +14,4 @@ TEXT = """\
 SETUP = ("pip install -e .[dev]",)
 FAST = ("ruff check .", "ruff format --check .")
 FULL = ("ruff check .", "pytest -q")
-START = ""
-ADDRESS = ""
 SKILLS = ("python",)  # where there are any of these names

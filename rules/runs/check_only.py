@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ledger.events.run import CHECK, RunEnded, RunEvent
-from ledger.states import Archetype, Ending, Gate
+from ledger.states import Ending, Gate
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
 from rules.card.state import explain, settle
@@ -41,7 +41,8 @@ def unasked(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     pull = snapshot.open_pull
     if pull is None or pull.gate is not Gate.UNSEEN or obstacle(snapshot):
         return Decision()
-    if policy.archetype(snapshot.column) not in (Archetype.REVIEW, Archetype.TERMINAL):
+    archetype = policy.archetype(snapshot.column)
+    if not (archetype.HAS_REVIEWS or archetype.IS_FINAL):
         return Decision()
     lately = begun_lately(snapshot.checking, now)
     if lately >= policy.limits.automatic_runs_per_hour:
@@ -73,7 +74,7 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
     if because:
         line = plain(told, 300)
         seen = explain(snapshot, line)
-        if policy.archetype(snapshot.column) is not Archetype.TERMINAL:
+        if not policy.archetype(snapshot.column).IS_FINAL:
             return seen
         # Nobody looks at a card in its last column again: the comment calls for somebody.
         return seen + Decision((Say(snapshot.card_id, f"checked:{event.run_id}", sentence(line), "pull"),))

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from ledger.ids import CardId, RunId
 from ledger.model.spend_limits import Limit
-from ledger.states import Archetype
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Grant, Share
 from rules.snapshot import Halt, Loss, Stop, is_outside, outside
@@ -181,7 +180,7 @@ class _Gate:
             yield "its card was dragged away: answer the question about that first"
         if run.stands is None:
             yield "its card stands in no column: drag it to an execution column"
-        elif self._policy.archetype(run.stands) is not Archetype.EXECUTION:
+        elif not self._policy.archetype(run.stands).STARTS_RUNS:
             where = f"{code(run.stands)}, which is no execution column of the policy"
             yield f"its card stands in {where}: drag it to one, or correct the policy"
         if column is not None and self._by_column[run.column] >= column.concurrency:

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rules import registry
 from rules.policy.repository import RepositoryRules, Reproduction
-from rules.policy.validate import PROFILES
+from rules.registry import PROFILES
 from rules.runs import browser_steps
 from rules.runs.browser_steps import UNDERSTOOD, ReproductionStep
 
@@ -58,9 +57,9 @@ def wanted(rules: RepositoryRules, words: Iterable[Words], *, asked: bool) -> Wa
 
 def completed(settings: Reproduction, profile: str) -> Reproduction:
     """Return the settings, completed by those of a built-in profile."""
-    if profile not in registry.names(PROFILES):
+    if profile not in PROFILES.names():
         return settings
-    part = registry.part(PROFILES, profile)
+    part = PROFILES.load(profile)
     said = {"start": settings.start or part.START, "address": settings.address or part.ADDRESS}
     return settings.model_copy(update=said)
 

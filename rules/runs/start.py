@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven
-from ledger.states import Archetype, CardState, Ending
+from ledger.states import CardState, Ending
 from rules.card.state import change, feedback_waits, settle
 from rules.card.target_repository import ask as ask_for_repository
 from rules.card.target_repository import problem as unplaced
@@ -30,7 +30,7 @@ def obstacle(policy: Policy, snapshot: Snapshot) -> str:
         return "the card left the board"
     if snapshot.pull and snapshot.pull.state == "merged":
         return f"pull request #{snapshot.pull.number} is merged: more work needs an issue of its own"
-    if policy.archetype(snapshot.column) is not Archetype.EXECUTION:
+    if not policy.archetype(snapshot.column).STARTS_RUNS:
         return "no agent works in this column: drag the card to an execution column"
     if snapshot.closed:
         return "the issue is closed: reopen it, then /cardinal retry"

@@ -213,12 +213,12 @@ class Dialogue(Protocol):
         """Return how it is asked to stop, or None when it knows no such thing."""
 
 
-class Agent(Protocol):
-    """One kind of coding agent; a file of `runner/agents/` holds one as `AGENT`. It has no state."""
+class AgentAdapter(Protocol):
+    """One kind of coding agent: `AGENT` of `runner/agents/<agent>/adapter.py`. It has no state."""
 
     @property
     def name(self) -> str:
-        """The name of its file."""
+        """The name of its folder."""
 
     @property
     def version(self) -> str:
@@ -236,8 +236,8 @@ class Agent(Protocol):
         """Whether it may run without a sandbox: only what cannot be talked into anything."""
 
     @property
-    def backends(self) -> tuple[str, ...]:
-        """The workspace backends that have its program."""
+    def in_image(self) -> bool:
+        """Whether its program is in the agents' image; else it comes with Cardinal, to every workspace."""
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the models that it asks its provider for when the policy says `wanted` (`default`, `small`

@@ -87,6 +87,9 @@ class Breach:
 class Guard(Protocol):
     """One file in `runner/guards/builtin/`; its name is its key in `guardrails:` (ask, allow or deny)."""
 
+    FINDS: str  # the subject of a sentence, for people
+    ACTION: str  # ask or deny, where the policy does not have its key
+
     def look(self, change: Change, rules: Guards) -> Iterator[Breach]:
         """Yield what is against the rules."""
 

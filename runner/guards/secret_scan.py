@@ -87,8 +87,7 @@ def _is_random(value: str) -> bool:
 
 @cache
 def _plugins() -> tuple[tuple[BasePlugin, ...], tuple[BasePlugin, ...], BasePlugin]:
-    known: dict[str, Any] = {
-        plugin.__name__: plugin for plugin in get_mapping_from_secret_type_to_class().values()
-    }
+    plugins: list[Any] = list(get_mapping_from_secret_type_to_class().values())
+    known = {plugin.__name__: plugin for plugin in plugins}
     certain, doubtful = (tuple(known[name]() for name in names) for names in (_CERTAIN, _DOUBTFUL))
     return certain, doubtful, known["KeywordDetector"]()

@@ -10,7 +10,7 @@ from ledger.events.artifact import BRIEFING
 from ledger.events.instruction import SkillsChosen
 from ledger.events.run import BriefingMade, Progressed, RunEvent
 from ledger.states import RunState
-from runner import errors
+from runner import errors, workspaces
 from runner.artifacts.keep import keep
 from runner.branch.export import export_commit, head_name
 from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
@@ -47,8 +47,7 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
         run.log.append(told, *keep(run, "briefing.md", BRIEFING, order.briefing))
     _instruct(run)
     run.deliver_answers()
-    if order.workspace not in run.agent.backends:
-        raise errors.BackendError(run.agent.name, order.workspace, run.agent.backends)
+    workspaces.require_program(run.agent, order.workspace)
     if order.tools.network not in run.workspace.networks:
         raise errors.NetworkError(order.workspace, order.tools.network, run.workspace.networks)
     if run.workspace.locked and not allow_unsandboxed:

@@ -10,7 +10,7 @@ from ledger.ids import QuestionId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import LIMITS, NOTHING, AnswerChoice, Code, Size, Subject
 from ledger.states import RunState
-from runner.agents.contract import Agent
+from runner.agents.contract import AgentAdapter
 from runner.gateway.control.link import Gateway
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
@@ -44,7 +44,7 @@ class RunContext:
     order: RunSpec
     log: RunLog
     clock: Clock
-    agent: Agent
+    agent: AgentAdapter
     workspace: Workspace
     mirror: Mirror
     checkout: Checkout

@@ -17,8 +17,8 @@ from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, code_of
-from ledger.model.run_transitions import state_after
 from ledger.states import RunState
+from ledger.views.runs import state_after
 from runner.run.facts import FailedRounds, Plan, Question, Refusals, StageLog, StageVisit, TurnRecord
 from runner.run.instructions import KnownInstructions
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ledger.ids import CardId, RunId
 from runner import agents, workspaces
 from runner.agents import contract
-from runner.errors import BackendError, CommandTimeoutError, RunnerError, UnsandboxedError
+from runner.errors import CommandTimeoutError, RunnerError, UnsandboxedError
 from runner.exec.child import BEAT_S, Child
 from runner.exec.stream import Heard, Line
 from runner.gateway.control.claim import gateway_for, settle
@@ -55,8 +55,7 @@ def ask_once(
     ScenarioError, SpawnError or UnsandboxedError.
     """
     player = agents.load(agent)
-    if workspace not in player.backends:
-        raise BackendError(player.name, workspace, player.backends)
+    workspaces.require_program(player, workspace)
     name = f"chat-{uuid.uuid4().hex}"
     room = workspaces.load(workspace).open(places, Tenancy(CardId(name), RunId(name), image=image))
     task = contract.Task(
@@ -81,7 +80,11 @@ def ask_once(
 
 
 def _ask(
-    player: contract.Agent, task: contract.Task, room: Workspace, gateway: Gateway | None, timeout_s: float
+    player: contract.AgentAdapter,
+    task: contract.Task,
+    room: Workspace,
+    gateway: Gateway | None,
+    timeout_s: float,
 ) -> ChatAnswer:
     dialogue = player.begin(task, room.layout)
     if gateway is not None:

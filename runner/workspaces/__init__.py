@@ -1,20 +1,26 @@
 """Workspace backends, one folder each with a `backend.py`; found by folder name."""
 
-import importlib
-import pkgutil
-
-from runner.errors import UnknownPartError
+from ledger.parts import Registry
+from runner.agents.contract import AgentAdapter
+from runner.errors import BackendError
 from runner.workspaces.contract import Backend
 
-
-def names() -> tuple[str, ...]:
-    """Return the names of all backends."""
-    return tuple(sorted(part.name for part in pkgutil.iter_modules(__path__) if part.ispkg))
+BACKENDS = Registry[Backend]("workspace backend", __name__, Backend, entry="backend", holds="BACKEND")
+names, load = BACKENDS.names, BACKENDS.load
 
 
-def load(name: str) -> Backend:
-    """Return the backend of that name. Raises UnknownPartError; nothing else is imported for a wrong name."""
-    if name not in names():
-        raise UnknownPartError("workspace backend", name, names())
-    backend: Backend = importlib.import_module(f"{__name__}.{name}.backend").BACKEND
-    return backend
+def of_agent(agent: AgentAdapter) -> tuple[str, ...]:
+    """Return the names of the backends that have the agent's program."""
+    return tuple(name for name, backend in BACKENDS.all() if backend.runs_images or not agent.in_image)
+
+
+def require_program(agent: AgentAdapter, name: str) -> None:
+    """Raise BackendError where the backend does not have the agent's program."""
+    if name not in of_agent(agent):
+        raise BackendError(agent.name, name, of_agent(agent))
+
+
+def first_usable() -> str:
+    """Return the backend of the lowest rank that this machine can use."""
+    usable = ((backend.rank, name) for name, backend in BACKENDS.all() if not backend.problem())
+    return min(usable)[1]

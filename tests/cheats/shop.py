@@ -48,7 +48,7 @@ COMMIT = {"commit": "Work"}
 def defaults(**actions: str) -> Guards:
     """Return the guards of a policy that names no guardrails, but for these."""
     said = Guardrails()
-    named = {name: str(getattr(said, name)) for name in builtin.names()} | actions
+    named = {name: guard.ACTION for name, guard in builtin.GUARDS.all()} | actions
     return Guards(named, said.protect, said.allow, said.max_file_kb)
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from ledger.parts import UnknownPartError
 from runner import agents, workspaces
 from runner.agents.contract import Dialogue, Layout, Phase, Task
-from runner.errors import UnknownPartError
 
 LAYOUT = Layout(
     "/workspace/repo", "/workspace/home", "/workspace/out", "/tools/python3", "/player",
@@ -48,7 +48,7 @@ def test_it_says_what_it_is_and_what_it_needs(name: str) -> None:
     assert agent.name == name
     assert agent.version
     assert set(agent.secrets) <= PROVIDERS
-    assert set(agent.backends) <= set(workspaces.names())
+    assert workspaces.of_agent(agent)
     assert bool(agent.models("default")) == bool(agent.secrets)
     assert agent.trusted == (not agent.secrets)
 

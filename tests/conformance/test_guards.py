@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from ledger.parts import UnknownPartError
 from rules.policy.repository import Guardrails
-from runner.errors import UnknownPartError
 from runner.guards import builtin
 from runner.guards.contract import EXECUTABLE, LINK, NOTHING, SUBMODULE, Change, Message, Touched
 from runner.run.run_spec import Guards
@@ -82,9 +82,9 @@ def change(*touched: Touched, said: str = "Say hello") -> Change:
 def test_every_guard_is_tried_here_and_has_its_key_in_the_policy() -> None:
     assert set(builtin.names()) == set(AGAINST)
     for name in builtin.names():
-        field = Guardrails.model_fields[name]
-        assert field.default in ("ask", "deny"), name
-        assert field.description
+        guard = builtin.load(name)
+        assert guard.ACTION in ("ask", "deny"), name
+        assert guard.FINDS
 
 
 @pytest.mark.parametrize("name", builtin.names())
@@ -94,7 +94,7 @@ def test_a_guard_finds_each_breach_with_its_rule_and_what_to_do(name: str) -> No
         assert found, one
         for breach in found:
             assert breach.path == one.path
-            assert breach.rule.split(":")[0] in Guardrails.model_fields, breach
+            assert breach.rule.split(":")[0] in {*Guardrails.model_fields, *builtin.names()}, breach
             assert breach.what
             assert breach.advice
             assert KEY not in repr(breach)

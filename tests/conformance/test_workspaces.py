@@ -8,18 +8,19 @@ from pathlib import Path
 import pytest
 
 from ledger.ids import CardId, RunId
+from ledger.parts import UnknownPartError
 from runner import workspaces
-from runner.errors import UnknownPartError, WorkspaceError
+from runner.errors import WorkspaceError
 from runner.exec.child import Ran, finish
 from runner.run.run_spec import HostPaths
 from runner.workspaces.contract import Backend, Tenancy, Workspace
 from tests.containers.engine import need_engine
 
-BACKENDS = ("docker", "local")
+BACKENDS = workspaces.names()
 
 
 def test_every_backend_is_tried_here() -> None:
-    assert workspaces.names() == BACKENDS
+    assert {"docker", "local"} <= set(BACKENDS)
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import docker
-from bot.admin.doctor import runner
-from bot.admin.doctor.check_result import DoctorContext, Level
+from bot.admin.doctor import DoctorContext, Level, runner
 from bot.github.client import Hub
 from bot.system import config
 from ledger.events.reproduction import AFTER, BEFORE, FAILED, PASSED, UNPLAYABLE

@@ -14,6 +14,7 @@ import yaml
 import docker
 from forge.model.server import ScriptedModel
 from ledger.events.run import PlanApproved, PlanProposed, RunEvent
+from runner import agents
 from runner.run.log import RunLog
 from runner.run.run_spec import Limits, Provider, ResourceSpec, RunSpec, ToolSpec
 from runner.supervisor import execute
@@ -21,7 +22,7 @@ from runner.workspaces.docker.engine import engine_address
 from runner.workspaces.docker.sweeping import home_of
 from tests.runner.world import World
 
-AGENTS = ("claude", "codex", "opencode")
+AGENTS = tuple(name for name in agents.names() if agents.load(name).secrets)
 IMAGE = "cardinal/agent:latest"
 KEY = "sk-real-0123456789abcdefghijklmnopqrstuvwxyz"  # of nobody, but it looks like one
 LIMITS = Limits(timeout_s=180, silence_s=60, max_turns=60, budget_usd=5.0, iterations=3, full_runs=3)

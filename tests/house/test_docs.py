@@ -11,11 +11,11 @@ import pytest
 from bot.system.config import FIELDS, PREFIX, TEST_PREFIX
 from docs._make import pages, pictures, reference
 from forge.demo.story import STEPS
-from ledger.states import CARD_STATES, CARD_STEPS, CardState
-from rules import registry
+from ledger.states import CARD_STEPS, CardState
 from rules.intents.outbound import Decision
 from rules.policy.model import parse
-from rules.policy.validate import COMMANDS, LATER, command_names
+from rules.policy.validate import LATER
+from rules.registry import ARCHETYPES, COMMANDS
 from runner import agents
 from runner.agents.board_tools import TOOLS
 from runner.agents.scripted.scenario import Scenario, ScenarioStep, parse_scenario
@@ -104,7 +104,7 @@ def unknown_settings(path: str, text: str) -> Iterator[str]:
 
 def unknown_slash_commands(path: str, text: str) -> Iterator[str]:
     for word in re.findall(r"(?<![\w.])/cardinal ([a-z-]+)", text):
-        if word not in (*command_names(), *LATER):
+        if word not in (*COMMANDS.names(), *LATER):
             yield f"{path}: /cardinal {word}"
 
 
@@ -147,9 +147,7 @@ def test_the_example_of_a_command_is_one() -> None:
     text = (ROOT / "docs/adding-a-part.md").read_text(encoding="utf-8")
     example: dict[str, object] = {}
     exec(compile(next(fenced(text, "python")), "ping.py", "exec"), example)
-    model = registry.part(COMMANDS, "status")
-    wanted = {name for name in vars(model) if name.isupper()}
-    assert wanted <= set(example)
+    assert set(COMMANDS.members()) - {"SCOPES"} <= set(example)
     decided = example["obey"](POLICY, card(), given("ping"), NOW)  # type: ignore[operator]
     assert isinstance(decided, Decision)
 
@@ -208,7 +206,8 @@ def test_pictures_are_taken_at_steps_that_the_story_has() -> None:
 
 
 def test_what_the_diagrams_leave_out_is_as_they_say() -> None:
-    for legal in CARD_STATES.values():
+    for _, archetype in ARCHETYPES.all():
+        legal = archetype.STATES
         for one in legal:
             if one is not CardState.BLOCKED:
                 assert CardState.BLOCKED in CARD_STEPS[one]

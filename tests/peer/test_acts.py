@@ -46,7 +46,7 @@ def die_after(cardinal: Cardinal, intent: Intent) -> None:
         outbox.put(db, handlers.draft(intent, now, None), now)
     entry = outbox.claim_next(engine, "github", now=now, lease_s=publisher.CLAIM_S["github"], holder="dead")
     assert entry is not None
-    handlers.find(entry.act).carry_out(cardinal.services.context, intent, entry)
+    handlers.ACTS.load(entry.act).carry_out(cardinal.services.context, intent, entry)
     cardinal.clock.forward(publisher.CLAIM_S["github"] + 1)
 
 

@@ -12,7 +12,7 @@ import ledger.events
 from ledger.event import Event
 from ledger.ids import QuestionId
 from ledger.states import CardState, Ending, RunState
-from rules.policy.validate import command_names
+from rules.registry import COMMANDS
 from rules.snapshot import OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
 from tests.rules import scene
 
@@ -28,7 +28,7 @@ named_columns = st.sampled_from([name for name in scene.COLUMNS if name]) | text
 BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "after": columns, "before": columns, "column": columns, "wanted": named_columns,
     "verdict": st.sampled_from(["none", "approved", "changes_requested", "commented"]),
-    "command": st.sampled_from(command_names()),
+    "command": st.sampled_from(COMMANDS.names()),
     "argument": st.sampled_from(["", "board", "column", "card", "1", "2", "99"]) | texts,
     "place": st.sampled_from(["issue", "pull", "review", "check"]),
     "source": st.sampled_from(["77", "box:approve", "box:choice:r1-q1:1", "box:choice:r9-q9:1", "box:",

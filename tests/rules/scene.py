@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.reasons import Reason
-from ledger.states import CARD_STATES, CardState, Ending, Gate, RunState, check_card_step, kind_for
+from ledger.states import CardState, Ending, Gate, RunState, check_card_step
+from rules.card.state import legal_states
 from rules.decide import decide
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, RuleEvent
@@ -80,9 +81,8 @@ def checked(by: Policy, snapshot: Snapshot, decided: Decision) -> Decision:
     for intent in decided.intents:
         assert isinstance(intent, Intent | RuleEvent), intent
         if isinstance(intent, ChangeCardState):
-            archetype = kind_for(column, intent.after, live=snapshot.live_run is not None)
-            moved = state not in CARD_STATES[archetype]
-            check_card_step(archetype, state, intent.after, moved=moved)
+            legal = legal_states(column, intent.after, live=snapshot.live_run is not None)
+            check_card_step(legal, state, intent.after, moved=state not in legal)
             assert intent.after is not state
             state = intent.after
     return decided

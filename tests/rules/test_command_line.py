@@ -16,7 +16,7 @@ from rules.chatops.parser import (
     permit,
 )
 from rules.policy.model import parse as read
-from rules.policy.validate import command_names
+from rules.registry import COMMANDS
 from tests.rules.scene import POLICY
 from tests.rules.test_policy import WHOLE
 
@@ -103,7 +103,7 @@ def test_any_comment_is_read_without_an_error(body: str) -> None:
     assert found is None or len(found.because if isinstance(found, Mistyped) else found.command) < 400
 
 
-@pytest.mark.parametrize("name", command_names())
+@pytest.mark.parametrize("name", COMMANDS.names())
 def test_every_command_can_be_typed(name: str) -> None:
     assert isinstance(parse(f"/cardinal {name} words"), Parsed | Mistyped)
     assert isinstance(parse(f"/cardinal {name}"), Parsed | Mistyped)

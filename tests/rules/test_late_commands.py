@@ -11,7 +11,7 @@ from ledger.states import Ending, RunState
 from rules.chatops.parser import BOXES
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Say
-from rules.policy.validate import command_names
+from rules.registry import COMMANDS
 from rules.snapshot import AnsweredQuestion, CheckingSeen, FollowUpSeen, Held, Snapshot, Stop
 from tests.rules.scene import BOARD, CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run
 
@@ -109,7 +109,7 @@ def test_the_second_is_told_who_was_first_and_changes_nothing(
 
 
 def test_every_command_has_its_second_in_the_table() -> None:
-    assert {late.command for _, late, _ in TABLE} | HARMLESS.keys() == set(command_names())
+    assert {late.command for _, late, _ in TABLE} | HARMLESS.keys() == set(COMMANDS.names())
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from ledger.states import Archetype
-from rules import registry
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, default_policy, parse, parse_repository
-from rules.policy.validate import ACTIONS
+from rules.policy.validate import Installed
+from rules.registry import ACTIONS, ARCHETYPES
 
 HEAD = "version: 1\nboard:\n  columns:\n"
 WHOLE = """\
@@ -56,9 +55,12 @@ repository:
 """
 
 
+INSTALLED = Installed(agents=("claude", "codex", "opencode", "scripted"), guards=("modes", "secrets"))
+
+
 def problems(text: str, home: str = "acme/board") -> tuple[str, ...]:
     with pytest.raises(PolicyError) as caught:
-        parse(text, home=home)
+        parse(text, home=home, installed=INSTALLED)
     return caught.value.problems
 
 
@@ -148,7 +150,7 @@ def test_a_column_that_the_policy_does_not_name_is_like_an_inbox() -> None:
     policy = default_policy("acme/board")
     assert policy.column("Parking") is None
     assert policy.column(None) is None
-    assert policy.archetype("Parking") is Archetype.INBOX
+    assert policy.archetype("Parking") is ARCHETYPES.load("inbox")
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_hostile_text_in_a_problem_is_one_harmless_line() -> None:
 
 def test_the_agents_that_exist_can_be_told() -> None:
     text = HEAD + "    A: {archetype: execution, agent: mine}"
-    assert parse(text, home="acme/board", agents=("mine",)).column("A")
+    assert parse(text, home="acme/board", installed=Installed(agents=("mine",))).column("A")
 
 
 def models(model: type[BaseModel]) -> set[type[BaseModel]]:
@@ -257,7 +259,7 @@ def models(model: type[BaseModel]) -> set[type[BaseModel]]:
 
 
 def test_every_setting_is_described() -> None:
-    parts = {registry.part(ACTIONS, name).Settings for name in registry.names(ACTIONS)}
+    parts = {action.Settings for _, action in ACTIONS.all()}
     for model in models(Policy) | parts:
         assert model.__doc__
         for name, field in model.model_fields.items():

@@ -3,7 +3,6 @@
 import pytest
 
 from bot.repo_config import personas
-from ledger.states import Archetype
 from rules.columns import execution
 from rules.errors import PersonaError, PolicyError
 from rules.policy.model import parse
@@ -90,7 +89,7 @@ def test_a_circle_with_a_way_out_is_fine() -> None:
     stages = f"[{one('a', ', next: [b]')}, {one('b', ', next: [a, end], approval: required')}]"
     policy = parse(f"{HEAD}      stages: {stages}\n", home="acme/board")
     first, second = policy.board.columns["A"].stages
-    assert policy.archetype("A") is Archetype.EXECUTION
+    assert policy.archetype("A").STARTS_RUNS
     assert (first.ends, first.follows, second.ends, second.follows) == (False, ("b",), True, ("a",))
 
 

@@ -2,17 +2,16 @@
 
 import pytest
 
-from rules import registry
 from rules.errors import PolicyError
 from rules.policy.model import parse, parse_repository
-from rules.policy.validate import PROFILES
+from rules.registry import PROFILES
 
 FILE = "version: 1\nrepository:\n  profile: {}\n"
 
 
-@pytest.mark.parametrize("name", registry.names(PROFILES))
+@pytest.mark.parametrize("name", PROFILES.names())
 def test_a_built_in_profile_says_what_to_do_and_suggests_checks(name: str) -> None:
-    part = registry.part(PROFILES, name)
+    part = PROFILES.load(name)
     assert part.TEXT.startswith("- ")
     assert len(part.TEXT.encode()) < 4_000
     assert "say what you ran" in " ".join(part.TEXT.split())
@@ -24,7 +23,7 @@ def test_a_built_in_profile_says_what_to_do_and_suggests_checks(name: str) -> No
 
 def test_the_profiles_that_people_were_promised_are_there() -> None:
     promised = {"python_service", "rails_api", "node_app", "go_service", "docs"}
-    assert promised <= set(registry.names(PROFILES))
+    assert promised <= set(PROFILES.names())
 
 
 def test_an_unknown_profile_is_a_problem_with_its_line() -> None:

@@ -1,1 +1,131 @@
-"""Checks of `cardinal doctor` by theme; `bot.admin.doctor.run` puts them together."""
+"""Checks of `cardinal doctor`: a file for each theme, found by its name."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from bot.github.client import Hub
+from bot.github.errors import GithubError
+from bot.system.config import Config, ConfigError
+from ledger.log import event_store
+from ledger.parts import Registry
+from ledger.views import boards
+from ledger.views.boards import BoardRow
+
+
+class Level(StrEnum):
+    """How bad a finding is."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Result of one check; `next_step` is empty when nothing has to be done.
+
+    `mends` names the repair of `cardinal doctor --fix`; empty where a person must act.
+    """
+
+    name: str
+    level: Level
+    found: str
+    next_step: str = ""
+    mends: str = ""
+
+
+def ok(name: str, found: str, next_step: str = "") -> CheckResult:
+    """Return a good finding."""
+    return CheckResult(name, Level.OK, found, next_step)
+
+
+def warn(name: str, found: str, next_step: str, mends: str = "") -> CheckResult:
+    """Return a finding to look after, while Cardinal works on."""
+    return CheckResult(name, Level.WARN, found, next_step, mends)
+
+
+def fail(name: str, found: str, next_step: str) -> CheckResult:
+    """Return a finding that keeps Cardinal from its work."""
+    return CheckResult(name, Level.FAIL, found, next_step)
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorContext:
+    """Input of every check. `engine` is None while there is no readable ledger.
+
+    `ledger_trouble`: why the ledger that should be there cannot be read, and the next step.
+    """
+
+    config: Config
+    engine: Engine | None
+    hub: Hub
+    now: datetime
+    ledger_trouble: tuple[str, str] | None = None
+
+    def boards(self) -> tuple[BoardRow, ...]:
+        """Return the boards of the ledger; none while there is no ledger."""
+        if self.engine is None:
+            return ()
+        with event_store.reading(self.engine) as db:
+            return boards.all_boards(db)
+
+
+Check = Callable[[DoctorContext], Iterator[CheckResult]]
+Repair = Callable[[DoctorContext], str]
+
+
+class DoctorCheck(Protocol):
+    """A file of this folder: the checks of one theme, in order, and its place among the themes.
+
+    `REPAIRS` are what `cardinal doctor --fix` does for a finding that names one in `mends`: only what is safe
+    to do twice, and nothing that people wrote. Each returns a sentence.
+    """
+
+    CHECKS: tuple[Check, ...]
+    ORDER: int = 9
+    REPAIRS: Mapping[str, Repair] = {}
+
+
+THEMES = Registry[DoctorCheck]("doctor check", __name__, DoctorCheck)
+
+
+def checks() -> tuple[Check, ...]:
+    """Return the checks of all themes, in order."""
+    themes = sorted((part for _, part in THEMES.all()), key=lambda part: part.ORDER)
+    return tuple(check for theme in themes for check in theme.CHECKS)
+
+
+def examine(patient: DoctorContext) -> Iterator[CheckResult]:
+    """Yield the findings of all checks; one that GitHub or the ledger fails says so, the next one goes on.
+
+    What GitHub cannot be asked for lack of a setting is left out: `machine.settings` names the setting.
+    """
+    for check in checks():
+        try:
+            yield from check(patient)
+        except GithubError as error:
+            yield CheckResult(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
+        except DBAPIError as error:
+            found = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
+            yield CheckResult(check.__name__, Level.FAIL, found, "`cardinal restore FILE` with a back-up")
+        except OSError as error:
+            found = f"{error.filename}: {error.strerror}"
+            yield CheckResult(check.__name__, Level.FAIL, found, "let this user write there")
+        except ConfigError:
+            continue
+
+
+def mend(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:
+    """Do what the findings name, each once, and yield a sentence for each; a failure is a sentence, too."""
+    repairs = {name: repair for _, theme in THEMES.all() for name, repair in theme.REPAIRS.items()}
+    for name in dict.fromkeys(one.mends for one in findings if one.mends):
+        try:
+            yield repairs[name](patient)
+        except GithubError as error:
+            yield f"{name}: {error}"

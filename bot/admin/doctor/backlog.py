@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
+from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from ledger.log import event_store
 from ledger.queue import inbox, outbox
 from ledger.views import failures, remotes, stalls
@@ -66,3 +66,7 @@ def decisions(patient: DoctorContext) -> Iterator[CheckResult]:
     last = newest[0]
     found = f"{count} events were passed by, the last: {last.of} (event {last.failed}): {last.because}"
     yield fail("decisions", found, "report it with the log; /cardinal retry or a drag goes on")
+
+
+ORDER = 6
+CHECKS = (waiting, starts, decisions)

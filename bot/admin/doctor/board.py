@@ -5,7 +5,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
+from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
+from bot.github.api import projects
+from bot.github.errors import RefusedError
 from bot.render.board.card_fields import KINDS, FaceField
 from bot.state import policies as policies_in_force
 from bot.sync import structure
@@ -134,3 +136,29 @@ def _read_at(db: Connection, board: BoardRow) -> datetime:
     upto = event_store.last_seq(db)
     (seen,) = hash_chain.links_of(db, f"board:{board.board_id}", upto=upto, kinds=("BoardSeen",), most=1)
     return datetime.fromisoformat(seen.at)
+
+
+def _make_fields(patient: DoctorContext) -> str:
+    made: list[str] = []
+    for known in patient.boards():
+        there = {field.name for field in projects.read_board(patient.hub, known.owner, known.number).fields}
+        for name in (field for field in FaceField if field not in there):
+            try:
+                projects.create_field(patient.hub, known.board_id, name, KINDS[name])
+            except RefusedError:  # a publisher made it just now
+                continue
+            made.append(name)
+    return f"fields made: {', '.join(made) or 'none, they are there'}"
+
+
+def _describe_columns(patient: DoctorContext) -> str:
+    written = 0
+    for known in patient.boards():
+        wanted = {one.name: wanted_header(patient, known, one.name) or "" for one in known.columns}
+        written += projects.describe_columns(patient.hub, known.status_field_id, wanted)
+    return f"column descriptions written on {written} boards"
+
+
+ORDER = 4
+CHECKS = (boards, columns, fields, headers)
+REPAIRS = {"fields": _make_fields, "columns": _describe_columns}

@@ -11,7 +11,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level, fail, ok, warn
+from bot.admin.doctor import CheckResult, DoctorContext, Level, fail, ok, warn
 from bot.daemon import lock_file
 from bot.github import failed_deliveries as hook_deliveries
 from bot.github.app_manifest import manifest
@@ -213,3 +213,17 @@ def _seconds_off(date: str, now: datetime) -> float:
     if not date:
         return 0.0
     return (now - parsedate_to_datetime(date).astimezone(UTC)).total_seconds()
+
+
+def _ask_again(patient: DoctorContext) -> str:
+    if patient.engine is None:
+        return "there is no ledger yet: start `cardinal up` first"
+    sent = hook_deliveries.recover(patient.hub, patient.now, partial(arrived, patient))
+    if not sent:
+        return "the lost deliveries were asked for a moment ago: look again in a few minutes"
+    return f"{len(sent)} lost deliveries were asked for again"
+
+
+ORDER = 3
+CHECKS = (app, installation, hook, deliveries, signature, budget)
+REPAIRS = {"deliveries": _ask_again}

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
+from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.daemon import lock_file
 from bot.system import redis as embedded_redis
 from bot.system.config import ConfigError
@@ -106,3 +106,7 @@ def redis(patient: DoctorContext) -> Iterator[CheckResult]:
             "the Redis of CARDINAL_REDIS_URL does not answer",
             "start that Redis or correct the setting",
         )
+
+
+ORDER = 1
+CHECKS = (settings, ledger, home, disk, group, redis)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
+from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
@@ -106,3 +106,16 @@ def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
         found = f"{repository} names no checks, so no agent starts there"
         return warn("checks", found, f"write {missing_checks.LINE} into {missing_checks.FILE}")
     return ok("checks", f"{repository} says how work is checked")
+
+
+def _follow(patient: DoctorContext) -> str:
+    found = tuple(moved(patient))
+    if not found or patient.engine is None:
+        return "the repositories are followed already"
+    access.record_moved(patient.engine, found, at=patient.now)
+    return f"followed: {', '.join(f'{one.before} to {one.after}' for one in found)}"
+
+
+ORDER = 5
+CHECKS = (names, checks)
+REPAIRS = {"repositories": _follow}

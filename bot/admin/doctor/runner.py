@@ -3,16 +3,15 @@
 import shutil
 from collections.abc import Iterator
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
+from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import builder
 from bot.state import policies as policies_in_force
 from ledger.log import event_store
-from ledger.states import Archetype
 from ledger.views import boards
 from rules.policy.repository import BROWSER_IMAGE, IMAGE
 from runner import agents as known_agents
 from runner import workspaces as parts
-from runner.agents.contract import Agent
+from runner.agents.contract import AgentAdapter
 from runner.errors import RunnerError
 from runner.exec.launch import launch_problem
 from runner.workspaces.bubblewrap import sandbox_problem
@@ -26,10 +25,13 @@ def workspaces(patient: DoctorContext) -> Iterator[CheckResult]:
         yield fail("git", "git is not on the PATH", "install git")
     if problem := launch_problem():
         yield fail("launcher", "no program can be started", problem)
-    if builder.workspace(patient.config) == "docker":
-        yield from _containers()
-    else:
-        yield from _sandbox(patient)
+    match builder.workspace(patient.config):
+        case "docker":
+            yield from _containers()
+        case "local":
+            yield from _sandbox(patient)
+        case other if problem := parts.load(other).problem():
+            yield fail("workspace", f"{other} cannot be used", problem)
 
 
 def _containers() -> Iterator[CheckResult]:
@@ -73,6 +75,7 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
     """Are the policy's agents known, of the image's version, and paid for?"""
     paid = builder.providers(patient.config)
     wanted = _wanted(patient)
+    on_images = parts.load(builder.workspace(patient.config)).runs_images
     for name in sorted(wanted):
         if name not in known_agents.names():
             yield fail("agents", f"the policy asks for {name}", "correct .github/cardinal.yml")
@@ -83,7 +86,7 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
         if agent.secrets and len(unpaid) == len(agent.secrets):
             keys = " or ".join(f"CARDINAL_{one.upper()}_KEY" for one in unpaid)
             yield fail("agents", f"nobody pays for {name}{version}", f"set {keys}")
-        elif agent.version and builder.workspace(patient.config) == "docker" and not _has(agent):
+        elif agent.version and on_images and not _has(agent):
             yield fail("agents", f"{IMAGE} has no {name}{version}", "build it anew: scripts/images agent")
         else:
             yield ok("agents", f"{name}{version} can work")
@@ -103,12 +106,12 @@ def _wanted(patient: DoctorContext) -> frozenset[str]:
     return frozenset(
         column.agent
         for policy in policies
-        for column in policy.board.columns.values()
-        if column.archetype is Archetype.EXECUTION
+        for name, column in policy.board.columns.items()
+        if policy.archetype(name).STARTS_RUNS
     )
 
 
-def _has(agent: Agent) -> bool:
+def _has(agent: AgentAdapter) -> bool:
     """Tell whether the agents' image has exactly the version that this agent was made for."""
     labels = {f"cardinal.agent.{agent.name}": agent.version}
     try:
@@ -116,3 +119,7 @@ def _has(agent: Agent) -> bool:
     except RunnerError:
         return True  # an engine that is away is another check's finding
     return any(IMAGE in image.names for image in images)
+
+
+ORDER = 2
+CHECKS = (workspaces, agents)

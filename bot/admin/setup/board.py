@@ -94,7 +94,9 @@ def _policy(hub: Hub, home_repository: str, *, named: bool) -> tuple[Policy, str
     if text is None:
         return default_policy(""), f"{home_repository} has no {policy_file.PATH}: the built-in policy applies"
     try:
-        return parse(text, home=home_repository), f"the policy is {policy_file.PATH} of {home_repository}"
+        return parse(
+            text, home=home_repository, installed=policy_file.installed()
+        ), f"the policy is {policy_file.PATH} of {home_repository}"
     except PolicyError as error:
         return default_policy(""), (
             f"{policy_file.PATH} of {home_repository} is refused, so nothing of it applies: "

@@ -1,23 +1,24 @@
-"""What deliveries say: one pure module per GitHub event, found by file name."""
+"""What deliveries say: one file per GitHub event, found by its name; `read` is pure."""
 
-import pkgutil
 from functools import cache
-from importlib import import_module
-from typing import Protocol, cast
+from typing import Protocol
 
 from bot.ingest.events._payload import Payload, UnreadablePayloadError
 from bot.ingest.facts import Fact
+from ledger.parts import Registry
 
-__all__ = ["UnreadablePayloadError", "known", "read"]
+__all__ = ["EVENTS", "UnreadablePayloadError", "read"]
 
 
-class Intake(Protocol):
-    """What every module of this folder offers.
+class WebhookEvent(Protocol):
+    """A file of this folder; its name is the event's.
 
-    `SUBJECT` are the fields at the top of a body that only its event, or its kind of events, has.
+    `SUBJECT` are the fields at the top of a body that only its event, or its kind of events, has. An App
+    subscribes to it, unless GitHub sends the event to every App.
     """
 
-    SUBJECT: tuple[str, ...]
+    SUBJECT: tuple[str, ...] = ()
+    SUBSCRIBED: bool = True
 
     def read(self, payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
         """Return what the delivery says; nothing when it is Cardinal's own echo or an action without meaning.
@@ -26,19 +27,12 @@ class Intake(Protocol):
         """
 
 
-@cache
-def known() -> frozenset[str]:
-    """Return the events that have a module here."""
-    return frozenset(part.name for part in pkgutil.iter_modules(__path__) if not part.name.startswith("_"))
+EVENTS = Registry[WebhookEvent]("webhook event", __name__, WebhookEvent)
 
 
 @cache
 def _subjects() -> dict[str, frozenset[str]]:
-    return {event: frozenset(_part(event).SUBJECT) for event in known()}
-
-
-def _part(event: str) -> Intake:
-    return cast(Intake, import_module(f"{__name__}.{event}"))
+    return {event: frozenset(part.SUBJECT) for event, part in EVENTS.all()}
 
 
 def _require_shape(event: str, payload: Payload) -> None:
@@ -55,7 +49,7 @@ def read(event: str, payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
 
     Raises UnreadablePayloadError when a field that the event promises is not there, or the body is another's.
     """
-    if event not in known():  # before any import: the name comes from outside
+    if event not in EVENTS.names():  # before any import: the name comes from outside
         return ()
     _require_shape(event, payload)
-    return _part(event).read(payload, bot_id=bot_id)
+    return EVENTS.load(event).read(payload, bot_id=bot_id)

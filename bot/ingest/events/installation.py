@@ -6,7 +6,7 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#installation; sent 
 from bot.ingest.events._payload import Payload
 from bot.ingest.facts import AccessChanged, Fact
 
-SUBJECT = ()
+SUBSCRIBED = False
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- no echo: an App cannot remove itself

@@ -7,6 +7,7 @@ from bot.ingest.events._payload import Payload
 from bot.ingest.facts import AccessChanged, Fact
 
 SUBJECT = ("repositories_added",)
+SUBSCRIBED = False
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- no echo: people choose repositories

@@ -5,12 +5,44 @@ stands in the group's branch alone: `refs/heads/gh-readonly-queue/main/pr-12-<co
 """
 
 import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bot.ingest.events._payload import Payload, text, text_or_empty
-from bot.ingest.facts import Fact, GroupMoved
+from bot.ingest.facts import Fact
+from ledger.events.pull import GroupFormed, GroupGone
+from ledger.log import event_store
+from ledger.views import cards
+
+if TYPE_CHECKING:
+    from bot.bootstrap import Services
+    from bot.ingest.resolve import Resolution
 
 SUBJECT = ("merge_group",)
 _BRANCH = re.compile(r"refs/heads/gh-readonly-queue/.{1,250}/pr-([0-9]{1,9})-[0-9a-f]{7,64}", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMoved(Fact):
+    """The merge queue made a commit `sha` of pull request `number`, or needs it no more.
+
+    `reason` is GitHub's word for why it is gone; empty while its checks are wanted.
+    """
+
+    repository: str
+    number: int
+    sha: str
+    reason: str
+
+    def resolve(self, services: "Services", resolution: "Resolution") -> None:
+        """Record it on the card of the pull request; others Cardinal did not open, and its gate never saw."""
+        with event_store.reading(services.engine) as db:
+            card = cards.by_pull(db, self.repository, self.number)
+        if card is None or card.archived:
+            return
+        group = (card.card_id, self.number, self.sha)
+        event = GroupGone(*group, self.reason[:40]) if self.reason else GroupFormed(*group)
+        resolution.makers.append(lambda _: (event,))
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- its own enqueuing counts

@@ -6,7 +6,6 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#repository.
 from bot.ingest.events._payload import Payload, find, text, text_or_empty
 from bot.ingest.facts import AccessChanged, Fact, Renamed
 
-SUBJECT = ()
 TELLING = {"archived", "unarchived", "deleted", "privatized", "publicized", "created"}
 
 

@@ -1,40 +1,24 @@
 """The outward acts: one file per outward intent of `rules.intents.outbound`, found by its snake-case name."""
 
-import importlib
-import pkgutil
 import re
-from dataclasses import fields
 from datetime import datetime, timedelta
 from functools import cache
-from typing import cast
 
 from pydantic import TypeAdapter
 
 from bot.outbox.contract import Handler
-from ledger.errors import CardinalError
 from ledger.ids import EntryKey
+from ledger.parts import Registry
 from ledger.queue.outbox import Draft, Entry
 from ledger.views.remotes import RemoteRow
-from rules.intents import outbound
 from rules.intents.outbound import Intent
 
 FIRST_PRIORITY = 1  # the first comment or face tells people that something happened; later edits can wait
 
 
-class UnknownActError(CardinalError):
-    """No file carries out this act: a newer Cardinal queued it."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"nothing carries out {name!r}: run the Cardinal version that asked for it, or newer"
-        )
-
-
-@cache
-def names() -> frozenset[str]:
-    """Return the names of all acts, as the folder lists them."""
-    return frozenset(module.name for module in pkgutil.iter_modules(__path__))
+ACTS = Registry[Handler](
+    "outward act", __name__, Handler, remedy="run the Cardinal version that asked for it, or newer"
+)
 
 
 def name_of(intent_class: type[Intent]) -> str:
@@ -42,22 +26,15 @@ def name_of(intent_class: type[Intent]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", intent_class.__name__).lower()
 
 
-def find(name: str) -> Handler:
-    """Return the handler; raises UnknownActError for a name that the folder does not list."""
-    if name not in names():
-        raise UnknownActError(name)
-    return cast(Handler, importlib.import_module(f"{__name__}.{name}"))
-
-
 def key(intent: Intent) -> EntryKey:
     """Return the key of the intent's entry."""
-    return find(name_of(type(intent))).ACT.key(intent)
+    return ACTS.load(name_of(type(intent))).ACT.key(intent)
 
 
 def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
     """Return the outbox entry for an intent; `last` is the last publication under the same key."""
     name = name_of(type(intent))
-    act = find(name).ACT
+    act = ACTS.load(name).ACT
     again = last is not None and act.coalesce
     return Draft(
         key=act.key(intent),
@@ -73,15 +50,12 @@ def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
 
 
 def intent_of(entry: Entry) -> Intent:
-    """Return the intent that an entry carries; raises UnknownActError for one of another version."""
+    """Return the intent that an entry carries; raises UnknownPartError for one of another version."""
     return _adapter(entry.act).validate_json(entry.payload)
 
 
 @cache
 def _adapter(name: str) -> TypeAdapter[Intent]:
-    if name not in names():
-        raise UnknownActError(name)
-    intent_class = getattr(outbound, "".join(word.title() for word in name.split("_")))
-    if not issubclass(intent_class, Intent) or not fields(intent_class):
-        raise UnknownActError(name)
-    return TypeAdapter(intent_class)
+    """Return what reads the act's intent: the class of the same name, which the act's file imports."""
+    intent: type[Intent] = getattr(ACTS.load(name), "".join(word.title() for word in name.split("_")))
+    return TypeAdapter(intent)

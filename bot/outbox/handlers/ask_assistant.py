@@ -12,7 +12,6 @@ from bot.render.markdown.marker import digest_of
 from ledger.event import Event
 from ledger.events.conversation import AssistantReplied
 from ledger.queue.outbox import Entry
-from ledger.states import Archetype
 from ledger.views import cards, messages
 from ledger.views.messages import MessageRow
 from rules.intents.outbound import AskAssistant
@@ -30,8 +29,9 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
-    column = context.policy(card.board_id).column(card.column)
-    if column is None or column.archetype is not Archetype.PLANNING or card.archived:
+    policy = context.policy(card.board_id)
+    column = policy.column(card.column)
+    if column is None or not policy.archetype(card.column).HAS_ASSISTANT or card.archived:
         return ActResult()
     newest = max((message.comment_id for message in recent if _is_open(message)), default=0)
     if _answered(newest, card.last_answered, recent):

@@ -16,7 +16,6 @@ from ledger.event import Event
 from ledger.events.findings import FollowUpMade
 from ledger.ids import BoardId, CardId
 from ledger.queue.outbox import Entry
-from ledger.states import Archetype
 from ledger.views import boards, findings
 from rules.intents.outbound import CreateCard
 
@@ -73,6 +72,6 @@ def _into_inbox(context: OutboxContext, board_id: BoardId, card_id: CardId) -> N
     if known is None:
         return
     for column in known.columns:
-        if policy.column(column.name) and policy.archetype(column.name) is Archetype.INBOX:
+        if policy.column(column.name) and policy.archetype(column.name).TAKES_NEW_CARDS:
             projects.move_card(context.hub, board_id, card_id, known.status_field_id, column.option_id)
             return

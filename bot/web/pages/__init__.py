@@ -1,8 +1,7 @@
 """The pages for people with a browser: one file each in this folder, found by its name."""
 
-import pkgutil
-from importlib import import_module
 from threading import BoundedSemaphore
+from typing import Protocol
 
 from flask import Blueprint
 from sqlalchemy import Engine
@@ -12,9 +11,20 @@ from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.web.authorization import Readers, RequestLimiter
 from bot.web.pages._site import Site
+from ledger.parts import Registry
 
 READ_S = 5.0  # timeout of GitHub's answers: deliveries need the web server's threads, too
 SIGN_INS_AT_ONCE, SIGN_INS_A_MINUTE, SIGN_INS_AN_HOUR = 2, 30, 600
+
+
+class WebPage(Protocol):
+    """A file of this folder: one page, or several that belong together."""
+
+    def mount(self, site: Site) -> None:
+        """Add the page's addresses to the site. Each first asks who may see it, with `site.visit()`."""
+
+
+PAGES = Registry[WebPage]("web page", __name__, WebPage)
 
 
 def pages(config: Config, engine: Engine, clock: Clock) -> Blueprint:
@@ -22,7 +32,6 @@ def pages(config: Config, engine: Engine, clock: Clock) -> Blueprint:
     readers = Readers(Hub(config, clock, read_s=READ_S), clock)
     sign_ins = RequestLimiter(clock, each=SIGN_INS_A_MINUTE, of_all=SIGN_INS_AN_HOUR)
     site = Site(config, engine, clock, readers, sign_ins, BoundedSemaphore(SIGN_INS_AT_ONCE))
-    for part in sorted(module.name for module in pkgutil.iter_modules(__path__)):
-        if not part.startswith("_"):
-            import_module(f"{__name__}.{part}").mount(site)
+    for _, page in PAGES.all():
+        page.mount(site)
     return site.blueprint

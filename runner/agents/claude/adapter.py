@@ -22,7 +22,7 @@ class Claude:
     version = "2.1.330"
     secrets: tuple[str, ...] = ("anthropic",)
     trusted = False
-    backends: tuple[str, ...] = ("docker",)
+    in_image = True
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the one model that it and its subagents ask for; a name that is not ours stays as it is."""

@@ -15,7 +15,7 @@ class Codex:
     version = "0.169.0"
     secrets: tuple[str, ...] = ("openai",)
     trusted = False
-    backends: tuple[str, ...] = ("docker",)
+    in_image = True
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the one model that it asks for; a name that is not ours stays as it is."""

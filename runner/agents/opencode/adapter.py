@@ -54,7 +54,7 @@ class OpenCode:
     version = VERSION
     secrets = ("compatible", "anthropic", "openai")  # which one depends on the model's prefix
     trusted = False
-    backends = ("docker",)
+    in_image = True
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the one model that it asks for, as its provider names it."""

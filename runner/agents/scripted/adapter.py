@@ -19,7 +19,7 @@ class Scripted:
     version = VERSION
     secrets: tuple[str, ...] = ()
     trusted = True
-    backends = ("docker", "local")
+    in_image = False
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return nothing: no provider is asked."""

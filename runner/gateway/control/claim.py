@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from ledger.events.agent import HostReached
 from ledger.ids import RunId
-from runner.agents.contract import Agent
+from runner.agents.contract import AgentAdapter
 from runner.gateway.control.link import Gateway, Terms
 from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, Settled
 from runner.run.run_spec import HostPaths, Provider, RunSpec
@@ -20,7 +20,7 @@ MAX_HOSTS = 200  # a limit, since an agent could invent names all day
 
 
 def gateway_of(
-    order: RunSpec, agent: Agent, models: tuple[str, ...], providers: Mapping[str, Provider]
+    order: RunSpec, agent: AgentAdapter, models: tuple[str, ...], providers: Mapping[str, Provider]
 ) -> AbstractContextManager[Gateway | None]:
     """Return the gateway of a claimed run, as `gateway_for` does."""
     terms = Terms(models, order.tools.network, order.tools.hosts, order.private_hosts)
@@ -29,7 +29,7 @@ def gateway_of(
 
 @contextmanager
 def gateway_for(
-    agent: Agent, terms: Terms, places: HostPaths, name: str, providers: Mapping[str, Provider]
+    agent: AgentAdapter, terms: Terms, places: HostPaths, name: str, providers: Mapping[str, Provider]
 ) -> Iterator[Gateway | None]:
     """Give a gateway for the time of a `with`; its folder has that name. Raises SpawnError.
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from runner.guards.contract import Breach, Change, breach
 from runner.run.run_spec import Guards
 
+FINDS = "Binary files"
+ACTION = "ask"
 _ADVICE = "take the binary file out, or make it when it is needed"
 
 

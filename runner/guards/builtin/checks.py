@@ -6,6 +6,11 @@ from runner.guards import ci_files
 from runner.guards.contract import Breach, Change, Touched, breach
 from runner.run.run_spec import Guards
 
+FINDS = (
+    "Files that decide what the checks do: build and test settings, `conftest.py`, scripts that "
+    "`validation` names, this file"
+)
+ACTION = "ask"
 _ADVICE = "leave it as the base branch has it, so that the checks stay what they were"
 
 

@@ -7,6 +7,8 @@ from runner.guards.contract import Breach, Change, breach
 from runner.guards.path_patterns import folded
 from runner.run.run_spec import Guards
 
+FINDS = "Manifests and lock files of package managers"
+ACTION = "ask"
 # By name, wherever it lies: what package managers read to decide what to install, and from where.
 _NAMES = re.compile(
     r"""

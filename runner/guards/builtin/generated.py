@@ -7,6 +7,8 @@ from runner.guards.contract import Breach, Change, breach
 from runner.guards.path_patterns import folded
 from runner.run.run_spec import Guards
 
+FINDS = "New files that tools make, such as `node_modules`, `dist`, `*.pyc`"
+ACTION = "deny"
 _FOLDERS = re.compile(
     r"(?:^|/)(?:node_modules|bower_components|__pycache__|\.venv|venv|site-packages|dist|\.next|\.nuxt|\.parcel-cache"
     r"|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.tox|\.nox|\.hypothesis|\.ipynb_checkpoints|\.gradle|\.terraform"

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from runner.guards.contract import Breach, Change, breach
 from runner.run.run_spec import Guards
 
+FINDS = "Files of more than `max_file_kb`"
+ACTION = "ask"
 _BYTES_PER_KB = 1_000
 _ADVICE = "take the large file out of every commit"
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from runner.guards.contract import EXECUTABLE, LINK, SUBMODULE, Breach, Change, breach
 from runner.run.run_spec import Guards
 
+FINDS = "Files that become executable, and odd modes of files"
+ACTION = "ask"
 _PLAIN = "100644"
 _ADVICE = "take the executable bit away with `git update-index --chmod=-x`"
 _ODD = "give the file an ordinary mode"

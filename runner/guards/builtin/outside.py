@@ -6,6 +6,8 @@ from runner.guards.contract import Breach, Change, breach
 from runner.guards.path_patterns import outside
 from runner.run.run_spec import Guards
 
+FINDS = "Changes beyond what `allow` names"
+ACTION = "ask"
 _ADVICE = "leave the file as the base branch has it, and keep the work within the allowed paths"
 
 

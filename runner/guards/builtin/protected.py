@@ -6,6 +6,8 @@ from runner.guards.contract import Breach, Change, breach
 from runner.guards.path_patterns import protected
 from runner.run.run_spec import Guards
 
+FINDS = "Changes of what `protect` names"
+ACTION = "ask"
 _ADVICE = "leave the file as the base branch has it"
 
 

@@ -6,6 +6,8 @@ from runner.guards.contract import SUBMODULE, Breach, Change, breach
 from runner.guards.path_patterns import folded
 from runner.run.run_spec import Guards
 
+FINDS = "Submodules and `.gitmodules`"
+ACTION = "deny"
 _ADVICE = "remove the submodule and its entry in .gitmodules"
 
 

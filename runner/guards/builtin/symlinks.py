@@ -6,6 +6,8 @@ from runner.guards.contract import LINK, NOTHING, Breach, Change, Touched, breac
 from runner.guards.path_patterns import folded, protected
 from runner.run.run_spec import Guards
 
+FINDS = "Links that are absolute, lead out of the repository or to what is protected, or replace a file"
+ACTION = "deny"
 _ADVICE = "remove the link; put a file of its own there"
 
 

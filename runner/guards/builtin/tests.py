@@ -7,6 +7,11 @@ from runner.guards import weakened_tests
 from runner.guards.contract import Breach, Change, Touched, breach
 from runner.run.run_spec import Guards
 
+FINDS = (
+    "Tests that are deleted, thinned out, switched off or made to hold whatever happens (what only may be "
+    "that is asked about)"
+)
+ACTION = "ask"
 _ADVICE = "leave the tests as they are and repair the code; ask people where a test itself is wrong"
 _MAX_LINES = 3  # of one file, each of a kind of its own
 _Count = Callable[[str], int]

@@ -151,6 +151,9 @@ class DockerWorkspace(Folder):
 class Docker:
     """Opens and lists the folders below `places.workspaces`; `address` returns the engine's address."""
 
+    rank = 1
+    runs_images = True
+
     def __init__(self, address: Callable[[], str] = engine_address) -> None:
         self._address = address
         self._seen = (-_PROBLEM_S, "", "")

@@ -127,6 +127,9 @@ class LocalWorkspace(Folder):
 class Local:
     """Opens and lists the folders below `places.workspaces`; `problem` says why there is no sandbox."""
 
+    rank = 9
+    runs_images = False
+
     def __init__(self, problem: Callable[[], str] = bubblewrap.sandbox_problem) -> None:
         self._problem = problem
 

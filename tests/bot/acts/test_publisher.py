@@ -8,7 +8,6 @@ import pytest
 
 from bot.github.client import Hub
 from bot.outbox import handlers
-from bot.outbox.handlers import UnknownActError
 from bot.outbox.publisher import MAX_ATTEMPTS
 from bot.render.markdown.marker import mark
 from bot.system import liveness
@@ -19,6 +18,7 @@ from ledger.events.pull import ReviewSubmitted, Thread
 from ledger.events.run import BranchPushed, ThreadAnswered
 from ledger.ids import EntryKey, RunId
 from ledger.log import event_store
+from ledger.parts import UnknownPartError
 from ledger.queue import outbox
 from ledger.queue.outbox import Draft
 from rules.intents import outbound
@@ -251,9 +251,9 @@ def test_a_bug_in_one_entry_is_raised_and_blocks_no_other(stage: Stage) -> None:
 
 def test_an_act_of_a_newer_version_is_not_imported(stage: Stage) -> None:
     for name in ("os", "../publisher", "no_such_act", "__init__"):
-        with pytest.raises(UnknownActError):
-            handlers.find(name)
-    assert "say" in handlers.names()
+        with pytest.raises(UnknownPartError):
+            handlers.ACTS.load(name)
+    assert "say" in handlers.ACTS.names()
 
 
 def outward() -> list[type[outbound.Intent]]:
@@ -265,7 +265,7 @@ def outward() -> list[type[outbound.Intent]]:
 
 
 def test_every_outward_intent_has_its_file_and_every_file_its_intent() -> None:
-    assert {handlers.name_of(one) for one in outward()} == handlers.names()
+    assert {handlers.name_of(one) for one in outward()} == set(handlers.ACTS.names())
 
 
 @pytest.mark.parametrize("intent_class", outward())

@@ -7,9 +7,7 @@ from functools import partial
 
 import pytest
 
-from bot.admin.doctor import repositories
-from bot.admin.doctor.check_result import DoctorContext
-from bot.admin.doctor.repairs import mend
+from bot.admin.doctor import DoctorContext, mend, repositories
 from bot.runspec.builder import HubRemote
 from bot.sync import access
 from bot.system.config import BoardAddress

@@ -5,8 +5,7 @@ from threading import Event
 
 import pytest
 
-from bot.admin.doctor import host
-from bot.admin.doctor.check_result import DoctorContext, Level
+from bot.admin.doctor import DoctorContext, Level, host
 from bot.admin.doctor.host import FREE_BYTES, FULL_BYTES
 from bot.scheduler import alarms, ticker
 from ledger.events.board import DiskWasFull

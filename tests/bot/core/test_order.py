@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from bot.admin.doctor.run import DoctorContext, Level, examine
+from bot.admin.doctor import DoctorContext, Level, examine
 from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.scheduler import dispatch, ticker

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.admin.doctor import repositories
-from bot.admin.doctor.check_result import DoctorContext
+from bot.admin.doctor import DoctorContext, repositories
 from bot.runspec import builder
 from forge.store.board import FieldType, Item
 from forge.store.models import Role

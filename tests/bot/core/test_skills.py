@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bot.admin.doctor import repositories
-from bot.admin.doctor.check_result import DoctorContext
+from bot.admin.doctor import DoctorContext, repositories
 from bot.cli import main
 from bot.repo_config.skill_sources import FILE_BYTES, MAX_FILES, MAX_SKILLS
 from bot.runspec import builder

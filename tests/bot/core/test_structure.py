@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from bot.admin.doctor import CheckResult, DoctorContext, Level
 from bot.admin.doctor import board as checkups
-from bot.admin.doctor.run import CheckResult, DoctorContext, Level
 from bot.sync import card
 from forge.store.board import Item
 from ledger.events.board import CardMoved, ColumnsChanged, DecisionFailed, StatusFound, StatusLost

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bot.admin.doctor import repositories
-from bot.admin.doctor.run import CheckResult, DoctorContext, Level
+from bot.admin.doctor import CheckResult, DoctorContext, Level, repositories
 from forge.store.board import Item
 from ledger.events.bounds import ValidationWaived
 from ledger.events.turn import TurnStarted

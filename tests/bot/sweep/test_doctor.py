@@ -12,9 +12,8 @@ import pytest
 from werkzeug.serving import make_server
 
 from bot.admin import support_bundle
+from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, github, mend
 from bot.admin.doctor import board as checkups
-from bot.admin.doctor import github, repairs
-from bot.admin.doctor.run import CheckResult, DoctorContext, Level, examine
 from bot.daemon import lock_file
 from bot.daemon.lock_file import Presence
 from bot.github.failed_deliveries import RETENTION
@@ -106,7 +105,7 @@ def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> 
     findings = list(examine(patient(cardinal)))
     (finding,) = (one for one in findings if one.name == "deliveries")
     assert finding.found == f"{len(lost) - 1} were lost"
-    (said,) = repairs.mend(patient(cardinal), [finding])
+    (said,) = mend(patient(cardinal), [finding])
     assert said == f"{len(lost) - 1} lost deliveries were asked for again"
     assert {one.guid for one in cardinal.mail} == {one.guid for one in lost[1:]}
 
@@ -141,7 +140,7 @@ def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardi
     board.refresh(cardinal.services, "acme", 1)
     findings = list(examine(patient(cardinal)))
     assert {one.mends for one in findings} >= {"fields", "columns"}
-    said = list(repairs.mend(patient(cardinal), findings))
+    said = list(mend(patient(cardinal), findings))
     assert "fields made: Agent, Cost $" in said
     kinds = {one.name: one.data_type for one in project.fields}
     assert (kinds["Agent"], kinds["Cost $"]) == (FieldType.TEXT, FieldType.NUMBER)

@@ -112,7 +112,7 @@ def test_its_settings_name_the_gateway_and_no_secret() -> None:
 
 def test_it_declares_its_version_its_key_and_where_it_may_run() -> None:
     assert (AGENT.name, AGENT.version) == ("codex", "0.169.0")
-    assert (AGENT.secrets, AGENT.trusted, AGENT.backends) == (("openai",), False, ("docker",))
+    assert (AGENT.secrets, AGENT.trusted, AGENT.in_image) == (("openai",), False, True)
 
 
 @pytest.mark.parametrize("wanted", ["default", "small"])

@@ -268,11 +268,11 @@ def test_what_is_said_to_it_is_one_line_each() -> None:
 
 def test_the_agent_says_what_it_needs() -> None:
     agent = load("opencode")
-    assert (agent.version, agent.secrets, agent.trusted, agent.backends) == (
+    assert (agent.version, agent.secrets, agent.trusted, agent.in_image) == (
         "1.18.33",
         ("compatible", "anthropic", "openai"),
         False,
-        ("docker",),
+        True,
     )
 
 

@@ -1,0 +1,153 @@
+"""New parts of bot, and a new event family."""
+
+from tests.house.new_parts import Sample
+
+SAMPLES = {
+    "webhook event": Sample(
+        "bot/ingest/events/star.py",
+        '''
+        """Somebody likes the repository."""
+        from dataclasses import dataclass
+        from bot.ingest.events._payload import login
+        from bot.ingest.facts import Fact
+
+        SUBJECT = ("starred_at",)
+
+        @dataclass(frozen=True, slots=True)
+        class Starred(Fact):
+            by: str
+
+            def resolve(self, services, resolution):
+                resolution.makers.append(lambda _: (self.by,))
+
+        def read(payload, *, bot_id):
+            return (Starred(login(payload, "sender")),)
+        ''',
+        """
+        from bot.github.app_manifest import manifest
+        from bot.ingest import events
+        from bot.ingest.resolve import resolve
+
+        facts = events.read("star", {"starred_at": "now", "sender": {"login": "alice"}}, bot_id=1)
+        print("star" in manifest().events, *(make(None) for make in resolve(None, facts).makers))
+        """,
+        "True ('alice',)",
+    ),
+    "outward act": Sample(
+        "bot/outbox/handlers/wave.py",
+        '''
+        """Waves at somebody."""
+        from dataclasses import dataclass
+        from bot.outbox.contract import *
+        from rules.intents.outbound import Intent
+
+        @dataclass(frozen=True, slots=True)
+        class Wave(Intent):
+            at: str
+
+        def key(intent):
+            return f"wave:{intent.at}"
+
+        def carry_out(hub, context, intent, entry):
+            print(f"waves at {intent.at}")
+        ''',
+        """
+        from datetime import UTC, datetime
+        from types import SimpleNamespace
+        from bot.outbox import handlers
+        from bot.outbox.handlers.wave import Wave
+
+        draft = handlers.draft(Wave("c1", "bob"), datetime.now(UTC), None)
+        print(draft.key, draft.lane, draft.priority)
+        handlers.ACTS.load(draft.act).carry_out(None, None, handlers.intent_of(draft), draft)
+        """,
+        "wave:bob github 1\nwaves at bob",
+    ),
+    "doctor check": Sample(
+        "bot/admin/doctor/weather.py",
+        '''
+        """Is the weather good?"""
+        from bot.admin.doctor import CheckResult, Level
+
+        def sun(patient):
+            """Does the sun shine?"""
+            yield CheckResult("weather", Level.WARN, "it rains", "take an umbrella", "weather")
+
+        CHECKS = (sun,)
+        REPAIRS = {"weather": lambda patient: "the sun shines"}
+        ''',
+        """
+        from bot.admin.doctor import checks, examine, mend
+        from bot.admin.doctor.weather import sun
+
+        print(checks()[-1] is sun)
+        print(*mend(None, sun(None)))
+        from bot.cli import main
+        main(["doctor", "--fix"])
+        """,
+        "fixed the sun shines",
+    ),
+    "web page": Sample(
+        "bot/web/pages/hello.py",
+        '''
+        """A greeting."""
+
+        def mount(site):
+            site.blueprint.add_url_rule("/hello", "hello", lambda: "Hello.")
+        ''',
+        """
+        from pathlib import Path
+        from flask import Flask
+        from bot.system import config
+        from bot.web.pages import pages
+
+        app = Flask("bot.web.app")
+        app.register_blueprint(pages(config.read({}, Path("{home}")), None, lambda: None))
+        print(app.test_client().get("/hello").text)
+        """,
+        "Hello.",
+    ),
+    "command-line command": Sample(
+        "bot/cli/say_hello.py",
+        '''
+        """Say hello."""
+        import click
+
+        @click.command("say-hello")
+        def command():
+            """Say hello."""
+            click.echo("Hello.")
+        ''',
+        """
+        from bot.cli import main
+
+        main(["--help"], standalone_mode=False)
+        main(["say-hello"])
+        """,
+        "Hello.",
+    ),
+    "event family": Sample(
+        "ledger/events/weather.py",
+        '''
+        """What the weather is like."""
+        from dataclasses import dataclass
+        from ledger.events.board import BoardEvent
+
+        @dataclass(frozen=True, slots=True)
+        class RainBegan(BoardEvent):
+            millimetres: int
+        ''',
+        """
+        from datetime import UTC, datetime
+        from ledger import codec
+        from ledger.lifecycle.open import open_ledger
+        from ledger.log import event_store
+
+        event = codec.kinds()["RainBegan"]("b1", 7)
+        with event_store.writing(open_ledger("sqlite:///{home}/ledger.db")) as db:
+            event_store.append(db, event, at=datetime.now(UTC))
+            print(codec.decode(*codec.encode(event)), event_store.last_seq(db))
+        """,
+        "RainBegan(board_id='b1', millimetres=7) 1",
+    ),
+}

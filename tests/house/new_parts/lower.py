@@ -1,0 +1,250 @@
+"""New parts of rules, runner and ledger."""
+
+from tests.house.new_parts import Sample
+
+SAMPLES = {
+    "slash command": Sample(
+        "rules/commands/hello.py",
+        '''
+        """Say hello."""
+        from rules.chatops.replies import say
+        from rules.policy.roles import Role
+
+        USAGE, ROLE, TAKES = "/cardinal hello", Role.READ, "none"
+
+        def obey(policy, snapshot, given, now):
+            return say(snapshot, given, "Hello.")
+        ''',
+        """
+        from rules.chatops.parser import parse
+        from rules.commands.help import table
+        from rules.decide import decide
+        from tests.rules.scene import NOW, POLICY, card, given
+
+        print("| `/cardinal hello` | Say hello. |" in table(POLICY), parse("/cardinal hello you").because)
+        parsed = parse("/cardinal hello")
+        print(*(one.text for one in decide(POLICY, card(), given(parsed.command), NOW).intents[1:]))
+        """,
+        "True `/cardinal hello` takes no text, so nothing was done.\nHello.",
+    ),
+    "kind of column": Sample(
+        "rules/columns/night_shift.py",
+        '''
+        """night_shift: agents work here while people sleep."""
+        from ledger.states import CardState
+        from rules.card.column_actions import settle_and_act
+        from rules.card.state import Rest
+
+        STATES = (CardState.QUEUED, CardState.WORKING, CardState.BLOCKED, CardState.DISCUSSING)
+        STARTS_RUNS, ENTRY_ACTIONS = True, ({"action": "start_run"},)
+        enter = settle_and_act
+
+        def rest(policy, snapshot):
+            return Rest(CardState.DISCUSSING, "it is night")
+
+        def headline(column):
+            return "Agents work while you sleep."
+        ''',
+        """
+        from ledger.events.board import CardMoved
+        from ledger.states import CardState
+        from rules.card.column_header import consequence
+        from rules.decide import decide
+        from tests.rules.scene import CARD, NOW, card, policy
+
+        stages = "[{name: work, persona: planner}]"
+        night = policy(f"Tasks: {{archetype: inbox}}\\nNight: {{archetype: night_shift, stages: {stages}}}")
+        print(consequence(night.column("Night")))
+        moved = CardMoved(CARD, "Tasks", "Night", True, "alice", "write")
+        seen = card("Night", CardState.DRAFT)
+        print(*(type(one).__name__ for one in decide(night, seen, moved, NOW).intents))
+        """,
+        "Agents work while you sleep.\nChangeCardState UpdateFace QueueRun",
+    ),
+    "action": Sample(
+        "rules/actions/greet.py",
+        '''
+        """greet: say something on the card."""
+        from typing import Literal
+        from pydantic import Field
+        from rules.intents.outbound import Decision, Say
+        from rules.policy.repository import PolicyModel
+
+        class Settings(PolicyModel):
+            """What is said."""
+            action: Literal["greet"] = Field(description="`greet`.")
+            text: str = Field(description="The words.")
+
+        def fits(archetype):
+            return archetype.TAKES_NEW_CARDS
+
+        def plan(policy, snapshot, settings, occasion):
+            return Decision((Say(snapshot.card_id, occasion.key, settings.text),))
+
+        def headline(settings):
+            return "greets"
+        ''',
+        """
+        from ledger.events.board import CardMoved
+        from ledger.states import CardState
+        from rules.decide import decide
+        from rules.errors import PolicyError
+        from tests.rules.scene import CARD, NOW, card, policy
+
+        greets = policy("Tasks: {archetype: inbox, on_entry: [{action: greet, text: Welcome}]}")
+        moved = CardMoved(CARD, None, "Tasks", True, "alice", "write")
+        decided = decide(greets, card("Tasks", CardState.DRAFT), moved, NOW)
+        print(*(one.text for one in decided.intents if hasattr(one, "text")))
+        try:
+            policy("Done: {archetype: terminal, on_entry: [{action: greet, text: Welcome}]}")
+        except PolicyError as error:
+            print(error.problems[0].partition(": greet ")[2])
+        """,
+        "Welcome\nfits columns of kind inbox, not terminal",
+    ),
+    "profile": Sample(
+        "rules/profiles/haskell.py",
+        '"""A library in Haskell."""\nTEXT = "- Mind the types."\nFULL = ("cabal test",)\n',
+        """
+        from bot.cli import main
+        from rules.policy.model import parse_repository
+
+        print(parse_repository("version: 1\\nrepository: {profile: haskell}", ()).profile)
+        main(["policy", "profiles"])
+        """,
+        "haskell: A library in Haskell.",
+    ),
+    "agent": Sample(
+        "runner/agents/echo/adapter.py",
+        '''
+        """The echo: says what it is told."""
+        from runner.agents.contract import Command
+
+        class Echo:
+            name, version, secrets, trusted, in_image = "echo", "1", (), True, False
+
+            def models(self, wanted):
+                return ()
+
+            def begin(self, task, layout):
+                return Command(("echo", task.prompt), b"")
+
+        AGENT = Echo()
+        ''',
+        """
+        from types import SimpleNamespace
+        from bot.repo_config.policy_file import installed
+        from rules.policy.model import parse
+        from runner import agents, workspaces
+
+        text = "version: 1\\nboard: {columns: {Work: {archetype: execution, agent: echo}}}"
+        agent = agents.load(parse(text, home=None, installed=installed()).column("Work").agent)
+        print(agent.begin(SimpleNamespace(prompt="hello"), None).argv, workspaces.of_agent(agent))
+        """,
+        "('echo', 'hello') ('docker', 'island', 'local')",
+    ),
+    "workspace backend": Sample(
+        "runner/workspaces/island/backend.py",
+        '''
+        """An island: a workspace far from everything."""
+
+        class Island:
+            rank, runs_images = 0, True
+
+            def problem(self):
+                return ""
+
+            def open(self, places, tenancy):
+                return f"the island of {tenancy.card_id}"
+
+            def sweep(self, places, alive):
+                return ()
+
+            def cards(self, places):
+                return ()
+
+        BACKEND = Island()
+        ''',
+        """
+        import os
+        from pathlib import Path
+        from bot.runspec import builder
+        from bot.system import config
+        from runner import agents, workspaces
+        from runner.workspaces.contract import Tenancy
+
+        for chosen in ("island", "auto"):
+            name = builder.workspace(config.read({**os.environ, "CARDINAL_WORKSPACE": chosen}, Path()))
+            print(workspaces.load(name).open(None, Tenancy("c1")))
+        print(workspaces.of_agent(agents.load("claude")))
+        """,
+        "the island of c1\nthe island of c1\n('docker', 'island')",
+    ),
+    "guard": Sample(
+        "runner/guards/builtin/swearing.py",
+        '''
+        """Swearing: words that nobody wants in a commit message."""
+        from runner.guards.contract import Breach
+
+        FINDS, ACTION = "Swear words in commit messages", "ask"
+
+        def look(change, rules):
+            for one in change.messages:
+                if "damn" in one.text:
+                    yield Breach("", "swearing", "swears", "say it otherwise", one.commit)
+        ''',
+        """
+        from bot.repo_config.profiles import rules_of
+        from bot.runspec.builder import _guards
+        from runner.guards.contract import Change, Message
+        from runner.phases import guard
+
+        change = Change("b", "h", (), (Message("h", "Mend the damn cart"),))
+        for said in ("", "\\n  guardrails: {swearing: deny}"):
+            written = rules_of(None, "acme/shop", f"version: 1\\nrepository:\\n  profile: none{said}", "")
+            judge = vars(guard).get("violations") or guard.findings
+            print(*((one.guard, one.action) for one in judge(change, _guards(written.guardrails))))
+        """,
+        "('swearing', 'ask')\n('swearing', 'deny')",
+    ),
+    "view": Sample(
+        "ledger/views/greetings.py",
+        '''
+        """How often each agent greeted."""
+        from dataclasses import dataclass
+        from sqlalchemy import Table
+        from ledger.db.rows import columns, keep
+        from ledger.db.tables import VIEWS
+        from ledger.events.board import BoardSeen
+        from ledger.fold import Fold
+
+        @dataclass(frozen=True, slots=True)
+        class GreetingRow:
+            board_id: str
+            title: str
+
+        greetings = Table("view_greetings", VIEWS, *columns(GreetingRow, "board_id"))
+        fold = Fold()
+
+        @fold.on(BoardSeen)
+        def _seen(db, it, event):
+            keep(db, greetings, {"board_id": event.board_id}, {"title": event.title})
+        ''',
+        """
+        from datetime import UTC, datetime
+        from ledger.events.board import BoardSeen
+        from ledger.lifecycle.open import open_ledger
+        from ledger.lifecycle.rebuild import rebuild
+        from ledger.log import event_store
+        from ledger.views.greetings import greetings
+
+        engine = open_ledger("sqlite:///{home}/ledger.db")
+        with event_store.writing(engine) as db:
+            event_store.append(db, BoardSeen("b1", "acme", 1, "Hello", "f", (), ()), at=datetime.now(UTC))
+        print(rebuild(engine))
+        with event_store.reading(engine) as db:
+            print(*db.execute(greetings.select()).all())
+        """,
+        "1\n('b1', 'Hello')",
+    ),
+}
