@@ -1,5 +1,6 @@
 """The sweep against the forge: large boards, people's boards, repositories out of sight, lost deliveries."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def test_a_cursor_that_github_forgot_costs_one_sweep(cardinal: Cardinal) -> None
     learn(cardinal)
     memory = cardinal.services.config.home / "run" / "sweep.json"
     text = memory.read_text()
-    cursor = text.split('"starts": [["')[1].split('"')[0]
+    cursor = json.loads(text)["starts"][0][0]
     memory.write_text(text.replace(cursor, "nonsense"))
     with pytest.raises(Exception, match="valid cursor"):
         cardinal.sweep()
