@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # they use the facts themselves
 class Fact:
     """The base of all facts that an event module can read from a delivery."""
 
-    def resolve(self, services: Services, resolution: Resolution) -> None:  # noqa: ARG002 -- overridden
+    def resolve(self, services: "Services", resolution: "Resolution") -> None:  # noqa: ARG002 -- overridden
         """Add the results of the fact. Facts that several events share have their rules in `resolve.py`."""
         raise TypeError(f"no rule for the fact {type(self).__name__}")
 
