@@ -47,7 +47,7 @@ STEERED = (
     RepositoryResolved,
 )
 # What costs money, changes or takes back what people made or asked for, or decides for them. An intent that
-# is not here only shows what is: tests/rules/test_moving.py has the reason for each.
+# is not here only shows what is: tests/rules/card/test_move_rights.py has the reason for each.
 ACTS: tuple[type[Intent | RuleEvent], ...] = (
     internal.QueueRun,
     internal.ApprovePlan,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench.figures import Figure, say
-from tests.bot.core.opening import opened
-from tests.bot.sweep.storm import play
+from tests.bot.flows.opening import opened
+from tests.bot.sync.storm import play
 
 SIZE, FEW = 10_000, 60
 SEED = 7

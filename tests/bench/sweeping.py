@@ -15,8 +15,8 @@ from ledger.log import event_store
 from ledger.queue import inbox
 from tests.bench.calls import count, kind
 from tests.bench.figures import Figure, say
-from tests.bot.core.cardinal import Cardinal
-from tests.bot.core.opening import opened
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.opening import opened
 
 SIZES, FEW = (100, 2_000), (50,)
 HOUR_OF_SWEEPS = 60

@@ -18,8 +18,8 @@ from bot.web.app import make_app
 from ledger.events.artifact import ArtifactKept
 from ledger.ids import RunId
 from ledger.log import event_store
-from tests.bot.core.cardinal import Cardinal
-from tests.bot.core.opening import opened
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.opening import opened
 
 WORK = [
     {"edit": {"path": "shop/greeting.py", "content": '"""Say hello."""\n'}},

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.bot.init.conftest import Town, town
+from tests.bot.admin.setup.conftest import Town, town
 
 __all__ = ["town"]  # instead of the demo's world
 

@@ -14,7 +14,7 @@ from runner.guards.contract import NOTHING, Change, Message, Touched
 from runner.guards.diff import Known, change_of
 from runner.phases.guard import violations
 from runner.run.run_spec import Guards, RunSpec
-from tests.runner.test_story import FINISH, PLAN
+from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import BRANCH, GIT_ENVIRONMENT, REPOSITORY, World, checks, git
 
 PLAIN = "100644"

@@ -7,9 +7,9 @@ import pytest
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import PlanApproved, QuestionAnswered
-from tests.bot.core.cardinal import Cardinal
-from tests.bot.core.opening import opened
-from tests.bot.core.settings import with_column
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.opening import opened
+from tests.bot.flows.settings import with_column
 
 ORDERS = "/cardinal approve\n/cardinal answer 1\n\n/cardinal budget +90\n- [x] Approve\nCloses #1"
 

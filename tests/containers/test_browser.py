@@ -23,7 +23,7 @@ from runner.run.run_spec import BrowserStep, ReproductionSpec
 from runner.workspaces.docker.sweeping import home_of
 from tests.containers.engine import need_engine
 from tests.containers.locked import need_image
-from tests.runner.test_story import FINISH, PLAN
+from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import World, checks, make_world
 
 IMAGE = "cardinal/browser:latest"

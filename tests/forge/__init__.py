@@ -1,0 +1,1 @@
+"""The forge's tests: what it does as GitHub does."""

@@ -1,0 +1,1 @@
+"""The ledger's tests; its rooms have folders of their own."""

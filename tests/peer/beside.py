@@ -35,7 +35,7 @@ from ledger.log import event_store
 from ledger.queue import inbox, outbox
 from ledger.views import boards, cards, remotes, runs
 from rules.intents.outbound import Intent
-from tests.bot.texts.past import SETTINGS, Past
+from tests.bot.render.past import SETTINGS, Past
 from tests.ledgers import new_ledger
 from tests.peer.side import ADMIN, ORG, Side, utc_now
 

@@ -20,7 +20,7 @@ from bot.web.app import make_app
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import refresh_requests
-from tests.bot.core.opening import opened
+from tests.bot.flows.opening import opened
 from tests.published.court import Court
 from tests.published.recordings import Recording, grown, maimed, recordings, shrunken
 

@@ -1,0 +1,1 @@
+"""The runner's tests; its rooms have folders, `flows` plays whole runs."""

@@ -12,10 +12,10 @@ from sqlalchemy import text
 from bot.system.secret import Secret
 from forge.model.server import ScriptedModel
 from forge.store.board import Item
-from tests.bot.core.cardinal import Cardinal
-from tests.bot.core.opening import opened
-from tests.bot.core.people import issue_of
-from tests.bot.core.settings import with_column
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.opening import opened
+from tests.bot.flows.people import issue_of
+from tests.bot.flows.settings import with_column
 from tests.containers.engine import need_engine
 from tests.contracts.conftest import agent
 from tests.contracts.stand import IMAGE, KEY

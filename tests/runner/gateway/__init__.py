@@ -1,0 +1,1 @@
+"""The gateway: model calls, network, board tools."""

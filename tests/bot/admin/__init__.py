@@ -1,0 +1,1 @@
+"""The doctor, the audit and the set-up."""

@@ -1,0 +1,280 @@
+"""What the doctor finds on GitHub's side, what it repairs, and what it packs."""
+
+import json
+import os
+import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from werkzeug.serving import make_server
+
+from bot.admin import support_bundle
+from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, github, mend
+from bot.admin.doctor import board as checkups
+from bot.daemon import lock_file
+from bot.daemon.lock_file import Presence
+from bot.github.failed_deliveries import RETENTION
+from bot.sync import board
+from bot.system.config import Config
+from bot.system.secret import Secret
+from bot.web.app import make_app
+from forge.store.board import FieldType
+from ledger.ids import DeliveryId
+from ledger.lifecycle.open import open_ledger
+from ledger.queue import inbox
+from ledger.queue.inbox import Delivery
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.settings import with_column
+
+HOOK = "https://cardinal.example/webhooks/github"
+
+
+def patient(cardinal: Cardinal) -> DoctorContext:
+    services = cardinal.services
+    return DoctorContext(services.config, services.engine, services.hub, cardinal.clock())
+
+
+def found(cardinal: Cardinal) -> dict[str, list[CheckResult]]:
+    """Return the findings by name."""
+    by_name: dict[str, list[CheckResult]] = {}
+    for one in examine(patient(cardinal)):
+        assert one.next_step or one.level is Level.OK, one
+        by_name.setdefault(one.name, []).append(one)
+    return by_name
+
+
+def test_a_healthy_installation_has_nothing_to_repair_on_github(cardinal: Cardinal) -> None:
+    (app,) = cardinal.forge.store.apps.all()
+    app.webhook_url = HOOK
+    item = cardinal.new()
+    cardinal.settle()
+    for one in cardinal.forge.store.deliveries.all():
+        one.status_code, one.status, one.delivered_at = 202, "OK", cardinal.clock()
+    cardinal.sweep()
+    findings = found(cardinal)
+    for name in (
+        "app",
+        "clock",
+        "permissions",
+        "installation",
+        "accepted",
+        "webhook",
+        "deliveries",
+        "fields",
+        "columns",
+        "inbox",
+        "outbox",
+        "budget",
+    ):
+        assert {one.level for one in findings[name]} == {Level.OK}, findings[name]
+    assert item.values
+
+
+def test_missing_permissions_and_events_are_named_and_whoever_accepts_them(cardinal: Cardinal) -> None:
+    (app,) = cardinal.forge.store.apps.all()
+    (installed,) = cardinal.forge.store.apps.installations(app)
+    del installed.permissions["checks"]
+    installed.events.remove("issues")
+    lacks, deaf = found(cardinal)["accepted"]
+    assert (lacks.level, "checks: write" in lacks.found, "acme accepts" in lacks.next_step) == (
+        Level.FAIL, True, True,
+    )  # fmt: skip
+    assert "does not hear of issues" in deaf.found
+
+
+def test_a_webhook_that_leads_elsewhere_or_nowhere_is_said(cardinal: Cardinal) -> None:
+    (app,) = cardinal.forge.store.apps.all()
+    for url, level in (("https://x.example/other", Level.WARN), ("", Level.WARN), (HOOK, Level.OK)):
+        app.webhook_url = url
+        assert [one.level for one in found(cardinal)["webhook"]] == [level]
+
+
+def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> None:
+    cardinal.new()
+    lost = list(cardinal.mail)
+    cardinal.mail.clear()
+    for one in lost:
+        one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
+    findings = list(examine(patient(cardinal)))
+    (finding,) = (one for one in findings if one.name == "deliveries")
+    assert finding.level is Level.FAIL
+    lost[0].status_code = 202
+    findings = list(examine(patient(cardinal)))
+    (finding,) = (one for one in findings if one.name == "deliveries")
+    assert finding.found == f"{len(lost) - 1} were lost"
+    (said,) = mend(patient(cardinal), [finding])
+    assert said == f"{len(lost) - 1} lost deliveries were asked for again"
+    assert {one.guid for one in cardinal.mail} == {one.guid for one in lost[1:]}
+
+
+def test_where_no_webhooks_are_wanted_none_is_missed(cardinal: Cardinal) -> None:
+    (app,) = cardinal.forge.store.apps.all()
+    app.webhook_url = "https://github.com/cardinal-board/cardinal"
+    config = replace(cardinal.services.config, webhooks=False)
+    asked = replace(patient(cardinal), config=config)
+    told = [one for check in (github.hook, github.deliveries, github.signature) for one in check(asked)]
+    assert [one.level for one in told] == [Level.OK]
+    assert "CARDINAL_WEBHOOKS is false" in told[0].found
+
+
+def test_what_was_refused_too_often_is_not_promised_to_be_fixed(cardinal: Cardinal) -> None:
+    cardinal.new()
+    (one, *others) = cardinal.mail
+    for other in others:
+        other.status_code, other.status, other.delivered_at = 202, "OK", cardinal.clock()
+    one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
+    later = replace(patient(cardinal), now=cardinal.clock() + RETENTION)
+    (finding,) = github.deliveries(later)
+    assert (finding.mends, "say" in finding.next_step or "said" in finding.next_step) == ("", True)
+
+
+def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardinal: Cardinal) -> None:
+    project = cardinal.project
+    project.fields = [one for one in project.fields if one.name not in ("Agent", "Cost $")]
+    status = project.status
+    wanted = {one.name: one.description for one in status.options}
+    status.options[0].description, status.options[1].description = "", "Old."
+    board.refresh(cardinal.services, "acme", 1)
+    findings = list(examine(patient(cardinal)))
+    assert {one.mends for one in findings} >= {"fields", "columns"}
+    said = list(mend(patient(cardinal), findings))
+    assert "fields made: Agent, Cost $" in said
+    kinds = {one.name: one.data_type for one in project.fields}
+    assert (kinds["Agent"], kinds["Cost $"]) == (FieldType.TEXT, FieldType.NUMBER)
+    assert {one.name: one.description for one in status.options} == wanted
+    board.refresh(cardinal.services, "acme", 1)
+    assert not {one.mends for one in examine(patient(cardinal))} & {"fields", "columns"}
+
+
+def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: Cardinal) -> None:
+    """The log knows the columns as they were before: the next sweep reads what Cardinal wrote."""
+
+    def columns() -> list[tuple[Level, bool]]:
+        asked = patient(cardinal)
+        return [(one.level, "not read yet" in one.found) for one in checkups.headers(asked)]
+
+    cardinal.set_policy(with_column(budget_usd="7"))
+    cardinal.settle()
+    assert columns() == [(Level.OK, True)]
+    cardinal.clock.forward(2 * cardinal.services.config.sweep_s)
+    assert columns() == [(Level.WARN, False)]
+    cardinal.sweep()
+    assert columns() == [(Level.OK, False)]
+
+
+def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, cardinal: Cardinal) -> None:
+    """Until the first act on the board, nobody has said yet what a drag does."""
+    config = replace(cardinal.services.config, database_url=f"sqlite:///{tmp_path / 'new.db'}")
+    engine = open_ledger(config.database_url)
+    services = replace(cardinal.services, config=config, engine=engine)
+    for option in cardinal.project.status.options:
+        option.description = ""
+    board.refresh(services, "acme", 1)
+    try:
+        asked = DoctorContext(config, engine, services.hub, cardinal.clock())
+        assert [(one.level, "not read yet" in one.found) for one in checkups.headers(asked)] == [
+            (Level.OK, True)
+        ]
+    finally:
+        engine.dispose()
+
+
+def test_the_budget_is_shown_below_the_policys_ceiling(cardinal: Cardinal) -> None:
+    reset_s = int(cardinal.clock().timestamp()) + 600
+    left = {"limit": 5000, "remaining": 3000, "reset": reset_s}
+    headers = {f"x-ratelimit-{name}": str(value) for name, value in left.items()}
+    cardinal.services.hub.budget.count(headers, points=0, creates=False)
+    (core,) = found(cardinal)["budget core"]
+    assert core.found.startswith("500 of 5000 (2500 by the policy)")
+    (used,) = (one.found for one in found(cardinal)["budget"])
+    owner, app_id = cardinal.services.config.board_owner, cardinal.services.config.app_id
+    assert used.startswith(f"App {app_id} at {owner} of http://127.0.0.1:")
+    cardinal.services.hub.budget.close(90)
+    assert any("GitHub said stop" in one.found for one in found(cardinal)["budget"])
+
+
+def test_deliveries_that_nobody_reads_are_said(cardinal: Cardinal) -> None:
+    cardinal.post("ping", b"{}", "asleep")
+    cardinal.clock.forward(301)
+    assert any("1 deliveries wait" in one.found for one in found(cardinal)["inbox"])
+
+
+def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tmp_path: Path) -> None:
+    token = "ghs_12_" + "a" * 520
+    config = cardinal.services.config
+    logs = config.home / "logs"
+    logs.mkdir(parents=True)
+    (logs / "web.log").write_text(f"took {token} and {config.webhook_secret.reveal()}long-secret\n" * 9)
+    (logs / "huge.log").write_text("x" * 900_000)
+    private = config.private_key.reveal()
+    path = tmp_path / "bundle.tar.gz"
+    someone = replace(patient(cardinal), engine=cardinal.services.engine)
+    support_bundle.write(path, someone, [CheckResult("app", Level.FAIL, f"it says {token}", "look")])
+    assert path.stat().st_mode & 0o077 == 0
+    with tarfile.open(path) as archive:
+        texts = {one.name: archive.extractfile(one).read().decode() for one in archive}  # type: ignore[union-attr]
+    everything = "\n".join(texts.values())
+    assert token not in everything
+    assert private.splitlines()[1] not in everything
+    assert len(texts["cardinal-bundle/logs/huge.log"]) == 256 * 1024
+    assert json.loads(texts["cardinal-bundle/findings.json"])[0]["found"] == "it says [redacted]"
+    assert "private_key" in json.loads(texts["cardinal-bundle/settings.json"])
+    kept = Delivery(DeliveryId("x"), "ping", "", b"{}", cardinal.clock())
+    assert inbox.store(cardinal.services.engine, kept)
+
+
+@pytest.fixture
+def served(cardinal: Cardinal) -> Iterator[str]:
+    """Serve the real receiver of this home on the loopback address, with another secret than was told."""
+    other = replace(cardinal.services.config, webhook_secret=Secret("another"))
+    yield from _serving(cardinal, other)
+
+
+@pytest.fixture
+def sound(cardinal: Cardinal) -> Iterator[str]:
+    """Serve the real receiver of this home on the loopback address."""
+    yield from _serving(cardinal, cardinal.services.config)
+
+
+def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
+    app = make_app(config, cardinal.services.engine, lambda _: True, cardinal.clock)
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    (config.home / "run").mkdir(parents=True, exist_ok=True)
+    lock_file.record(config.home, Presence(os.getpid(), address, {}))
+    try:
+        yield address
+    finally:
+        server.shutdown()
+        thread.join(60)
+        server.server_close()
+
+
+@pytest.mark.usefixtures("sound")
+def test_the_receiver_takes_what_is_signed_and_the_ping_leads_to_nothing(cardinal: Cardinal) -> None:
+    before = cardinal.count()
+    (finding,) = github.signature(patient(cardinal))
+    assert finding == CheckResult("signature", Level.OK, "what is signed is taken, what is not is refused")
+    cardinal.settle()
+    assert cardinal.count() == before
+
+
+@pytest.mark.usefixtures("served")
+def test_a_receiver_with_another_secret_is_found(cardinal: Cardinal) -> None:
+    (finding,) = github.signature(patient(cardinal))
+    assert (finding.level, finding.found) == (
+        Level.FAIL,
+        "a signed delivery was answered with 401, a forged one with 401",
+    )
+
+
+def test_a_receiver_that_is_gone_is_found(cardinal: Cardinal) -> None:
+    (cardinal.services.config.home / "run").mkdir(parents=True, exist_ok=True)
+    lock_file.record(cardinal.services.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
+    (finding,) = github.signature(patient(cardinal))
+    assert (finding.level, "does not answer" in finding.found) == (Level.FAIL, True)

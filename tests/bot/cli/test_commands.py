@@ -1,0 +1,250 @@
+"""The commands on a real ledger: they say what is there, harm nothing, and refuse in one sentence."""
+
+import json
+import os
+import re
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from click import Context
+from click.testing import CliRunner
+from redis import Redis
+from rich.console import Console
+from sqlalchemy import Engine
+
+from bot.cli import FolderGroup, main
+from bot.cli._show import ago, table
+from bot.daemon import lock_file
+from bot.system.config import Config
+from ledger.events import board as on_board
+from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
+from ledger.ids import RunId
+from ledger.log import event_store
+from tests.bot.cli.conftest import AT, CARD, Cardinal, printed
+
+
+def test_every_command_has_help(cardinal: Cardinal) -> None:
+    names = FolderGroup().list_commands(Context(main))
+    assert "up" in names
+    for name in names:
+        result = cardinal(name, "--help")
+        assert result.exit_code == 0, name
+        assert len(result.output.splitlines()) > 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("board",),
+        ("inbox",),
+        ("runs",),
+        ("show", "r1"),
+        ("explain", "acme/shop#1"),
+        ("watch", "--once"),
+        ("audit", "verify"),
+        ("backup",),
+        ("replay",),
+    ],
+)
+def test_without_a_ledger_a_command_says_what_to_do_and_makes_none(
+    cardinal: Cardinal, config: Config, words: tuple[str, ...]
+) -> None:
+    result = cardinal(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cardinal up" in result.stderr
+    assert not list(config.home.rglob("*.db"))
+
+
+def test_a_wrong_setting_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["board"], env={"CARDINAL_PROT": "1"})
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        "Error: CARDINAL_PROT is not a setting: did you mean CARDINAL_PORT?"
+    ]
+
+
+def test_a_database_that_is_none_is_one_sentence(cardinal: Cardinal, config: Config) -> None:
+    file = config.home / "data" / "ledger.db"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"no database at all" * 100)
+    result = cardinal("board")
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_board_lists_columns_and_cards(cardinal: Cardinal, story: Engine) -> None:
+    output = cardinal("board").stdout
+    assert "acme/1  Shop board" in output
+    assert "stopped: board acme/1 by alice" in output
+    assert "In Progress (2)" in output
+    assert "Tasks (0)" in output
+    (board,) = printed(cardinal("board", "--json"))
+    assert [card["state"] for card in board["columns"]["In Progress"]] == ["failed", "draft"]
+
+
+def test_the_board_of_one_column(cardinal: Cardinal, story: Engine) -> None:
+    (board,) = printed(cardinal("board", "--json", "--column", "Tasks"))
+    assert board["columns"] == {"Tasks": []}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("board",), ("inbox",), ("show", "acme/shop#1"), ("show", "r1"), ("watch", "--once", "--from", "0")],
+)
+def test_outside_text_cannot_move_the_cursor_or_turn_the_line(
+    cardinal: Cardinal, story: Engine, words: tuple[str, ...]
+) -> None:
+    output = cardinal(*words).stdout
+    assert output
+    assert not {char for char in output if char != "\n" and not char.isprintable()}
+
+
+def test_the_inbox_has_what_waits_for_a_person(cardinal: Cardinal, story: Engine) -> None:
+    (card,) = printed(cardinal("inbox", "--json"))
+    assert (card["number"], card["state"], card["because"]) == (1, "failed", "the agent crashed")
+    assert "acme/shop#1" in cardinal("inbox").stdout
+
+
+def test_the_runs_name_card_person_age_duration_and_reason(cardinal: Cardinal, story: Engine) -> None:
+    head, row = cardinal("runs").stdout.splitlines()
+    assert head.split() == ["run", "state", "card", "title", "by", "queued", "took", "cost", "why"]
+    assert row.startswith("r1   failed  acme/shop#1  Prices")
+    assert re.search(r"alice  \d+ \w+ ago \(2026-11-20 UTC\)  5 s", row)
+    assert row.endswith("the agent stopped with an error: it crashed")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_table_fits_the_terminal_and_no_title_is_markup(width: int) -> None:
+    screen = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
+    title = "[red]Big[/] [link=https://evil.example]baskets[/link] get a discount of ten percent \x1b[2J"
+    long = ("acme/storefront#134", "alice", "3 min ago (10:00 UTC)", "12 min")
+    rows = [
+        ("r1", "failed", *long, title, "it crashed " * 10),
+        ("r2", "working", "", "", "", "", "Small", ""),
+    ]
+    heads = ("run", "state", "card", "by", "queued", "took", "title", "why")
+    drawn = "\n".join(table(heads, rows, empty="", console=screen))
+    assert "\x1b[31mfailed" in drawn
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
+    assert max(map(len, shown.splitlines())) <= width
+    assert "[red]Big[/]" in shown
+    assert "\x1b" not in shown
+    assert shown.count("crashed") == 10
+    assert all(one in shown for one in long)
+    assert ("took 12 min" in shown) is (width < 80)
+
+
+def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Console(width=80, force_terminal=True, color_system="standard", file=StringIO())
+    assert "\x1b[31m" not in "".join(table(("state",), [("failed",)], empty="", console=screen))
+
+
+def test_in_a_pipe_nothing_is_wrapped_or_coloured(cardinal: Cardinal, story: Engine) -> None:
+    with event_store.writing(story) as db:
+        event_store.append(db, on_board.CardExplained(CARD, "why " * 60), at=AT + timedelta(minutes=1))
+    (row,) = cardinal("inbox").stdout.splitlines()[1:]
+    assert row.endswith(("why " * 60).strip())
+    assert "\x1b" not in row
+
+
+@pytest.mark.parametrize(
+    ("past", "told"),
+    [
+        (timedelta(0), "just now (12:00 UTC)"),
+        (timedelta(seconds=45), "45 s ago (11:59 UTC)"),
+        (timedelta(minutes=3), "3 min ago (11:57 UTC)"),
+        (timedelta(hours=5), "5 h ago (07:00 UTC)"),
+        (timedelta(days=3), "3 days ago (2026-11-17 UTC)"),
+    ],
+)
+def test_times_are_relative_with_the_zone_behind(past: timedelta, told: str) -> None:
+    now = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    assert ago(now - past, now) == told
+
+
+def test_the_runs_are_listed_and_shown(cardinal: Cardinal, story: Engine) -> None:
+    (run,) = printed(cardinal("runs", "--json"))
+    assert (run["run_id"], run["ending"]) == ("r1", "failed")
+    assert printed(cardinal("runs", "--json", "--card", "acme/shop#2")) == []
+    shown = printed(cardinal("show", "r1", "--json"))
+    assert shown["plans"][0]["summary"] == "Two steps"
+    assert shown["checks"][0]["command"] == "ruff check ."
+    output = cardinal("show", "r1").stdout
+    assert "because: agent_error it crashed" in output
+
+
+def test_a_run_is_shown_with_its_stages(cardinal: Cardinal, story: Engine) -> None:
+    run = RunId("r1")
+    events = (
+        StageEntered(run, "build", 1, 1, "", "policy", False, "tester", "built in", "f" * 64, "m", "c"),
+        SnapshotTaken(run, "build", 1, "Built\x1b[31m", (), 0, (), (), (), "c"),
+        StageLeft(run, "build", 1, "check", 0.5, 1, 1, 1, 60.0, 2, 30),
+    )
+    with event_store.writing(story) as db:
+        event_store.append(db, *events, at=AT + timedelta(minutes=1))
+    assert printed(cardinal("show", "r1", "--json"))["stages"][0]["target"] == "check"
+    output = cardinal("show", "r1").stdout
+    assert "stage 1, build → check at 2026-11-20 10:01:00 UTC" in output
+    assert "persona tester (built in, ffffffffffff), $0.00 · 0 tokens · 0 s · 2 files, 30 lines" in output
+    assert "\x1b" not in output
+
+
+def test_a_briefing_is_shown_as_the_agent_got_it(cardinal: Cardinal, story: Engine) -> None:
+    assert cardinal("show", "r1", "--briefing").stdout == "# Briefing\nYou are told this.\n"
+
+
+def test_a_card_is_shown_with_its_timeline(cardinal: Cardinal, story: Engine) -> None:
+    shown = printed(cardinal("show", "acme/shop#1", "--json", "--zoom", "conversation"))
+    assert [row["kind"] for row in shown["timeline"]][-1] == "RunEnded"
+    assert "run r1 failed" in cardinal("show", "acme/shop#1").stdout
+
+
+def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
+    cardinal: Cardinal, config: Config, story: Engine
+) -> None:
+    away = f"`cardinal up` does not run in {config.home}: nothing moves until you start it"
+    assert cardinal("explain", "acme/shop#1").stdout.startswith(f"{away}. When it last ran: ")
+    assert cardinal("board").stdout.startswith(f"{away}\nacme/1  Shop board\n")
+    with lock_file.hold(config.home):
+        lock_file.record(config.home, lock_file.Presence(os.getpid(), "http://127.0.0.1:1", {}))
+        assert away not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
+
+
+def test_a_worker_elsewhere_counts_while_it_shows_signs_of_life(
+    cardinal: Cardinal, story: Engine, redis: Redis
+) -> None:
+    assert "does not run" in cardinal("board").stdout
+    redis.sadd("rq:workers", "rq:worker:elsewhere")  # as RQ registers one; what died leaves this behind
+    assert "does not run" in cardinal("board").stdout
+    redis.hset("rq:worker:elsewhere", "birth", "now")
+    assert "does not run" not in cardinal("board").stdout
+
+
+def test_explain_is_one_line(cardinal: Cardinal, story: Engine) -> None:
+    result = cardinal("explain", "acme/shop#1")
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 1
+    assert printed(cardinal("explain", "acme/shop#1", "--json"))["state"] == "failed"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("explain", "acme/shop#99"), ("show", "r99"), ("show", "nonsense"), ("replay", "no-such-delivery")],
+)
+def test_an_unknown_name_is_one_sentence(cardinal: Cardinal, story: Engine, words: tuple[str, ...]) -> None:
+    result = cardinal(*words)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_watch_prints_what_is_new_for_one_card(cardinal: Cardinal, story: Engine) -> None:
+    lines = cardinal("watch", "acme/shop#1", "--from", "0", "--once", "--json").stdout.splitlines()
+    kinds = [json.loads(line)["kind"] for line in lines]
+    assert kinds[0] == "CardSeen"
+    assert "RunEnded" in kinds
+    assert "BriefingMade" not in kinds
+    assert cardinal("watch", "--once").stdout == ""

@@ -1,0 +1,172 @@
+"""The command line for operators: policies, back-ups, the chain, deliveries, doctor."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from bot.system.config import Config
+from ledger.events import board as on_board
+from ledger.ids import DeliveryId
+from ledger.log import event_store
+from ledger.queue import inbox
+from ledger.queue.inbox import Delivery
+from tests.bot.cli.conftest import AT, BOARD, Cardinal, printed
+
+
+def test_a_policy_file_is_judged_as_strictly_as_cardinal_does(cardinal: Cardinal, tmp_path: Path) -> None:
+    good, bad, binary = tmp_path / "good.yml", tmp_path / "bad.yml", tmp_path / "binary.yml"
+    good.write_text("version: 1\n")
+    bad.write_text("version: 1\nboard:\n  colums: {}\n")
+    binary.write_bytes(b"\xff\xfe\x00")
+    assert cardinal("policy", "validate", str(good)).exit_code == 0
+    assert "ends before an agent is started" in cardinal("policy", "validate", str(good)).stdout
+    good.write_text("version: 1\nrepository: {validation: none}\n")
+    assert json.loads(cardinal("policy", "validate", str(good), "--json").stdout)["hints"] == [
+        "validation is none: nothing checks what agents do in this repository"
+    ]
+    result = cardinal("policy", "validate", str(bad), "--json")
+    assert result.exit_code == 1
+    assert "columns" in json.loads(result.stdout)["problems"][0]
+    assert cardinal("policy", "validate", str(binary)).exit_code == 1
+    assert cardinal("policy", "validate", str(tmp_path / "none.yml")).exit_code == 2
+
+
+def test_a_repositorys_own_profile_lies_beside_its_policy_file(cardinal: Cardinal, tmp_path: Path) -> None:
+    file = tmp_path / ".github/cardinal.yml"
+    (tmp_path / ".github/cardinal/profiles").mkdir(parents=True)
+    file.write_text("version: 1\nrepository: {profile: our_shop}\n")
+    refused = cardinal("policy", "validate", str(file))
+    assert refused.exit_code == 1
+    assert "unknown profile `our_shop`: known are docs, go_service" in refused.stdout
+    (tmp_path / ".github/cardinal/profiles/our_shop.md").write_text("Prices are in cents.")
+    assert cardinal("policy", "validate", str(file)).exit_code == 0
+
+
+WRONG_BESIDE = {
+    "profiles/our_shop.md": (
+        "---\nskils: [cents]\n---\nCents.\n",
+        "line 2: skils: unknown key `skils`: did you",
+    ),
+    "profiles/open.md": (
+        "---\nskills: [cents]\n",
+        "the front matter has no end: put `---` on a line of its own",
+    ),
+    "profiles/vast.md": ("x" * 16_001, "it is no plain file of at most 16000 bytes"),
+    "personas/sceptic.md": ("---\nname: sceptic\n---\nDoubt.\n", "line 2: description: is missing"),
+    "personas/coder.md": (b"\xff\xfe", "the file is not UTF-8"),
+    "personas/vast.md": ("x" * 16_385, "it is no plain file of at most 16384 bytes"),
+}
+
+
+def test_what_lies_beside_the_policy_file_is_judged_with_it(cardinal: Cardinal, tmp_path: Path) -> None:
+    file, root = tmp_path / ".github/cardinal.yml", tmp_path / ".github/cardinal"
+    for folder in ("profiles", "personas", "skills/cents"):
+        (root / folder).mkdir(parents=True)
+    file.write_text("version: 1\nrepository: {validation: none, profile: our_shop}\n")
+    for name, (text, _) in WRONG_BESIDE.items():
+        (root / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    (root / "profiles/link.md").symlink_to("vast.md")
+    (root / "personas/README.md").write_text("No persona is called so.\n")
+    (root / "skills/cents/SKILL.md").write_text("No front matter.\n")
+    refused = cardinal("policy", "validate", str(file), "--json")
+    assert refused.exit_code == 1
+    problems = json.loads(refused.stdout)["problems"]
+    assert len(problems) == len(WRONG_BESIDE)
+    for name, (_, said) in WRONG_BESIDE.items():
+        assert [one for one in problems if one.startswith(f"{root / name}: ") and said in one], (
+            name,
+            problems,
+        )
+    file.write_text("version: 2\n")
+    both = cardinal("policy", "validate", str(file)).stdout.splitlines()
+    assert len(both) == 1 + len(WRONG_BESIDE)
+    for name in WRONG_BESIDE:
+        (root / name).unlink()
+    (root / "profiles/our_shop.md").write_text("---\nskills: [cents]\n---\nCents.\n")
+    (root / "personas/sceptic.md").write_text("---\nname: sceptic\ndescription: It doubts.\n---\nDoubt.\n")
+    file.write_text("version: 1\nrepository: {validation: none, profile: our_shop}\n")
+    taken = cardinal("policy", "validate", str(file))
+    assert taken.exit_code == 0, taken.stdout
+    hint = f"{root}/skills/cents: every run skips this skill: its SKILL.md does not begin with front matter"
+    assert taken.stdout.splitlines()[-1].startswith(hint)
+
+
+def test_the_built_in_profiles_are_listed_with_what_they_suggest(cardinal: Cardinal) -> None:
+    told = {profile["name"]: profile for profile in printed(cardinal("policy", "profiles", "--json"))}
+    assert told["python_service"]["full"] == ["ruff check .", "pytest -q"]
+    shown = cardinal("policy", "profiles").stdout
+    assert "python_service: A service or library in Python, with pytest and ruff." in shown
+    assert "  full: pytest -q" in shown
+
+
+def test_the_chain_is_verified_and_a_change_is_found(
+    cardinal: Cardinal, config: Config, story: Engine
+) -> None:
+    assert printed(cardinal("audit", "verify", "--json"))["events"] == 13
+    story.dispose()
+    with sqlite3.connect(config.home / "data" / "ledger.db") as db:
+        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            db.execute(f"DROP TRIGGER {name}")
+        db.execute("UPDATE events SET body = replace(body, 'alice', 'mallory') WHERE seq = 3")
+    db.close()
+    result = cardinal("audit", "verify", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {"whole": False, "broken_at": 3}
+
+
+def test_a_backup_comes_back(cardinal: Cardinal, config: Config, story: Engine, tmp_path: Path) -> None:
+    target = tmp_path / "copy.db"
+    assert printed(cardinal("backup", str(target), "--json"))["events"] == 13
+    assert cardinal("backup", str(target)).exit_code == 2
+    assert cardinal("backup").exit_code == 0
+    with event_store.writing(story) as db:
+        event_store.append(db, on_board.StopLifted(BOARD, "board", "acme/1", "alice"), at=AT)
+    story.dispose()
+    assert cardinal("restore", str(target)).exit_code == 2
+    assert printed(cardinal("restore", str(target), "--overwrite-newer", "--json"))["events"] == 13
+
+
+def test_quarantined_deliveries_are_listed_and_tried_again(cardinal: Cardinal, engine: Engine) -> None:
+    delivery_id = DeliveryId("d-1")
+    inbox.store(engine, Delivery(delivery_id, "issues", "edited", b"{}", AT))
+    claimed = inbox.claim(engine, delivery_id, now=AT, lease_s=1)
+    assert claimed is not None
+    inbox.fail(engine, claimed, "KeyError: number", now=AT, retry_in_s=1, max_attempts=1)
+    assert "KeyError: number" in cardinal("replay").stdout
+    assert inbox.due(engine, now=AT, limit=1) == ()
+    assert printed(cardinal("replay", "d-1", "--json")) == {"replayed": ["d-1"]}
+    assert inbox.due(engine, now=AT, limit=1) == (delivery_id,)
+    assert cardinal("replay", "d-1").exit_code == 2
+    assert printed(cardinal("replay", "--all", "--json")) == {"replayed": []}
+
+
+def test_doctor_says_what_is_missing_and_what_to_do(cardinal: Cardinal, story: Engine) -> None:
+    result = cardinal("doctor", "--json")
+    assert result.exit_code == 1
+    findings = {found["name"]: found for found in json.loads(result.stdout)}
+    assert findings["settings"]["level"] == "fail"
+    assert findings["ledger"]["found"].startswith("the ledger is in sqlite, with 13 events")
+    assert all(found["next_step"] for found in findings.values() if found["level"] != "ok")
+    assert "it is signed with this" not in result.output
+
+
+@pytest.mark.parametrize("name", ["up", "serve", "work"])
+def test_where_nothing_is_set_up_one_line_says_what_to_do(
+    cardinal: Cardinal, config: Config, name: str
+) -> None:
+    result = cardinal(name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    how = "run `cardinal init` here, or name the home that is with CARDINAL_HOME"
+    assert result.stderr == f"Error: Cardinal is not set up in {config.home}: {how}\n"
+    assert not config.home.exists()
+
+
+@pytest.mark.parametrize("words", [(), ("audit",), ("policy",)])
+def test_a_group_without_a_command_shows_its_help(cardinal: Cardinal, words: tuple[str, ...]) -> None:
+    result = cardinal(*words)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("Usage: ")
+    assert "..." not in result.stdout.partition("Commands:")[2]  # each command's line is whole

@@ -1,0 +1,1 @@
+"""Groups of processes, and the servers and workers in them."""

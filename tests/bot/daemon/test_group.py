@@ -1,0 +1,137 @@
+"""A group of processes: it comes up in order, stays up, and goes down without leaving anything behind."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from select import select
+
+import psutil
+
+from bot.daemon import group
+
+
+@contextmanager
+def running(folder: Path, *kinds: str) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-m", "tests.bot.daemon.playground", str(folder), *kinds]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def until(true: Callable[[], bool], within_s: float = 60) -> None:
+    """Return once it is true; fails after `within_s`."""
+    end = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < end, "it did not become true"
+        select([], [], [], 0.01)
+
+
+def lines(process: "subprocess.Popen[str]", ending: str) -> list[str]:
+    """Return the lines that the group says up to one that has `ending` in it."""
+    said: list[str] = []
+    assert process.stdout is not None
+    for line in process.stdout:
+        said.append(line.strip())
+        if ending in line:
+            return said
+    raise AssertionError(f"it ended before saying {ending}: {said}")
+
+
+def pids(folder: Path, name: str) -> list[int]:
+    path = folder / name
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def everyone(folder: Path) -> list[int]:
+    return [pid for path in folder.iterdir() for pid in pids(folder, path.name)]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_a_stop_ends_children_and_grandchildren_at_once(tmp_path: Path) -> None:
+    with running(tmp_path, "live", "live") as process:
+        lines(process, "live-1 ready")
+        until(lambda: len(everyone(tmp_path)) == 4)  # they become ready in any order
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        lines(process, "down")
+        assert process.wait(group.STOP_S) == 0
+        assert time.monotonic() - started < group.STOP_S  # nobody had to be killed
+    left = everyone(tmp_path)
+    assert len(left) == 4
+    assert not any(alive(pid) for pid in left)
+
+
+def test_what_ignores_a_stop_is_killed_after_a_while(tmp_path: Path) -> None:
+    with running(tmp_path, "live", "refuse") as process:
+        lines(process, "refuse-1 ready")
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert time.monotonic() - started >= group.STOP_S
+    assert not any(alive(pid) for pid in pids(tmp_path, "refuse-1"))
+
+
+def test_a_second_ctrl_c_does_not_wait(tmp_path: Path) -> None:
+    with running(tmp_path, "live", "refuse") as process:
+        lines(process, "refuse-1 ready")
+        process.send_signal(signal.SIGINT)
+        until(lambda: not select([], [], [], 0.3)[0])
+        process.send_signal(signal.SIGINT)
+        assert process.wait(group.STOP_S) == 0  # before it would have been killed
+
+
+def test_a_killed_child_starts_again_and_its_own_children_are_gone(tmp_path: Path) -> None:
+    with running(tmp_path, "live", "live") as process:
+        lines(process, "live-1 ready")
+        psutil.Process(pids(tmp_path, "live-1")[0]).kill()
+        said = lines(process, "live-1 ready")
+        assert "live-1 ended status=-9, starts again in 0.2 s" in said
+        until(lambda: not alive(pids(tmp_path, "live-1.grandchild")[0]))
+        assert alive(pids(tmp_path, "live-1")[1])
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def test_nothing_outlives_a_group_that_is_killed(tmp_path: Path) -> None:
+    with running(tmp_path, "live", "live", "live") as process:
+        lines(process, "live-2 ready")
+        names = [f"live-{number}" for number in range(3)]
+        until(lambda: all(pids(tmp_path, name) for name in names))  # they become ready in any order
+        children = [pids(tmp_path, name)[0] for name in names]
+        process.kill()
+        process.wait(60)
+        until(lambda: not any(alive(pid) for pid in children))
+
+
+def test_a_child_that_breaks_is_tried_again_more_and_more_slowly(tmp_path: Path) -> None:
+    with running(tmp_path, "live", "break") as process:
+        said = lines(process, "again in 0.8 s")
+        assert [line for line in said if "ended" in line] == [
+            "break-1 ended status=1, starts again in 0.2 s",
+            "break-1 ended status=1, starts again in 0.4 s",
+            "break-1 ended status=1, starts again in 0.8 s",
+        ]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert process.stderr is not None
+        assert "broken on purpose" in process.stderr.read()
+
+
+def test_others_start_after_what_they_stand_on(tmp_path: Path) -> None:
+    with running(tmp_path, "live", "live") as process:
+        said = [line.split(" pid=")[0] for line in lines(process, "live-1 ready")]
+        assert said == ["live-0 ready", "live-1 ready"]
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)

@@ -1,0 +1,206 @@
+"""`cardinal up` as a whole: it comes up, stays up whatever dies, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from sqlalchemy import Engine
+
+from bot.daemon import lock_file
+from bot.daemon.lock_file import Presence
+from bot.scheduler import queues
+from bot.system import config as configuration
+from bot.system import redis as embedded_redis
+from bot.system.config import Config
+from forge.seed import load
+from forge.server import Forge
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queue import inbox
+from tests.bot.conftest import SECRET, start_redis
+from tests.bot.daemon.test_group import alive, until
+from tests.bot.daemon.test_web_server import post
+from tests.bot.ingest.samples import sample
+
+DELIVERY = json.dumps(sample("issues", action="pinned")).encode()
+PARTS = {"redis", "web", "control-1", "control-2", "publish-1", "assist-1", "runs-1", "runs-2", "ticker"}
+
+
+@pytest.fixture(scope="module")
+def key() -> str:
+    made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return made.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
+
+
+@pytest.fixture
+def environ(tmp_path: Path, key: str) -> dict[str, str]:
+    """Return the settings of a Cardinal whose GitHub does not answer."""
+    return {
+        "PATH": os.environ["PATH"],
+        "CARDINAL_HOME": str(tmp_path / "home"),
+        "CARDINAL_PORT": "0",
+        "CARDINAL_GITHUB_URL": "http://127.0.0.1:1",
+        "CARDINAL_WEBHOOK_SECRET": SECRET,
+        "CARDINAL_APP_ID": "1",
+        "CARDINAL_PRIVATE_KEY": key,
+        "CARDINAL_BOARD": "acme/1",
+        "CARDINAL_LOG_LEVEL": "error",
+        "CARDINAL_WORKSPACE": "local",
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+    }
+
+
+@contextmanager
+def up(
+    environ: dict[str, str], cwd: Path, *words: str, parts: Collection[str] = PARTS
+) -> Iterator["subprocess.Popen[str]"]:
+    """Run `cardinal up`, or another command, until the block ends; yields once all `parts` are ready."""
+    command = [sys.executable, "-m", "bot.cli", *(words or ("up",))]
+    with subprocess.Popen(command, env=environ, cwd=cwd, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            ready: set[str] = set()
+            assert process.stdout is not None
+            for line in process.stdout:
+                if " ready " in line:
+                    ready.add(line.split()[0])
+                if ready == parts:
+                    break
+            assert ready == parts
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def config(environ: dict[str, str], tmp_path: Path) -> Config:
+    return configuration.read(environ, tmp_path)
+
+
+def seen(config: Config) -> Presence:
+    found = lock_file.look(config.home)
+    assert found is not None
+    return found
+
+
+def everyone(process: "subprocess.Popen[str]") -> list[int]:
+    return [one.pid for one in psutil.Process(process.pid).children(recursive=True)]
+
+
+def test_it_stops_clean_and_leaves_nothing(environ: dict[str, str], tmp_path: Path, config: Config) -> None:
+    with up(environ, tmp_path) as process:
+        found = seen(config)
+        assert set(found.parts) == PARTS
+        assert all(alive(pid) for pid in found.parts.values())
+        assert post(found.address, "d-1") == 202
+        pids = everyone(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert not any(alive(pid) for pid in pids)
+    assert lock_file.look(config.home) is None
+    assert not embedded_redis.answers(embedded_redis.connect(config))
+
+
+def test_nothing_of_it_outlives_a_kill(environ: dict[str, str], tmp_path: Path, config: Config) -> None:
+    with up(environ, tmp_path) as process:
+        pids = everyone(process)
+        process.kill()
+        process.wait(60)
+        until(lambda: not any(alive(pid) for pid in pids))
+    assert lock_file.look(config.home) is None
+
+
+def test_every_part_that_is_killed_comes_back(
+    environ: dict[str, str], tmp_path: Path, config: Config
+) -> None:
+    with up(environ, tmp_path) as process:
+        before = seen(config).parts
+        for pid in before.values():
+            psutil.Process(pid).kill()
+
+        def all_new() -> bool:
+            now = seen(config).parts
+            return set(now) == PARTS and not set(now.values()) & set(before.values())
+
+        until(all_new, within_s=20)
+        until(lambda: embedded_redis.answers(embedded_redis.connect(config)), within_s=20)
+        until(lambda: post(seen(config).address, "d-2") == 202, within_s=20)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+
+
+def test_a_delivery_that_met_no_redis_is_ingested_after_all(
+    environ: dict[str, str], tmp_path: Path, config: Config
+) -> None:
+    forge = Forge(tmp_path / "forge").start()
+    world = load(forge.store, "demo").registration()
+    environ |= {
+        "CARDINAL_GITHUB_URL": forge.url,
+        "CARDINAL_APP_ID": str(world["app_id"]),
+        "CARDINAL_PRIVATE_KEY": world["pem"],
+        "CARDINAL_TICK_S": "0.1",
+    }
+    with up(environ, tmp_path) as process:
+        psutil.Process(seen(config).parts["redis"]).kill()
+        assert post(seen(config).address, "d-3", DELIVERY) == 202
+        engine = open_ledger(config.database_url, migrate=False)
+        until(lambda: counted(engine)["done"] == 1, within_s=30)
+        engine.dispose()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    forge.stop()
+
+
+def counted(engine: Engine) -> dict[str, int]:
+    with event_store.reading(engine) as db:
+        return inbox.counts(db)
+
+
+@pytest.mark.parametrize(
+    ("words", "parts", "lacks"),
+    [
+        (("serve",), {"web"}, ("APP_ID", "PRIVATE_KEY", "BOARD")),
+        (("work", "publish"), {"publish-1", "ticker"}, ()),
+        (("work", "runs", "--no-ticks"), {"runs-1", "runs-2"}, ()),
+    ],
+)
+def test_serve_and_work_run_their_own_parts_with_what_these_need_only(
+    environ: dict[str, str],
+    tmp_path: Path,
+    config: Config,
+    words: tuple[str, ...],
+    parts: set[str],
+    lacks: tuple[str, ...],
+) -> None:
+    redis = start_redis(config)
+    for name in lacks:
+        del environ[f"CARDINAL_{name}"]
+    with up(environ, tmp_path, *words, parts=parts) as process:
+        assert len(psutil.Process(process.pid).children()) == len(parts)
+        pids = everyone(process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert not any(alive(pid) for pid in pids)
+    redis.kill()
+    redis.wait(60)
+
+
+def test_a_second_one_in_the_same_home_is_refused(
+    environ: dict[str, str], tmp_path: Path, config: Config
+) -> None:
+    with up(environ, tmp_path):
+        command = [sys.executable, "-m", "bot.cli", "up"]
+        second = subprocess.run(
+            command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=30
+        )
+        assert second.returncode == 2
+        assert "runs already" in second.stderr
+        assert len(queues.queue(embedded_redis.connect(config), "runs")) >= 0

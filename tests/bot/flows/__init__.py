@@ -1,0 +1,1 @@
+"""Cardinal in one process against a real forge, through all its rooms."""

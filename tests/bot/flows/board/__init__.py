@@ -1,0 +1,1 @@
+"""Cards, columns and repositories: seen, moved, lost and regained."""

@@ -1,0 +1,79 @@
+"""What becomes of runs and pull requests when cards are converted, given up, deleted or reordered."""
+
+from ledger.events.board import (
+    CardArchived,
+    CardConverted,
+    CardRestored,
+)
+from ledger.events.publication import EntryGivenUp
+from ledger.events.run import RunEnded, RunStopAsked
+from tests.bot.flows.board.test_cards import at_work
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.people import issue_of
+from tests.bot.flows.settings import with_column
+
+
+def test_a_draft_dragged_to_in_progress_becomes_an_issue_and_starts(cardinal: Cardinal) -> None:
+    item = cardinal.draft("Gift cards", "In Progress")
+    cardinal.settle()
+    assert len(cardinal.events(CardConverted)) == 1
+    assert cardinal.run_of(item).branch.endswith("-gift-cards")
+    assert issue_of(item).title == "Gift cards"
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_an_abandoned_card_stops_its_run_closes_its_pull_request_and_deletes_the_branch(
+    cardinal: Cardinal,
+) -> None:
+    item = at_work(cardinal)
+    cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})
+    cardinal.settle()
+    pull = cardinal.pull_of(item)
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
+    cardinal.begin(cardinal.run_of(item).run_id)
+    cardinal.forge.store.projects.set_archived(item, True, actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert [one.reason for one in cardinal.events(CardArchived)] == ["archived"]
+    assert [one.how for one in cardinal.events(RunStopAsked)] == ["cancel"]
+    assert (pull.issue.state, pull.merged_at) == ("closed", None)
+    assert not any("cardinal/" in ref for ref in cardinal.forge.store.repos.git(cardinal.repo).refs())
+    assert cardinal.events(EntryGivenUp) == []
+    cardinal.forge.store.projects.set_archived(item, False, actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert len(cardinal.events(CardRestored)) == 1
+    assert cardinal.card(item).state != "archived"
+
+
+def test_a_deleted_card_ends_its_queued_run_at_once(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    cardinal.forge.store.projects.delete_item(item, actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert [one.reason for one in cardinal.events(CardArchived)] == ["deleted"]
+    assert [one.ending for one in cardinal.events(RunEnded)] == ["cancelled"]
+    assert cardinal.ready() == ()
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_who_stands_higher_in_the_column_starts_first(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(concurrency="1"))
+    cardinal.settle()
+    first, second, third = (cardinal.new(f"Card {n}", column="In Progress") for n in "123")
+    cardinal.settle()
+    cardinal.drag(third, "In Progress", before=first)
+    cardinal.settle()
+    assert cardinal.ready() == (cardinal.run_of(third).run_id,)
+    assert "1st in the queue" in cardinal.card(first).because
+    assert "2nd in the queue" in cardinal.card(second).because
+
+
+def test_an_issue_closed_as_not_planned_gives_the_card_up(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    cardinal.forge.store.issues.set_state(
+        issue_of(item), "closed", "not_planned", actor=cardinal.person("alice")
+    )
+    cardinal.settle()
+    assert cardinal.run_of(item).ending == "cancelled"
+    assert "not planned" in cardinal.card(item).because

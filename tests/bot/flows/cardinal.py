@@ -1,0 +1,323 @@
+"""Cardinal in one process against a real forge: webhooks, looks, acts and runs happen when a test says so."""
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bot.bootstrap import Services
+from bot.ingest import delivery as deliveries
+from bot.ingest.delivery import DeliveryError
+from bot.outbox import publisher
+from bot.reactor import reactor
+from bot.scheduler import dispatch, jobs
+from bot.sync import card as card_sync
+from bot.sync import sweep
+from forge.server import Forge
+from forge.store.board import Item, Project
+from forge.store.models import Comment, Pull
+from forge.store.registration import Delivery
+from ledger.event import Event
+from ledger.events.run import (
+    BranchPushed,
+    PlanProposed,
+    QuestionAsked,
+    RunEnded,
+    RunParked,
+    RunStepped,
+    ValidationEnded,
+)
+from ledger.ids import BoardId, CardId, DeliveryId, QuestionId, RunId
+from ledger.log import event_store
+from ledger.queue import inbox, outbox, refresh_requests
+from ledger.queue.leases import Lease
+from ledger.states import Ending, RunState
+from ledger.views import cards, runs
+from tests.bot.flows.people import People, issue_of
+
+MAX_ROUNDS = 60
+PATIENCE_S = 120  # longer than any act is put off for
+E = TypeVar("E", bound=Event)
+
+
+class Clock:
+    """The wall's time, and as much later as a test says."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+    def forward(self, seconds: float) -> None:
+        self.ahead += timedelta(seconds=seconds)
+
+
+class UnsettledError(AssertionError):
+    """Something stays due however often it is served."""
+
+
+@dataclass
+class Cardinal(People):
+    """One process's Cardinal, the forge that it serves, and the hands of the people."""
+
+    forge: Forge
+    project: Project
+    services: Services
+    clock: Clock
+    scenarios: Path
+    mail: deque[Delivery] = field(default_factory=deque)
+    failures: list[DeliveryError] = field(default_factory=list)
+    leases: dict[RunId, Lease] = field(default_factory=dict)
+
+    def configure(self, **changes: Any) -> None:
+        """Go on with other settings of the operator, as after a restart: those that the shop reads."""
+        self.services = replace(self.services, config=replace(self.services.config, **changes))
+
+    # --- what the processes do -------------------------------------------------------------------------
+
+    def receive(self, delivery: Delivery) -> bool:
+        """Store one delivery as the web process does; False when it was known."""
+        return self.post(delivery.event, delivery.body, delivery.guid, delivery.action or "")
+
+    def post(self, event: str, body: bytes, guid: str, action: str = "") -> bool:
+        """Store a delivery that did not come from the forge."""
+        kept = inbox.Delivery(DeliveryId(guid), event, action, body, self.clock())
+        return inbox.store(self.services.engine, kept)
+
+    def settle(self, *, publish: bool = True, work: bool = False) -> None:
+        """Let everything happen that is due: `publish` writes to the forge, `work` carries runs out."""
+        for _ in range(MAX_ROUNDS):
+            while self.mail:
+                self.receive(self.mail.popleft())
+            busy = self.ingest() + self.answer_bells()
+            if publish:
+                busy += self.publish()
+            if work:
+                busy += self.carry_out_runs()
+            if not busy and not self.mail and not (publish and self._wait_for_the_next_act()):
+                return
+        raise UnsettledError(f"still busy after {MAX_ROUNDS} rounds")
+
+    def _wait_for_the_next_act(self) -> bool:
+        """Let the time go by until the next entry is due; False when none is within PATIENCE_S."""
+        waits = [due for lane in ("github", "assist") if (due := outbox.next_due(self.services.engine, lane))]
+        wait_s = (min(waits) - self.clock()).total_seconds() if waits else PATIENCE_S
+        if wait_s >= PATIENCE_S:
+            return False
+        self.clock.forward(max(0.0, wait_s))
+        return True
+
+    def ingest(self) -> int:
+        """Ingest what is due in the inbox; an error stays in `failures`."""
+        due = inbox.due(self.services.engine, now=self.clock(), limit=200)
+        for delivery_id in due:
+            try:
+                rung = deliveries.ingest(self.services, delivery_id)
+            except DeliveryError as error:
+                self.failures.append(error)
+                continue
+            for card_id in rung:
+                card_sync.sync_card(self.services, card_id)
+        return len(due)
+
+    def answer_bells(self) -> int:
+        """Look at every card that rang and was not looked at; return how many could be looked at."""
+        with event_store.reading(self.services.engine) as db:
+            refreshes = refresh_requests.waiting(db, limit=100)
+        return sum(card_sync.sync_card(self.services, bell.card_id) for bell in refreshes)
+
+    def publish(self) -> int:
+        """Carry out what is due in the outbox; return how many entries were touched."""
+        touched = 0
+        for lane in ("github", "assist"):
+            counts = publisher.publish_due(self.services.context, lane, within_s=60)
+            touched += counts.settled + counts.given_up
+        with event_store.writing(self.services.engine) as db:
+            reactor.advance(db, now=self.clock())
+        return touched
+
+    def ready(self) -> tuple[RunId, ...]:
+        """Return the runs that may start, as a tick finds them."""
+        slots = self.services.config.run_workers
+        return tuple(
+            one.run_id for one in dispatch.ready(self.services.engine, now=self.clock(), slots=slots)
+        )
+
+    def carry_out_runs(self) -> int:
+        """Carry every run that may start as far as it goes, agent and all."""
+        starts = self.ready()
+        for run_id in starts:
+            jobs.carry_out(self.services, run_id)
+        return len(starts)
+
+    def sweep(self) -> tuple[CardId, ...]:
+        """Compare the board with the ledger, and look at what differs."""
+        rung = sweep.sweep(self.services)
+        self.answer_bells()
+        return rung
+
+    # --- a run without an agent ------------------------------------------------------------------------
+
+    def claim(self, run_id: RunId) -> bool:
+        """Claim a run as a worker does; False when it may not start."""
+        config = self.services.config
+        lease = dispatch.claim(
+            self.services.engine,
+            run_id,
+            worker=f"worker-{run_id}",
+            now=self.clock(),
+            ttl_s=config.lease_s,
+            slots=config.run_workers,
+        )
+        if lease is not None:
+            self.leases[run_id] = lease
+        return lease is not None
+
+    def write(self, run_id: RunId, *events: Event) -> None:
+        """Append a run's events as its worker does, under its claim."""
+        lease = self.leases[run_id]
+        with event_store.writing(self.services.engine) as db:
+            event_store.append(
+                db, *events, at=self.clock(), fence=event_store.Fence(lease.name, lease.generation)
+            )
+            reactor.advance(db, now=self.clock())
+
+    def begin(self, run_id: RunId) -> None:
+        """Claim a run and bring it to its work."""
+        assert self.claim(run_id), "the run may not start"
+        self.write(
+            run_id,
+            RunStepped(run_id, RunState.CLAIMED, RunState.PREPARING),
+            RunStepped(run_id, RunState.PREPARING, RunState.WORKING),
+        )
+
+    def ask(self, run_id: RunId, text: str, *choices: str) -> QuestionId:
+        """Let the agent ask and park."""
+        run = self.run(run_id)
+        question_id = QuestionId(f"{run_id}-q{run.questions + 1}")
+        self.write(run_id, QuestionAsked(run_id, question_id, "agent", text, choices))
+        self.write(run_id, RunParked(run_id, "question"))
+        return question_id
+
+    def plan(self, run_id: RunId) -> None:
+        """Claim a run, propose a plan, and let it wait for approval."""
+        assert self.claim(run_id), "the run may not start"
+        self.write(
+            run_id,
+            RunStepped(run_id, RunState.CLAIMED, RunState.PREPARING),
+            RunStepped(run_id, RunState.PREPARING, RunState.PLANNING),
+            PlanProposed(run_id, 1, "Add them up", ("One", "Two")),
+            RunStepped(run_id, RunState.PLANNING, RunState.AWAITING_APPROVAL),
+        )
+
+    def finish(self, run_id: RunId, *, files: dict[str, bytes] | None = None) -> None:
+        """End a working run with success, with a pushed branch where there are files."""
+        steps = [RunState.WORKING, RunState.VALIDATING, RunState.PUBLISHING]
+        moved = [RunStepped(run_id, *pair) for pair in pairwise(steps)]
+        pushed: list[Event] = []
+        if files:
+            head = self.push(run_id, files)
+            passed = ValidationEnded(run_id, 1, "full", True, head, "b" * 40, "local", clean=True)
+            pushed = [passed, BranchPushed(run_id, self.run(run_id).branch, head)]
+        self.write(run_id, *moved, *pushed, RunEnded(run_id, Ending.SUCCEEDED, "", "", "publishing"))
+
+    def push(self, run_id: RunId, files: dict[str, bytes]) -> str:
+        """Put files on the run's branch as the publisher of runs does."""
+        repos, branch = self.forge.store.repos, self.run(run_id).branch
+        repo = repos.get(*self.run(run_id).repository.split("/"))
+        if not any(ref.endswith(f"/{branch}") for ref in repos.git(repo).refs()):
+            start = repos.commit_of(repo, "main")
+            repos.create_ref(repo, f"refs/heads/{branch}", start, actor=self.bot)
+        return repos.write_files(repo, branch, dict(files), "Work", actor=self.bot)
+
+    # --- what can be seen ------------------------------------------------------------------------------
+
+    @property
+    def board_id(self) -> BoardId:
+        return BoardId(self.project.node_id)
+
+    def card(self, item: Item) -> cards.CardRow:
+        with event_store.reading(self.services.engine) as db:
+            found = cards.get(db, CardId(item.node_id))
+        assert found is not None, "the card is not known"
+        return found
+
+    def run(self, run_id: RunId) -> runs.RunRow:
+        with event_store.reading(self.services.engine) as db:
+            found = runs.get(db, run_id)
+        assert found is not None
+        return found
+
+    def run_of(self, item: Item) -> runs.RunRow:
+        """Return the card's newest run."""
+        run_id = self.card(item).run_id
+        assert run_id is not None, f"no run: {self.card(item).because}"
+        return self.run(run_id)
+
+    def pull_of(self, item: Item) -> Pull:
+        number = self.card(item).pull_number
+        assert number is not None, "no pull request"
+        return self.forge.store.pulls.get(self.repo, number)
+
+    def events(self, kind: type[E]) -> list[E]:
+        with event_store.reading(self.services.engine) as db:
+            return [one.event for one in event_store.read(db, limit=100_000) if isinstance(one.event, kind)]
+
+    def count(self) -> int:
+        """Return how many events there are."""
+        with event_store.reading(self.services.engine) as db:
+            return event_store.last_seq(db)
+
+    def face(self, item: Item) -> dict[str, str]:
+        """Return the card's project fields as the board shows them."""
+        return {one.field.name: str(one.content) for one in item.values.values()}
+
+    def column(self, item: Item) -> str | None:
+        """Return the column that the card stands in on the forge."""
+        for one in item.values.values():
+            if one.field.name == "Status":
+                option = one.field.option_with_id(str(one.content))
+                return option.name if option else None
+        return None
+
+    def told(self, item: Item) -> list[str]:
+        """Return what Cardinal says on the issue, oldest first."""
+        return [one.body for one in issue_of(item).comments if one.author is self.bot]
+
+    def comment(self, item: Item, *words: str) -> Comment:
+        """Return Cardinal's newest comment that holds all the words."""
+        mine = [one for one in issue_of(item).comments if one.author is self.bot]
+        found = [one for one in mine if all(word in one.body for word in words)]
+        assert found, f"{words} not in {[one.body[:200] for one in mine]}"
+        return found[-1]
+
+    def reactions(self, comment: Comment) -> list[str]:
+        return [one.content for one in comment.reactions if one.user is self.bot]
+
+    def calls(self, *words: str) -> list[str]:
+        """Return the API calls so far whose method, path or GraphQL operation holds one of the words.
+
+        Asking for tokens is none.
+        """
+        calls = [one for one in self.forge.gateway.calls if not one.path.endswith("/access_tokens")]
+        made = [f"{one.method} {one.operation or one.path}" for one in calls]
+        return [one for one in made if any(word in one for word in words)]
+
+    def assert_nothing_is_stuck(self) -> None:
+        """Assert that nothing waits in inbox, outbox and doorbells, and that no worker holds a run."""
+        self.assert_no_leftovers()
+        with event_store.reading(self.services.engine) as db:
+            assert runs.held(db) == ()
+
+    def assert_no_leftovers(self) -> None:
+        """Assert that nothing waits in inbox, outbox and doorbells."""
+        with event_store.reading(self.services.engine) as db:
+            assert inbox.quarantined(db) == ()
+            assert refresh_requests.waiting(db, limit=10) == ()
+            assert reactor.behind(db) == 0
+            later = self.clock() + timedelta(days=1)
+            assert outbox.stuck(db, later, 0) == ()
+        assert inbox.due(self.services.engine, now=later, limit=10) == ()

@@ -1,0 +1,1 @@
+"""What people write, who may, and the policy that they wrote."""

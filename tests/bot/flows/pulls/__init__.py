@@ -1,0 +1,1 @@
+"""Pull requests: the gate, CI, reviews, merges, forks."""

@@ -1,0 +1,195 @@
+"""Merges that GitHub carries out by itself: through its queue, or once the checks pass."""
+
+import pytest
+
+from bot.render.pull import gate_check
+from forge.store.board import Item
+from forge.store.checks import Checks
+from forge.store.models import CheckRun, Pull
+from ledger.events.board import CardExplained
+from ledger.events.pull import GroupGone, MergeAwaited
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.pulls.test_check_buttons import gated
+from tests.bot.flows.pulls.test_review import delivered, review
+
+CHECK = "ci"
+
+
+def approved(cardinal: Cardinal) -> tuple[Item, Pull]:
+    item = delivered(cardinal)
+    pull = cardinal.pull_of(item)
+    review(cardinal, pull, "APPROVE")
+    cardinal.settle()
+    return item, pull
+
+
+def checks(cardinal: Cardinal) -> Checks:
+    cardinal.repo.required_checks["main"] = (CHECK,)
+    cardinal.repo.auto_merge_allowed = True
+    return cardinal.forge.store.checks
+
+
+def running(cardinal: Cardinal, pull: Pull) -> CheckRun:
+    asked = {"status": "in_progress"}
+    store = cardinal.forge.store
+    store.apps.register(cardinal.person("alice"), "CI", "ci")
+    return checks(cardinal).create(
+        cardinal.repo, CHECK, pull.head_sha, asked, app_slug="ci", actor=cardinal.person("ci[bot]")
+    )
+
+
+def waits_for_checks(cardinal: Cardinal) -> tuple[Item, Pull, CheckRun]:
+    item, pull = approved(cardinal)
+    check = running(cardinal, pull)
+    cardinal.drag(item, "Done")
+    cardinal.settle()
+    assert pull.auto_merge is not None
+    assert pull.auto_merge.enabled_by is cardinal.bot
+    assert "waits for its checks" in cardinal.card(item).because
+    assert "waits for its checks" in cardinal.face(item)["Progress"]
+    return item, pull, check
+
+
+def waits_in_queue(cardinal: Cardinal) -> tuple[Item, Pull]:
+    item, pull = approved(cardinal)
+    cardinal.repo.merge_queues.add("main")
+    cardinal.drag(item, "Done")
+    cardinal.settle()
+    assert pull.queued_at is not None
+    assert "merge queue" in cardinal.card(item).because
+    return item, pull
+
+
+def test_running_checks_are_waited_for_and_github_merges_then(cardinal: Cardinal) -> None:
+    item, pull, check = waits_for_checks(cardinal)
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
+    assert len(cardinal.calls("EnableAutoMerge")) == 1
+    done = {"status": "completed", "conclusion": "success"}
+    cardinal.forge.store.checks.update(check, done, actor=cardinal.person("ci[bot]"))
+    cardinal.settle()
+    assert pull.merged_at is not None
+    assert cardinal.card(item).state == "done"
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_check_that_failed_blocks_the_card_and_nothing_waits(cardinal: Cardinal) -> None:
+    item, pull = approved(cardinal)
+    failed = {"status": "completed", "conclusion": "failure"}
+    cardinal.forge.store.checks.update(running(cardinal, pull), failed, actor=cardinal.person("ci[bot]"))
+    cardinal.drag(item, "Done")
+    cardinal.settle()
+    assert pull.auto_merge is None
+    assert cardinal.card(item).state == "blocked"
+    assert "is failing" in cardinal.card(item).because
+
+
+@pytest.mark.parametrize("why", ["dragged away", "has changed", "requested changes"])
+def test_a_merge_that_nobody_wants_any_more_is_taken_back(cardinal: Cardinal, why: str) -> None:
+    item, pull, check = waits_for_checks(cardinal)
+    if why == "dragged away":
+        cardinal.drag(item, "Review")
+    elif why == "has changed":
+        files: dict[str, bytes | None] = {"late.txt": b"late\n"}
+        cardinal.forge.store.repos.write_files(
+            cardinal.repo, pull.head_ref, files, "Late", actor=cardinal.person("alice")
+        )
+    else:
+        review(cardinal, pull, "REQUEST_CHANGES", who="alice")
+    cardinal.settle()
+    done = {"status": "completed", "conclusion": "success"}
+    cardinal.forge.store.checks.update(check, done, actor=cardinal.person("ci[bot]"))
+    cardinal.settle()
+    assert (pull.auto_merge, pull.merged_at) == (None, None)
+    assert cardinal.events(MergeAwaited)[-1].how == ""
+    assert why in cardinal.events(MergeAwaited)[-1].because
+
+
+def test_a_queue_is_joined_once_and_its_merge_is_followed(cardinal: Cardinal) -> None:
+    item, pull = waits_in_queue(cardinal)
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
+    assert len(cardinal.calls("EnqueuePull")) == 1
+    cardinal.forge.store.merges.finish_queue(pull, passed=True, actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert pull.merged_at is not None
+    assert cardinal.card(item).state == "done"
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_one_in_the_queue_is_taken_back_when_its_card_is_dragged_away(cardinal: Cardinal) -> None:
+    item, pull = waits_in_queue(cardinal)
+    cardinal.drag(item, "Review")
+    cardinal.settle()
+    assert len(cardinal.calls("DequeuePull")) == 1
+    assert (pull.queued_at, pull.merged_at) == (None, None)
+    assert "dragged away" in cardinal.events(MergeAwaited)[-1].because
+
+
+def test_one_that_leaves_the_queue_unmerged_calls_for_somebody(cardinal: Cardinal) -> None:
+    item, pull = waits_in_queue(cardinal)
+    cardinal.forge.store.merges.finish_queue(pull, passed=False, actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert pull.merged_at is None
+    assert cardinal.card(item).state == "blocked"
+    assert "ci failure" in cardinal.card(item).because
+    assert any("ci failure" in one.body for one in pull.issue.comments)
+    cardinal.drag(item, "Review")
+    cardinal.settle()
+    cardinal.drag(item, "Done")
+    cardinal.settle()
+    assert pull.queued_at is not None
+
+
+def test_the_queue_gets_cardinals_own_check_on_its_commit_and_merges(cardinal: Cardinal) -> None:
+    item = gated(cardinal, column="Review")
+    pull = cardinal.pull_of(item)
+    review(cardinal, pull, "APPROVE")
+    cardinal.repo.required_checks["main"] = (gate_check.NAME,)
+    cardinal.repo.merge_queues.add("main")
+    cardinal.settle()
+    cardinal.drag(item, "Done")
+    cardinal.settle()
+    said = [one for one in cardinal.forge.store.checks.all(cardinal.repo) if one.head_sha != pull.head_sha]
+    assert [(one.name, one.conclusion, one.actions) for one in said] == [(gate_check.NAME, "success", [])]
+    assert f"merges #{pull.issue.number}" in said[0].output["summary"]
+    assert any("merge queue" in one.because for one in cardinal.events(CardExplained))
+    assert pull.merged_at is not None
+    assert cardinal.card(item).state == "done"
+    assert [one.reason for one in cardinal.events(GroupGone)] == ["merged"]
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_what_the_gate_has_not_seen_does_not_pass_the_queue(cardinal: Cardinal) -> None:
+    item = gated(cardinal, column="Review")
+    pull, alice = cardinal.pull_of(item), cardinal.person("alice")
+    files: dict[str, bytes | None] = {"late.txt": b"late\n"}
+    cardinal.forge.store.repos.write_files(cardinal.repo, pull.head_ref, files, "Late", actor=alice)
+    cardinal.repo.merge_queues.add("main")
+    cardinal.settle()
+    cardinal.forge.store.merges.enqueue(pull, actor=alice)
+    cardinal.settle(publish=False)
+    assert "merge queue" in cardinal.card(item).because
+    cardinal.repo.required_checks["main"] = (gate_check.NAME,)
+    cardinal.settle()
+    assert (pull.merged_at, pull.queued_at) == (None, None)
+    assert "left GitHub's merge queue" in cardinal.card(item).because
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_queue_that_changes_gets_its_check_on_the_new_commit(cardinal: Cardinal) -> None:
+    items = [gated(cardinal, column="Review") for _ in range(2)]
+    pulls, alice = [cardinal.pull_of(item) for item in items], cardinal.person("alice")
+    cardinal.repo.merge_queues.add("main")
+    for pull in pulls:
+        cardinal.forge.store.merges.enqueue(pull, actor=alice)
+    cardinal.settle()
+    cardinal.forge.store.merges.finish_queue(pulls[0], passed=True, actor=alice)
+    cardinal.settle()
+    group = cardinal.forge.store.groups.of_pull(pulls[1])
+    assert group is not None
+    assert [one.name for one in cardinal.forge.store.checks.on_commit(cardinal.repo, group.head_sha)] == [
+        gate_check.NAME
+    ]
+    assert "merge queue" in cardinal.card(items[1]).because
+    assert sorted(one.reason for one in cardinal.events(GroupGone)) == ["invalidated", "merged"]

@@ -1,0 +1,1 @@
+"""Outages, dead workers, full disks, bad input, and tidying up afterwards."""

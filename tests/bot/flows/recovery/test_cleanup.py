@@ -1,0 +1,160 @@
+"""What nobody works in any more is removed; what somebody works in stays."""
+
+import fcntl
+import os
+import time
+from datetime import timedelta
+
+import pytest
+
+from bot.runspec import builder
+from bot.scheduler import artifact_retention, cleanup
+from ledger.ids import CardId
+from runner import workspaces
+from runner.artifacts.store import Store
+from runner.errors import GitError
+from runner.git import cleanup as leftovers
+from runner.workspaces.contract import Tenancy
+from tests.bot.flows.cardinal import Cardinal
+from tests.runner.world import git
+
+
+def opened(cardinal: Cardinal, name: str) -> None:
+    workspaces.load("local").open(builder.places(cardinal.services.config), Tenancy(CardId(name)))
+
+
+def there(cardinal: Cardinal) -> set[str]:
+    return {mark.read_text() for mark in builder.places(cardinal.services.config).workspaces.glob("*/card")}
+
+
+def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(cardinal: Cardinal) -> None:
+    works, done = cardinal.new(column="In Progress"), cardinal.new(column="In Progress")
+    cardinal.settle()
+    for item in (works, done):
+        cardinal.begin(cardinal.run_of(item).run_id)
+        opened(cardinal, item.node_id)
+        opened(cardinal, f"gate-{item.node_id}")
+        opened(cardinal, f"repro-{item.node_id}")
+    cardinal.finish(cardinal.run_of(done).run_id, files={"a.txt": b"1\n"})
+    cardinal.settle()
+    cleanup.tidy(cardinal.services)
+    clean = {f"gate-{works.node_id}", f"repro-{works.node_id}"}
+    assert there(cardinal) == {works.node_id, *clean, done.node_id}
+    bob = cardinal.person("bob")
+    cardinal.forge.store.reviews.submit(cardinal.pull_of(done), "APPROVE", "", [], actor=bob)
+    cardinal.settle()
+    cardinal.drag(done, "Done")
+    cardinal.settle()
+    cleanup.tidy(cardinal.services)
+    assert there(cardinal) == {works.node_id, *clean}
+
+
+def test_the_place_of_an_investigation_goes_when_its_run_has_ended(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    cardinal.begin(run_id)
+    opened(cardinal, f"look-{item.node_id}")
+    cardinal.ask(run_id, "Which till?")
+    cleanup.tidy(cardinal.services)
+    assert there(cardinal) == {f"look-{item.node_id}"}
+    cardinal.say(item, "/cardinal cancel")
+    cardinal.settle()
+    cleanup.tidy(cardinal.services)
+    assert there(cardinal) == set()
+
+
+def test_what_dead_claims_were_exporting_goes_and_that_of_living_ones_stays(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    cardinal.begin(run_id)
+    generation = cardinal.leases[run_id].generation
+    mirrors = builder.places(cardinal.services.config).mirrors
+    for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
+        (mirrors / f"{name}.quarantine" / "objects").mkdir(parents=True)
+        (mirrors / f"{name}.bundle").touch()
+    cleanup.tidy(cardinal.services)
+    left = {f"{run_id}-{generation}.quarantine", f"{run_id}-{generation}.bundle"}
+    assert {one.name for one in mirrors.iterdir()} == left
+
+
+def test_refs_stay_while_their_run_goes_on_and_go_with_its_place_or_after_two_weeks(
+    cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works, ended, gone = (cardinal.new(column="In Progress") for _ in range(3))
+    cardinal.settle()
+    ids = [cardinal.run_of(item).run_id for item in (works, ended, gone)]
+    for run_id in ids:
+        cardinal.begin(run_id)
+    for run_id in ids[1:]:
+        cardinal.finish(run_id, files={"a.txt": b"1\n"})
+    cardinal.settle()
+    opened(cardinal, ended.node_id)
+    mirror = builder.places(cardinal.services.config).mirrors / "acme_shop-1.git"
+    mirror.mkdir(parents=True)
+    git(mirror, "init", "--quiet", "--bare")
+    head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
+    for run_id in (*ids, "r99"):
+        for name in ("start", "head"):
+            git(mirror, "update-ref", f"refs/cardinal/{run_id}-{name}", head)
+    git(mirror, "update-ref", "refs/heads/main", head)
+
+    def refs() -> list[str]:
+        return git(mirror, "for-each-ref", "--format=%(refname:lstrip=2)").split()
+
+    monkeypatch.setattr(leftovers, "MAX_RUNS", 1)
+    cleanup.tidy(cardinal.services)
+    assert len(refs()) == 7  # of one run at a time
+    monkeypatch.undo()
+    cleanup.tidy(cardinal.services)
+    kept = [f"{run_id}-{name}" for run_id in sorted(ids[:2]) for name in ("head", "start")]
+    assert refs() == [*kept, "main"]
+    monkeypatch.setattr(cleanup, "REF_AGE", timedelta(0))
+    cleanup.tidy(cardinal.services)
+    assert refs() == [f"{ids[0]}-head", f"{ids[0]}-start", "main"]
+
+
+def test_a_chat_whose_worker_died_is_forgotten_once_no_answer_can_come_any_more(cardinal: Cardinal) -> None:
+    for name in ("chat-old", "chat-new"):
+        opened(cardinal, name)
+    long_ago = time.time() - cleanup.CHAT_S - 60
+    os.utime(builder.places(cardinal.services.config).workspaces / "chat-old", (long_ago, long_ago))
+    cleanup.tidy(cardinal.services)
+    assert there(cardinal) == {"chat-new"}
+
+
+def test_the_sockets_of_dead_claims_go_and_those_of_living_ones_stay(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    cardinal.begin(run_id)
+    generation = cardinal.leases[run_id].generation
+    gateways = builder.places(cardinal.services.config).gateways
+    for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
+        (gateways / name).mkdir(parents=True)
+    cleanup.tidy(cardinal.services)
+    assert {one.name for one in gateways.iterdir()} == {f"{run_id}-{generation}"}
+
+
+def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
+    cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftovers, "LOCK_S", 1)
+    mirror = builder.places(cardinal.services.config).mirrors / "acme_shop-1.git"
+    mirror.mkdir(parents=True)
+    git(mirror, "init", "--quiet", "--bare")
+    head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
+    git(mirror, "update-ref", "refs/cardinal/r99-head", head)
+    with (mirror / "cardinal.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert leftovers.runs_in(mirror) == ("r99",)
+        with pytest.raises(GitError):
+            leftovers.forget(mirror, ["r99"])
+        assert cleanup.tidy(cardinal.services) == ()
+    store = Store(builder.places(cardinal.services.config).artifacts)
+    digest = store.keep("of nobody").digest
+    long_ago = time.time() - artifact_retention.ORPHAN_S - 60
+    os.utime(builder.places(cardinal.services.config).artifacts / digest[:2] / digest, (long_ago, long_ago))
+    # What waits for nobody goes first.
+    assert cleanup.tidy(cardinal.services) == ("1 files of no run", f"the refs of 1 runs in {mirror.name}")

@@ -1,0 +1,97 @@
+"""Artifacts are kept so long and so many; what a live run has, and what somebody else still has, stays."""
+
+import os
+import time
+from pathlib import Path
+
+from bot.runspec import builder
+from bot.scheduler import artifact_retention
+from ledger.events.artifact import ArtifactDropped, ArtifactKept
+from ledger.ids import RunId
+from ledger.log import event_store
+from ledger.views import artifacts
+from runner.artifacts.store import Store
+from tests.bot.flows.cardinal import Cardinal
+
+DAY_S = 86_400
+
+
+def store_of(cardinal: Cardinal) -> Store:
+    return Store(builder.places(cardinal.services.config).artifacts)
+
+
+def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
+    """Let a run keep a text, long ago by the disk's clock; return its digest."""
+    stored = store_of(cardinal).keep(text)
+    with event_store.writing(cardinal.services.engine) as db:
+        told = ArtifactKept(run_id, f"{text[:5]}.log", "log", stored.digest, stored.size_bytes)
+        event_store.append(db, told, at=cardinal.clock())
+    aged(cardinal, stored.digest)
+    return stored.digest
+
+
+def aged(cardinal: Cardinal, digest: str) -> None:
+    file: Path = builder.places(cardinal.services.config).artifacts / digest[:2] / digest
+    then = time.time() - 3 * DAY_S
+    os.utime(file, (then, then))
+
+
+def begun(cardinal: Cardinal) -> RunId:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    cardinal.begin(run_id)
+    return run_id
+
+
+def dropped(cardinal: Cardinal, run_id: RunId) -> list[str]:
+    with event_store.reading(cardinal.services.engine) as db:
+        return [one.dropped for one in artifacts.of_run(db, run_id)]
+
+
+def test_what_is_too_old_goes_and_what_a_live_run_or_a_newer_one_has_stays(cardinal: Cardinal) -> None:
+    live, over, newer = begun(cardinal), begun(cardinal), begun(cardinal)
+    first, shared, lives = (
+        kept(cardinal, over, "first"),
+        kept(cardinal, over, "shared"),
+        kept(cardinal, live, "l"),
+    )
+    cardinal.finish(over, files={"a.txt": b"1\n"})
+    cardinal.finish(newer)
+    cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
+    kept(cardinal, newer, "shared")
+    assert any("(age)" in said for said in artifact_retention.drop(cardinal.services))
+    store = store_of(cardinal)
+    assert (store.read(first), dropped(cardinal, over)) == (None, ["age", "age"])
+    assert store.read(shared) == b"shared"
+    assert (store.read(lives), dropped(cardinal, live)) == (b"l", [""])
+    assert artifact_retention.drop(cardinal.services) == ()
+
+
+def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
+    over = begun(cardinal)
+    digests = [kept(cardinal, over, letter * 400_000) for letter in "abcd"]
+    cardinal.finish(over)
+    cardinal.configure(artifact_mb=1)
+    artifact_retention.drop(cardinal.services)
+    assert dropped(cardinal, over) == ["space", "space", "", ""]
+    assert [store_of(cardinal).read(one) is not None for one in digests] == [False, False, True, True]
+    assert [one.reason for one in cardinal.events(ArtifactDropped)] == ["space", "space"]
+
+
+def test_a_file_that_somebody_writes_just_now_is_not_removed(cardinal: Cardinal) -> None:
+    over = begun(cardinal)
+    digest = kept(cardinal, over, "again")
+    cardinal.finish(over)
+    cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
+    store_of(cardinal).keep("again")  # by a run that tells of it in a moment
+    artifact_retention.drop(cardinal.services)
+    assert store_of(cardinal).read(digest) == b"again"
+
+
+def test_files_of_no_run_go_after_a_day(cardinal: Cardinal) -> None:
+    store = store_of(cardinal)
+    old, new = store.keep("killed before it told"), store.keep("just now")
+    aged(cardinal, old.digest)
+    assert artifact_retention.drop(cardinal.services) == ("1 files of no run",)
+    assert (store.read(old.digest), store.read(new.digest)) == (None, b"just now")

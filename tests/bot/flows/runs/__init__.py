@@ -1,0 +1,1 @@
+"""What a run is given, how it waits, and what people see of it."""

@@ -1,0 +1,223 @@
+"""Issues that are blocked by others: their runs wait, say for what, and start by themselves."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.runspec import builder
+from forge.store.board import Item
+from ledger.events.related import LinksSeen
+from ledger.events.run import FinalReported
+from ledger.log import event_store
+from ledger.queue import refresh_requests
+from ledger.views import links
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.people import issue_of
+from tests.bot.flows.settings import POLICY
+
+
+def name(item: Item) -> str:
+    return f"#{issue_of(item).number}"
+
+
+def block(cardinal: Cardinal, item: Item, *others: Item) -> None:
+    for other in others:
+        cardinal.forge.store.links.add_blocked_by(
+            issue_of(item), issue_of(other), actor=cardinal.person("alice")
+        )
+
+
+def close(cardinal: Cardinal, item: Item, reason: str = "completed") -> None:
+    cardinal.forge.store.issues.set_state(
+        issue_of(item), "closed", reason=reason, actor=cardinal.person("alice")
+    )
+
+
+def waiting(cardinal: Cardinal, *others: str) -> tuple[Item, list[Item]]:
+    """Return a card dragged to an agent and those that it is blocked by."""
+    blockers = [cardinal.new(title) for title in others]
+    item = cardinal.new("Ship it")
+    block(cardinal, item, *blockers)
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    return item, blockers
+
+
+def test_a_blocked_card_does_not_start_and_its_face_says_by_what(cardinal: Cardinal) -> None:
+    item, (first, second) = waiting(cardinal, "Tables", "Keys")
+    assert cardinal.ready() == ()
+    assert cardinal.run_of(item).state == "queued"
+    because = cardinal.card(item).because
+    assert because == f"waits for {name(first)} (Tables), {name(second)} (Keys): it starts by itself then"
+    assert cardinal.face(item)["Run"].endswith(because)
+    cardinal.say(item, "/cardinal explain")
+    cardinal.settle()
+    cardinal.comment(item, "waits for", "Tables")
+
+
+def test_it_starts_by_itself_when_the_last_one_is_closed_as_completed(cardinal: Cardinal) -> None:
+    item, (first, second) = waiting(cardinal, "Tables", "Keys")
+    close(cardinal, first)
+    cardinal.settle()
+    assert cardinal.ready() == ()
+    assert name(first) not in cardinal.card(item).because
+    close(cardinal, second)
+    cardinal.settle()
+    assert cardinal.ready() == (cardinal.run_of(item).run_id,)
+    assert "waits for #" not in cardinal.card(item).because
+    assert "waits for #" not in cardinal.face(item)["Run"]
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_blocker_that_cardinal_merges_frees_the_card(cardinal: Cardinal) -> None:
+    cardinal.set_policy(POLICY.replace("method: squash", "method: squash, requires: none"))
+    first = cardinal.new("Tables", column="In Progress")
+    cardinal.settle()
+    item = cardinal.new("Ship it")
+    block(cardinal, item, first)
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(first).run_id
+    assert cardinal.ready() == (run_id,)
+    cardinal.begin(run_id)
+    cardinal.finish(run_id, files={"a.txt": b"a\n"})
+    cardinal.settle()
+    assert cardinal.ready() == ()
+    cardinal.drag(first, "Done")
+    cardinal.settle()
+    assert issue_of(first).state == "closed"
+    assert cardinal.ready() == (cardinal.run_of(item).run_id,)
+
+
+def test_a_card_that_is_done_frees_what_waits_for_it_though_its_issue_is_open(cardinal: Cardinal) -> None:
+    item, (first,) = waiting(cardinal, "Tables")
+    cardinal.drag(first, "Done")
+    cardinal.settle()
+    assert issue_of(first).state == "open"
+    assert cardinal.ready() == (cardinal.run_of(item).run_id,)
+    cardinal.drag(first, "Tasks")
+    cardinal.settle()
+    assert cardinal.ready() == ()
+    assert cardinal.card(item).because.startswith(f"waits for {name(first)}")
+
+
+def test_a_blocker_that_was_given_up_asks_a_person_once(cardinal: Cardinal) -> None:
+    item, (first,) = waiting(cardinal, "Tables")
+    close(cardinal, first, "not_planned")
+    cardinal.settle()
+    assert cardinal.ready() == ()
+    assert cardinal.card(item).state == "needs_input"
+    assert "closed as not planned" in cardinal.face(item)["Run"]
+    assert len([one for one in cardinal.told(item) if "closed as not planned" in one]) == 1
+    cardinal.forge.store.links.remove_blocked_by(
+        issue_of(item), issue_of(first), actor=cardinal.person("alice")
+    )
+    cardinal.settle()
+    assert cardinal.ready() == (cardinal.run_of(item).run_id,)
+    assert cardinal.card(item).state == "queued"
+
+
+def test_a_reopened_blocker_holds_the_card_again(cardinal: Cardinal) -> None:
+    item, (first,) = waiting(cardinal, "Tables")
+    close(cardinal, first)
+    cardinal.settle()
+    cardinal.forge.store.issues.set_state(issue_of(first), "open", actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert cardinal.ready() == ()
+    assert name(first) in cardinal.card(item).because
+
+
+def test_a_circle_starts_nothing_and_names_its_way(cardinal: Cardinal) -> None:
+    one, two, three = (cardinal.new(title) for title in ("A", "B", "C"))
+    block(cardinal, one, two)
+    block(cardinal, two, three)
+    block(cardinal, three, one)
+    cardinal.settle()
+    for item in (one, two, three):
+        cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    assert cardinal.ready() == ()
+    way = " → ".join(map(name, (one, two, three, one)))
+    assert cardinal.card(one).because.startswith(f"waits for itself in a circle ({way})")
+    assert cardinal.card(one).state == "needs_input"
+    cardinal.comment(one, "in a circle", way)
+    cardinal.forge.store.links.remove_blocked_by(issue_of(three), issue_of(one), actor=cardinal.bot)
+    cardinal.settle()
+    assert cardinal.ready() == (cardinal.run_of(three).run_id,)
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_blocker_outside_of_the_board_counts_and_a_lost_word_about_it_is_made_up_for(
+    cardinal: Cardinal,
+) -> None:
+    alice = cardinal.person("alice")
+    outside = cardinal.forge.store.issues.create(cardinal.home_repo, "Elsewhere", "", actor=alice)
+    item = cardinal.new("Ship it")
+    cardinal.forge.store.links.add_blocked_by(issue_of(item), outside, actor=alice)
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    assert f"acme/board#{outside.number} (Elsewhere)" in cardinal.card(item).because
+    cardinal.forge.store.issues.set_state(outside, "closed", actor=alice)
+    cardinal.mail.clear()
+    cardinal.sweep()
+    assert cardinal.ready() == ()
+    card_id, board_id = cardinal.card(item).card_id, cardinal.board_id
+    with event_store.writing(cardinal.services.engine) as db:  # as if the last look had been a while ago
+        rung = refresh_requests.add(db, card_id, board_id, cardinal.clock() - timedelta(minutes=11))
+        refresh_requests.mark_served(db, card_id, rung)
+    cardinal.sweep()
+    assert cardinal.ready() == (cardinal.run_of(item).run_id,)
+
+
+def test_a_sub_issue_waits_for_nobody_and_a_parent_neither(cardinal: Cardinal) -> None:
+    parent, child = cardinal.new("All"), cardinal.new("Part")
+    cardinal.forge.store.links.add_sub_issue(
+        issue_of(parent), issue_of(child), actor=cardinal.person("alice")
+    )
+    for item in (parent, child):
+        cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    assert len(cardinal.ready()) == 2
+    with event_store.reading(cardinal.services.engine) as db:
+        above = links.parent_of(db, cardinal.card(child).card_id)
+    assert above is not None
+    assert above.number == issue_of(parent).number
+
+
+@pytest.mark.parametrize("related", ["blocker", "parent"])
+def test_the_report_of_a_blocker_or_parent_reaches_the_briefing(cardinal: Cardinal, related: str) -> None:
+    first = cardinal.new("Tables", column="In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(first).run_id
+    cardinal.begin(run_id)
+    cardinal.write(run_id, FinalReported(run_id, "Made <!-- psst --> three tables.", ("t.sql",), (), ()))
+    cardinal.finish(run_id, files={"t.sql": b"x\n"})
+    cardinal.settle()
+    item = cardinal.new("Keys")
+    if related == "parent":
+        cardinal.forge.store.links.add_sub_issue(issue_of(first), issue_of(item), actor=cardinal.bot)
+    else:
+        block(cardinal, item, first)
+        close(cardinal, first)
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    mine = cardinal.run_of(item).run_id
+    assert cardinal.claim(mine)
+    told = builder.make(cardinal.services, mine, cardinal.leases[mine])[0].briefing
+    before, after = told.split("Made three tables.")
+    assert f"acme/shop{name(first)}" in before
+    assert before.rstrip().endswith(">")
+    assert before.rstrip().splitlines()[-1].startswith("<untrusted-")
+    assert "psst" not in told
+    assert "</untrusted-" in after
+
+
+def test_links_that_did_not_change_are_no_event(cardinal: Cardinal) -> None:
+    item, _ = waiting(cardinal, "Tables")
+    seen = len(cardinal.events(LinksSeen))
+    cardinal.forge.store.issues.edit(
+        issue_of(item), title="Ship it now", body=None, actor=cardinal.person("alice")
+    )
+    cardinal.settle()
+    assert len(cardinal.events(LinksSeen)) == seen

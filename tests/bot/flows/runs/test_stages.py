@@ -1,0 +1,151 @@
+"""A column with stages, from its policy to what people see: personas, breadcrumbs, costs, decisions."""
+
+from hashlib import sha256
+
+import pytest
+from click.testing import CliRunner
+
+from bot.cli import main
+from bot.runspec.stages import stages_of
+from forge.store.board import Item
+from ledger.events.run import AgentSaid, QuestionAsked, RunEnded, SessionStarted
+from ledger.events.stage import StageEntered, StageLeft
+from ledger.states import Ending
+from rules.policy.model import parse
+from runner.run.run_spec import ToolSpec
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.settings import with_column
+
+WRITE = {"edit": {"path": "greeting.txt", "content": "Hello\n"}}
+FINISH = {"finish": {"done": "It greets."}}
+STAGES = (
+    "[{name: implement, persona: senior-engineer, next: [verify]},"
+    " {name: verify, persona: tester, next: [implement, end], tools: {edit: deny}}]"
+)
+
+
+def go(stage: str) -> dict[str, object]:
+    return {"go_to_stage": {"stage": stage, "summary": f"On to {stage}."}}
+
+
+LOOP = {
+    "implement": [{"usage": {"usd": 0.4, "in": 12_000, "out": 345}}, WRITE, go("verify")],
+    "verify": [{"usage": {"usd": 0.1, "in": 900, "out": 50}}, go("implement")],
+    "implement-2": [go("verify")],
+    "verify-2": [FINISH],
+}
+
+
+def staged(cardinal: Cardinal, stages: str = STAGES, **changes: str) -> Item:
+    """Return a card that was dragged into a column with stages, carried as far as it goes."""
+    cardinal.set_policy(with_column(stages=stages, **changes))
+    cardinal.settle()
+    item = cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    return item
+
+
+def own_persona(cardinal: Cardinal, name: str, text: str) -> None:
+    """Commit a persona to the shop's default branch, as Alice."""
+    path = f".github/cardinal/personas/{name}.md"
+    cardinal.forge.store.repos.write_files(
+        cardinal.repo, "main", {path: text.encode()}, "A persona", actor=cardinal.person("alice")
+    )
+
+
+def test_a_staged_run_shows_its_way_and_what_each_stage_cost(cardinal: Cardinal) -> None:
+    cardinal.scenario(stages=LOOP)
+    item = staged(cardinal)
+    (ended,) = cardinal.events(RunEnded)
+    assert ended.ending is Ending.SUCCEEDED, ended
+    comment = cardinal.comment(item, "plan ✓").body
+    assert "plan ✓ → implement ✓ ×2 12k · $0.40 · " in comment
+    assert " · +1 −0 → verify ✓ ×2 950 · $0.10 · " in comment
+    assert "implement by senior-engineer, verify by " in comment
+    assert [one.by for one in cardinal.events(StageEntered)] == ["policy", "agent", "agent", "agent"]
+    cardinal.assert_nothing_is_stuck()
+
+
+SCEPTIC = "---\nname: sceptic\ndescription: Doubts.\n---\nDoubt every line.\n"
+OWN = (
+    "[{name: implement, persona: senior-engineer, next: [verify]},"
+    " {name: verify, persona: sceptic, next: [implement, end], approval: required}]"
+)
+
+
+def test_a_repository_has_personas_of_its_own_and_a_person_lets_a_stage_begin(cardinal: Cardinal) -> None:
+    own_persona(cardinal, "sceptic", SCEPTIC)
+    verify = [{"say": "Told: {{prompt}}"}, FINISH]
+    cardinal.scenario(stages={"implement": [WRITE, go("verify")], "verify": verify})
+    item = staged(cardinal, OWN)
+    asked = cardinal.comment(item, "needs you before its next stage")
+    assert "Begin verify" in asked.body
+    assert "implement hands over: On to verify." in asked.body
+    assert " → **verify ●** → " in cardinal.comment(item, "plan ✓").body
+    cardinal.tick(asked, f"choice:{cardinal.events(QuestionAsked)[0].question_id}:1")
+    cardinal.settle(work=True)
+    (ended,) = cardinal.events(RunEnded)
+    assert ended.ending is Ending.SUCCEEDED, ended
+    implement, verify_ = cardinal.events(StageEntered)
+    assert (implement.persona_source, verify_.persona_source) == ("built in", "acme/shop")
+    assert (verify_.by, verify_.persona_digest) == ("alice", sha256(SCEPTIC.encode()).hexdigest())
+    told = [one.text for one in cardinal.events(AgentSaid) if one.text.startswith("Told")]
+    assert "Doubt every line." in told[0]
+    shown = CliRunner().invoke(
+        main, ["show", "r1", "--briefing"], env={"CARDINAL_HOME": str(cardinal.services.config.home)}
+    )
+    assert "=== 1. system: rules" in shown.output
+    assert (
+        "=== stage 1, implement (persona senior-engineer from built in, sha256 of its file " in shown.output
+    )
+    whole = shown.output.partition("=== stage 2, verify (persona sceptic from acme/shop,")[2]
+    for words in ("Doubt every line.", "What earlier stages handed over", "You are in stage verify"):
+        assert words in whole
+    cardinal.assert_nothing_is_stuck()
+
+
+@pytest.mark.parametrize(
+    ("persona", "words"),
+    [
+        ("", ("unknown persona `sceptic`", "architect, debugger, docs-writer, odd, reviewer")),
+        ("Just be nice.", ("persona `sceptic`: line 1: a persona begins with `---`",)),
+        (
+            SCEPTIC.replace("description", "model: gpt-9\ndescription"),
+            ("wants the model `gpt-9`", "add it to `models` of the column"),
+        ),
+    ],
+    ids=["unknown", "wrong", "model"],
+)
+def test_a_persona_that_cannot_be_used_starts_no_agent_and_the_card_says_why(
+    cardinal: Cardinal, persona: str, words: tuple[str, ...]
+) -> None:
+    own_persona(cardinal, "sceptic" if persona else "odd", persona or SCEPTIC)
+    cardinal.scenario(stages={})
+    item = staged(cardinal, OWN)
+    (ended,) = cardinal.events(RunEnded)
+    assert (ended.ending, ended.reason) == (Ending.FAILED, "repository")
+    for word in words:
+        assert word in ended.detail
+    assert "the stages cannot begin" in cardinal.comment(item, "failed").body
+    assert cardinal.events(SessionStarted) == []
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_persona_loosens_nothing(cardinal: Cardinal) -> None:
+    wild = SCEPTIC.replace("---\nDoubt", "tools: {edit: allow, run: allow, network: full}\n---\nDoubt")
+    own_persona(cardinal, "sceptic", wild)
+    tools = ToolSpec(edit="deny", run="ask", network="list", hosts=("a.org",), ask=("git push:*",))
+    text = with_column(stages=OWN, tools="{edit: deny, run: ask}")
+    column = parse(text, home="acme/board").column("In Progress")
+    assert column is not None
+    _, verify = stages_of(cardinal.services.hub, "acme/shop", "main", column, tools)
+    assert (verify.tools.edit, verify.tools.run, verify.tools.ask) == ("deny", "ask", ("git push:*",))
+    assert (verify.tools.network, verify.tools.hosts) == ("list", ("a.org",))
+
+
+def test_no_call_is_made_for_a_column_without_stages(cardinal: Cardinal) -> None:
+    cardinal.scenario(work=[WRITE, FINISH])
+    cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    assert cardinal.events(StageLeft) == []
+    assert cardinal.calls("personas") == []

@@ -1,0 +1,147 @@
+"""A repository says how work is checked, or that it is not: what people see of either on GitHub."""
+
+import pytest
+
+from bot.admin.doctor import CheckResult, DoctorContext, Level, repositories
+from forge.store.board import Item
+from ledger.events.bounds import ValidationWaived
+from ledger.events.turn import TurnStarted
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.pulls.test_check_buttons import check_of
+
+WORK = [
+    {"edit": {"path": "shop/greeting.py", "content": '"""Say hello."""\n'}},
+    {"finish": {"done": "It says hello."}},
+]
+BARE = "version: 1\n"
+NONE = "version: 1\nrepository: {validation: none}\n"
+
+
+def set_rules(cardinal: Cardinal, text: str | None) -> None:
+    """Write the shop's own policy file, or take it away."""
+    files = {".github/cardinal.yml": None if text is None else text.encode()}
+    alice = cardinal.person("alice")
+    cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "Rules", actor=alice)
+
+
+def worked(cardinal: Cardinal) -> Item:
+    cardinal.scenario(work=WORK)
+    item = cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    return item
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        (None, "acme/shop has no .github/cardinal.yml: name your tests"),
+        (BARE, "acme/shop's .github/cardinal.yml names no checks: name your tests"),
+        ("version: 1\nrepository: {validation: {fast: [], full: []}}\n", "names no checks"),
+    ],
+)
+def test_where_nothing_is_checked_no_agent_starts_and_people_read_what_to_write(
+    cardinal: Cardinal, rules: str | None, said: str
+) -> None:
+    set_rules(cardinal, rules)
+    item = worked(cardinal)
+    run = cardinal.run_of(item)
+    assert (run.ending, run.reason, run.usd) == ("failed", "no_validation", 0.0)
+    assert cardinal.events(TurnStarted) == []
+    report = cardinal.comment(item, "Nothing could check an agent's work", "Try again").body
+    assert said in report
+    assert 'repository:\n  validation: {full: ["make test"]}\n' in report
+    assert "No agent was started and nothing was spent" in report
+    assert said in cardinal.card(item).because
+    assert '`repository: {validation: {full: ["make test"]}}`' in cardinal.card(item).because
+    assert cardinal.card(item).pull_number is None
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_once_the_file_names_checks_a_retry_works(cardinal: Cardinal) -> None:
+    set_rules(cardinal, None)
+    item = worked(cardinal)
+    set_rules(cardinal, 'version: 1\nrepository: {validation: {full: ["test -f shop/greeting.py"]}}\n')
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle(work=True)
+    assert cardinal.run_of(item).ending == "succeeded"
+    assert "Nothing was checked" not in cardinal.pull_of(item).issue.body
+
+
+def test_where_validation_is_none_pull_request_report_and_check_say_so(cardinal: Cardinal) -> None:
+    set_rules(cardinal, NONE)
+    item = worked(cardinal)
+    assert cardinal.run_of(item).ending == "succeeded"
+    pull = cardinal.pull_of(item)
+    assert [one.head for one in cardinal.events(ValidationWaived)] == [cardinal.run_of(item).pushed_head]
+    assert "**Nothing was checked.** The repository's policy says `validation: none`" in pull.issue.body
+    assert "**Nothing was checked.**" in cardinal.comment(item, "is ready for your review").body
+    check = check_of(cardinal, item)
+    assert (check.conclusion, check.output["title"]) == ("neutral", "Nothing was checked: validation is none")
+
+
+def test_repairs_that_do_not_help_are_a_question_on_the_card(cardinal: Cardinal) -> None:
+    checks = "validation: {full: [echo 'FAILED tests/a.py::test_a - KeyError'; exit 1]}"
+    set_rules(cardinal, f"version: 1\nrepository:\n  {checks}\n  limits: {{same_failures: 2}}\n")
+    cardinal.scenario(work=WORK, repair=[{"run": "echo x >> shop/greeting.py"}])
+    item = cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    asked = cardinal.comment(item, "cannot make the checks pass")
+    assert "failed 2 times in a row in the same way: the repairs do not help" in asked.body
+    assert "tests/a.py::test_a" in asked.body
+    assert cardinal.card(item).state == "needs_input"
+    assert cardinal.card(item).pull_number is None
+    cardinal.say(item, "2")
+    cardinal.settle(work=True)
+    assert (cardinal.run_of(item).ending, cardinal.run_of(item).reason) == ("failed", "stopped")
+    assert "a person stopped it" in cardinal.comment(item, "a person stopped it").body
+    assert "alice stopped it, asked: " in cardinal.run_of(item).detail
+    cardinal.assert_nothing_is_stuck()
+
+
+@pytest.mark.parametrize(
+    ("rules", "level", "said"),
+    [
+        (None, Level.WARN, "acme/shop names no checks, so no agent starts there"),
+        (NONE, Level.WARN, "acme/shop: validation is none, so nothing checks what agents do there"),
+        ("version: 2\n", Level.FAIL, "acme/shop: its .github/cardinal.yml is refused"),
+        ("version: 1\nrepository: {validation: {fast: [x]}}\n", Level.OK, "acme/shop says how"),
+    ],
+)
+def test_the_doctor_finds_repositories_that_name_no_checks(
+    cardinal: Cardinal, rules: str | None, level: Level, said: str
+) -> None:
+    set_rules(cardinal, rules)
+    cardinal.new()
+    cardinal.settle()
+    found = finding(cardinal)
+    assert (found.level, found.found.startswith(said)) == (level, True), found
+
+
+def finding(cardinal: Cardinal) -> CheckResult:
+    """Return what the doctor finds in the shop."""
+    services = cardinal.services
+    findings = list(
+        repositories.checks(DoctorContext(services.config, services.engine, services.hub, cardinal.clock()))
+    )
+    (found,) = [one for one in findings if "acme/shop" in one.found]
+    return found
+
+
+def test_the_doctor_finds_a_profile_that_fails_every_run(cardinal: Cardinal) -> None:
+    cardinal.new()
+    cardinal.settle()
+    set_rules(cardinal, "version: 1\nrepository: {validation: {fast: [x]}, profile: our_shop}\n")
+    assert "is refused: line 2: repository.profile: unknown profile `our_shop`" in finding(cardinal).found
+    for text, level, said in (
+        (
+            "---\nskils: [a]\n---\nx\n",
+            Level.FAIL,
+            "/profiles/our_shop.md: line 2: skils: unknown key `skils`",
+        ),
+        ("---\nskills: [a]\n---\nx\n", Level.OK, "acme/shop says how work is checked"),
+    ):
+        files = {".github/cardinal/profiles/our_shop.md": text.encode()}
+        alice = cardinal.person("alice")
+        cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "Profile", actor=alice)
+        found = finding(cardinal)
+        assert (found.level, said in found.found) == (level, True), found

@@ -1,0 +1,1 @@
+"""What each GitHub event says."""

@@ -1,0 +1,1 @@
+"""Acts carried out against a real forge."""

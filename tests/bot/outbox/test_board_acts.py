@@ -1,0 +1,246 @@
+"""The board shows what Cardinal knows: faces, columns, the ticker; cards move and drafts become issues."""
+
+from forge.store.base import Occurrence
+from forge.store.board import Item
+from forge.store.models import Issue
+from ledger.events.board import BoardSeen, CardConverted, CardExplained, CardMoved, CardSeen, CardStateChanged
+from ledger.events.policy import PolicyRejected
+from ledger.events.publication import EntryGivenUp
+from ledger.events.run import Progressed
+from ledger.ids import CardId
+from ledger.states import CardState, RunState
+from rules.intents.outbound import (
+    ConvertDraft,
+    DescribeColumns,
+    MoveCard,
+    ReportPolicy,
+    Say,
+    UpdateFace,
+    UpdateTicker,
+)
+from tests.bot.outbox.conftest import Stage
+from tests.bot.render.past import RUN
+
+
+def shown(stage: Stage, name: str, item: Item | None = None) -> object:
+    field = (item or stage.item).project.field_named(name)
+    assert field is not None
+    value = (item or stage.item).values.get(field.node_id)
+    return value.content if value else None
+
+
+def column_of(item: Item) -> str | None:
+    column = item.column()
+    return column.name if column else None
+
+
+def draft(stage: Stage) -> tuple[Item, CardId]:
+    item = stage.forge.store.projects.add_draft(stage.item.project, "An idea", "More.", actor=stage.alice)
+    card_id = CardId(item.node_id)
+    stage.happen(
+        CardSeen(
+            card_id,
+            stage.board_id,
+            item.content.node_id,
+            None,
+            None,
+            "An idea",
+            "More.",
+            "alice",
+            "Planning",
+            CardState.DISCUSSING,
+        )
+    )
+    return item, card_id
+
+
+def test_the_longer_a_run_works_the_rarer_its_face_changes(stage: Stage) -> None:
+    stage.do(UpdateFace(stage.card_id))
+    stage.happen(CardStateChanged(stage.card_id, CardState.QUEUED, CardState.WORKING, ""))
+    stage.past.step(RunState.PREPARING, RunState.WORKING)
+    stage.clock.forward(600)
+    stage.do(UpdateFace(stage.card_id))
+    stage.forge.gateway.calls.clear()
+    for n in range(50):
+        stage.clock.forward(1)
+        stage.happen(Progressed(RUN, f"line {n}"))
+        stage.do(UpdateFace(stage.card_id))
+    assert stage.calls("POST") == []
+    stage.happen(CardStateChanged(stage.card_id, CardState.WORKING, CardState.NEEDS_INPUT, "a question"))
+    stage.do(UpdateFace(stage.card_id))
+    assert shown(stage, "Agent") == "🙋 needs input"
+
+
+def test_the_six_fields_are_made_once_and_written_in_one_request(stage: Stage) -> None:
+    stage.happen(CardExplained(stage.card_id, "1st in the queue: no worker is free"))
+    stage.do(UpdateFace(stage.card_id))
+    assert shown(stage, "Agent") == "⏳ queued"
+    assert shown(stage, "Run") == "r1 · 1st in the queue"
+    assert shown(stage, "Cost $") is None
+    stage.forge.gateway.calls.clear()
+    stage.happen(CardExplained(stage.card_id, "2nd in the queue: no worker is free"))
+    stage.clock.forward(5)
+    stage.do(UpdateFace(stage.card_id))
+    assert shown(stage, "Run") == "r1 · 2nd in the queue"
+    assert len(stage.calls()) == 1
+    seen = stage.events(BoardSeen)
+    assert len(seen) == 2
+    assert {"Agent", "Progress", "Run", "Cost $", "Elapsed min", "PR"} <= {
+        field.name
+        for field in seen[1].fields  # type: ignore[attr-defined]
+    }
+
+
+def test_a_face_that_did_not_change_costs_no_call(stage: Stage) -> None:
+    stage.do(UpdateFace(stage.card_id))
+    stage.forge.gateway.calls.clear()
+    stage.clock.forward(5)
+    stage.do(UpdateFace(stage.card_id))
+    assert stage.calls() == []
+
+
+def test_a_field_that_has_nothing_to_say_any_more_is_cleared(stage: Stage) -> None:
+    stage.happen(CardExplained(stage.card_id, "waits"))
+    stage.do(UpdateFace(stage.card_id))
+    assert shown(stage, "Progress") == "waits"
+    stage.happen(CardExplained(stage.card_id, ""))
+    stage.clock.forward(5)
+    stage.do(UpdateFace(stage.card_id))
+    assert shown(stage, "Progress") in (None, "")
+
+
+def test_after_a_lost_answer_every_field_is_written_again(stage: Stage) -> None:
+    stage.do(UpdateFace(stage.card_id))
+    stage.happen(CardExplained(stage.card_id, "waits"))
+    stage.clock.forward(5)
+    stage.fault(method="POST", path="/graphql$", status=502, after=True)
+    stage.do(UpdateFace(stage.card_id))
+    stage.happen(CardExplained(stage.card_id, ""))
+    stage.clock.forward(5)
+    stage.do(UpdateFace(stage.card_id))
+    assert shown(stage, "Progress") in (None, "")
+
+
+def test_columns_say_what_a_drag_brings_and_are_written_only_when_different(stage: Stage) -> None:
+    stage.do(DescribeColumns(CardId(stage.board_id)))
+    status = stage.item.project.field_named("Status")
+    assert status is not None
+    described = {option.name: option.description for option in status.options}
+    assert "agent" in described["In Progress"].lower()
+    assert column_of(stage.item) == "In Progress"
+    writes = len([call for call in stage.calls() if "Describe" in call])
+    stage.clock.forward(5)
+    stage.do(DescribeColumns(CardId(stage.board_id)))
+    assert len([call for call in stage.calls() if "Describe" in call]) == writes == 1
+
+
+def test_the_ticker_is_one_status_update_edited_in_place(stage: Stage) -> None:
+    stage.do(UpdateTicker(CardId(stage.board_id)))
+    stage.past.planned()
+    stage.clock.forward(60)
+    stage.do(UpdateTicker(CardId(stage.board_id)))
+    (update,) = stage.item.project.status_updates
+    assert update.body == "0 running · 0 waiting on you · 0 queued"
+    stage.clock.forward(60)
+    calls = len(stage.calls())
+    stage.do(UpdateTicker(CardId(stage.board_id)))
+    assert len(stage.calls()) == calls
+
+
+def test_a_ticker_whose_first_answer_was_lost_is_not_posted_again(stage: Stage) -> None:
+    stage.ask(UpdateTicker(CardId(stage.board_id)))
+    stage.fault(method="POST", path="/graphql$", status=502, after=True)
+    stage.publish()
+    stage.clock.forward(600)
+    stage.publish()
+    (update,) = stage.item.project.status_updates
+    assert update.body == "0 running · 0 waiting on you · 1 queued"
+
+
+def test_a_move_is_known_at_once_as_cardinals_own(stage: Stage) -> None:
+    stage.do(MoveCard(stage.card_id, "Review", "success:r1"))
+    assert column_of(stage.item) == "Review"
+    assert stage.events(CardMoved) == [CardMoved(stage.card_id, "In Progress", "Review", True, by="alice")]
+
+
+def test_a_card_that_somebody_moved_on_stays_where_it_is(stage: Stage) -> None:
+    stage.do(MoveCard(stage.card_id, "Review", "success:r1", source="Tasks"))
+    assert column_of(stage.item) == "In Progress"
+    stage.do(MoveCard(stage.card_id, "Review", "success:r2", source="In Progress"))
+    assert column_of(stage.item) == "Review"
+
+
+def test_a_move_that_was_seen_and_undone_before_its_answer_came_is_not_told_again(stage: Stage) -> None:
+    seen: list[str] = []
+
+    def look(happened: Occurrence) -> None:
+        if happened.event == "projects_v2_item" and not seen:
+            seen.append(happened.event)
+            stage.happen(
+                CardMoved(stage.card_id, "In Progress", "Review", True),
+                CardMoved(stage.card_id, "Review", "Done", False),
+            )
+
+    stage.forge.store.listeners.append(look)
+    stage.do(MoveCard(stage.card_id, "Review", "success:r1"))
+    assert seen
+    assert len(stage.events(CardMoved)) == 2
+    assert stage.past.row(stage.card_id).column == "Done"
+
+
+def test_a_column_that_is_not_there_is_given_up_with_the_names_that_are(stage: Stage) -> None:
+    stage.do(MoveCard(stage.card_id, "Shipping", "success:r1"))
+    (found,) = stage.events(EntryGivenUp)
+    assert isinstance(found, EntryGivenUp)
+    assert "no column Shipping; it has Tasks, Planning" in found.because
+
+
+def test_a_draft_becomes_an_issue_where_the_other_cards_are_and_then_talks(stage: Stage) -> None:
+    item, card_id = draft(stage)
+    counts = stage.do(ConvertDraft(card_id), Say(card_id, "a", "hello"))
+    assert counts.settled == 2
+    (converted,) = stage.events(CardConverted)
+    assert isinstance(converted, CardConverted)
+    assert converted.repository == "acme/shop"
+    issue = stage.shop.issues[converted.number]
+    assert len(issue.comments) == 1
+    assert item.content is issue
+
+
+def test_a_draft_that_somebody_converted_first_is_taken_as_it_is(stage: Stage) -> None:
+    item, card_id = draft(stage)
+    stage.forge.store.projects.convert_draft(item, stage.shop, actor=stage.alice)
+    assert stage.do(ConvertDraft(card_id)).given_up == 0
+    assert len(stage.events(CardConverted)) == 1
+
+
+def test_words_about_a_draft_wait_until_it_is_an_issue(stage: Stage) -> None:
+    item, card_id = draft(stage)
+    stage.fault(method="POST", path="/graphql$", body="convertProjectV2Draft", status=502)
+    counts = stage.do(ConvertDraft(card_id), Say(card_id, "a", "hello"))
+    assert (counts.postponed, counts.settled) == (1, 0)
+    stage.clock.forward(6)
+    assert stage.publish().settled == 2
+    assert isinstance(item.content, Issue)
+    assert len(item.content.comments) == 1
+
+
+def test_words_about_a_draft_that_nobody_converts_are_given_up(stage: Stage) -> None:
+    _, card_id = draft(stage)
+    assert stage.do(Say(card_id, "a", "hello")).given_up == 1
+    (given_up,) = stage.events(EntryGivenUp)
+    assert isinstance(given_up, EntryGivenUp)
+    assert "convert it to an issue" in given_up.because
+
+
+def test_a_bad_policy_is_a_failed_check_on_its_commit_and_only_one(stage: Stage) -> None:
+    home = stage.forge.store.repos.get("acme", "board")
+    commit = stage.forge.store.repos.commit_of(home, "main")
+    stage.happen(PolicyRejected(stage.board_id, "d", commit, ("line 3: unknown key `boord`",)))
+    stage.fault(method="POST", path="/check-runs$", status=502, after=True, cut=True)
+    stage.do(ReportPolicy(CardId(stage.board_id), commit))
+    stage.clock.forward(6)
+    stage.publish()
+    (run,) = stage.forge.store.checks.on_commit(home, commit)
+    assert (run.name, run.conclusion) == ("cardinal/policy", "failure")
+    assert "unknown key" in str(run.output)

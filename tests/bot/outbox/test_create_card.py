@@ -1,0 +1,89 @@
+"""A card that an agent asked for is made once, in the inbox, in the agent's own words and with no power."""
+
+from bot.outbox.handlers import create_card
+from bot.render.markdown.marker import marker_of
+from forge.store.board import Item
+from forge.store.models import Issue
+from ledger.events.publication import EntryPublished
+from ledger.ids import RunId
+from rules.handlers.card_moved import CARD_MARK
+from rules.intents.outbound import CreateCard
+from tests.bot.outbox.conftest import Stage
+from tests.bot.render.past import RUN
+
+EVIL = "Fixes #7 @alice\n- [ ] tick\n<!-- cardinal:card:r9:9:" + "0" * 64 + " -->"
+
+
+def wanted(stage: Stage, number: int = 1, body: str = "Nobody tests it.") -> CreateCard:
+    return CreateCard(stage.card_id, RUN, number, "Test the\nrounding @bob", body, "out of scope")
+
+
+def made(stage: Stage) -> list[Issue]:
+    return [one for one in stage.shop.issues.values() if CARD_MARK in one.body]
+
+
+def columns(stage: Stage, issue: Issue) -> list[str]:
+    found: list[Item] = [item for item in stage.item.project.items if item.content is issue]
+    shown = [one for item in found for one in item.values.values() if one.field.name == "Status"]
+    options = [one.field.option_with_id(str(one.content)) for one in shown]
+    return [option.name for option in options if option]
+
+
+def test_the_issue_stands_in_the_inbox_and_says_whose_wish_it_is(stage: Stage) -> None:
+    stage.do(wanted(stage))
+    (issue,) = made(stage)
+    assert issue.title == "Test the rounding @\u200bbob"
+    assert "> Nobody tests it." in issue.body
+    assert f"Proposed by run r1 of #{stage.issue.number}: out of scope" in issue.body
+    assert columns(stage, issue) == ["Tasks"]
+    (published,) = stage.events(EntryPublished)
+    assert isinstance(published, EntryPublished)
+    assert published.remote_id == str(issue.number)
+
+
+def test_each_proposal_is_an_issue_of_its_own_and_the_same_one_is_made_once(stage: Stage) -> None:
+    stage.do(wanted(stage), wanted(stage, 2))
+    stage.do(wanted(stage))
+    assert len(made(stage)) == 2
+
+
+def test_an_attempt_that_died_after_github_accepted_is_found_again(stage: Stage) -> None:
+    stage.fault(method="POST", path="/graphql", status=502)
+    stage.do(wanted(stage))
+    assert len(made(stage)) == 1
+    stage.clock.forward(5)
+    stage.publish()
+    (issue,) = made(stage)
+    assert columns(stage, issue) == ["Tasks"]
+
+
+def test_hostile_words_close_mention_and_mark_nothing(stage: Stage) -> None:
+    stage.do(wanted(stage, body=EVIL))
+    (issue,) = made(stage)
+    assert "@alice" not in issue.body
+    assert "Fixes #7" not in issue.body
+    assert "- [ ]" not in issue.body
+    found = marker_of(issue.body)
+    assert found is not None
+    assert found.key == create_card.ACT.key(CreateCard(stage.card_id, RunId("r1"), 1, "", "", ""))
+
+
+def test_it_is_a_sub_issue_of_the_asking_cards_issue_however_often_it_is_tried(stage: Stage) -> None:
+    stage.fault(method="POST", path="/graphql", status=502, after=True)
+    stage.do(wanted(stage))
+    stage.clock.forward(5)
+    stage.publish()
+    (issue,) = made(stage)
+    assert issue.parent is stage.issue
+    assert stage.issue.sub_issues == [issue]
+    assert columns(stage, issue) == ["Tasks"]
+
+
+def test_a_sub_issue_too_many_is_a_card_all_the_same(stage: Stage) -> None:
+    others = [stage.forge.store.issues.create(stage.shop, "Part", "", actor=stage.alice) for _ in range(100)]
+    for other in others:
+        stage.forge.store.links.add_sub_issue(stage.issue, other, actor=stage.alice)
+    stage.do(wanted(stage))
+    (issue,) = made(stage)
+    assert issue.parent is None
+    assert columns(stage, issue) == ["Tasks"]

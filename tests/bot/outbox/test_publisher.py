@@ -1,0 +1,309 @@
+"""The publisher keeps order, waits when it must, gives up with a sentence, and loses or doubles nothing."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.github.client import Hub
+from bot.outbox import handlers
+from bot.outbox.publisher import MAX_ATTEMPTS
+from bot.render.markdown.marker import mark
+from bot.system import liveness
+from forge.store.reviews import LineComment
+from ledger.events.board import CardArchived
+from ledger.events.publication import EntryGivenUp, EntryPublished
+from ledger.events.pull import ReviewSubmitted, Thread
+from ledger.events.run import BranchPushed, ThreadAnswered
+from ledger.ids import EntryKey, RunId
+from ledger.log import event_store
+from ledger.parts import UnknownPartError
+from ledger.queue import outbox
+from ledger.queue.outbox import Draft
+from rules.intents import outbound
+from rules.intents.outbound import (
+    AnswerThread,
+    ClosePull,
+    PostReport,
+    React,
+    Say,
+    UpdateFace,
+    WriteRunComment,
+)
+from tests.bot.outbox.conftest import BRANCH, Stage
+from tests.bot.render.past import RUN
+
+
+def says(stage: Stage, *names: str) -> list[Say]:
+    return [Say(stage.card_id, name, name) for name in names]
+
+
+def first_lines(stage: Stage) -> list[str]:
+    return [body.splitlines()[0] for body in stage.bodies]
+
+
+def test_what_is_said_about_a_card_is_posted_in_its_order(stage: Stage) -> None:
+    stage.do(*says(stage, "one", "two", "three"))
+    assert first_lines(stage) == ["one", "two", "three"]
+
+
+def test_a_failure_holds_back_what_comes_after_it_on_the_card(stage: Stage) -> None:
+    stage.fault(method="POST", path="/comments$", status=500)
+    stage.do(*says(stage, "one", "two"))
+    assert stage.bodies == []
+    stage.clock.forward(1.5)
+    stage.publish()
+    assert first_lines(stage) == ["one", "two"]
+
+
+def test_a_rate_limit_is_waited_out_as_long_as_github_says_and_costs_no_attempt(stage: Stage) -> None:
+    stage.fault(
+        method="POST", path="/comments$", status=429, headers={"retry-after": "30"}, count=MAX_ATTEMPTS + 5
+    )
+    stage.ask(*says(stage, "one"))
+    for _ in range(MAX_ATTEMPTS + 5):
+        stage.publish()
+        stage.clock.forward(31)
+    stage.clock.forward(60)
+    stage.publish()
+    assert first_lines(stage) == ["one"]
+
+
+def waits_until_given_up(stage: Stage, *, each_s: float) -> list[float]:
+    """Publish until the one entry is given up; return the pauses between the attempts, to `each_s`."""
+    waits, last = [], stage.clock()
+    for _ in range(3_000):
+        counts = stage.publish()
+        if counts.postponed or counts.given_up:
+            waits.append((stage.clock() - last).total_seconds())
+            last = stage.clock()
+        if counts.given_up:
+            return waits
+        stage.clock.forward(each_s)
+    raise AssertionError("never given up")
+
+
+def test_an_outage_is_tried_again_ever_later_and_given_up_after_a_day(stage: Stage) -> None:
+    stage.fault(method="POST", path="/comments$", status=500, count=10_000)
+    stage.ask(*says(stage, "one"))
+    began = stage.clock()
+    for wait_s in (1, 2, 4, 8, 16, 32, 60, 60):
+        stage.publish()
+        due = outbox.next_due(stage.context.engine, "github")
+        assert due == stage.clock() + timedelta(seconds=wait_s)
+        stage.clock.forward(wait_s)
+    stage.clock.forward(23 * 3600)
+    assert stage.publish().postponed == 1
+    stage.clock.forward(3600)
+    assert waits_until_given_up(stage, each_s=60) == [0, 60, 60, 60, 60, 60]
+    assert stage.clock() - began < timedelta(hours=25)
+    (given_up,) = stage.events(EntryGivenUp)
+    assert isinstance(given_up, EntryGivenUp)
+    assert "failed 12 times" in given_up.because
+
+
+def test_what_github_does_not_show_yet_is_looked_for_during_two_minutes(stage: Stage) -> None:
+    stage.fault(method="POST", path="/comments$", status=404, count=3)
+    stage.do(*says(stage, "one"))
+    for wait_s in (5, 25, 90):
+        assert stage.bodies == []
+        stage.clock.forward(wait_s)
+        stage.publish()
+    assert first_lines(stage) == ["one"]
+
+
+def test_a_write_without_an_answer_may_still_land_so_the_next_attempt_waits(stage: Stage) -> None:
+    stage.context = replace(stage.context, hub=Hub(stage.config, stage.clock, read_s=0.5))
+    stage.fault(method="POST", path="/comments$", hold_s=1.0)
+    stage.do(*says(stage, "one"))
+    stage.forge.store.faults.clear()
+    due = outbox.next_due(stage.context.engine, "github")
+    assert due == stage.clock() + timedelta(seconds=5)
+
+
+def test_a_write_in_flight_when_its_publisher_dies_is_found_by_its_marker(stage: Stage) -> None:
+    """The dead publisher's comment reaches GitHub after its claim was let go."""
+    stage.ask(*says(stage, "one"))
+    dead, engine = liveness.name(2**22 + 5), stage.context.engine
+    entry = outbox.claim_next(engine, "github", now=stage.clock(), lease_s=45, holder=dead)
+    assert entry is not None
+    liveness.expire_dead_holders(engine, stage.clock())
+    stage.clock.forward(1)
+    liveness.expire_dead_holders(engine, stage.clock())
+    stage.publish()
+    bot = stage.forge.store.users.get("cardinal[bot]")
+    stage.forge.store.issues.comment(stage.issue, mark("one", entry.key), actor=bot)
+    stage.clock.forward(4.1)
+    assert stage.publish().settled == 1
+    assert first_lines(stage) == ["one"]
+
+
+def test_a_rate_limit_after_the_reply_does_not_double_the_reply(stage: Stage) -> None:
+    pull = stage.pull(draft=False)
+    line = LineComment("new.txt", "why 2?", 2)
+    review = stage.forge.store.reviews.submit(pull, "REQUEST_CHANGES", "No.", [line], actor=stage.alice)
+    (thread,) = pull.threads
+    thread_id = str(thread.comments[0].id)
+    known = Thread(thread_id, "new.txt", 2, "why 2?")
+    stage.happen(
+        ReviewSubmitted(stage.card_id, review.id, "alice", True, "changes_requested", "No.", (known,)),
+        ThreadAnswered(RUN, thread_id, "Because."),
+        BranchPushed(RUN, BRANCH, "a" * 40),
+    )
+    limit = {"method": "POST", "path": "/graphql$", "status": 429, "headers": {"retry-after": "30"}}
+    stage.fault(**limit, count=2)
+    stage.ask(AnswerThread(stage.card_id, RUN, thread_id))
+    for _ in range(6):
+        stage.publish()
+        stage.clock.forward(100)
+    assert len(thread.comments) == 2
+
+
+def test_a_rate_limit_after_the_farewell_does_not_double_it(stage: Stage) -> None:
+    assert stage.hub.bot_id  # asked for now: the forge's own clock stands still while ours goes on
+    pull = stage.pull()
+    stage.happen(CardArchived(stage.card_id, "archived"))
+    limit = {"method": "PATCH", "path": r"/pulls/\d+$", "status": 429, "headers": {"retry-after": "30"}}
+    stage.fault(**limit, count=2)
+    stage.ask(ClosePull(stage.card_id, "not planned."))
+    for _ in range(6):
+        stage.publish()
+        stage.clock.forward(100)
+    assert len(pull.issue.comments) == 1
+    assert pull.issue.state == "closed"
+
+
+def test_a_given_up_entry_lets_the_card_go_on(stage: Stage) -> None:
+    stage.fault(method="POST", path="/comments$", status=422)
+    stage.do(*says(stage, "one", "two"))
+    assert first_lines(stage) == ["two"]
+    assert len(stage.events(EntryGivenUp)) == 1
+
+
+def test_a_missing_permission_names_what_to_do(stage: Stage) -> None:
+    stage.fault(method="POST", path="/comments$", status=403, count=10)
+    stage.ask(*says(stage, "one"))
+    waits_until_given_up(stage, each_s=5)
+    (given_up,) = stage.events(EntryGivenUp)
+    assert isinstance(given_up, EntryGivenUp)
+    assert "permission" in given_up.because
+
+
+def test_progress_is_dropped_before_faces_and_those_before_questions(stage: Stage) -> None:
+    stage.do(WriteRunComment(stage.card_id, RUN), UpdateFace(stage.card_id))
+    for _ in range(60):  # three quarters of the contents that GitHub allows in a minute
+        stage.hub.budget.count({}, points=0, creates=True)
+    stage.past.planned()
+    stage.clock.forward(5)
+    stage.ask(WriteRunComment(stage.card_id, RUN), UpdateFace(stage.card_id), PostReport(stage.card_id, RUN))
+    counts = stage.publish()
+    assert counts.acts == {"post_report": 1}
+    assert counts.postponed == 2
+    stage.clock.forward(60)
+    assert stage.publish().acts == {"update_face": 1, "write_run_comment": 1}
+
+
+def test_reports_are_put_off_before_questions_and_nothing_is_lost(stage: Stage) -> None:
+    for _ in range(72):  # nine tenths of the contents that GitHub allows in a minute
+        stage.hub.budget.count({}, points=0, creates=True)
+    stage.past.planned()
+    stage.ask(outbound.PostPlan(stage.card_id, RUN, 1), Say(stage.card_id, "a-word", "A word."))
+    counts = stage.publish()
+    assert (counts.acts, counts.postponed) == ({"post_plan": 1}, 1)
+    for _ in range(8):
+        stage.hub.budget.count({}, points=0, creates=True)
+    stage.ask(React(stage.card_id, "issue", 1, "eyes"))
+    assert stage.publish().acts == {}, "not even an answer goes beyond what GitHub allows"
+    stage.clock.forward(61)
+    assert "say" in stage.publish().acts
+
+
+def test_a_publisher_that_lost_its_claim_records_nothing(stage: Stage) -> None:
+    stage.ask(*says(stage, "one"))
+    entry = outbox.claim_next(stage.context.engine, "github", now=stage.clock(), lease_s=1, holder="dead")
+    assert entry is not None
+    stage.clock.forward(2)
+    assert stage.publish().settled == 1
+    with pytest.raises(outbox.StaleClaimError), event_store.writing(stage.context.engine) as db:
+        outbox.settle(db, entry, stage.clock())
+    assert len(stage.events(EntryPublished)) == 1
+
+
+def test_an_entry_that_takes_its_publisher_down_each_time_is_given_up(stage: Stage) -> None:
+    stage.ask(*says(stage, "one"))
+    for _ in range(MAX_ATTEMPTS):
+        outbox.claim_next(stage.context.engine, "github", now=stage.clock(), lease_s=1, holder="dead")
+        stage.clock.forward(2)
+    assert stage.publish().given_up == 1
+
+
+def test_a_bug_in_one_entry_is_raised_and_blocks_no_other(stage: Stage) -> None:
+    bad = Draft(EntryKey("x"), "github", "say", stage.card_id, "{}", 0, False, False, stage.clock())
+    with event_store.writing(stage.context.engine) as db:
+        outbox.put(db, bad, stage.clock())
+    stage.ask(*says(stage, "one"))
+    with pytest.raises(ValueError, match="about"):
+        stage.publish()
+    stage.publish()
+    assert first_lines(stage) == ["one"]
+
+
+def test_an_act_of_a_newer_version_is_not_imported(stage: Stage) -> None:
+    for name in ("os", "../publisher", "no_such_act", "__init__"):
+        with pytest.raises(UnknownPartError):
+            handlers.ACTS.load(name)
+    assert "say" in handlers.ACTS.names()
+
+
+def outward() -> list[type[outbound.Intent]]:
+    """Return the intents that no floor below carries out: those of `rules.intents.outbound`."""
+    classes = [
+        one for one in vars(outbound).values() if isinstance(one, type) and issubclass(one, outbound.Intent)
+    ]
+    return classes[classes.index(outbound.WriteRunComment) :]
+
+
+def test_every_outward_intent_has_its_file_and_every_file_its_intent() -> None:
+    assert {handlers.name_of(one) for one in outward()} == set(handlers.ACTS.names())
+
+
+@pytest.mark.parametrize("intent_class", outward())
+def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: type[outbound.Intent]) -> None:
+    shapes = {
+        "int": 7,
+        "bool": True,
+        "RunId": RunId("r1"),
+        "str": 'x "y" \u202e\n',
+        "QuestionId": "r1-q1",
+        "CardId": "c",
+    }
+    fields = intent_class.__dataclass_fields__.values()
+    intent = intent_class(**{one.name: shapes[getattr(one.type, "__name__", one.type)] for one in fields})
+    draft = handlers.draft(intent, stage.clock(), None)
+    assert json.loads(draft.payload)
+    assert draft.due_at == stage.clock()
+    with event_store.writing(stage.context.engine) as db:
+        outbox.put(db, draft, stage.clock())
+    entry = outbox.claim_next(stage.context.engine, draft.lane, now=stage.clock(), lease_s=1, holder="t")
+    assert entry is not None
+    assert handlers.intent_of(entry) == intent
+
+
+def test_questions_and_acknowledgements_go_before_reports_and_those_before_faces(stage: Stage) -> None:
+    order = [
+        outbound.PostQuestion(stage.card_id, RUN, outbound.QuestionId("r1-q1")),
+        PostReport(stage.card_id, RUN),
+        React(stage.card_id, "issue", 1, "eyes"),
+        Say(stage.card_id, "a", "b"),
+    ]
+    assert [handlers.draft(one, stage.clock(), None).priority for one in order] == [0, 1, 0, 1]
+
+
+def test_an_edit_waits_its_turn_after_the_last_one_and_the_first_does_not(stage: Stage) -> None:
+    stage.do(UpdateFace(stage.card_id))
+    stage.clock.forward(0.5)
+    stage.ask(UpdateFace(stage.card_id))
+    due = outbox.next_due(stage.context.engine, "github")
+    assert due is not None
+    assert timedelta(seconds=1) < due - stage.clock() < timedelta(seconds=2)

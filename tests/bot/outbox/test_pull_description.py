@@ -1,0 +1,78 @@
+"""The pull request's description: the whole change, as the runs that made it tell it."""
+
+from bot.render.markdown.marker import marker_of
+from ledger.events.run import FinalReported, RunEnded
+from ledger.ids import RunId
+from ledger.states import Ending, RunState
+from rules.intents.outbound import OpenPull, UpdatePull
+from tests.bot.outbox.conftest import Stage
+from tests.bot.render.past import RUN
+
+
+def test_the_description_follows_the_report_and_is_written_only_on_change(stage: Stage) -> None:
+    pull = stage.pull()
+    stage.happen(FinalReported(RUN, "Totals add up.", (), (), ()))
+    stage.do(UpdatePull(stage.card_id))
+    assert "> Totals add up." in (pull.issue.body or "")
+    assert marker_of(pull.issue.body or "") is not None
+    edits = len(stage.calls("PATCH"))
+    stage.do(UpdatePull(stage.card_id))
+    assert len(stage.calls("PATCH")) == edits
+
+
+def test_a_revision_is_added_to_what_the_description_says_of_the_whole_change(stage: Stage) -> None:
+    pull = stage.pull()
+    stage.happen(FinalReported(RUN, "Totals add up.", ("cart.py adds",), ("the sum",), ()))
+    stage.happen(RunEnded(RUN, Ending.SUCCEEDED, "", "", "publishing"))
+    stage.do(UpdatePull(stage.card_id))
+    again = RunId("r2")
+    stage.past.run(again, attempt=2, kind="revision", card_id=stage.card_id)
+    stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=again)
+    stage.do(UpdatePull(stage.card_id))
+    assert "> Totals add up." in (pull.issue.body or "")
+    stage.happen(FinalReported(again, "Both remarks are worked in.", (), ("the rounding",), ()))
+    stage.do(UpdatePull(stage.card_id))
+    body = pull.issue.body or ""
+    assert "> Totals add up." in body
+    assert "- cart.py adds" in body
+    assert "**Revisions**\n\n- Run r2: Both remarks are worked in." in body
+    assert "the rounding" in body
+    assert "the sum" not in body
+
+
+def test_what_a_run_reported_that_failed_or_only_looked_is_no_part_of_the_change(stage: Stage) -> None:
+    pull, looked, fixed = stage.pull(), RunId("r2"), RunId("r3")
+    stage.happen(FinalReported(RUN, "The sum is hard.", (), (), ()))
+    stage.happen(RunEnded(RUN, Ending.FAILED, "stalled", "", "working"))
+    for run_id, mode, done in (
+        (looked, "investigate", "The sum is wrong."),
+        (fixed, "fix", "Totals add up."),
+    ):
+        stage.past.run(run_id, attempt=2, card_id=stage.card_id, mode=mode)
+        stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=run_id)
+        stage.happen(FinalReported(run_id, done, (), (), ()))
+        stage.happen(RunEnded(run_id, Ending.SUCCEEDED, "", "", "publishing"))
+    stage.do(UpdatePull(stage.card_id))
+    body = pull.issue.body or ""
+    assert "> Totals add up." in body
+    assert "The sum is" not in body
+    assert "Revisions" not in body
+
+
+def test_what_people_wrote_around_cardinals_part_of_the_description_stays(stage: Stage) -> None:
+    stage.push()
+    stage.do(OpenPull(stage.card_id, RUN))
+    (pull,) = stage.forge.store.pulls.all(stage.shop)
+    issues, written = stage.forge.store.issues, pull.issue.body or ""
+    around = f"Please read slowly.\r\n\r\n{written}\r\n\r\nThanks, ann"
+    issues.edit(pull.issue, body=around, actor=stage.alice)
+    stage.happen(FinalReported(RUN, "Totals add up.", (), (), ()))
+    stage.do(UpdatePull(stage.card_id))
+    body = pull.issue.body or ""
+    assert body.startswith("Please read slowly.\n\n<!-- ")
+    assert body.endswith("-->\n\nThanks, ann")
+    assert (body.count("Closes #"), body.count("> Totals add up.")) == (1, 1)
+    issues.edit(pull.issue, body="All mine.", actor=stage.alice)
+    stage.happen(FinalReported(RUN, "Totals add up now.", (), (), ()))
+    stage.do(UpdatePull(stage.card_id))
+    assert pull.issue.body == "All mine."

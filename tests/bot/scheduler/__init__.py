@@ -1,0 +1,1 @@
+"""Queues, ready runs, leases."""

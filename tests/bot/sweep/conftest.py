@@ -1,5 +1,0 @@
-"""A Cardinal in this process, against a forge of its own."""
-
-from tests.bot.core.conftest import cardinal
-
-__all__ = ["cardinal"]

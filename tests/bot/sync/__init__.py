@@ -1,0 +1,1 @@
+"""The board as it is read: refresh requests, the sweep, movers."""

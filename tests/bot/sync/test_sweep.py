@@ -1,0 +1,190 @@
+"""The sweep against the forge: large boards, people's boards, repositories out of sight, lost deliveries."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.github.client import Hub
+from bot.github.errors import UnavailableError
+from bot.ingest import delivery as deliveries
+from bot.outbox.contract import OutboxContext
+from bot.system.config import BoardAddress
+from forge.store.board import Item, Project
+from ledger.events.board import CardSeen
+from ledger.events.policy import PolicyLoaded
+from ledger.ids import CardId, DeliveryId
+from ledger.log import event_store
+from ledger.queue import inbox
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.opening import opened
+from tests.ledgers import new_ledger
+
+
+def points(cardinal: Cardinal) -> int:
+    """Return the points of GraphQL that were spent since the last time."""
+    calls = cardinal.forge.gateway.calls
+    spent = sum(one.cost for one in calls if one.path == "/graphql")
+    calls.clear()
+    return spent
+
+
+def drafts(cardinal: Cardinal, count: int, column: str) -> list[Item]:
+    """Put drafts on the board that nobody tells Cardinal of."""
+    made = [cardinal.draft(f"Idea {n}", column) for n in range(count)]
+    cardinal.mail.clear()
+    return made
+
+
+def learn(cardinal: Cardinal) -> tuple[CardId, ...]:
+    """Sweep, look at all that it found, and return it."""
+    rung = cardinal.sweep()
+    while cardinal.answer_bells():
+        pass
+    return rung
+
+
+def test_a_sweep_of_a_quiet_board_costs_the_installation_one_point_and_the_app_two_calls(
+    cardinal: Cardinal,
+) -> None:
+    drafts(cardinal, 110, "Tasks")
+    learn(cardinal)
+    cardinal.sweep()
+    cardinal.clock.forward(60)
+    points(cardinal)
+    assert cardinal.sweep() == ()
+    made = [(one.method, one.path, one.cost) for one in cardinal.forge.gateway.calls]
+    as_the_app = [("GET", "/orgs/acme/installation", 1), ("GET", "/app/hook/deliveries", 1)]
+    assert sorted(made) == sorted([*as_the_app, ("POST", "/graphql", 1)])
+
+
+def test_a_drag_at_the_end_of_a_large_board_is_found_by_the_next_sweep(cardinal: Cardinal) -> None:
+    many = drafts(cardinal, 130, "Tasks")
+    assert len(learn(cardinal)) == 130
+    cardinal.clock.forward(600)
+    cardinal.sweep()
+    cardinal.clock.forward(60)
+    points(cardinal)
+    cardinal.drag(many[-1], "Planning")
+    cardinal.forge.store.projects.delete_item(many[60], actor=cardinal.person("alice"))
+    cardinal.mail.clear()
+    assert set(cardinal.sweep()) == {many[-1].node_id, many[60].node_id}
+    assert points(cardinal) <= 4, "one for the sweep, the rest for looking at what it found"
+    assert cardinal.card(many[-1]).column == "Planning"
+
+
+def test_a_board_without_its_policys_repository_has_the_built_in_policy(tmp_path: Path) -> None:
+    with opened(tmp_path, before=_lose_home) as cardinal:
+        assert [one.text for one in cardinal.events(PolicyLoaded)] == [""]
+        cardinal.forge.store.repos.create(cardinal.project.owner, "board")
+        cardinal.set_policy("version: 1\n")
+        cardinal.mail.clear()
+        cardinal.sweep()
+        assert [one.text for one in cardinal.events(PolicyLoaded)] == ["", "version: 1\n"]
+
+
+def _lose_home(cardinal: Cardinal) -> None:
+    cardinal.forge.store.repos.delete(cardinal.home_repo, actor=cardinal.person("alice"))
+
+
+def test_a_policy_that_goes_out_of_sight_stays_in_force(cardinal: Cardinal) -> None:
+    before = len(cardinal.events(PolicyLoaded))
+    _lose_home(cardinal)
+    cardinal.sweep()
+    assert len(cardinal.events(PolicyLoaded)) == before
+
+
+def test_a_new_policy_that_no_push_told_of_is_followed_by_the_next_sweep(cardinal: Cardinal) -> None:
+    cardinal.set_policy("version: 1\n")
+    cardinal.mail.clear()
+    cardinal.sweep()
+    assert cardinal.events(PolicyLoaded)[-1].text == "version: 1\n"
+
+
+def test_a_cursor_that_github_forgot_costs_one_sweep(cardinal: Cardinal) -> None:
+    drafts(cardinal, 110, "Tasks")
+    learn(cardinal)
+    memory = cardinal.services.config.home / "run" / "sweep.json"
+    text = memory.read_text()
+    cursor = json.loads(text)["starts"][0][0]
+    memory.write_text(text.replace(cursor, "nonsense"))
+    with pytest.raises(Exception, match="valid cursor"):
+        cardinal.sweep()
+    item = drafts(cardinal, 1, "Tasks")[0]
+    assert cardinal.sweep() == (item.node_id,)
+
+
+def test_a_sweep_that_takes_github_too_long_asks_for_less_the_next_time(cardinal: Cardinal) -> None:
+    drafts(cardinal, 120, "Tasks")
+    learn(cardinal)
+    cardinal.forge.store.faults.load({"api": [{"path": "/graphql", "status": 502}]})
+    with pytest.raises(UnavailableError):
+        cardinal.sweep()
+    item = drafts(cardinal, 1, "Tasks")[0]
+    assert cardinal.sweep() == (item.node_id,)
+
+
+def test_a_hundred_lost_deliveries_are_asked_for_at_once_and_come_with_the_same_name(
+    cardinal: Cardinal,
+) -> None:
+    items = [cardinal.draft(f"Card {n}", "Tasks") for n in range(10)]
+    for n in range(80):
+        cardinal.drag(items[n % 10], ("Planning", "Tasks", "Review")[n // 10 % 3])
+    lost = [cardinal.mail.popleft() for _ in range(len(cardinal.mail))]
+    assert len(lost) == 100
+    for delivery in lost:
+        delivery.status_code, delivery.status, delivery.delivered_at = 502, "failed", cardinal.clock()
+    cardinal.sweep()
+    assert {one.guid for one in cardinal.mail} == {one.guid for one in lost}
+    while cardinal.mail:
+        delivery = cardinal.mail.popleft()
+        delivery.status_code, delivery.status, delivery.delivered_at = 202, "OK", cardinal.clock()
+        assert cardinal.receive(delivery)
+        deliveries.ingest(cardinal.services, DeliveryId(delivery.guid))
+    cardinal.answer_bells()
+    assert _all_came(cardinal, [one.guid for one in lost])
+    assert {item.node_id for item in items} <= {one.card_id for one in cardinal.events(CardSeen)}
+    asked = cardinal.calls("attempts")
+    cardinal.sweep()
+    assert cardinal.calls("attempts") == asked, "what came is not asked for again"
+
+
+def _all_came(cardinal: Cardinal, guids: list[str]) -> bool:
+    with event_store.reading(cardinal.services.engine) as db:
+        return all(inbox.known(db, DeliveryId(guid)) for guid in guids)
+
+
+def _with_board(cardinal: Cardinal, board: Project, home: Path) -> Cardinal:
+    """Return a second Cardinal, which serves another board of the same forge."""
+    address = BoardAddress(board.owner.login, board.number)
+    ledger = f"sqlite:///{home / 'data' / 'ledger.db'}"
+    config = replace(cardinal.services.config, home=home, board=address, database_url=ledger)
+    engine = new_ledger(config.database_url)
+    hub = Hub(config, cardinal.clock)
+    context = OutboxContext(engine, config, cardinal.clock, hub)
+    services = replace(cardinal.services, config=config, engine=engine, hub=hub, context=context)
+    return replace(cardinal, project=board, services=services)
+
+
+def test_a_persons_board_sends_nothing_and_is_kept_by_the_sweep_alone(
+    cardinal: Cardinal, tmp_path: Path
+) -> None:
+    store, alice = cardinal.forge.store, cardinal.person("alice")
+    board = store.projects.create(alice, "Mine", ("Tasks", "In Progress", "Done"), actor=alice)
+    shop_of_alice = store.repos.create(alice, "shop")
+    store.repos.write_files(shop_of_alice, "main", {"README.md": b"# Mine\n"}, "Start", actor=alice)
+    (app,) = store.apps.all()
+    store.apps.install(app, alice, actor=alice)
+    mine = _with_board(cardinal, board, tmp_path / "second")
+    mine.sweep()
+    issue = store.issues.create(shop_of_alice, "Mine", "Please.", actor=alice)
+    item = store.projects.add(board, issue, actor=alice)
+    store.projects.drag(item, "In Progress", actor=alice)
+    assert [one.event for one in cardinal.mail if one.event == "projects_v2_item"] == []
+    cardinal.mail.clear()
+    assert mine.sweep() == (item.node_id,)
+    assert mine.run_of(item).state == "queued"
+    mine.settle()
+    assert mine.face(item)["Agent"].endswith("queued")
+    mine.services.engine.dispose()

@@ -1,0 +1,66 @@
+"""The embedded Redis: a private socket, no port, nothing on disk, wherever the home is."""
+
+import os
+import stat
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from redis import Redis
+
+from bot.system import redis as embedded_redis
+from bot.system.config import Config
+from tests.bot.conftest import start_redis
+
+
+def test_it_listens_on_a_socket_of_this_user_only_and_on_no_port(
+    config: Config, redis_server: "subprocess.Popen[bytes]"
+) -> None:
+    socket = embedded_redis.socket_path(config.home)
+    assert socket.parent == config.home / "run"
+    assert stat.S_IMODE(socket.stat().st_mode) & 0o077 == 0
+    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+    kinds = {connection.family.name for connection in psutil.Process(redis_server.pid).net_connections("all")}
+    assert kinds == {"AF_UNIX"}
+
+
+def test_it_keeps_nothing_on_disk(
+    config: Config, redis: Redis, redis_server: "subprocess.Popen[bytes]"
+) -> None:
+    redis.set("a", "1")
+    redis_server.terminate()
+    redis_server.wait(60)
+    assert [path.name for path in config.home.rglob("*") if path.suffix in {".rdb", ".aof"}] == []
+
+
+def test_a_home_with_a_long_path_works_too(config: Config, tmp_path: Path) -> None:
+    home = tmp_path / ("long" * 30)
+    deep = replace(config, home=home)
+    socket = embedded_redis.socket_path(home)
+    assert len(os.fsencode(socket)) <= embedded_redis.SOCKET_PATH_BYTES
+    server = start_redis(deep)
+    try:
+        assert embedded_redis.answers(embedded_redis.connect(deep))
+    finally:
+        server.terminate()
+        server.wait(60)
+        socket.parent.rmdir()
+
+
+def test_a_folder_that_is_a_link_to_elsewhere_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "mine").symlink_to(tmp_path / "theirs")
+    with pytest.raises(embedded_redis.SocketFolderError):
+        embedded_redis.make_private(tmp_path / "mine")
+
+
+def test_no_redis_is_no_answer(config: Config) -> None:
+    assert not embedded_redis.answers(embedded_redis.connect(config))
+
+
+def test_the_operators_own_redis_is_used_when_one_is_set(config: Config) -> None:
+    client = embedded_redis.connect(replace(config, redis_url="redis://127.0.0.1:1/3"))
+    assert client.connection_pool.connection_kwargs["db"] == 3
+    assert not embedded_redis.answers(client)

@@ -1,0 +1,1 @@
+"""The web server: deliveries in, slow clients, captures."""

@@ -1,0 +1,42 @@
+"""From the check on GitHub to the whole log: a link, a sign-in, a file."""
+
+import hashlib
+import re
+
+from tests.bot.flows.pulls.test_check_buttons import check_of
+from tests.bot.web.pages.world import PUBLIC, Pages
+
+WORK = [
+    {"edit": {"path": "shop/greeting.py", "content": '"""Say hello."""\n'}},
+    {"attach": {"name": "timings.csv", "content": "step,ms\nsum,3\n"}},
+    {"commit": "Say hello"},
+    {"finish": {"done": "It says hello."}},
+]
+
+
+def test_somebody_opens_the_log_that_a_check_names_and_it_has_the_digest_of_the_evidence(
+    pages: Pages,
+) -> None:
+    cardinal = pages.cardinal
+    cardinal.scenario(work=WORK)
+    item = cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    run_id = cardinal.run_of(item).run_id
+    check = check_of(cardinal, item)
+    assert check.details_url == f"{PUBLIC}/runs/{run_id}/artifacts"
+    bob = pages.browser("bob", signed_in=False)
+    assert bob.follows(check.details_url).status_code == 401
+    arrived = bob.signs_in(f"/runs/{run_id}/artifacts")
+    assert arrived.headers["Location"] == f"/runs/{run_id}/artifacts"
+    listed = bob.get(arrived.headers["Location"])
+    assert listed.status_code == 200
+    for name in ("report.md", "timings.csv", ".patch"):
+        assert name in listed.text
+    (digest, link), *_ = re.findall(r"\[`([0-9a-f]{64})`\]\((\S+)\)", str(check.output["summary"]))
+    log = bob.follows(link)
+    assert (log.status_code, log.content_type) == (200, "text/plain; charset=utf-8")
+    assert hashlib.sha256(log.data).hexdigest() == digest
+    report = cardinal.comment(item, "What r1 left", "timings.csv").body
+    (attached,) = re.findall(r"\[`timings.csv`\]\((\S+)\)", report)
+    assert bob.follows(attached).text == "step,ms\nsum,3\n"
+    assert f"{PUBLIC}/runs/{run_id}/artifacts" in cardinal.pull_of(item).issue.body

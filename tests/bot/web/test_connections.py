@@ -1,0 +1,178 @@
+"""The web server beside clients that are slow, silent or greedy: they lose their place, deliveries do not."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from bot.daemon import web_server
+from bot.web.connections import ConnectionLimits, ConnectionPhase, Connections
+from bot.web.wsgi import Bridge
+from tests.bot.daemon.test_web_server import post, server
+
+__all__ = ["server"]
+LONG = {ConnectionPhase.HEAD: 60.0, ConnectionPhase.BODY: 60.0, ConnectionPhase.ANSWER: 60.0}
+LARGE = 40_000_000  # more than the kernel takes for a client that does not read
+HEAD = b"POST /door HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
+GET = b"GET /seen HTTP/1.1\r\nHost: a\r\n"
+
+Start = Callable[..., tuple[str, int]]
+
+
+def application(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
+    """Answer with what it was given; at /large with more than anybody wants."""
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    if environ["PATH_INFO"] == "/large":
+        return (b"x" * 1_000_000 for _ in range(LARGE // 1_000_000))
+    names = ("SCRIPT_NAME", "PATH_INFO", "REMOTE_ADDR", "wsgi.url_scheme")
+    seen = {name: value for name, value in environ.items() if name in names or name.startswith("HTTP_")}
+    return [f"{seen} {len(environ['wsgi.input'].read())}".encode()]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Return what starts a server with these bounds in a thread, and gives its address."""
+    with contextlib.ExitStack() as until_then:
+
+        def begin(bounds: ConnectionLimits, most_bytes: int = 200_000) -> tuple[str, int]:
+            listener = until_then.enter_context(socket.create_server(("127.0.0.1", 0)))
+            ready = threading.Event()
+            bridge = Bridge(application, deliveries="/door", threads=(1, 1), most_bytes=most_bytes)
+            server = web_server.UvicornServer(web_server.settings(bridge, Connections(bounds)), ready.set)
+            thread = threading.Thread(target=server.run, args=([listener],))
+            thread.start()
+            until_then.callback(thread.join, 60)
+            until_then.callback(setattr, server, "should_exit", True)
+            assert ready.wait(60)
+            place: tuple[str, int] = listener.getsockname()
+            return place
+
+        yield begin
+
+
+def opened(place: tuple[str, int], sent: bytes = b"") -> socket.socket:
+    talk = socket.create_connection(place, timeout=60)
+    talk.sendall(sent)
+    return talk
+
+
+def answered(talk: socket.socket) -> bytes:
+    """Return all that comes until the server hangs up."""
+    with talk, contextlib.suppress(ConnectionResetError):
+        return b"".join(iter(lambda: talk.recv(65536), b""))
+    return b""
+
+
+def test_a_delivery_is_taken_beside_600_clients_that_are_silent_slow_or_half_done(
+    server: tuple[Any, str],
+) -> None:
+    host, _, port = server[1].removeprefix("http://").rpartition(":")
+    body = b"POST /webhooks/github HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n{"
+    with contextlib.ExitStack() as until_then:
+        crowd = [
+            until_then.enter_context(opened((host, int(port)), sent))
+            for sent in (b"", b"POST /webh", body) * 200
+        ]
+        for talk in crowd[1::3]:
+            talk.sendall(b"o")
+        assert post(server[1], "d-1") == 202
+
+
+def test_the_oldest_client_that_is_not_done_makes_room_for_a_new_one(start: Start) -> None:
+    place = start(ConnectionLimits(connections=5, seconds=LONG))
+    crowd = [opened(place, GET if number % 2 else b"") for number in range(5)]
+    assert b"200 OK" in answered(opened(place, GET + b"Connection: close\r\n\r\n"))
+    assert answered(crowd[0]).startswith(b"HTTP/1.1 503 ")
+    crowd[1].sendall(b"Connection: close\r\n\r\n")  # the next oldest has kept its place
+    assert b"200 OK" in answered(crowd[1])
+    for talk in crowd[2:]:
+        talk.close()
+
+
+@pytest.mark.parametrize(
+    ("phase", "sent"),
+    [(ConnectionPhase.HEAD, b""), (ConnectionPhase.HEAD, GET), (ConnectionPhase.BODY, HEAD)],
+)
+def test_who_is_late_with_head_or_body_is_told_so(start: Start, phase: ConnectionPhase, sent: bytes) -> None:
+    place = start(ConnectionLimits(seconds={**LONG, phase: 0.1}))
+    assert answered(opened(place, sent)).startswith(b"HTTP/1.1 408 ")
+
+
+def test_trickling_does_not_move_a_deadline(start: Start) -> None:
+    place = start(ConnectionLimits(seconds={**LONG, ConnectionPhase.BODY: 0.5}))
+    with opened(place, HEAD) as talk, contextlib.suppress(ConnectionResetError, BrokenPipeError):
+        for _ in range(600):
+            talk.settimeout(0.1)
+            with contextlib.suppress(TimeoutError):
+                assert b"408" in talk.recv(100)
+                return
+            talk.sendall(b"x")
+        pytest.fail("it went on for a minute")
+
+
+def test_a_second_request_on_a_connection_has_its_own_deadline(start: Start) -> None:
+    place = start(ConnectionLimits(seconds={**LONG, ConnectionPhase.BODY: 0.1}))
+    with opened(place, GET + b"\r\n") as talk:
+        assert b"200 OK" in talk.recv(65536)
+        talk.sendall(HEAD)
+        assert b"408" in answered(talk)
+
+
+def test_large_bodies_that_are_not_done_hold_a_bounded_sum_of_bytes(start: Start) -> None:
+    place = start(ConnectionLimits(held_bytes=150_000, seconds=LONG))
+    first, second = opened(place, HEAD + b"x" * 90_000), opened(place, HEAD + b"x" * 90_000)
+    assert answered(first).startswith(b"HTTP/1.1 503 ")
+    second.sendall(b"x" * 10_000)
+    assert b"200 OK" in second.recv(65536)
+    second.close()
+
+
+def test_bytes_of_requests_that_are_done_count_no_more(start: Start) -> None:
+    place = start(ConnectionLimits(held_bytes=150_000, seconds=LONG))
+    for _ in range(3):
+        with opened(place, HEAD + b"x" * 100_000) as talk:
+            assert b"200 OK" in talk.recv(65536)
+
+
+def test_who_does_not_read_the_answer_loses_the_place(start: Start) -> None:
+    place = start(ConnectionLimits(seconds={**LONG, ConnectionPhase.ANSWER: 0.2}))
+    talk = opened(place, b"GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    threading.Event().wait(0.5)
+    assert len(answered(talk)) < LARGE
+
+
+def test_who_does_not_read_takes_no_thread_from_others(start: Start) -> None:
+    place = start(ConnectionLimits(seconds=LONG))
+    with opened(place, b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n"):  # there is one thread
+        assert b"200 OK" in answered(opened(place, GET + b"Connection: close\r\n\r\n"))
+
+
+def test_a_whole_large_answer_comes_to_who_reads_it(start: Start) -> None:
+    place = start(ConnectionLimits(seconds=LONG))
+    talk = opened(place, b"GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    assert answered(talk).count(b"x" * 1_000) == LARGE // 1_000
+
+
+@pytest.mark.parametrize("name", ["SCRIPT_NAME", "Script_Name", "X_Hub_Signature_256", "REMOTE_ADDR"])
+def test_a_header_with_an_underscore_is_none(start: Start, name: str) -> None:
+    place = start(ConnectionLimits())
+    sent = GET + f"{name}: /seen\r\nX-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\n".encode()
+    seen = answered(opened(place, sent + b"X-Forwarded-Prefix: /p\r\nConnection: close\r\n\r\n")).decode()
+    assert "'SCRIPT_NAME': ''" in seen
+    assert "'PATH_INFO': '/seen'" in seen
+    assert "'REMOTE_ADDR': '127.0.0.1'" in seen
+    assert "'wsgi.url_scheme': 'http'" in seen
+    assert "SIGNATURE" not in seen
+
+
+def test_a_stop_waits_for_no_unfinished_request(server: tuple[Any, str]) -> None:
+    process, address = server
+    host, _, port = address.removeprefix("http://").rpartition(":")
+    with opened((host, int(port)), HEAD) as half, opened((host, int(port))):
+        assert post(address, "d-1") == 202
+        process.terminate()
+        assert process.wait(60) == 0
+        assert "408" not in answered(half).decode()

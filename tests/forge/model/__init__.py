@@ -1,0 +1,1 @@
+"""The scripted model that the demo's agents talk to."""

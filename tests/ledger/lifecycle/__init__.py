@@ -1,0 +1,1 @@
+"""Opening, migrating, rebuilding and backing up a ledger."""

@@ -1,0 +1,1 @@
+"""The event log: appending, its chain of hashes, many writers."""

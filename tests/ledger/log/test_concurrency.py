@@ -1,0 +1,106 @@
+"""Many processes write at once, some are killed: nothing is lost, doubled or half there."""
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import pytest
+from sqlalchemy import Engine
+
+from ledger.events.run import AgentSaid
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.log.hash_chain import verify
+from ledger.queue import outbox
+from tests.ledger.log.writers import draft
+from tests.ledger.samples import NOW, card_seen
+
+WAIT_S = 60
+ROOT = Path(__file__).parents[3]
+
+
+def start(mode: str, url: str, name: str, count: int) -> Popen[str]:
+    command = [sys.executable, "-m", "tests.ledger.log.writers", mode, url, name, str(count)]
+    return Popen(command, stdin=PIPE, stdout=PIPE, text=True, cwd=ROOT)
+
+
+def finish(writer: Popen[str]) -> list[str]:
+    out, _ = writer.communicate(timeout=WAIT_S)
+    assert writer.returncode == 0
+    return out.split()
+
+
+def kill_after(writer: Popen[str], word: str) -> None:
+    assert writer.stdout is not None
+    assert writer.stdin is not None
+    assert writer.stdout.readline().strip() == word
+    writer.kill()
+    writer.wait(WAIT_S)
+    writer.stdin.close()
+    writer.stdout.close()
+
+
+def test_eight_processes_with_a_hundred_appends_each_lose_nothing(ledger_url: str) -> None:
+    # the ledger is not there yet: all eight come to create it
+    writers = [start("append_one_by_one", ledger_url, f"w{n}", 100) for n in range(8)]
+    for writer in writers:
+        finish(writer)
+    engine = open_ledger(ledger_url)
+    with event_store.reading(engine) as db:
+        recorded = event_store.read(db, limit=1000)
+        assert verify(db).events == 800
+    texts = [it.event.text for it in recorded if isinstance(it.event, AgentSaid)]
+    assert Counter(text.split()[0] for text in texts) == {f"w{n}": 100 for n in range(8)}
+    assert len(set(texts)) == 800
+    assert [it.version for it in recorded] == list(range(1, 801))
+    engine.dispose()
+
+
+def test_a_writer_killed_in_the_middle_of_a_batch_leaves_nothing(ledger: Engine, ledger_url: str) -> None:
+    with event_store.writing(ledger) as db:
+        event_store.append(db, card_seen(), at=NOW)
+    kill_after(start("stop_in_the_middle", ledger_url, "victim", 20), "written")
+    with event_store.writing(ledger) as db:  # and its turn is free again
+        assert (event_store.last_seq(db), outbox.backlog(db)) == (1, {})
+        event_store.append(db, AgentSaid("shared", "next"), at=NOW)  # type: ignore[arg-type]
+        assert verify(db).events == 2
+
+
+def test_what_was_committed_survives_the_kill(ledger: Engine, ledger_url: str) -> None:
+    kill_after(start("commit_and_stop", ledger_url, "victim", 5), "committed")
+    with event_store.reading(ledger) as db:
+        assert verify(db).events == 5
+
+
+def test_each_entry_is_claimed_by_one_publisher(ledger: Engine, ledger_url: str) -> None:
+    with event_store.writing(ledger) as db:
+        for number in range(60):
+            outbox.put(db, draft(f"k{number}"), NOW)
+    publishers = [start("claim_all", ledger_url, f"p{n}", 30) for n in range(4)]
+    keys = [key for publisher in publishers for key in finish(publisher)]
+    assert sorted(keys) == sorted(f"k{number}" for number in range(60))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_ledger_that_was_used_before_a_fork_works_on_both_sides(ledger: Engine) -> None:
+    with event_store.writing(ledger) as db:
+        event_store.append(db, card_seen(), at=NOW)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            assert ledger.pool.checkedin() == 0, "the child holds a connection of its parent"  # type: ignore[attr-defined]
+            for number in range(50):
+                with event_store.writing(ledger) as db:
+                    event_store.append(db, AgentSaid("r1", f"child {number}"), at=NOW)  # type: ignore[arg-type]
+            code = 0
+        finally:
+            os._exit(code)
+    for number in range(50):
+        with event_store.writing(ledger) as db:
+            event_store.append(db, AgentSaid("r1", f"parent {number}"), at=NOW)  # type: ignore[arg-type]
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with event_store.reading(ledger) as db:
+        assert verify(db).events == 101

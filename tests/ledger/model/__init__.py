@@ -1,0 +1,1 @@
+"""The ledger's closed sets and what they mean."""

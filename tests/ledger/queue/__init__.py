@@ -1,0 +1,1 @@
+"""What waits to be worked on, and who works on it."""

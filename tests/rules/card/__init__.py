@@ -1,0 +1,1 @@
+"""A card's state, repository, dependencies and moves."""

@@ -1,0 +1,1 @@
+"""Commands in comments: how they are read, and those that come late."""

@@ -1,0 +1,161 @@
+"""A command is the first line of a comment and nothing else; who may give it is said by the policy."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.chatops.parser import (
+    Mistyped,
+    Parsed,
+    Permitted,
+    RefusedCommand,
+    approved_plan,
+    chosen_question,
+    of_box,
+    parse,
+    permit,
+)
+from rules.policy.model import parse as read
+from rules.registry import COMMANDS
+from tests.rules.policy.test_policy import WHOLE
+from tests.rules.scene import POLICY
+
+
+@pytest.mark.parametrize(
+    ("body", "command", "argument"),
+    [
+        ("/cardinal approve", "approve", ""),
+        ("/Cardinal APPROVE  ", "approve", ""),
+        ("\n  /cardinal\tstop-all\r\nplease", "stop-all", ""),
+        ("/cardinal approve\nthank you", "approve", ""),
+        ("/cardinal redirect use SQLite", "redirect", "use SQLite"),
+        ("/cardinal redirect use\nSQLite\n> quoted\nnot MySQL", "redirect", "use\nSQLite\nnot MySQL"),
+        ("/cardinal answer 2", "answer", "2"),
+        ("/cardinal pause board", "pause", "board"),
+        ("/cardinal", "help", ""),
+        ("/cardinal help me", "help", "me"),
+    ],
+)
+def test_a_command_is_read(body: str, command: str, argument: str) -> None:
+    assert parse(body) == Parsed(command, argument)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "please /cardinal approve",
+        "> /cardinal approve",
+        "`/cardinal approve`",
+        "```\n/cardinal approve\n```",
+        "    /cardinal approve",
+        "\t/cardinal approve",
+        "- /cardinal approve",
+        "hello\n/cardinal approve",
+        "/cardinals approve",
+        "/cardinal-approve",
+        "//cardinal approve",
+        "<!-- x -->\n/cardinal approve",
+        "<!-- /cardinal approve -->",
+        "/cardinalapprove",
+        "/cardinal\u2028approve",
+        "/ｃａｒｄｉｎａｌ approve",
+        "\u202e/cardinal approve",
+    ],
+)
+def test_anything_else_is_no_command(body: str) -> None:
+    assert parse(body) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("/cardinal aprove", "Did you mean `/cardinal approve`?"),
+        ("/cardinal xyzzy", "There is no command `xyzzy`. `/cardinal help` lists what there is."),
+        ("/cardinal stop_all", "Did you mean `/cardinal stop-all`?"),
+        ("/cardinal __init__", "There is no command `__init__`."),
+        ("/cardinal ../../etc/passwd", "There is no command `../../etc/passwd`."),
+        (
+            "/cardinal approve but only the first step",
+            "takes no text, so nothing was done. To change",
+        ),
+        ("/cardinal redirect", "needs a text: `/cardinal redirect <text>`."),
+        ("/cardinal `@everyone`<script>", "There is no command `´@everyone´<script>`."),
+    ],
+)
+def test_a_mistyped_command_is_told_what_would_be_right(body: str, said: str) -> None:
+    found = parse(body)
+    assert isinstance(found, Mistyped)
+    assert said in found.because
+
+
+def test_a_megabyte_of_text_is_cut_and_costs_nothing() -> None:
+    found = parse("/cardinal redirect " + "x" * 1_000_000)
+    assert isinstance(found, Parsed)
+    assert len(found.argument) == 8000
+    assert isinstance(parse("/cardinal " + "y" * 1_000_000), Mistyped)
+    assert parse("\n" * 1_000_000 + "/cardinal approve") is None
+
+
+@given(st.text() | st.text(" \n\r\t/cardinl approve>`", max_size=40).map("/cardinal".__add__))
+def test_any_comment_is_read_without_an_error(body: str) -> None:
+    found = parse(body)
+    assert found is None or len(found.because if isinstance(found, Mistyped) else found.command) < 400
+
+
+@pytest.mark.parametrize("name", COMMANDS.names())
+def test_every_command_can_be_typed(name: str) -> None:
+    assert isinstance(parse(f"/cardinal {name} words"), Parsed | Mistyped)
+    assert isinstance(parse(f"/cardinal {name}"), Parsed | Mistyped)
+
+
+def test_a_ticked_box_stands_for_a_command() -> None:
+    assert of_box("cancel") == Parsed("cancel", "")
+    assert of_box("approve:r1:2") == Parsed("approve", "")
+    assert approved_plan("box:approve:r1:2") == ("r1", 2)
+    assert approved_plan("77") is None
+    assert of_box("choice:r1-q2:3") == Parsed("answer", "3")
+    assert chosen_question("box:choice:r1-q2:3") == "r1-q2"
+    assert chosen_question("77") == ""
+    for name in ("stop-all", "choice:r1", "choice:../x:1", "", "choice:r1-q1:1\n", "approve", "approve:r1"):
+        assert of_box(name) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "role", "allowed"),
+    [
+        ("/cardinal approve", "write", True),
+        ("/cardinal approve", "admin", True),
+        ("/cardinal approve", "triage", False),
+        ("/cardinal approve", "none", False),
+        ("/cardinal approve", "made up by an organisation", False),
+        ("/cardinal status", "read", True),
+        ("/cardinal stop-all", "maintain", False),
+        ("/cardinal stop-all", "admin", True),
+        ("/cardinal pause", "write", True),
+        ("/cardinal pause board", "write", False),
+        ("/cardinal resume COLUMN", "write", False),
+        ("/cardinal resume board", "admin", True),
+    ],
+)
+def test_a_command_needs_its_role(body: str, role: str, allowed: bool) -> None:
+    parsed = parse(body)
+    assert isinstance(parsed, Parsed)
+    assert isinstance(permit(POLICY, parsed, role=role, login="bob"), Permitted) is allowed
+
+
+def test_the_policy_can_name_people_and_other_roles() -> None:
+    policy = read(WHOLE, home="acme/board")
+    approve = Parsed("approve", "")
+    assert permit(policy, approve, role="read", login="ALICE") == Permitted()
+    assert permit(policy, approve, role="maintain", login="bob") == Permitted()
+    assert permit(policy, approve, role="write", login="bob") == RefusedCommand(
+        "`/cardinal approve` needs `alice` or the role `maintain`; `bob` has the role `write` here."
+    )
+
+
+def test_a_refusal_names_the_scope_that_needs_more() -> None:
+    refused = permit(POLICY, Parsed("pause", "board"), role="write", login="bob")
+    assert refused == RefusedCommand(
+        "`/cardinal pause board` needs the role `admin`; `bob` has the role `write` here."
+    )

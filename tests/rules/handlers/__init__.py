@@ -1,0 +1,1 @@
+"""What each family of events asks for."""

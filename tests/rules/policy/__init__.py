@@ -1,0 +1,1 @@
+"""The files that people write: policy, persona, profile, skill."""

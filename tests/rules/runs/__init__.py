@@ -1,0 +1,1 @@
+"""Which runs start, how, with how much, and what stops them."""

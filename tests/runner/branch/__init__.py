@@ -1,0 +1,1 @@
+"""The branch that leaves: rewritten, rebased, with what people pushed."""

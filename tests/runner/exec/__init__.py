@@ -1,0 +1,1 @@
+"""Processes: how they start, what they write, how they end."""

@@ -1,0 +1,1 @@
+"""Whole runs through the supervisor: their story, kills, failures, limits, stops."""

@@ -1,0 +1,154 @@
+"""A limit never kills silently: the run parks, says what was spent, and goes on or ends as people say."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ledger.events.run import RunSteered
+from ledger.states import Ending
+from tests.runner.flows.test_story import EDIT, FINISH, PLAN
+from tests.runner.world import LIMITS, World, checks
+
+SPEND = {"usage": {"usd": 0.4, "in": 10, "out": 10}}
+SLOW = {"sleep": 0.6}
+
+
+@pytest.mark.parametrize(
+    ("work", "limits", "said"),
+    [
+        ([SPEND, SPEND, SPEND, SLOW, EDIT, FINISH], replace(LIMITS, budget_usd=1.0), "its budget of $1.00"),
+        (
+            [SPEND, SPEND, SPEND, SLOW, EDIT, FINISH],
+            replace(LIMITS, max_turns=2, budget_usd=50.0),
+            "its limit of 2 turns",
+        ),
+        ([{"sleep": 4}, {"sleep": 4}, EDIT, FINISH], replace(LIMITS, timeout_s=7), "its time of"),
+    ],
+)
+def test_reaching_a_limit_parks_and_asks_and_the_same_work_goes_on(
+    world: World, work: list[Any], limits: Any, said: str
+) -> None:
+    world.scenario(plan=[PLAN], work=work)
+    order = world.order(limits=limits)
+    assert world.run(order).why == "limit"
+    question = world.only("QuestionAsked")
+    assert said in question.text
+    assert question.asker == ("budget" if "budget" in said else "limit")
+    world.answer(order, "1")
+    assert world.ended().ending is Ending.SUCCEEDED
+    assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
+
+
+def test_a_run_whose_limit_was_not_raised_ends(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[SPEND, SPEND, SPEND, SLOW, EDIT, FINISH])
+    order = world.order(limits=LIMITS)
+    world.run(order)
+    world.answer(order, "Stop here")
+    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
+
+
+def test_checks_that_keep_failing_park_and_ask(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"run": "date +%N > n"}])
+    order = world.order(validation=checks(fast=["echo wrong; exit 4"]), limits=replace(LIMITS, iterations=2))
+    assert world.run(order).why == "limit"
+    assert [ended.iteration for ended in world.of("ValidationEnded")] == [1, 2]
+    assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "repair-1"]
+    assert world.of("CommandChecked")[0].tail == "wrong"
+    world.answer(order, "2")
+    assert world.ended().reason == "stopped"
+
+
+def test_full_checks_run_only_so_often(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"run": "date +%N > n"}])
+    limits = replace(LIMITS, iterations=9, full_runs=2)
+    order = world.order(validation=checks(full=["false"]), limits=limits)
+    assert world.run(order).why == "limit"
+    assert len(world.of("CommandChecked")) == 2
+
+
+def test_a_change_that_is_too_large_is_published_only_when_people_say_so(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, {"edit": {"path": "b", "content": "1\n2\n"}}, FINISH])
+    order = world.order(limits=replace(LIMITS, files_changed=1))
+    assert world.run(order).why == "limit"
+    assert "2 files of at most 1" in world.only("QuestionAsked").text
+    assert world.of("BranchPushed") == []
+    world.answer(order, "publish it anyway")
+    assert world.ended().ending is Ending.SUCCEEDED
+    assert world.show("b") == "1\n2"
+
+
+def test_what_checks_leave_behind_is_not_published(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH])
+    world.run(world.order(validation=checks(fast=["echo junk > junk; echo x >> README.md"], full=["true"])))
+    assert world.ended().ending is Ending.SUCCEEDED
+    assert world.only("BranchExported").files_changed == 1
+
+
+def test_a_check_that_hangs_counts_as_failed(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[])
+    order = world.order(
+        validation=checks(fast=["sleep 100"]), limits=replace(LIMITS, timeout_s=6, iterations=1)
+    )
+    assert world.run(order).why == "limit"
+    assert world.only("CommandChecked").exit_code == 124
+
+
+def test_words_lift_no_limit_and_reach_the_agent_once_somebody_has_chosen(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[SPEND, SPEND, SPEND, SLOW, {"say": "{{prompt}}"}, EDIT, FINISH])
+    order = world.order()
+    world.run(order)
+    assert world.answer(order, "Go on, but leave the tests alone").why == "limit"
+    world.write(RunSteered(order.run_id, "ann", "Go on, but leave the tests alone", 7))
+    world.answer(order, "1")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert "Go on, but leave the tests alone" in world.only("AgentSaid").text
+    assert {turn.turn for turn in world.of("TurnStarted")} == {"plan", "work"}
+
+
+def test_words_about_failing_checks_are_heeded_before_they_run_again(world: World) -> None:
+    mend = {"edit": {"path": "hello.txt", "content": "Moin\n"}}
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH], heed=[{"say": "{{prompt}}"}, mend])
+    order = world.order(validation=checks(fast=["grep Moin hello.txt"]), limits=replace(LIMITS, iterations=1))
+    world.run(order)
+    world.answer(order, "It must say Moin")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert "It must say Moin" in world.only("AgentSaid").text
+    assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "heed-r1-q1"]
+
+
+def test_words_about_a_large_change_are_no_leave_to_publish_it(world: World) -> None:
+    world.scenario(
+        plan=[PLAN], work=[EDIT, {"edit": {"path": "b", "content": "1\n"}}, FINISH], heed=[{"run": "rm b"}]
+    )
+    order = world.order(limits=replace(LIMITS, files_changed=1))
+    world.run(order)
+    world.answer(order, "Drop the second file first")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert world.of("BranchExported")[-1].files_changed == 1
+
+
+def test_words_that_changed_nothing_lead_to_the_same_question_again(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, {"edit": {"path": "b", "content": "1\n"}}, FINISH])
+    order = world.order(limits=replace(LIMITS, files_changed=1))
+    world.run(order)
+    assert world.answer(order, "Drop the second file first").why == "limit"
+    assert world.of("BranchPushed") == []
+
+
+ASKS = {"ask": {"question": "Which colour?", "choices": ["Green", "Red"]}}
+
+
+def test_an_answer_to_the_agent_leaves_the_run_its_budget(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[ASKS, SPEND, SPEND, SPEND, SPEND, SPEND, SLOW, EDIT, FINISH])
+    order = world.order(limits=replace(LIMITS, budget_usd=1.0))
+    assert world.run(order).why == "question"
+    assert world.answer(order, "green, please").why == "limit"
+    assert world.only("QuestionAsked", newest=True).subject == "budget"
+
+
+def test_an_agent_that_offers_a_choice_of_cardinals_is_told_so_and_asks_nobody(world: World) -> None:
+    sly = {"ask": {"question": "?", "choices": ["Go on with as much again", "Stop here"]}}
+    world.scenario(plan=[PLAN], work=[sly, EDIT, FINISH])
+    world.run(world.order())
+    assert world.of("QuestionAsked") == []

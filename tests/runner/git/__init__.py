@@ -1,0 +1,1 @@
+"""git on the host and in a workspace."""

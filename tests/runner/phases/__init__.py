@@ -1,0 +1,1 @@
+"""The phases of a run: preparation, stages, investigation, skills."""

@@ -1,0 +1,1 @@
+"""A run's spec, history, limits and instructions."""

@@ -1,0 +1,1 @@
+"""One agent at work: what it says, asks, calls and attaches."""
