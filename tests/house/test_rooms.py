@@ -36,5 +36,13 @@ def test_the_flow_has_every_room_once() -> None:
         assert sorted(rooms) == sorted(found)
 
 
+def test_the_tests_mirror_the_packages() -> None:
+    for package, rooms in FLOW.items():
+        tests, modules = ROOT / "tests" / package, {path.stem for path in (ROOT / package).glob("*.py")}
+        assert {path.parent.name for path in tests.glob("*/__init__.py")} <= {*rooms, "flows"}
+        assert {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")} <= modules
+        assert [path for path in tests.rglob("__init__.py") if not charter(path.parent)] == []
+
+
 def test_the_architecture_is_read_in_a_few_minutes() -> None:
     assert len((ROOT / "docs/architecture.md").read_text(encoding="utf-8").split()) <= MAX_WORDS
