@@ -1,6 +1,6 @@
 """Check runs, which only an App may write, and commit statuses."""
 
-from flask import redirect, request
+from flask import request
 from flask.typing import ResponseReturnValue
 
 from forge.errors import ForbiddenError, NotFoundError
@@ -59,7 +59,7 @@ def job_log(repo: Repo, number: int) -> ResponseReturnValue:
     run = store().checks.get(repo, number)
     if not run.log:
         raise NotFoundError()
-    return redirect(f"{store().base_url}/_forge/logs/{repo.full_name}/{number}")
+    return "", 302, {"Location": f"{store().base_url}/_forge/logs/{repo.full_name}/{number}"}
 
 
 @blueprint.on("GET", "/commits/<path:ref>/check-runs", "checks")
