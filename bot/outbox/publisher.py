@@ -64,6 +64,9 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float) -> Publis
     other.
     """
     counts = Published()
+    due_at = outbox.next_due(context.engine, lane)
+    if due_at is None or due_at > context.clock():
+        return counts
     until = context.clock() + timedelta(seconds=within_s)
     holder = liveness.name(os.getpid())
     points_per_hour = _points_per_hour(context)

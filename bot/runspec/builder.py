@@ -30,7 +30,7 @@ from rules.chatops.parser import WORKFLOWS
 from rules.commands.approve import BY_RULES
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
-from rules.policy.repository import RepositoryRules
+from rules.policy.repository import Guardrails, RepositoryRules
 from rules.runs import plan_approval
 from runner import workspaces
 from runner.guards import builtin as guards
@@ -188,8 +188,6 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
 
 def _from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:
     """Return the fields that column, repository and operator decide."""
-    written = rules.guardrails
-    actions = {name: written.actions.get(name, guard.ACTION) for name, guard in guards.GUARDS.all()}
     return {
         "model": column.model,
         "models": column.models,
@@ -198,7 +196,7 @@ def _from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -
         "tools": _tools(column, rules),
         "resources": ResourceSpec(**column.resources.model_dump()),
         "image": rules.image,
-        "guards": Guards(actions, written.protect, written.allow, written.max_file_kb),
+        "guards": _guards(rules.guardrails),
         "workspace": workspace(config),
         "private_hosts": config.private_hosts,
     }
@@ -289,6 +287,12 @@ def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
         ask=allowed.ask,
         deny=rules.guardrails.commands.deny,
     )
+
+
+def _guards(written: Guardrails) -> Guards:
+    """Return the rules of the guards, each under the name of its file, which is its key."""
+    actions = {name: written.actions.get(name, guard.ACTION) for name, guard in guards.GUARDS.all()}
+    return Guards(actions, written.protect, written.allow, written.max_file_kb)
 
 
 def _limits(column: ColumnPolicy, rules: RepositoryRules) -> Limits:

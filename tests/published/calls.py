@@ -10,6 +10,8 @@ from tests.house.source import Source
 
 ASKS = {"rest", "as_app", "_ask", "_ask_as_app"}  # method first, then the path
 LISTS = {"pages", "address_of"}  # the path first; always GET
+LISTS_WITH = {"made_before"}  # a function: the hub first, then the path; always GET
+DOORS = ASKS | LISTS | LISTS_WITH
 ONE = "{}"
 OPERATION = re.compile(r"\s*((?:query|mutation)\s+\w+)")
 
@@ -33,19 +35,23 @@ def rest_calls(files: Iterable[Source]) -> Iterator[Sent]:
         constants = _assigned(source.tree.body)
         for function in ast.walk(source.tree):
             if isinstance(function, ast.FunctionDef):
-                yield from _calls_of(function, constants, source.path)
+                yield from _calls_of(function, constants | _returned(source.tree.body), source.path)
 
 
 def _calls_of(function: ast.FunctionDef, constants: dict[str, list[ast.expr]], path: str) -> Iterator[Sent]:
     known = constants | _assigned(list(ast.walk(function)))
     parameters = {one.arg for one in [*function.args.args, *function.args.kwonlyargs]}
     for node in ast.walk(function):
-        name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
-        if not isinstance(node, ast.Call) or name not in ASKS | LISTS or len(node.args) < (name in ASKS) + 1:
+        if not isinstance(node, ast.Call):
+            continue
+        plain = node.func.id if isinstance(node.func, ast.Name) else ""
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else plain
+        if name not in (LISTS_WITH if plain else DOORS) or len(node.args) < (name not in LISTS) + 1:
             continue
         place = f"{path}:{node.lineno}"
-        method, where = ("GET", node.args[0]) if name in LISTS else (_text(node.args[0]), node.args[1])
-        if isinstance(where, ast.Name) and where.id in parameters and function.name in ASKS | LISTS:
+        where = node.args[0 if name in LISTS else 1]
+        method = _text(node.args[0]) if name in ASKS else "GET"
+        if isinstance(where, ast.Name) and where.id in parameters and function.name in DOORS:
             continue  # a door: what goes through it is read where it is called
         if method is None:
             raise UnreadableCallError(f"{place}: the method is no plain text")
@@ -65,7 +71,7 @@ def _paths(node: ast.expr, known: dict[str, list[ast.expr]], place: str) -> list
         case ast.JoinedStr():
             choices = [_pieces(part, known, place) for part in node.values]
             return ["".join(chosen) for chosen in product(*choices)]
-        case ast.Name(id=name) if name in known:
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in known:
             return [path for value in known[name] for path in _paths(value, known, place)]
     raise UnreadableCallError(f"{place}: the path {ast.unparse(node)} cannot be read")
 
@@ -88,16 +94,54 @@ def _assigned(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
     return found
 
 
+def _returned(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
+    """Return the value of each function that is no more than a `return`, but for a docstring."""
+    return {
+        node.name: [node.body[-1].value]
+        for node in nodes
+        if isinstance(node, ast.FunctionDef)
+        and isinstance(node.body[-1], ast.Return)
+        and node.body[-1].value is not None
+        and len(node.body) <= 1 + (ast.get_docstring(node) is not None)
+    }
+
+
 def _text(node: ast.expr) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def documents(files: Iterable[Source]) -> Iterator[tuple[str, str]]:
-    """Yield (place, text) of every GraphQL document that stands in the source as a whole."""
+    """Yield (place, text) of every GraphQL document that the source holds, also one made of constants."""
     for source in files:
+        constants = _assigned(source.tree.body)
+        inner: set[ast.AST] = set()  # parts of a larger text, which the walk meets first
         for node in ast.walk(source.tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_document(node.value):
-                yield f"{source.path}:{node.lineno}", node.value
+            if isinstance(node, ast.Name) or not isinstance(node, ast.expr) or node in inner:
+                continue
+            text = _text_of(node, constants)
+            if text is not None:
+                inner.update(ast.walk(node))
+                if _is_document(text):
+                    yield f"{source.path}:{node.lineno}", text
+
+
+def _text_of(node: ast.expr, constants: dict[str, list[ast.expr]]) -> str | None:
+    """Return the text that an expression of literals and module constants makes."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Name(id=name) if len(constants.get(name, ())) == 1:
+            return _text_of(constants[name][0], constants)
+        case ast.FormattedValue(value=inner):
+            return _text_of(inner, constants)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            parts = [_text_of(left, constants), _text_of(right, constants)]
+        case ast.JoinedStr(values=values):
+            parts = [_text_of(value, constants) for value in values]
+        case _:
+            return None
+    known = [part for part in parts if part is not None]
+    return "".join(known) if len(known) == len(parts) else None
 
 
 def operations(files: Iterable[Source]) -> Iterator[str]:

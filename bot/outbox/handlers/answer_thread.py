@@ -40,14 +40,12 @@ def _reply(hub: Hub, pull: Talk, thread_id: str, body: str) -> str:
 
     Source: docs.github.com/rest/pulls/comments#create-a-review-comment-for-a-pull-request.
     """
-    answer = hub.rest("POST", _comments_path(pull), body={"body": body, "in_reply_to": int(thread_id)})
+    path = f"{repository_path(pull.repository)}/pulls/{pull.number}/comments"
+    answer = hub.rest("POST", path, body={"body": body, "in_reply_to": int(thread_id)})
     return str(answer.body["id"])
 
 
 def _left(hub: Hub, pull: Talk, entry: Entry) -> str:
     """Return the id of the reply that an earlier attempt left, or empty."""
-    return next((str(comment["id"]) for comment, _ in made_before(hub, _comments_path(pull), entry)), "")
-
-
-def _comments_path(pull: Talk) -> str:
-    return f"{repository_path(pull.repository)}/pulls/{pull.number}/comments"
+    path = f"{repository_path(pull.repository)}/pulls/{pull.number}/comments"
+    return next((str(comment["id"]) for comment, _ in made_before(hub, path, entry)), "")

@@ -45,10 +45,9 @@ SAMPLES = {
         class Wave(Intent):
             at: str
 
-        def key(intent):
-            return f"wave:{intent.at}"
+        ACT = Act("wave:{at}")
 
-        def carry_out(hub, context, intent, entry):
+        def carry_out(context, intent, entry):
             print(f"waves at {intent.at}")
         ''',
         """
@@ -59,7 +58,7 @@ SAMPLES = {
 
         draft = handlers.draft(Wave("c1", "bob"), datetime.now(UTC), None)
         print(draft.key, draft.lane, draft.priority)
-        handlers.ACTS.load(draft.act).carry_out(None, None, handlers.intent_of(draft), draft)
+        handlers.ACTS.load(draft.act).carry_out(None, handlers.intent_of(draft), draft)
         """,
         "wave:bob github 1\nwaves at bob",
     ),
