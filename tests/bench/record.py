@@ -1,6 +1,7 @@
 """The record of the last full measurement: `docs/benchmark.json`, from which `docs/benchmark.md` is made."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -11,8 +12,7 @@ from tests.bench.figures import Figure
 
 ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "docs" / "benchmark.json"
-# Names of figures that hold the size they were measured at, which differs from one size to the other.
-SIZED = ("gateways_", "sweep_", "dispatch_", "due_work_", "board_listing_", "briefing_")
+SIZE = re.compile(r"(?<=_)\d+(?=_|$)")  # in a figure's name: what it was measured with
 
 
 def keep(machine: Mapping[str, Any], entries: Mapping[str, Mapping[str, Any]]) -> None:
@@ -35,11 +35,12 @@ def read() -> dict[str, Any]:
 
 
 def strangers(figures: Iterable[Figure]) -> list[str]:
-    """Return a line for each figure that the record does not have, or has with another goal."""
+    """Return a line for each figure that the record has at no size, or with another goal at this size."""
     known = read()["figures"]
+    kinds = {SIZE.sub("", name) for name in known}
     return [
         f"docs/benchmark.md lacks {figure.name} ({figure.goal or 'no goal'}): run scripts/bench --record"
         for figure in figures
-        if not figure.name.startswith(SIZED)
-        and (figure.name not in known or known[figure.name].get("goal", "") != figure.goal)
+        if SIZE.sub("", figure.name) not in kinds
+        or (figure.name in known and known[figure.name].get("goal", "") != figure.goal)
     ]
