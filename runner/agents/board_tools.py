@@ -238,22 +238,22 @@ def schema_of(tool: str) -> dict[str, Any]:
     """
     schema = TOOLS[tool].model_json_schema()
     parts = schema.get("$defs", {})
-    properties = {name: _plain(one, parts) for name, one in schema.get("properties", {}).items()}
+    properties = {name: _plain(part, parts) for name, part in schema.get("properties", {}).items()}
     return {"type": "object", "properties": properties, "required": schema.get("required", [])}
 
 
 def _plain(schema: Any, parts: Mapping[str, Any]) -> Any:
     """Return a part of a schema with what it refers to in its place."""
     if isinstance(schema, list):
-        return [_plain(one, parts) for one in schema]
+        return [_plain(part, parts) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
         return _plain(parts[schema["$ref"].removeprefix("#/$defs/")], parts)
     fields = schema.get("properties")
-    plain = {key: _plain(one, parts) for key, one in schema.items() if key not in ("title", "properties")}
+    plain = {key: _plain(part, parts) for key, part in schema.items() if key not in ("title", "properties")}
     if isinstance(fields, dict):
-        plain["properties"] = {name: _plain(one, parts) for name, one in fields.items()}
+        plain["properties"] = {name: _plain(part, parts) for name, part in fields.items()}
     return plain
 
 

@@ -137,10 +137,10 @@ class Stream:
             self._offer(lines)
         return bool(chunk)
 
-    def _offer(self, heard: tuple[Heard, ...]) -> None:
+    def _offer(self, output: tuple[Heard, ...]) -> None:
         while not self._abandoned.is_set():
             try:
-                self._waiting.put(heard, timeout=_OFFER_S)
+                self._waiting.put(output, timeout=_OFFER_S)
                 return
             except queue.Full:  # the reader is slow: the child waits in its write
                 continue

@@ -80,8 +80,8 @@ class Checkout:
 
     def commit(self, ref: str = "HEAD") -> str:
         """Return the commit that `ref` names, or empty."""
-        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-        return found.out.strip() if found.exit_code == 0 else ""
+        ran = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return ran.out.strip() if ran.exit_code == 0 else ""
 
     def lock_files(self) -> PathList:
         """Return object id and path of every file of HEAD that names dependencies, in order."""

@@ -86,10 +86,10 @@ class Mirror:
         self._check_size()
         base = self.head(base_branch)
         if not base:
-            found = self._git("for-each-ref", "--count=1", "refs/heads")
+            ran = self._git("for-each-ref", "--count=1", "refs/heads")
             raise (
                 errors.MissingBaseError(self._repository, base_branch)
-                if found.out.strip()
+                if ran.out.strip()
                 else errors.EmptyRepositoryError(self._repository)
             )
         return base
@@ -119,8 +119,8 @@ class Mirror:
 
     def has(self, commit: str) -> bool:
         """Whether the commit of this id is here."""
-        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
-        return found.exit_code == 0
+        ran = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
+        return ran.exit_code == 0
 
     def goes_on_from(self, head: str, commit: str) -> bool:
         """Whether `commit` is in the history of `head`; a missing commit is in none."""
@@ -128,11 +128,11 @@ class Mirror:
 
     def fork(self, base: str, head: str) -> str:
         """Return the newest common commit. Raises GitError without one."""
-        found = self._git("merge-base", base, head)
-        if found.exit_code == 1:
+        ran = self._git("merge-base", base, head)
+        if ran.exit_code == 1:
             raise errors.GitError("compare the branch with its base", "no commit is in the history of both")
-        self._must("merge-base", found)
-        return found.out.strip()
+        self._must("merge-base", ran)
+        return ran.out.strip()
 
     def tree(self, commit: str) -> str:
         """Return the tree of a commit: equal for equal files."""
@@ -217,10 +217,10 @@ class Mirror:
         text = self._output("read a file", "cat-file", "blob", name)
         return len(text.removesuffix("\n").split("\n")) if text else 0
 
-    def differing(self, one: str, other: str) -> frozenset[str]:
+    def differing(self, commit: str, other: str) -> frozenset[str]:
         """Return the paths at which two commits differ."""
         words = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
-        return frozenset(map(unquoted, self.look("diff", *words, one, other, "--").splitlines()))
+        return frozenset(map(unquoted, self.look("diff", *words, commit, other, "--").splitlines()))
 
     def commits(self, head: str, *known: str) -> tuple[Commit, ...]:
         """Return the commits of `head` without those of `known`, oldest first. Raises LongHistoryError."""
@@ -228,7 +228,9 @@ class Mirror:
         listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--").split()
         if len(listed) > _MAX_COMMITS:
             raise errors.LongHistoryError(len(listed), _MAX_COMMITS)
-        return tuple(commits.parsed(one, self.look("cat-file", "commit", one)) for one in listed)
+        return tuple(
+            commits.parsed(commit_id, self.look("cat-file", "commit", commit_id)) for commit_id in listed
+        )
 
     def change_digest(self, commit: str) -> str:
         """Return the digest of a commit's changed lines, wherever they stand; its id if unreadable."""
@@ -337,5 +339,5 @@ class Mirror:
 
 
 def _commit_in(row: str) -> str:
-    found = _COMMIT.match(row)
-    return found[0] if found else ""
+    match = _COMMIT.match(row)
+    return match[0] if match else ""

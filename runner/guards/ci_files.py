@@ -136,16 +136,16 @@ def _name(path: str) -> str:
     return folded(path).rsplit("/", 1)[-1]
 
 
-def _at(found: object, *keys: str) -> object:
+def _at(value: object, *keys: str) -> object:
     for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
-def _chosen(found: object, places: Iterable[str]) -> Sections:
+def _chosen(document: object, places: Iterable[str]) -> Sections:
     """Return the value at each of these places, whose keys are separated by a space."""
-    chosen = {place: _at(found, *place.split(" ")) for place in places}
-    return {place: one for place, one in chosen.items() if one is not None}
+    chosen = {place: _at(document, *place.split(" ")) for place in places}
+    return {place: value for place, value in chosen.items() if value is not None}
 
 
 def _json(*places: str) -> Callable[[str], Sections]:
@@ -162,9 +162,9 @@ _INI = re.compile(
 
 
 def _ini(text: str) -> Sections:
-    found = configparser.RawConfigParser(strict=False)
-    found.read_string(text)
-    return {name: dict(found.items(name)) for name in found.sections() if _INI.fullmatch(name.casefold())}
+    parser = configparser.RawConfigParser(strict=False)
+    parser.read_string(text)
+    return {name: dict(parser.items(name)) for name in parser.sections() if _INI.fullmatch(name.casefold())}
 
 
 _READERS: dict[str, Callable[[str], Sections]] = {

@@ -57,8 +57,8 @@ def enter(run: RunContext, due: Enter) -> None:
 
 def brief(run: RunContext, visit: StageVisit) -> None:
     """Record the agent's instructions before the first turn of the entry; again after a kill there."""
-    told = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
-    run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
+    text = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
+    run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(text), text))
 
 
 def ask(run: RunContext, due: Ask) -> None:
@@ -90,7 +90,7 @@ def leave(run: RunContext, visit: StageVisit) -> None:
     known = visit.snapshot.files if visit.snapshot is not None else ()
     files = tuple(dict.fromkeys((*known, *paths)))
     plan = run.history.plan
-    many = visit.files_changed + sum(path not in known for path in paths)
+    files_changed = visit.files_changed + sum(path not in known for path in paths)
     run.log.append(
         staged.SnapshotTaken(
             run_id=order.run_id,
@@ -98,7 +98,7 @@ def leave(run: RunContext, visit: StageVisit) -> None:
             entry=visit.entry,
             summary=visit.summary,
             files=files[:FILES],
-            files_omitted=many - len(files[:FILES]),
+            files_omitted=files_changed - len(files[:FILES]),
             notes=tuple(cut(note, _NOTE_BYTES) for note in visit.notes[-NOTES:]),
             open_points=visit.open_points,
             open_steps=plan.steps[plan.done :] if plan is not None else (),
@@ -114,7 +114,7 @@ def leave(run: RunContext, visit: StageVisit) -> None:
             output_tokens=visit.output_tokens,
             turns=visit.turns,
             seconds=visit.seconds,
-            files_changed=many,
+            files_changed=files_changed,
             lines_changed=visit.lines_changed + lines,
             lines_added=visit.lines_added + added,
         ),
@@ -126,7 +126,7 @@ def reopen(run: RunContext, why: str) -> None:
     log = run.history.stages
     if log.open is not None or not log.visits:
         return
-    editing = (one for one in reversed(log.visits) if may_edit(named(run.order.stages, one.stage)))
+    editing = (entry for entry in reversed(log.visits) if may_edit(named(run.order.stages, entry.stage)))
     visit = next(editing, log.visits[-1])
     run.log.append(
         staged.StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit())

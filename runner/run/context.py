@@ -60,7 +60,7 @@ class RunContext:
     def stage(self) -> StageSpec | None:
         """The open stage; None outside of stages."""
         visit = self.history.stages.open
-        return next((one for one in self.order.stages if visit and one.name == visit.stage), None)
+        return next((stage for stage in self.order.stages if visit and stage.name == visit.stage), None)
 
     @property
     def secrecy(self) -> Secrecy:
@@ -73,7 +73,7 @@ class RunContext:
         history, reserved = self.history, self.history.reserved
         return Allowance(
             self.order.limits,
-            Counter(asked.extends for asked in history.questions if asked.extends is not None),
+            Counter(question.extends for question in history.questions if question.extends is not None),
             history.added_usd,
             history.ceiling_usd if reserved is not None else None,
             reserved.by_rule if reserved is not None else "",
@@ -82,11 +82,13 @@ class RunContext:
 
     def published(self, subject: Subject) -> tuple[QuestionAsked, ...]:
         """Return the questions on that subject at which people agreed to publish the change."""
-        return tuple(one.event for one in self.history.questions if one.permits(subject, Code.PUBLISH))
+        return tuple(
+            question.event for question in self.history.questions if question.permits(subject, Code.PUBLISH)
+        )
 
     def may_publish(self, subject: Subject, digest: str) -> bool:
         """Whether a person agreed to exactly the content of that digest."""
-        return any(asked.digest == digest for asked in self.published(subject))
+        return any(question.digest == digest for question in self.published(subject))
 
     def beat(self) -> None:
         """Keep the claim alive during a command. Raises StopRequested, or Finish for an oversized place."""
@@ -160,9 +162,9 @@ class RunContext:
 
     def deliver_answers(self) -> None:
         """Park again on an open question; end the run when a limit was answered with stop."""
-        asked = self.history.open_question
-        if asked is not None:
-            raise Park("limit" if asked.subject in LIMITS else "question")
+        question = self.history.open_question
+        if question is not None:
+            raise Park("limit" if question.subject in LIMITS else "question")
         newest = self.history.own
         if newest is not None and newest.code is Code.STOP:
             raise failed("stopped", f"{newest.answered_by} stopped it, asked: {newest.event.text}")

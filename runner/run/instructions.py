@@ -143,10 +143,10 @@ def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple
 def stack_event(run_id: RunId, layers: tuple[Layer, ...]) -> InstructionsStacked:
     """Return the event about a stack, without the texts of private layers and of the card."""
     digest = digest_of(json.dumps([[layer.kind, layer.name, layer.digest] for layer in layers]))
-    return InstructionsStacked(run_id, digest, tuple(_told(layer) for layer in layers))
+    return InstructionsStacked(run_id, digest, tuple(_as_event(layer) for layer in layers))
 
 
-def _told(layer: Layer) -> LayerTold:
+def _as_event(layer: Layer) -> LayerTold:
     hidden = layer.private or layer.kind is LayerKind.CARD
     text = "" if hidden else redact(layer.text)
     return LayerTold(
@@ -196,4 +196,4 @@ def _files(layer: Layer, folder: str) -> str:
 
 def _deeper(text: str) -> str:
     """Return the text with its headings two levels down, below the layer's own."""
-    return _HEADING.sub(lambda found: found[1] + "##", text.strip())
+    return _HEADING.sub(lambda match: match[1] + "##", text.strip())

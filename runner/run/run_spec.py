@@ -237,8 +237,8 @@ class RunSpec:
     layers: tuple[Layer, ...] = ()  # profile, guides and skills, for the stack
     skill_files: tuple[SkillContent, ...] = ()  # readable by the agent
     considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
-    asked: str = ""  # the request of the person who started this very run
-    asked_by: str = ""
+    request: str = ""  # the request of the person who started this very run
+    requested_by: str = ""
     reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
 

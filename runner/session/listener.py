@@ -184,15 +184,15 @@ class AgentListener:
         if self._run.gateway is not None:
             self._run.gateway.reply(call_id, result)
 
-    def _permit(self, asked: contract.PermissionAsked) -> None:
+    def _permit(self, request: contract.PermissionAsked) -> None:
         """Answer at once where the policy decides, else ask people and park."""
         run_id = self._run.order.run_id
-        command = self._run.secrecy.redact_private_skills(one_line(redact(asked.command), 2_000))
+        command = self._run.secrecy.redact_private_skills(one_line(redact(request.command), 2_000))
         # An answer covers exactly the question, which is identified by its stored text.
-        marked = command + permission.mark(asked, command, self._run.order.card_id)
-        meant = (asked.command or asked.tool,)
+        marked = command + permission.mark(request, command, self._run.order.card_id)
+        meant = (request.command or request.tool,)
         judged = permission.judge(
-            asked,
+            request,
             self._task.tools,
             permission.Allowed(meant if marked in self._task.granted else (), self._task.allowed),
             read_only=self._task.read_only,
@@ -201,18 +201,18 @@ class AgentListener:
         if judged.verdict is permission.PermissionDecision.ASK and not self.parks:
             self.batch.flush(now=True)
             question_id = QuestionId(f"{run_id}-q{self._run.history.next_question_id}")
-            text = redact(permission.question(asked, judged.why))
+            text = redact(permission.question(request, judged.why))
             self._run.log.append(
                 limit_answers.question(run_id, question_id, Subject.TOOL, text, permission.CHOICES),
-                seen.PermissionAwaited(run_id, question_id, one_line(asked.tool, 100), marked),
+                seen.PermissionAwaited(run_id, question_id, one_line(request.tool, 100), marked),
             )
             self.parks = True
             return
         if judged.verdict is permission.PermissionDecision.DENY and self._refusals < _REFUSALS:
             self._refusals += 1
-            self.batch.add(seen.PermissionRefused(run_id, one_line(asked.tool, 100), command, judged.why))
+            self.batch.add(seen.PermissionRefused(run_id, one_line(request.tool, 100), command, judged.why))
         allowed = judged.verdict is permission.PermissionDecision.ALLOW
-        answer = self._dialogue.permit(asked.ask_id, allowed=allowed, why=judged.why)
+        answer = self._dialogue.permit(request.ask_id, allowed=allowed, why=judged.why)
         if answer is not None:
             self._write(answer)
 

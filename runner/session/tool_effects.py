@@ -55,8 +55,8 @@ def effect_of(
         return Effect((), {"error": problem})
     clean = type(call.input).model_validate(_redacted(call.input.model_dump(mode="json")))
     attaches = clean if isinstance(clean, board_tools.AttachInput) else None
-    told = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
-    body = json.dumps(told, ensure_ascii=False)
+    stored = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
+    body = json.dumps(stored, ensure_ascii=False)
     recorded = BoardToolCalled(order.run_id, session_id, call.call_id, call.tool, body)
     meant = _meaning(board_tools.BoardCall(call.call_id, call.tool, clean), order, history)
     parks = isinstance(clean, board_tools.AskInput | board_tools.BlockInput)
@@ -68,17 +68,17 @@ def _redacted(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list | tuple):
-        return [_redacted(one) for one in value]
-    return {key: _redacted(one) for key, one in value.items()} if isinstance(value, dict) else value
+        return [_redacted(item) for item in value]
+    return {key: _redacted(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _repeated(call: board_tools.BoardCall, history: History) -> Effect:
     if call.tool not in ("ask", "block"):
         return Effect((), {"ok": True, "repeated": True})
-    asked = history.newest(Subject.WORK)
-    if asked is None or asked.answer is None:
+    question = history.newest(Subject.WORK)
+    if question is None or question.answer is None:
         return Effect((), {"ok": True, "repeated": True}, parks=True)
-    return Effect((), {"ok": True, "repeated": True, "answer": asked.answer})
+    return Effect((), {"ok": True, "repeated": True, "answer": question.answer})
 
 
 def _refusal(call: board_tools.BoardCall, order: RunSpec, *, planning: bool) -> str:
@@ -185,7 +185,7 @@ def card_shown(order: RunSpec, history: History) -> dict[str, object]:
 
 def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
     text_bytes, items = _TEXT_BYTES // share, _ITEMS // share
-    answers = [asked for asked in history.questions if asked.answer is not None]
+    answers = [question for question in history.questions if question.answer is not None]
     return {
         "number": order.number,
         "issue": order.reference,
@@ -210,10 +210,10 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
         "notes": [cut(strip_hidden(note, tags=False), text_bytes) for note in history.notes[-items:]],
         "answers": [
             {
-                "question": cut(strip_hidden(asked.event.text, tags=False), text_bytes),
-                "answer": cut(redact(strip_hidden(asked.answer or "")), text_bytes),
+                "question": cut(strip_hidden(question.event.text, tags=False), text_bytes),
+                "answer": cut(redact(strip_hidden(question.answer or "")), text_bytes),
             }
-            for asked in answers[-items:]
+            for question in answers[-items:]
         ],
         "briefing": cut(order.briefing, _BRIEFING_BYTES // share),
     }

@@ -81,8 +81,8 @@ class Turn:
     def _play(self) -> TurnResult:
         verdict, stop = None, None
         while not self._closed:
-            for heard in self._child.hear(BEAT_S):
-                self._take(heard)
+            for piece in self._child.hear(BEAT_S):
+                self._take(piece)
             self._run.log.beat()
             self._top_up()
             self._steer()
@@ -111,8 +111,8 @@ class Turn:
         stopped = self._child.stop(interrupt, hurry=verdict is ExceededLimit.FLOOD, grace=grace)
         while not self._closed and not self._flooded:
             rest = self._child.hear(BEAT_S)
-            for heard in rest:
-                self._take(heard)
+            for piece in rest:
+                self._take(piece)
             if not rest:
                 break
         return stopped.took_s
@@ -126,8 +126,8 @@ class Turn:
         for message in settle(gateway):
             self._hearing.message(message)
 
-    def _take(self, heard: Heard) -> None:
-        match heard:
+    def _take(self, piece: Heard) -> None:
+        match piece:
             case Closed():
                 self._closed = True
             case Flooded():
@@ -141,7 +141,7 @@ class Turn:
                 self._transcript.write("!" if error else ">", text)
                 if error:
                     self._errors = tail(self._errors + text + "\n", _STDERR_BYTES)
-                elif not heard.cut:  # half a message means nothing
+                elif not piece.cut:  # half a message means nothing
                     self._hearing.line(said_text)  # judged and granted as it is; events are hushed later
         self._mark()
 
@@ -155,14 +155,14 @@ class Turn:
             self._child.end_input()
 
     def _steer(self) -> None:
-        heard = []
+        delivered = []
         for comment_id, text in self._run.history.steering.items():
             message = None if comment_id in self._steered else self._dialogue.steer(strip_hidden(text))
             if message is not None and self._child.write(message):
-                heard.append(comment_id)
-        if heard:
-            self._steered.update(heard)
-            self._hearing.batch.add(SteeringHeard(self._run.order.run_id, tuple(heard)))
+                delivered.append(comment_id)
+        if delivered:
+            self._steered.update(delivered)
+            self._hearing.batch.add(SteeringHeard(self._run.order.run_id, tuple(delivered)))
 
     def _spent(self) -> RunUsage:
         batch = self._hearing.batch
@@ -191,8 +191,8 @@ class Turn:
 
     def _over(self) -> bool:
         now = self._run.clock.monotonic()
-        asked = self._parked_at is not None and now - self._parked_at > ASKED_GRACE_S
-        return asked or (self._ended_at is not None and now - self._ended_at > LEAVE_S)
+        parked = self._parked_at is not None and now - self._parked_at > ASKED_GRACE_S
+        return parked or (self._ended_at is not None and now - self._ended_at > LEAVE_S)
 
     def _outcome(self, exit_code: int, *, stopped: bool) -> tuple[str, str]:
         end = self._hearing.end

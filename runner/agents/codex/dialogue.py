@@ -77,8 +77,8 @@ class CodexDialogue(JsonLinesDialogue):
         if "method" in said:
             params = said.get("params") or {}
             if "id" in said:
-                return self._asked(said["id"], str(said["method"]), params)
-            return self._told(str(said["method"]), params)
+                return self._requested(said["id"], str(said["method"]), params)
+            return self._notified(str(said["method"]), params)
         number = said["id"]
         if number not in self._unanswered:
             return (
@@ -145,7 +145,7 @@ class CodexDialogue(JsonLinesDialogue):
         self._ended, self._turn_id = True, ""
         return contract.TurnEnd(cut(error, _ERROR_BYTES))
 
-    def _told(self, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
+    def _notified(self, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
         if params.get("threadId", self._thread_id) != self._thread_id:
             return ()
         match method:
@@ -161,7 +161,7 @@ class CodexDialogue(JsonLinesDialogue):
                 return ()
             case "turn/plan/updated":
                 steps = params["plan"][:_ITEMS]
-                done = tuple((one_line(str(one["step"])), one["status"] == "completed") for one in steps)
+                done = tuple((one_line(str(step["step"])), step["status"] == "completed") for step in steps)
                 return (contract.TodoShown(done),)
             case "serverRequest/resolved":
                 return self._explained(str(params["requestId"]))
@@ -191,15 +191,17 @@ class CodexDialogue(JsonLinesDialogue):
         error = turn.get("error")
         return _told_error(error) if error else self._last_error or "codex failed and did not say why"
 
-    def _asked(self, request_id: Any, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
-        asked = self._asking.asked(request_id, method, params)
-        if asked is None:
+    def _requested(self, request_id: Any, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
+        permission = self._asking.permission(request_id, method, params)
+        if permission is None:
             return (contract.Send(not_offered(request_id, method)),)
         if self._task.phase is contract.Phase.CHAT:
-            return self._refused(asked.ask_id, "")
-        if len(asked.command) > LONGEST_CHARS:
-            return self._refused(asked.ask_id, f"it is longer than {LONGEST_CHARS} characters: use a file")
-        return (asked,)
+            return self._refused(permission.ask_id, "")
+        if len(permission.command) > LONGEST_CHARS:
+            return self._refused(
+                permission.ask_id, f"it is longer than {LONGEST_CHARS} characters: use a file"
+            )
+        return (permission,)
 
     def _refused(self, ask_id: str, why: str) -> tuple[contract.AgentEvent, ...]:
         answer = self._asking.answer(ask_id, allowed=False, why=why)

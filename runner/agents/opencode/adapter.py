@@ -119,7 +119,7 @@ class OpenCodeDialogue(JsonLinesDialogue):
                 items = tuple((_short(text), bool(done)) for text, done in said["items"][:100])
                 return (contract.TodoShown(items),)
             case "permission":
-                return (self._asked(said),)
+                return (self._permission(said),)
             case "retry":
                 return (contract.Noise(f"attempt {int(said['attempt'])} failed: {_short(said['message'])}"),)
             case "end":
@@ -146,7 +146,7 @@ class OpenCodeDialogue(JsonLinesDialogue):
             return f"no such tool: {shown or title}"
         return shown.removeprefix(self._repo) or title or tool
 
-    def _asked(self, said: Any) -> contract.PermissionAsked:
+    def _permission(self, said: Any) -> contract.PermissionAsked:
         permission = _short(said["permission"], 60)
         kind = _KINDS.get(permission, "board" if permission.startswith(f"{_BOARD}_") else "other")
         patterns = ", ".join(str(pattern) for pattern in said["patterns"])

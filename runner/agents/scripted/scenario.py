@@ -224,13 +224,13 @@ def find_scenario(folder: Path, name: str) -> Mapping[str, Any]:
 
     Raises ScenarioError.
     """
-    found = dict(_find(folder, name))
-    if "cards" in found:
-        found["cards"] = [
+    scenario = dict(_find(folder, name))
+    if "cards" in scenario:
+        scenario["cards"] = [
             {"title": scene["title"], "scenario": _find(folder, scene["scenario"])}
-            for scene in found["cards"]
+            for scene in scenario["cards"]
         ]
-    return found
+    return scenario
 
 
 def _find(folder: Path, name: str) -> Mapping[str, Any]:

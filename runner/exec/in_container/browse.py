@@ -265,13 +265,13 @@ class BrowserPlayer:
     def _first(self, candidates: list[Locator]) -> Locator:
         """Return the best that is to be seen; every look is bounded, for a page may hang at any of them."""
         every = candidates[0]
-        for one in candidates[1:]:
-            every = every.or_(one)
+        for candidate in candidates[1:]:
+            every = every.or_(candidate)
         self._await(every.filter(visible=True).first, "visible", STEP_S, "nothing of that name was seen")
-        for one in candidates:
+        for candidate in candidates:
             with contextlib.suppress(Error):
-                one.filter(visible=True).first.wait_for(state="visible", timeout=50)
-                return one.filter(visible=True).first
+                candidate.filter(visible=True).first.wait_for(state="visible", timeout=50)
+                return candidate.filter(visible=True).first
         raise StepError("what was seen went away again")
 
 

@@ -74,14 +74,14 @@ class _Desk:
         """Return the tools of the turn; none when no turn is open."""
         return ListToolsResult(tools=[_shown(name) for name in self._uplink.tools if name in TOOLS])
 
-    async def called(self, _context: object, asked: CallToolRequestParams) -> CallToolResult:
+    async def called(self, _context: object, request: CallToolRequestParams) -> CallToolResult:
         """Return the supervisor's answer to a call, or why it was refused."""
-        given = asked.arguments or {}
-        problem = self._problem(asked.name, given)
+        given = request.arguments or {}
+        problem = self._problem(request.name, given)
         if problem:
             return _answer({"error": problem})
-        call_id = self._call_id(asked.name, given)
-        message = {"type": "call", "id": call_id, "tool": asked.name, "input": given}
+        call_id = self._call_id(request.name, given)
+        message = {"type": "call", "id": call_id, "tool": request.name, "input": given}
         return _answer(await self._uplink.ask(call_id, message, limit_s=ANSWER_S))
 
     def _problem(self, tool: str, given: Mapping[str, Any]) -> str:

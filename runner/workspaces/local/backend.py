@@ -82,19 +82,19 @@ class LocalWorkspace(Folder):
                 beside=beside,
             )
         binds = self._binds(writable=writable, commits=commits, export=export, mirror=mirror, hides=hides)
-        command, told = bubblewrap.locked_in(argv, binds, self.root / "identity")
+        command, inherited = bubblewrap.locked_in(argv, binds, self.root / "identity")
         try:  # bwrap is found on the PATH that it is given, and passes this environment on
             return Child(
                 command,
                 env=inside,
                 cwd=self.root,
                 cap_bytes=cap_bytes,
-                inherits=told,
+                inherits=inherited,
                 expendable=True,
                 beside=beside,
             )
         finally:
-            for descriptor in told:
+            for descriptor in inherited:
                 os.close(descriptor)
 
     def _binds(
