@@ -49,7 +49,6 @@ def stamp(run: RunContext, head: str) -> str:
     Raises LongHistoryError or GitError.
     """
     order, mirror = run.order, run.mirror
-    card = f"{order.issue_repository or order.repository}#{order.number}"
     gone = rebased(run, head)
     signed, theirs = set(map(_signed, gone)), Counter(_likeness(run, commit) for commit in gone)
     made: dict[str, str] = {}
@@ -63,7 +62,7 @@ def stamp(run: RunContext, head: str) -> str:
             theirs[likeness] -= 1  # once: a second of the kind is the agent's
             kept = replace(kept, committer=_name(order.committer), committed=when)
         else:
-            kept = own(kept, order.committer, order.run_id, card, when)
+            kept = own(kept, order.committer, order.run_id, order.full_reference, when)
         made[commit.commit] = mirror.make_commit(kept)
     stamped = made.get(head, head)
     mirror.remember(_stamped(run), stamped)

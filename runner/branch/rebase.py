@@ -1,4 +1,4 @@
-"""Keeps the run's branch on top of what people pushed; conflicts become a question."""
+"""Keeps the run's branch on top of people's pushes; conflicts become a question."""
 
 from ledger.events.run import Progressed
 from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject

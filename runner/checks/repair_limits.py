@@ -60,7 +60,7 @@ def oversize(change: DiffStat, limits: Limits, agreed: Iterable[QuestionAsked] =
 
 
 def _over(size: int, most: int, agreed: list[int]) -> int:
-    """Return the value where it exceeds both the limit and twice what was agreed to, else 0."""
+    """Return the value where it exceeds both the limit and twice every agreed value, else 0."""
     return size if most and size > max([most, *(2 * number for number in agreed)]) else 0
 
 

@@ -110,7 +110,7 @@ class Stream:
             open_pipes = set(self._pipes)
             while open_pipes and not self._abandoned.is_set():
                 for key, _ in ready.select(timeout=_OFFER_S):
-                    if not (self._overhear(key.fd) if key.fd == self._beside else self._take(key.fd)):
+                    if not (self._take_beside(key.fd) if key.fd == self._beside else self._take(key.fd)):
                         ready.unregister(key.fd)
                         open_pipes.discard(key.fd)
                 if self.read_bytes > self._cap_bytes:
@@ -118,7 +118,7 @@ class Stream:
                     return
         self._offer((Closed(),))
 
-    def _overhear(self, descriptor: int) -> bool:
+    def _take_beside(self, descriptor: int) -> bool:
         """Offer one message from beside; False at its end."""
         try:
             message = os.read(descriptor, _CHUNK_BYTES)

@@ -172,7 +172,7 @@ class Mirror:
         words = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", "--", source, refs)
         fetched = self._git(*words, folder=into, timeout_s=_FETCH_S)
         if fetched.exit_code != 0:
-            detail = self._said(fetched)
+            detail = self._error_text(fetched)
             raise (
                 errors.UnsoundObjectsError(detail)
                 if _UNSOUND.search(fetched.tail)
@@ -234,17 +234,8 @@ class Mirror:
 
     def change_digest(self, commit: str) -> str:
         """Return the digest of a commit's changed lines, wherever they stand; its id if unreadable."""
-        words = [
-            "-p",
-            "-U0",
-            "--root",
-            "--text",
-            "--no-color",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-        ]
-        shown = self.read("diff-tree", *words, "--no-commit-id", commit)
+        words = ("-p", "-U0", "--root", "--text", "--no-color", "--no-renames", "--no-ext-diff")
+        shown = self.read("diff-tree", *words, "--no-textconv", "--no-commit-id", commit)
         if shown is None:
             return commit
         rows = (row for row in shown.split("\n") if not row.startswith(("@@ ", "index ")))
@@ -287,7 +278,7 @@ class Mirror:
         if _MOVED.search(said):
             raise errors.MovedBranchError(branch)
         if "[remote rejected]" in said or "GH006" in said or "GH013" in said:
-            raise errors.PushRefusedError(branch, self._said(pushed))
+            raise errors.PushRefusedError(branch, self._error_text(pushed))
         raise self._named("push", pushed)
 
     def _check_size(self) -> None:
@@ -316,7 +307,7 @@ class Mirror:
         )
 
     def _named(self, what: str, ran: Ran) -> errors.RepositoryError:
-        detail = self._said(ran)
+        detail = self._error_text(ran)
         if _GONE.search(ran.tail):
             return errors.GoneRepositoryError(self._repository, detail)
         return (
@@ -331,10 +322,10 @@ class Mirror:
 
     def _must(self, what: str, ran: Ran) -> None:
         if ran.exit_code != 0:
-            raise errors.GitError(what, self._said(ran))
+            raise errors.GitError(what, self._error_text(ran))
 
     @staticmethod
-    def _said(ran: Ran) -> str:
+    def _error_text(ran: Ran) -> str:
         return one_line(redact(ran.tail), 600)
 
 

@@ -55,7 +55,7 @@ _WORDS = re.compile(r"""[\s<>"'=$,]+""")
 _WRITTEN = re.compile(r"""\d?>{1,2}\s*[^\s<>]+""")  # the target of a redirection is not run
 _ASSIGNED = re.compile(r"""^\s*(?:\w{1,100}=(?:"[^"]*"|'[^']*'|[^\s"'])*\s+){1,20}""")
 _ELSEWHERE = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd|-C|--(?:prefix|directory|cwd))\b")
-_TOLD_BY = re.compile(r"--.*|-c")  # settings, or a shell line
+_CONFIGURED_BY = re.compile(r"--.*|-c")  # settings, or a shell line
 _RUNNERS = frozenset({
     "sh", "bash", "dash", "zsh", "ksh", "source", ".", "python", "python3", "pypy3", "node", "deno", "bun",
     "ruby", "perl", "php", "lua", "tsx", "ts-node", "exec", "env", "time", "nice", "timeout", "sudo",
@@ -101,7 +101,7 @@ def _run_by(words: list[str]) -> Iterator[str]:
         if at and words[at - 1] == "-m" and _MODULE.fullmatch(word):
             module = folded(word.replace(".", "/"))
             yield from (f"{module}.py", f"{module}/__main__.py", f"{module}/__init__.py")
-        elif before in _RUNNERS or (at and _TOLD_BY.fullmatch(words[at - 1])):
+        elif before in _RUNNERS or (at and _CONFIGURED_BY.fullmatch(words[at - 1])):
             yield posixpath.normpath(folded(word))
         if not word.startswith("-") and not word.isdigit():
             before = word.rsplit("/", 1)[-1]

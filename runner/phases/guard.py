@@ -27,7 +27,7 @@ _RULE_BYTES = 2_500
 
 
 def enforce_guards(run: RunContext, start: str) -> bool:
-    """Let the agent undo what the guards deny; return whether it had to. Publishing judges once more.
+    """Let the agent undo denied findings; return whether it had to. Publishing judges once more.
 
     Each finding is given back once, which counts as an iteration. Raises Finish (guardrail) for one that is
     still there, Park where the iterations are used up, and the exits of a turn.
@@ -41,7 +41,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
         if not run.history.guards.denied:
             return worked
         if run.history.guards.stands:
-            raise _refused(judged)
+            raise _refused(run, judged)
         bound_refusals(run, judged)
         repair_change(run)
         worked = True
@@ -59,15 +59,8 @@ def judge(run: RunContext, head: str) -> GuardsJudged:
     change = change_of(run.mirror, base, head, Known(published(run), seen(run), peoples(run)))
     run.log.hold(_JUDGE_S)  # after the last git command: each of them renews the claim for a short while
     findings = violations(change, rules)
-    judged = GuardsJudged(
-        run.order.run_id,
-        head,
-        base,
-        rules_digest,
-        findings[:_MAX],
-        max(0, len(findings) - _MAX),
-        _digest([asdict(finding) | {"commit": ""} for finding in findings]),
-    )
+    left_out, digest = findings[_MAX:], _digest([asdict(finding) | {"commit": ""} for finding in findings])
+    judged = GuardsJudged(run.order.run_id, head, base, rules_digest, findings[:_MAX], len(left_out), digest)
     run.log.append(judged)
     return judged
 
@@ -79,7 +72,7 @@ def ask_people(run: RunContext, head: str) -> None:
     """
     judged = judge(run, head)
     if run.history.guards.denied:
-        raise _refused(judged)
+        raise _refused(run, judged)
     doubtful = tuple(finding for finding in judged.findings if finding.action == "ask")
     workflows = tuple(
         finding for finding in doubtful if finding.guard == "protected" and is_workflow(finding.path)
@@ -126,9 +119,8 @@ def _violation(name: str, action: str, breach: Breach) -> Violation:
     )
 
 
-def _refused(judged: GuardsJudged) -> Finish:
-    denied = tuple(finding for finding in judged.findings if finding.action == "deny")
-    return failed("guardrail", reason(denied, judged.left_out))
+def _refused(run: RunContext, judged: GuardsJudged) -> Finish:
+    return failed("guardrail", reason(run.history.guards.denied, judged.left_out))
 
 
 def _digest(what: object) -> str:

@@ -101,7 +101,7 @@ def _put_on(run: RunContext, heads: Heads) -> None:
 
 
 def _clear_after_commands(run: RunContext) -> None:
-    """Undo what checks and clean-up commands of a killed claim did to the workspace and the branch."""
+    """Undo the changes of a killed claim's checks and clean-up commands to the workspace and the branch."""
     visit, stage = run.history.stages.open, run.stage
     if run.history.checking:
         run.checkout.restore(run.history.checking)

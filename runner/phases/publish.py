@@ -60,17 +60,8 @@ def _export(run: RunContext) -> str:
     if change.commits == 0 or change.files_changed == 0:
         raise failed("no_changes", "the branch is no different from its base")
     if run.history.exported is None or run.history.exported.head != head:
-        run.log.append(
-            BranchExported(
-                order.run_id,
-                order.branch,
-                base,
-                head,
-                change.files_changed,
-                change.lines_changed,
-                change.commits,
-            )
-        )
+        size = change.files_changed, change.lines_changed, change.commits
+        run.log.append(BranchExported(order.run_id, order.branch, base, head, *size))
     ask_people(run, head)
     _guard(run, change, head)
     return head

@@ -5,7 +5,6 @@ import time
 from ledger.events import stage as staged
 from ledger.events.brief import StageBriefed
 from ledger.events.run import UsageMetered
-from ledger.ids import QuestionId
 from ledger.model.limit_answers import question
 from ledger.states import RunState
 from runner.branch.export import export_commit, head_name
@@ -25,7 +24,7 @@ from runner.text.untrusted import flat
 FILES = 60  # that a snapshot names
 NOTES = 20
 _NOTE_BYTES = 1_000
-_TOLD_BYTES = 64_000  # a persona, all that was handed over, and the plan
+_BRIEF_BYTES = 64_000  # a persona, all that was handed over, and the plan
 _TIDY_S = 300.0
 _TAIL_BYTES = 1_000
 TIMED_OUT = 124  # as timeout(1) says it
@@ -57,7 +56,7 @@ def enter(run: RunContext, due: Enter) -> None:
 
 def brief(run: RunContext, visit: StageVisit) -> None:
     """Record the agent's instructions before the first turn of the entry; again after a kill there."""
-    text = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
+    text = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _BRIEF_BYTES)
     run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(text), text))
 
 
@@ -66,7 +65,7 @@ def ask(run: RunContext, due: Ask) -> None:
     run_id, log = run.order.run_id, run.history.stages
     last = log.visits[-1] if log.visits else None
     said = f"\n\n{last.stage} hands over: {cut(last.summary, 1_500)}" if last is not None else ""
-    question_id = QuestionId(f"{run_id}-q{run.history.next_question_id}")
+    question_id = run.history.next_question_id(run_id)
     run.step(RunState.WORKING)
     run.log.append(
         question(run_id, question_id, due.subject, f"{due.text}{said}", due.choices),

@@ -112,7 +112,7 @@ def repair(run: RunContext, iteration: int, failing: str) -> None:
 
 
 def repair_change(run: RunContext) -> None:
-    """Let the same session, or that of the last stage that may edit, undo what the guards refuse."""
+    """Let the same session, or that of the last stage that may edit, undo the refused parts of the change."""
     run.step(RunState.WORKING)
     reopen(run, "repair")
     take_turn(run, Phase.REPAIR, run.history.guards.turn, detail=_refused(run))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ledger.events.run import QuestionAsked, RunStepped
-from ledger.ids import QuestionId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import LIMITS, NOTHING, AnswerChoice, Code, Size, Subject
 from ledger.states import RunState
@@ -69,7 +68,7 @@ class RunContext:
 
     @property
     def allowance(self) -> Allowance:
-        """The limits with what people added, and the claim's reservation."""
+        """The limits with people's extensions, and the claim's reservation."""
         history, reserved = self.history, self.history.reserved
         return Allowance(
             self.order.limits,
@@ -154,7 +153,7 @@ class RunContext:
     ) -> NoReturn:
         """Ask people and park. `size` and `digest` are as in QuestionAsked."""
         run_id = self.order.run_id
-        question_id = QuestionId(f"{run_id}-q{self.history.next_question_id}")
+        question_id = self.history.next_question_id(run_id)
         self.log.append(
             limit_answers.question(run_id, question_id, subject, text, choices, size=size, digest=digest)
         )

@@ -223,11 +223,8 @@ class Refusals:
     @property
     def denied(self) -> tuple[Violation, ...]:
         """The findings that the newest judgement refuses."""
-        return (
-            tuple(violation for violation in self.judged.findings if violation.action == "deny")
-            if self.judged
-            else ()
-        )
+        findings = self.judged.findings if self.judged else ()
+        return tuple(violation for violation in findings if violation.action == "deny")
 
     @property
     def stands(self) -> bool:

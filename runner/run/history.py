@@ -15,7 +15,7 @@ from ledger.events import stage as staged
 from ledger.events.guard import GuardsJudged
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
-from ledger.ids import QuestionId
+from ledger.ids import QuestionId, RunId
 from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, code_of
 from ledger.states import RunState
 from ledger.views.runs import state_after
@@ -119,11 +119,9 @@ class History:
     def undelivered_answer(self) -> Question | None:
         """Return the agent's answered question whose answer no later turn has delivered."""
         question = self.newest(Subject.WORK, Subject.TOOL)
-        return (
-            question
-            if question is not None and question.answer is not None and not self._carried(question)
-            else None
-        )
+        if question is None or question.answer is None or self._carried(question):
+            return None
+        return question
 
     def unheeded_words(self) -> Question | None:
         """Return Cardinal's own newest question, if its answer is words that no turn has delivered."""
@@ -135,10 +133,9 @@ class History:
         turn = self.turn
         return turn is not None and turn.seq > question.seq and turn.outcome in ("done", "asked")
 
-    @property
-    def next_question_id(self) -> int:
-        """The number of the next question, from 1."""
-        return self.question_count + 1
+    def next_question_id(self, run_id: RunId) -> QuestionId:
+        """Return the id of the run's next question; they count from 1."""
+        return QuestionId(f"{run_id}-q{self.question_count + 1}")
 
     @singledispatchmethod
     def _fold(self, event: Event) -> None:
@@ -194,9 +191,7 @@ class History:
     @_fold.register
     def _(self, event: happened.QuestionAsked) -> None:
         self.question_count += 1
-        if (
-            asker_of(event.asker) is not QuestionSource.RULES
-        ):  # the board asks about the card; the run goes on
+        if asker_of(event.asker) is not QuestionSource.RULES:  # those are about the card; the run goes on
             self.questions.append(Question(event, self.seq))
 
     @_fold.register

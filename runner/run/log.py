@@ -1,6 +1,6 @@
 """A run's access to the ledger: fenced appends, its history, and the lease of its claim."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from sqlalchemy import Connection, Engine
@@ -89,12 +89,8 @@ class RunLog:
     def look(self) -> None:
         """Fold the events that others appended since the last look."""
         self._looked = self._clock.monotonic()
-        while True:
-            with event_store.reading(self._engine) as db:
-                page = event_store.read(db, after=self.history.seq, limit=_PAGE, stream=f"run:{self._run_id}")
+        for page in self._pages(after=self.history.seq):
             self.history.take(page)
-            if len(page) < _PAGE:
-                return
 
     def beat(self) -> None:
         """Look and renew the lease when either is due; cheap enough for every turn of a loop."""
@@ -122,15 +118,17 @@ class RunLog:
 
     def events(self) -> tuple[Recorded, ...]:
         """Return the whole stream of the run."""
-        events: tuple[Recorded, ...] = ()
+        return tuple(recorded for page in self._pages(after=0) for recorded in page)
+
+    def _pages(self, after: int) -> Iterator[tuple[Recorded, ...]]:
+        """Yield the run's events after that one, in pages; each page is read in its own transaction."""
         while True:
             with event_store.reading(self._engine) as db:
-                page = event_store.read(
-                    db, after=events[-1].seq if events else 0, limit=_PAGE, stream=f"run:{self._run_id}"
-                )
-            events += page
+                page = event_store.read(db, after=after, limit=_PAGE, stream=f"run:{self._run_id}")
+            yield page
             if len(page) < _PAGE:
-                return events
+                return
+            after = page[-1].seq
 
     def _renewal_is_due(self) -> bool:
         return self._clock.monotonic() - self._renewed >= self._ttl_s / 3

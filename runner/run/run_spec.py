@@ -253,6 +253,11 @@ class RunSpec:
         return f"{self.issue_repository}#{self.number}"
 
     @property
+    def full_reference(self) -> str:
+        """The card's issue as any repository refers to it: owner/name#12."""
+        return f"{self.issue_repository or self.repository}#{self.number}"
+
+    @property
     def own_number(self) -> int:
         """The issue's number in the repository itself; 0 where the card's issue is elsewhere."""
         return 0 if self.issue_repository else self.number

@@ -8,7 +8,6 @@ from typing import assert_never
 from ledger.events import agent as seen
 from ledger.events.artifact import FILE, PAGE, ArtifactDropped
 from ledger.events.run import Progressed, RunEvent, SessionStarted, ToolUsed
-from ledger.ids import QuestionId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
 from runner.agents import contract
@@ -45,7 +44,7 @@ class AgentListener:
         self._session_id = task.session_id
         self._todos: seen.TodoListed | None = None
         self._hosts: set[seen.HostReached] = set()
-        self._spoken: Counter[tuple[str, str]] = Counter()
+        self._text_calls: Counter[tuple[str, str]] = Counter()
         self._refusals = 0
         self.end: contract.TurnEnd | None = None
         self.parks = False
@@ -160,8 +159,8 @@ class AgentListener:
             investigates=self._task.investigates,
         )
         for spoken in calls_in(text)[:_WORDS]:
-            self._spoken[(spoken.tool, repr(spoken.input))] += 1
-            count = self._spoken[(spoken.tool, repr(spoken.input))]
+            self._text_calls[(spoken.tool, repr(spoken.input))] += 1
+            count = self._text_calls[(spoken.tool, repr(spoken.input))]
             call_id = f"w{call_id_of(self._task.turn, spoken.tool, spoken.input, count)}"
             problem = spoken.problem or ("" if spoken.tool in offer else f"there is no {spoken.tool!r} now")
             call = BadCall(call_id, spoken.tool, problem) if problem else None
@@ -200,7 +199,7 @@ class AgentListener:
         )
         if judged.verdict is permission.PermissionDecision.ASK and not self.parks:
             self.batch.flush(now=True)
-            question_id = QuestionId(f"{run_id}-q{self._run.history.next_question_id}")
+            question_id = self._run.history.next_question_id(run_id)
             text = redact(permission.question(request, judged.why))
             self._run.log.append(
                 limit_answers.question(run_id, question_id, Subject.TOOL, text, permission.CHOICES),

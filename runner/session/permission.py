@@ -50,6 +50,10 @@ class Allowed:
 _ALLOWED = Judgement(PermissionDecision.ALLOW)
 
 
+def _denied(why: str) -> Judgement:
+    return Judgement(PermissionDecision.DENY, why)
+
+
 def judge(
     request: PermissionAsked,
     tools: ToolSpec,
@@ -61,7 +65,7 @@ def judge(
     """Return the policy's decision about one use of a tool; `leave` and `refused` are people's."""
     judged = _by_policy(request, tools, leave, read_only=read_only)
     if judged.verdict is PermissionDecision.ASK and (request.command or request.tool) in refused:
-        return Judgement(PermissionDecision.DENY, "a person was asked, and did not allow it")
+        return _denied("a person was asked, and did not allow it")
     return judged
 
 
@@ -105,33 +109,25 @@ def _parts(command: str) -> tuple[str, ...]:
 
 def _edit(request: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool) -> Judgement:
     if read_only:
-        return Judgement(
-            PermissionDecision.DENY, "the repository is read-only in this turn: nothing in it can be changed"
-        )
+        return _denied("the repository is read-only in this turn: nothing in it can be changed")
     if tools.edit == "deny":
-        return Judgement(PermissionDecision.DENY, "the column's policy says `edit: deny`")
-    return (
-        _ask_people(request, leave, "the column's policy says `edit: ask`")
-        if tools.edit == "ask"
-        else _ALLOWED
-    )
+        return _denied("the column's policy says `edit: deny`")
+    if tools.edit == "ask":
+        return _ask_people(request, leave, "the column's policy says `edit: ask`")
+    return _ALLOWED
 
 
 def _run(request: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
     if tools.run == "deny":
-        return Judgement(PermissionDecision.DENY, "the column's policy says `run: deny`")
+        return _denied("the column's policy says `run: deny`")
     if (tools.ask or tools.deny) and len(_PARTS.split(request.command)) > _MAX_PARTS:
-        return Judgement(
-            PermissionDecision.DENY, "the line has too many parts to be judged: put it into a script"
-        )
+        return _denied("the line has too many parts to be judged: put it into a script")
     for pattern in tools.deny:
         if matches(pattern, request.command):
-            return Judgement(PermissionDecision.DENY, f"the policy refuses commands like `{pattern}`")
+            return _denied(f"the policy refuses commands like `{pattern}`")
     commits = matches("git commit:*", request.command)
     if commits and tools.commit == "deny":
-        return Judgement(
-            PermissionDecision.DENY, "the column's policy says `commit: deny`: Cardinal commits the work"
-        )
+        return _denied("the column's policy says `commit: deny`: Cardinal commits the work")
     for pattern in tools.ask:
         if matches(pattern, request.command):
             return _ask_people(request, leave, f"the policy asks a person before `{pattern}`")
@@ -154,9 +150,7 @@ def _ask_people(request: PermissionAsked, leave: Allowed, why: str) -> Judgement
     if wish in leave.commands or any(_all_parts(pattern, wish) for pattern in leave.patterns):
         return _ALLOWED
     if _shown(wish).endswith(CUT):
-        return Judgement(
-            PermissionDecision.DENY, "the line is too long to be shown to people: put it into a script"
-        )
+        return _denied("the line is too long to be shown to people: put it into a script")
     return Judgement(PermissionDecision.ASK, why)
 
 

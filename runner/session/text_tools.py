@@ -14,7 +14,7 @@ _FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)")
 
 @dataclass(frozen=True, slots=True)
 class TextCall:
-    """One block. `problem` is empty, or says what is wrong, for the agent."""
+    """One block. `problem` is for the agent; empty without one."""
 
     tool: str
     input: Any

@@ -8,7 +8,6 @@ from typing import Any
 from ledger.events import run as happened
 from ledger.events.related import CardLinked, CardProposed
 from ledger.events.turn import BoardToolCalled
-from ledger.ids import QuestionId
 from ledger.model.limit_answers import Subject, is_reserved, of_agent
 from runner.agents import board_tools
 from runner.run.history import History
@@ -115,10 +114,7 @@ def _misfit(call: board_tools.BoardCall, order: RunSpec, history: History) -> st
         case board_tools.LinkCardInput(target=target):
             if history.linked >= _LINKS:
                 return f"this run linked {_LINKS} cards already: name further ones in `finish`"
-            if (
-                _spelt_out(target, order).lower()
-                == f"{order.issue_repository or order.repository}#{order.number}".lower()
-            ):
+            if _spelt_out(target, order).lower() == order.full_reference.lower():
                 return "this is the card itself: name the number of another one"
     return ""
 
@@ -155,8 +151,7 @@ def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> t
 def _question(
     order: RunSpec, history: History, text: str, choices: tuple[str, ...]
 ) -> happened.QuestionAsked:
-    question_id = QuestionId(f"{order.run_id}-q{history.next_question_id}")
-    return of_agent(order.run_id, question_id, text, choices)
+    return of_agent(order.run_id, history.next_question_id(order.run_id), text, choices)
 
 
 def report(order: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:

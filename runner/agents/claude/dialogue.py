@@ -72,11 +72,11 @@ class ClaudeDialogue(JsonLinesDialogue):
     def _events(self, said: Any) -> Iterator[contract.AgentEvent]:
         match said["type"]:
             case "system":
-                yield from self._system(said)
+                yield from self._system_message(said)
             case "assistant":
-                yield from self._spoken(said)
+                yield from self._assistant_message(said)
             case "user":
-                yield from self._returned(said)
+                yield from self._tool_results(said)
             case "control_request":
                 yield self._requested(str(said["request_id"]), said["request"])
             case "control_cancel_request":
@@ -84,7 +84,7 @@ class ClaudeDialogue(JsonLinesDialogue):
             case "result":
                 yield self._ended(said)
 
-    def _system(self, said: Any) -> Iterator[contract.AgentEvent]:
+    def _system_message(self, said: Any) -> Iterator[contract.AgentEvent]:
         if said["subtype"] == "init":
             version = one_line(str(said["claude_code_version"]), 50)
             session = contract.Session(one_line(str(said["session_id"]), 200), version)
@@ -94,7 +94,7 @@ class ClaudeDialogue(JsonLinesDialogue):
         elif said["subtype"] == "api_retry":
             yield contract.Noise(f"attempt {said['attempt']!s:.20} failed: {said['error']!s:.100}")
 
-    def _spoken(self, said: Any) -> Iterator[contract.AgentEvent]:
+    def _assistant_message(self, said: Any) -> Iterator[contract.AgentEvent]:
         message, subagent = said["message"], bool(said.get("parent_tool_use_id"))
         if said.get("error") or message.get("model") == _SYNTHETIC:
             return  # the result repeats it
@@ -117,7 +117,7 @@ class ClaudeDialogue(JsonLinesDialogue):
             self._in_use[str(block["id"])] = (tool, summary)
         yield contract.ToolStart(tool, summary)
 
-    def _returned(self, said: Any) -> Iterator[contract.AgentEvent]:
+    def _tool_results(self, said: Any) -> Iterator[contract.AgentEvent]:
         content = said["message"]["content"]
         blocks = content if isinstance(content, list) else [{"type": "text"}]
         if said.get("isReplay") is True:

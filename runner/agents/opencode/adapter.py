@@ -141,7 +141,7 @@ class OpenCodeDialogue(JsonLinesDialogue):
         return (contract.ToolEnd(tool, summary, said["ok"] is True),)
 
     def _summary(self, tool: str, given: Any, title: str) -> str:
-        shown = next((str(given[key]) for key in _TOLD if given.get(key)), "")
+        shown = next((str(given[key]) for key in _SUMMARY_KEYS if given.get(key)), "")
         if tool == "invalid":
             return f"no such tool: {shown or title}"
         return shown.removeprefix(self._repo) or title or tool
@@ -156,7 +156,7 @@ class OpenCodeDialogue(JsonLinesDialogue):
         return contract.PermissionAsked(str(said["id"])[:200], kind, permission, cut(command, _TEXT_BYTES))
 
 
-_TOLD = ("command", "filePath", "path", "pattern", "description", "tool", "name", "url")
+_SUMMARY_KEYS = ("command", "filePath", "path", "pattern", "description", "tool", "name", "url")
 
 
 def _model(wanted: str) -> tuple[str, str]:

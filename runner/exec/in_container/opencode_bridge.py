@@ -267,7 +267,7 @@ def hear_opening(wire: Wire) -> dict[str, Any] | None:
     return None
 
 
-def _explained(error: Exception, server: OpencodeServer | None) -> str:
+def _explain(error: Exception, server: OpencodeServer | None) -> str:
     if server is not None and server.ended(_GONE_S):
         return f"opencode's server ended by itself ({cut(error, 300)}): see the log, then retry"
     if isinstance(error, BridgeError):
@@ -290,7 +290,7 @@ def play(opening: dict[str, Any], wire: Wire) -> None:
         turn.begin()
         attend(turn, wire, server)
     except (BridgeError, OSError, LookupError, TypeError, AttributeError, ValueError) as error:
-        problem = _explained(error, server)
+        problem = _explain(error, server)
         if turn is None:
             wire.say("end", error=problem)
         else:

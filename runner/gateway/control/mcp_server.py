@@ -66,8 +66,8 @@ def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) ->
 class _Desk:
     """Handles the calls of one run's agent."""
 
-    def __init__(self, uplink: Uplink, pace: RateLimiter, tells: RateLimiter) -> None:
-        self._uplink, self._pace, self._tells = uplink, pace, tells
+    def __init__(self, uplink: Uplink, pace: RateLimiter, refusal_pace: RateLimiter) -> None:
+        self._uplink, self._pace, self._refusal_pace = uplink, pace, refusal_pace
         self._seen: Counter[str] = Counter()
 
     async def listed(self, _context: object, _page: PaginatedRequestParams | None) -> ListToolsResult:
@@ -96,7 +96,7 @@ class _Desk:
         if size > INPUT_BYTES:
             return f"the input is {size} bytes of JSON, more than {INPUT_BYTES}: say it shorter"
         if not self._pace.allows():
-            if self._tells.allows():
+            if self._refusal_pace.allows():
                 self._uplink.say(CallRefusal("rate", f"more than {CALLS_PER_MINUTE} board calls in a minute"))
             return f"more than {CALLS_PER_MINUTE} calls in a minute: go on with the work, call less often"
         return ""

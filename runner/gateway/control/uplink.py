@@ -36,7 +36,7 @@ class Uplink:
         self.turn = ""
         self.tools: tuple[str, ...] = ()
         line.setblocking(False)
-        self._loop.add_reader(line.fileno(), self._hear)
+        self._loop.add_reader(line.fileno(), self._receive)
 
     def say(self, event: GatewayMessage) -> None:
         """Send an event."""
@@ -75,7 +75,7 @@ class Uplink:
         self._loop.remove_reader(self._line.fileno())
         self._loop.remove_writer(self._line.fileno())
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         try:
             packed = self._line.recv(1 << 17)
         except BlockingIOError:

@@ -28,7 +28,7 @@ class UnreadableCallError(RunnerError):
 class ModelRequest:
     """A request for a model's answer. `limits` are the fields that bound the answer, the usual one first.
 
-    `context` holds what else the price depends on, `added` the fields that the gateway sets.
+    `context` holds the other facts that the price depends on, `added` the fields that the gateway sets.
     """
 
     model: str

@@ -21,7 +21,7 @@ from runner.gateway.models.routes import LISTS, ROUTES, Route, models_listed, wi
 from runner.gateway.network.addresses import NetworkAccess
 from runner.run.run_spec import Provider
 
-_RATE_TOLD_S = 5.0
+_RATE_REPORT_S = 5.0
 _STATUS = {"rate": 429, "closed": 403, "key": 403, "size": 413}  # else 400: nobody tries that again
 _FINAL = ((b"x-should-retry", b"false"),)  # Anthropic's and OpenAI's own clients obey it
 _LATER = ((b"retry-after", b"5"),)
@@ -54,7 +54,7 @@ class Models:
         self._pace = RateLimiter(terms.calls_per_minute, clock)
         self._forward = Forward(terms.waits, transport, uplink.say, self._streaks)
         self._room = asgi.BodyRoom(terms.request_bytes, all_bytes=2 * terms.request_bytes)
-        self._rate_told_s = -_RATE_TOLD_S
+        self._rate_reported_s = -_RATE_REPORT_S
         self._unknown: set[str] = set()
         self._live: set[asyncio.Task[None]] = set()
         self._turned = asyncio.Event()
@@ -217,9 +217,9 @@ class Models:
             raise CallRefusedError("closed", "the turn is over")
 
     async def _refuse(self, wire: Wire, refused: CallRefusedError, send: asgi.Send) -> None:
-        told_s = self._clock()
-        if refused.kind != "rate" or told_s - self._rate_told_s >= _RATE_TOLD_S:
-            self._rate_told_s = told_s if refused.kind == "rate" else self._rate_told_s
+        now_s = self._clock()
+        if refused.kind != "rate" or now_s - self._rate_reported_s >= _RATE_REPORT_S:
+            self._rate_reported_s = now_s if refused.kind == "rate" else self._rate_reported_s
             self._uplink.say(CallRefusal(refused.kind, refused.detail))
         status = _STATUS.get(refused.kind, 400)
         body = wire.error(status, refused.kind, refused.detail)

@@ -78,7 +78,7 @@ class _Proxy:
     """One run's proxy: open connections, and hosts that were reported."""
 
     def __init__(self, reach: NetworkAccess, tell: Tell, resolve: Resolve, limits: NetworkLimits) -> None:
-        self._open_to, self._tell, self._resolve, self._limits = reach, tell, resolve, limits
+        self._open_to, self._report, self._resolve, self._limits = reach, tell, resolve, limits
         self._open: set[asyncio.Task[None]] = set()
         self._reported: set[tuple[str, int, bool]] = set()
         self._over = False
@@ -148,7 +148,7 @@ class _Proxy:
         permitted = reachable(self._open_to.granted, request.host, request.port, addresses)
         if not why and not permitted:
             why = f"network: {request.host} has no public address: only the operator can allow a private one"
-        self._tell_once(request, why)
+        self._report_once(request, why)
         if why:
             raise _RefusedError(403, why)
         problem = ""
@@ -168,20 +168,20 @@ class _Proxy:
             async with asyncio.timeout(self._limits.reach_s):
                 return await self._resolve(request.host)
         except (OSError, UnicodeError) as error:
-            self._tell_once(request, "")
+            self._report_once(request, "")
             raise _RefusedError(502, f"network: {request.host} has no address: {error}") from error
 
-    def _tell_once(self, request: ProxyRequest, why: str) -> None:
+    def _report_once(self, request: ProxyRequest, why: str) -> None:
         allowed = not why
         key = (request.host, request.port, allowed)
         if key in self._reported or len(self._reported) > self._limits.hosts_told:
             return
         self._reported.add(key)
         if len(self._reported) > self._limits.hosts_told:
-            self._tell(written(Warned("network: further hosts that the agent asks for are not recorded")))
+            self._report(written(Warned("network: further hosts that the agent asks for are not recorded")))
             return
         reason = why or f"network: {self._open_to.network} allows it"
-        self._tell(written(HostRequest(request.host, request.port, allowed, reason)))
+        self._report(written(HostRequest(request.host, request.port, allowed, reason)))
 
     async def _tunnel(self, request: ProxyRequest, early: bytes, inner: "_Ends", outer: "_Ends") -> None:
         async with asyncio.timeout(self._limits.idle_s) as limit:
@@ -220,7 +220,7 @@ class _Proxy:
                     upstream.write(hellos.feed(chunk))
             await _pump(reader, upstream, beat, hellos.feed)
         except BadHelloError as bad:
-            self._tell_once(replace(request, host=bad.name or request.host), str(bad))
+            self._report_once(replace(request, host=bad.name or request.host), str(bad))
             writer.write(UNRECOGNIZED_NAME)
             raise ConnectionAbortedError(str(bad)) from bad
 

@@ -90,15 +90,7 @@ class Container(Child):
         self._known_code: int | None = None
         self._fate = ""
         super().__init__(
-            (
-                working_cli(engine.address),
-                "-H",
-                engine.address,
-                "start",
-                "--attach",
-                "--interactive",
-                container_id,
-            ),
+            (working_cli(engine.address), "-H", engine.address, *_ATTACH, container_id),
             env=cli_environment(),
             cwd=Path("/"),
             cap_bytes=cap_bytes,
