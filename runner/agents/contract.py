@@ -213,30 +213,17 @@ class Dialogue(Protocol):
 
 
 class AgentAdapter(Protocol):
-    """One kind of coding agent: `AGENT` of `runner/agents/<agent>/adapter.py`. It has no state."""
+    """One kind of coding agent: `AGENT` of `runner/agents/<agent>/adapter.py`. It has no state.
 
-    @property
-    def name(self) -> str:
-        """The name of its folder."""
+    `secrets` are the providers (anthropic, openai, compatible) whose keys a gateway needs to pay for it; the
+    keys never enter a workspace, and an agent without any needs no gateway.
+    """
 
-    @property
-    def version(self) -> str:
-        """The exact version of its program that it was made for; empty where there is only one."""
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The providers (anthropic, openai, compatible) whose keys a gateway needs to pay for it.
-
-        The keys never enter a workspace. An agent without any needs no gateway.
-        """
-
-    @property
-    def trusted(self) -> bool:
-        """Whether it may run without a sandbox: only a program that cannot be talked into anything."""
-
-    @property
-    def in_image(self) -> bool:
-        """Whether its program is in the agents' image; else it comes with Cardinal, to every workspace."""
+    name: str  # of its folder
+    version: str  # the exact one of its program that it was made for; empty where there is only one
+    secrets: tuple[str, ...]
+    trusted: bool  # it may run without a sandbox: only a program that cannot be talked into anything
+    in_image: bool  # its program is in the agents' image; else it comes with Cardinal, to every workspace
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the models that it asks its provider for when the policy says `wanted` (`default`, `small`

@@ -41,16 +41,10 @@ def oversize(change: DiffStat, limits: Limits, agreed: Iterable[QuestionAsked] =
 
     `agreed` are questions about its size that people agreed to: each allows twice the size that it named.
     """
-    questions = tuple(agreed)
-    files = _over(
-        change.files_changed, limits.files_changed, [question.files_changed for question in questions]
-    )
-    lines = _over(
-        change.lines_changed, limits.lines_changed, [question.lines_changed for question in questions]
-    )
-    added_mb = _over(
-        change.added_bytes // _MEGABYTE, _ADDED_MB, [question.added_mb for question in questions]
-    )
+    sizes = tuple(agreed)
+    files = _over(change.files_changed, limits.files_changed, [size.files_changed for size in sizes])
+    lines = _over(change.lines_changed, limits.lines_changed, [size.lines_changed for size in sizes])
+    added_mb = _over(change.added_bytes // _MEGABYTE, _ADDED_MB, [size.added_mb for size in sizes])
     said = (
         f"{files} files of at most {limits.files_changed}" if files else "",
         f"{lines} lines of at most {limits.lines_changed}" if lines else "",

@@ -132,10 +132,8 @@ class Checkout:
 
     def adopt(self, ref: str) -> None:
         """Move HEAD to a ref of the mirror that has the same files."""
-        self._must(
-            "reset",
-            self._script("reset", scripts.ADOPT, self._workspace.mirror_at(self._mirror), ref, mirrored=True),
-        )
+        given = (self._workspace.mirror_at(self._mirror), ref)
+        self._must("reset", self._script("reset", scripts.ADOPT, *given, mirrored=True))
 
     def restore(self, commit: str) -> None:
         """Go back to `commit`: files and commits of validation commands are not the agent's work."""

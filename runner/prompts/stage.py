@@ -59,11 +59,7 @@ def last_call(order: RunSpec, history: History) -> str:
 
 def handed_over(history: History, before: StageVisit) -> str:
     """Return the hand-overs so far, the newest first, within SNAPSHOTS_BYTES; omissions are counted."""
-    past = [
-        visit
-        for visit in reversed(history.stages.visits)
-        if visit.snapshot is not None and visit is not before
-    ]
+    past = [visit for visit in reversed(history.stages.visits) if visit.snapshot and visit is not before]
     parts, used = [], 0
     for visit in past:
         text = _snapshot(visit)

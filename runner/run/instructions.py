@@ -17,17 +17,19 @@ _ORDER = (
     "column, the card, skills. A later layer may make an earlier one more exact, and may never loosen what "
     "Cardinal enforces in code: what you may touch and run, limits, the checks, and who approves."
 )
+_BY_WORDS = (
+    "Where you have no such tools, write the call on lines of its own in what you say: ```board, "
+    'then {"tool": "<name>", "input": {…}}, then ```.'
+)
 SYSTEM = (
     "Say what you mean through the board tools: `plan`, `tick`, `progress`, `note`, `ask`, `thread`, `block` "
     "and `finish`. A question to people is `ask`, and ends this turn. The work ends with `finish`, and only "
-    "with it. Where you have no such tools, write the call on lines of its own in what you say: ```board, "
-    'then {"tool": "<name>", "input": {…}}, then ```.'
+    f"with it. {_BY_WORDS}"
 )
 INVESTIGATING = (
     "Say what you mean through the board tools: `progress`, `note`, `ask`, `block` and `findings`. "
     "A question to people is `ask`, and ends this turn. The work ends with `findings`, and only with it. "
-    "Where you have no such tools, write the call on lines of its own in what you say: ```board, "
-    'then {"tool": "<name>", "input": {…}}, then ```.'
+    f"{_BY_WORDS}"
 )
 MODES: Mapping[str, str] = {
     "fix": (

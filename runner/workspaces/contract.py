@@ -142,13 +142,8 @@ class Workspace(Protocol):
 class Backend(Protocol):
     """A kind of workspace: `BACKEND` of `runner/workspaces/<backend>/backend.py`."""
 
-    @property
-    def rank(self) -> int:
-        """Of those that a machine can use, the lowest is taken where the operator chose none."""
-
-    @property
-    def runs_images(self) -> bool:
-        """Whether commands run in container images, which have the agents' programs."""
+    rank: int  # of those that a machine can use, the lowest is taken where the operator chose none
+    runs_images: bool  # commands run in container images, which have the agents' programs
 
     def problem(self) -> str:
         """Return why it cannot be used on this machine at all, as a person reads it; empty when it can."""

@@ -52,7 +52,11 @@ class OpenCode:
 
     name = "opencode"
     version = VERSION
-    secrets = ("compatible", "anthropic", "openai")  # which one depends on the model's prefix
+    secrets: tuple[str, ...] = (
+        "compatible",
+        "anthropic",
+        "openai",
+    )  # which one depends on the model's prefix
     trusted = False
     in_image = True
 

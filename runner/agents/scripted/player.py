@@ -186,11 +186,8 @@ class Player:
         if index is not None:
             chosen = threads[index : index + 1]
         else:
-            chosen = [
-                thread
-                for thread in threads
-                if given.get("match", "") in thread["path"] + "\n" + thread["text"]
-            ]
+            match = given.get("match", "")
+            chosen = [thread for thread in threads if match in f"{thread['path']}\n{thread['text']}"]
         for thread in chosen:
             self.call("thread", thread_id=thread["thread_id"], text=given["say"])
 
