@@ -172,7 +172,7 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _speaker(message: ConversationMessage) -> str:
+def _author_line(message: ConversationMessage) -> str:
     said = f"{message.author}, let through by {message.vouched_by}," if message.vouched_by else message.author
     new = f" (since {message.since} began)" if message.since else ""
     how = f" {_REVIEWS[message.how]}" if message.how in _REVIEWS else ""
@@ -191,7 +191,7 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
 
     def spoken(message: ConversationMessage, what: str) -> str:
         text = desk.clean(message.text, COMMENT_BYTES, f"{what} by {message.author}")
-        return _speaker(message) + fenced(text, trusted=message.trusted or bool(message.vouched_by))
+        return _author_line(message) + fenced(text, trusted=message.trusted or bool(message.vouched_by))
 
     if source.brief:
         yield "## Ready for execution\n" + desk.clean(source.brief, FIELD_BYTES, "brief", tags=False)

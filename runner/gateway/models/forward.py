@@ -157,7 +157,7 @@ class Forward:
         """Judge an answer that came in one piece."""
         given = loaded(body)
         if status >= 500 or status in (_RETRIED, 429):
-            self._fail_quietly(call, status, f"{call.provider.name} answered {status}: {_said(given)}")
+            self._fail_quietly(call, status, f"{call.provider.name} answered {status}: {_error_text(given)}")
         elif status >= 300 or call.meter is None:
             self.settle(call, asked_in_vain=True)
         else:
@@ -206,11 +206,11 @@ class _Passing:
         """
         events, meter, wire = sse.SseParser(), self.call.meter, self.call.route.wire
         clock = asyncio.get_running_loop().time
-        told_at, told_bytes = clock(), 0
+        reported_at, reported_bytes = clock(), 0
         async for chunk in self._chunks():
             if meter is not None:
-                if clock() - told_at >= _ALIVE_S and meter.reading.text_bytes > told_bytes:
-                    told_at, told_bytes = clock(), meter.reading.text_bytes
+                if clock() - reported_at >= _ALIVE_S and meter.reading.text_bytes > reported_bytes:
+                    reported_at, reported_bytes = clock(), meter.reading.text_bytes
                     say(Answering())
                 for payload in events.feed(chunk):
                     wire.read_event(meter.reading, payload)
@@ -237,7 +237,7 @@ class _Passing:
         self.call.sends = False
 
 
-def _said(given: dict[str, object]) -> str:
+def _error_text(given: dict[str, object]) -> str:
     error = given.get("error")
     message = error.get("message") if isinstance(error, dict) else error
     return one_line(str(message or "no message"), 200)

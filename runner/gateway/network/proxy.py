@@ -107,7 +107,7 @@ class _Proxy:
             await self._obey(reader, writer)
         except _RefusedError as refused:
             writer.write(_answer(refused))
-            await _hear_out(reader, writer)
+            await _drain(reader, writer)
         except OSError:  # one of the two is gone or fell silent
             return
         await _closed(writer)
@@ -291,7 +291,7 @@ async def _pump(
         writer.write_eof()
 
 
-async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _drain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Read the rest: a socket closed with unread bytes would discard its answer."""
     with suppress(OSError):
         writer.write_eof()
