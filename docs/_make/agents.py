@@ -46,11 +46,12 @@ def troubles() -> str:
 def _row(name: str) -> tuple[str, ...]:
     agent = agents.load(name)
     meant = [", ".join(f"`{model}`" for model in agent.models(word)) for word in ("default", "small")]
+    scenario = "the scenario of that name" if name == "scripted" else "none"
     return (
         f"`{name}`",
         agent.version if agent.secrets else "comes with Cardinal",
         " or ".join(agent.secrets) or "nobody's",
-        *(models or "the scenario of that name" for models in meant),
+        *(models or scenario for models in meant),
         ", ".join(f"`{one}`" for one in workspaces.of_agent(agent)),
     )
 

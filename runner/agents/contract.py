@@ -220,7 +220,7 @@ class AgentAdapter(Protocol):
     """
 
     name: str  # of its folder
-    version: str  # the exact one of its program that it was made for; empty where there is only one
+    version: str  # the exact one of its program that it was made for; never empty
     secrets: tuple[str, ...]
     trusted: bool  # it may run without a sandbox: only a program that cannot be talked into anything
     in_image: bool  # its program is in the agents' image; else it comes with Cardinal, to every workspace

@@ -100,6 +100,8 @@ def _ask(
     listener = _Listener(dialogue, child.write, gateway)
     try:
         child.write(dialogue.command.opening)
+        if not dialogue.command.listens:
+            child.end_input()
         _listen(child, listener, timeout_s)
     finally:
         child.close()

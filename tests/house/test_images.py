@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.house.source import ROOT, parts, stem, tracked
+from runner.agents import AGENTS
+from tests.house.source import ROOT, tracked
 
 FOLDER = ROOT / "docker/agent"
 PACKAGES = {
@@ -49,8 +50,8 @@ def test_package_lock_label_and_code_name_the_same_version(agent: str) -> None:
     assert set(said.values()) == {said["package.json"]}, said
 
 
-def test_every_real_agent_is_in_the_image() -> None:
-    assert {stem(part) for part in parts("runner/agents")} == {*PACKAGES, "scripted"}
+def test_every_agent_that_says_so_is_in_the_image() -> None:
+    assert {name for name in AGENTS.names() if AGENTS.load(name).in_image} == set(PACKAGES)
     assert set(read("package.json")["dependencies"]) == set(PACKAGES.values())
 
 

@@ -117,8 +117,27 @@ SAMPLES = {
     "agent": Sample(
         "runner/agents/echo/adapter.py",
         '''
-        """The echo: says what it is told."""
-        from runner.agents.contract import Command
+        """The echo: its program says its input backwards, line by line, once that has ended."""
+        from runner.agents.contract import Command, Text, TurnEnd
+
+        class Dialogue:
+            def __init__(self, prompt):
+                self.command = Command(("tac",), f".\\n{prompt}\\n".encode(), listens=False)
+
+            def decode(self, line):
+                return (TurnEnd(""),) if line.strip() == "." else (Text(line.strip()),)
+
+            def reply(self, call_id, result):
+                return None
+
+            def permit(self, ask_id, *, allowed, why):
+                return None
+
+            def steer(self, text):
+                return None
+
+            def interrupt(self):
+                return None
 
         class Echo:
             name, version, secrets, trusted, in_image = "echo", "1", (), True, False
@@ -127,21 +146,25 @@ SAMPLES = {
                 return ()
 
             def begin(self, task, layout):
-                return Command(("echo", task.prompt), b"")
+                return Dialogue(task.prompt)
 
         AGENT = Echo()
         ''',
         """
-        from types import SimpleNamespace
+        from pathlib import Path
         from bot.repo_config.policy_file import installed
         from rules.policy.model import parse
         from runner import agents, workspaces
+        from runner.run.run_spec import HostPaths
+        from runner.session.chat import ask_once
 
         text = "version: 1\\nboard: {columns: {Work: {archetype: execution, agent: echo}}}"
-        agent = agents.load(parse(text, home=None, installed=installed()).column("Work").agent)
-        print(agent.begin(SimpleNamespace(prompt="hello"), None).argv, workspaces.of_agent(agent))
+        name = parse(text, home=None, installed=installed()).column("Work").agent
+        places = HostPaths(*(Path("{home}") / name for name in ("mirrors", "workspaces", "logs", "scenarios")))
+        answer = ask_once(name, "hello", model="", places=places, timeout_s=20)
+        print(answer.text, workspaces.of_agent(agents.load(name)))
         """,
-        "('echo', 'hello') ('docker', 'island', 'local')",
+        "hello ('docker', 'island', 'local')",
     ),
     "workspace backend": Sample(
         "runner/workspaces/island/backend.py",
