@@ -355,7 +355,7 @@ class Snapshot:
     @property
     def lost(self) -> str:
         """Why nothing can be done for the card at all; empty while it is in reach."""
-        return next((one.sentence for one in self.losses if one.blocks), "") or self.astray
+        return next((loss.sentence for loss in self.losses if loss.blocks), "") or self.astray
 
     @property
     def astray(self) -> str:

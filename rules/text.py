@@ -60,8 +60,8 @@ def alternatives(words: Iterable[str]) -> str:
 def near(word: str, known: Iterable[str]) -> str:
     """Return the known word that somebody may have meant, or an empty string."""
     by_lower = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower()[:80], by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else ""
+    matches = difflib.get_close_matches(word.lower()[:80], by_lower, n=1, cutoff=0.6)
+    return by_lower[matches[0]] if matches else ""
 
 
 def brief(length: timedelta) -> str:

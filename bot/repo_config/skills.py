@@ -116,7 +116,7 @@ def _equipment(choices: tuple[ConsideredSkill, ...], found: Mapping[tuple[str, s
                 offer.version,
                 offer.digest,
                 private,
-                choice.asked,
+                choice.requested,
                 choice.loaded,
                 _public(why, offer),
             )

@@ -35,7 +35,10 @@ def _item(scope: Scope, given: Input) -> Item:
 def _options(given: list[Input] | None) -> list[Option] | None:
     if given is None:
         return None
-    return [Option(one.get("id") or "", one["name"], one["color"], one["description"]) for one in given]
+    return [
+        Option(option.get("id") or "", option["name"], option["color"], option["description"])
+        for option in given
+    ]
 
 
 @resolvers.mutation("updateProjectV2ItemFieldValue")

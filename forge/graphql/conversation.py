@@ -38,23 +38,23 @@ def comment_url(source: Comment, scope: Scope) -> str:
 def project_items(source: Any, scope: Scope, includeArchived: bool = True, **arguments: Any) -> Any:
     """Return the cards on the boards that the caller may see."""
     items = scope.store.projects.items_of(source)
-    shown = [one for one in items if scope.may_see(one) and (includeArchived or one.archived_at is None)]
+    shown = [item for item in items if scope.may_see(item) and (includeArchived or item.archived_at is None)]
     return connection(shown, "projectItems", arguments)
 
 
 @resolvers.field("Issue.timelineItems")
 def timeline_items(source: Issue, scope: Scope, **arguments: Any) -> Any:
     """Return the moves of the issue's cards, oldest first; the forge has no other timeline items."""
-    items = [one for one in scope.store.projects.items_of(source) if scope.may_see(one)]
+    items = [item for item in scope.store.projects.items_of(source) if scope.may_see(item)]
     changes = [change for item in items for change in item.status_changes]
-    return connection(sorted(changes, key=lambda one: one.created_at), "timelineItems", arguments)
+    return connection(sorted(changes, key=lambda change: change.created_at), "timelineItems", arguments)
 
 
 @resolvers.field("Issue.subIssuesSummary")
 def sub_issues_summary(source: Issue, _scope: Scope) -> Any:
     """Return the number of sub-issues, and how many are closed."""
     total = len(source.sub_issues)
-    done = sum(one.state == "closed" for one in source.sub_issues)
+    done = sum(child.state == "closed" for child in source.sub_issues)
     return {"total": total, "completed": done, "percentCompleted": 100 * done // total if total else 0}
 
 
@@ -68,9 +68,9 @@ def dependencies_summary(source: Issue, scope: Scope) -> Any:
     """Return how many issues block it and how many it blocks: the open ones, and all."""
     others = scope.store.links.blocking(source)
     return {
-        "blockedBy": sum(one.state == "open" for one in source.blocked_by),
+        "blockedBy": sum(issue.state == "open" for issue in source.blocked_by),
         "totalBlockedBy": len(source.blocked_by),
-        "blocking": sum(one.state == "open" for one in others),
+        "blocking": sum(issue.state == "open" for issue in others),
         "totalBlocking": len(others),
     }
 

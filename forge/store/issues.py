@@ -86,7 +86,7 @@ class Issues(Part):
 
     def remove_label(self, issue: Issue, name: str, *, actor: User) -> None:
         """Take one label off; raises NotFoundError when the issue does not have it."""
-        wanted = (one for one in issue.labels if one.name.casefold() == name.casefold())
+        wanted = (label for label in issue.labels if label.name.casefold() == name.casefold())
         label = first(wanted, "Label does not exist")
         issue.labels.remove(label)
         self._announce(issue, "unlabeled", actor, label=label)
@@ -170,7 +170,9 @@ class Issues(Part):
 
     def unreact(self, subject: Issue | Comment | ReviewComment, reaction_id: int) -> None:
         """Take a reaction back; raises NotFoundError."""
-        subject.reactions.remove(first(one for one in subject.reactions if one.id == reaction_id))
+        subject.reactions.remove(
+            first(reaction for reaction in subject.reactions if reaction.id == reaction_id)
+        )
 
     def close_mentioned(self, text: str, repo: Repo, *, actor: User) -> None:
         """Close the issues that the text of a merged pull request closes."""

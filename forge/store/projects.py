@@ -54,7 +54,9 @@ class Projects(Part):
 
     def get(self, owner: User, number: int) -> Project:
         """Return the project; raises NotFoundError."""
-        wanted = (one for one in self._projects if one.owner is owner and one.number == number)
+        wanted = (
+            project for project in self._projects if project.owner is owner and project.number == number
+        )
         return first(wanted, f"Could not resolve to a ProjectV2 with the number {number}.")
 
     def create_field(
@@ -174,7 +176,7 @@ class Projects(Part):
             return
         items = item.project.items
         if same:  # only the position changes, so `move` announces it
-            self.move(item, _before_in([one for one in items if one is not item], before), actor=actor)
+            self.move(item, _before_in([other for other in items if other is not item], before), actor=actor)
         else:
             items.remove(item)
             items.insert(items.index(before), item)

@@ -84,13 +84,13 @@ def pick(row: type[Any], source: FromClause) -> Select[Any]:
     return select(*(source.c[field.name] for field in fields(row)))
 
 
-def one(db: Connection, row: Callable[..., T], query: Select[Any]) -> T | None:
+def first_row(db: Connection, row: Callable[..., T], query: Select[Any]) -> T | None:
     """Return the first row of `query`; None when there is none."""
     first = db.execute(query).first()
     return None if first is None else row(*first)
 
 
-def many(db: Connection, row: Callable[..., T], query: Select[Any]) -> tuple[T, ...]:
+def all_rows(db: Connection, row: Callable[..., T], query: Select[Any]) -> tuple[T, ...]:
     """Return all rows of `query`, in its order."""
     return tuple(row(*values) for values in db.execute(query))
 

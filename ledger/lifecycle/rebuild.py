@@ -38,6 +38,6 @@ def refold(db: Connection) -> int:
 
 def _drop(db: Connection) -> None:
     names = [name for name in inspect(db).get_table_names() if name.startswith(VIEW_PREFIX)]
-    found = MetaData()
-    found.reflect(db, only=names)
-    found.drop_all(db, checkfirst=False)
+    stored = MetaData()
+    stored.reflect(db, only=names)
+    stored.drop_all(db, checkfirst=False)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns, listed, one, pick, recorder
+from ledger.db.rows import columns, first_row, listed, pick, recorder
 from ledger.db.tables import VIEWS
 from ledger.events.run import BriefingMade
 from ledger.fold import Fold
@@ -32,7 +32,7 @@ fold = Fold()
 def newest(db: Connection, run_id: RunId) -> BriefingRow | None:
     """Return the run's newest briefing; None before the first."""
     query = pick(BriefingRow, briefings).where(briefings.c.run_id == run_id)
-    return one(db, BriefingRow, query.order_by(briefings.c.seq.desc()))
+    return first_row(db, BriefingRow, query.order_by(briefings.c.seq.desc()))
 
 
 def issue_of(db: Connection, run_id: RunId) -> str:

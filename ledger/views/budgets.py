@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Index, Table, case, select, text
 
-from ledger.db.rows import change, columns, find, many, pick, record, setter
+from ledger.db.rows import all_rows, change, columns, find, pick, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
@@ -73,13 +73,13 @@ def get(db: Connection, run_id: RunId) -> BudgetRow | None:
 def of_runs(db: Connection, run_ids: tuple[RunId, ...]) -> dict[RunId, BudgetRow]:
     """Return the dollars of the known ones of these runs."""
     query = pick(BudgetRow, budgets).where(budgets.c.run_id.in_(run_ids))
-    return {row.run_id: row for row in many(db, BudgetRow, query)}
+    return {row.run_id: row for row in all_rows(db, BudgetRow, query)}
 
 
 def reserved(db: Connection, board_id: BoardId) -> tuple[BudgetRow, ...]:
     """Return the board's runs that hold a reservation, by their ids."""
     query = pick(BudgetRow, budgets).where(_OPEN, budgets.c.board_id == board_id)
-    return many(db, BudgetRow, query.order_by(budgets.c.run_id))
+    return all_rows(db, BudgetRow, query.order_by(budgets.c.run_id))
 
 
 @fold.on(RunQueued)
@@ -118,17 +118,17 @@ def _metered(db: Connection, _it: Recorded, event: UsageMetered) -> None:
 
 
 @fold.on(QuestionAsked)
-def _asked(db: Connection, _it: Recorded, event: QuestionAsked) -> None:
+def _question_asked(db: Connection, _it: Recorded, event: QuestionAsked) -> None:
     if extended(event, Code.GO_ON) is Subject.BUDGET:
         _set(db, event, question_id=event.question_id)
 
 
 @fold.on(QuestionAnswered)
-def _answered(db: Connection, _it: Recorded, event: QuestionAnswered) -> None:
-    row, asked = get(db, event.run_id), questions.get(db, event.question_id)
-    if row is None or asked is None or row.question_id != event.question_id:
+def _question_answered(db: Connection, _it: Recorded, event: QuestionAnswered) -> None:
+    row, question = get(db, event.run_id), questions.get(db, event.question_id)
+    if row is None or question is None or row.question_id != event.question_id:
         return
-    more = extended(asked, code_of(asked, event.code, event.text)) is Subject.BUDGET
+    more = extended(question, code_of(question, event.code, event.text)) is Subject.BUDGET
     _set(db, event, question_id="", budget_usd=row.budget_usd + (row.base_usd if more else 0.0))
 
 

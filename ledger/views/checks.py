@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, listed, one, pick, record, recorder
+from ledger.db.rows import columns, first_row, listed, pick, record, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import CommandChecked, ValidationEnded
@@ -68,7 +68,7 @@ def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
     query = query.where(runs.c.card_id == card_id, tiers.c.clean)
     if head:
         query = query.where(tiers.c.head == head)
-    return one(db, TierRow, query.order_by(tiers.c.seq.desc()).limit(1))
+    return first_row(db, TierRow, query.order_by(tiers.c.seq.desc()).limit(1))
 
 
 def standing(db: Connection, card_id: CardId, head: str) -> Gate:
@@ -91,7 +91,7 @@ def _newest(db: Connection, card_id: CardId, head: str) -> TierRow | WaiverRow |
     gate = gate_of(db, card_id, head)
     mine = pick(WaiverRow, waivers).join(runs, runs.c.run_id == waivers.c.run_id)
     mine = mine.where(runs.c.card_id == card_id, waivers.c.head == head)
-    waived = one(db, WaiverRow, mine.order_by(waivers.c.seq.desc()).limit(1))
+    waived = first_row(db, WaiverRow, mine.order_by(waivers.c.seq.desc()).limit(1))
     return waived if waived is not None and (gate is None or gate.seq < waived.seq) else gate
 
 

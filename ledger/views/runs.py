@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-from ledger.db.rows import change, columns, fields_for, find, many, pick, record, renamed_in, setter
+from ledger.db.rows import all_rows, change, columns, fields_for, find, pick, record, renamed_in, setter
 from ledger.db.tables import VIEWS
 from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
@@ -159,12 +159,12 @@ def next_id(db: Connection) -> RunId:
 def of_card(db: Connection, card_id: CardId, limit: int = 20) -> tuple[RunRow, ...]:
     """Return the card's newest runs, newest first."""
     query = pick(RunRow, runs).where(runs.c.card_id == card_id).order_by(runs.c.serial.desc())
-    return many(db, RunRow, query.limit(limit))
+    return all_rows(db, RunRow, query.limit(limit))
 
 
 def newest(db: Connection, limit: int) -> tuple[RunRow, ...]:
     """Return the newest runs of the whole ledger, newest first."""
-    return many(db, RunRow, pick(RunRow, runs).order_by(runs.c.serial.desc()).limit(limit))
+    return all_rows(db, RunRow, pick(RunRow, runs).order_by(runs.c.serial.desc()).limit(limit))
 
 
 def queued(
@@ -177,7 +177,7 @@ def queued(
     if column is not None:
         query = query.where(runs.c.column == column)
     order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
-    return many(db, QueuedRow, query.order_by(*order).limit(limit))
+    return all_rows(db, QueuedRow, query.order_by(*order).limit(limit))
 
 
 def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
@@ -185,12 +185,12 @@ def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
     query = pick(RunRow, runs).where(_HELD)
     if board_id is not None:
         query = query.where(runs.c.board_id == board_id)
-    return many(db, RunRow, query.order_by(runs.c.serial))
+    return all_rows(db, RunRow, query.order_by(runs.c.serial))
 
 
 def parked(db: Connection) -> tuple[RunRow, ...]:
     """Return the runs that wait for a person, the oldest first."""
-    return many(db, RunRow, pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
+    return all_rows(db, RunRow, pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
 
 
 def check(db: Connection, event: Event) -> None:

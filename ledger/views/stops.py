@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, drop, keep, listed, many, pick, recorder
+from ledger.db.rows import all_rows, columns, drop, keep, listed, pick, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import ColumnsChanged, StopLifted, StopOrdered
@@ -40,7 +40,7 @@ fold.on(StopOrdered)(recorder(stops))
 def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
     now = {column.before: column.after for column in event.renamed}
     held = (stops.c.board_id == event.board_id) & (stops.c.scope == "column") & stops.c.target.in_(tuple(now))
-    rows = many(db, StopRow, pick(StopRow, stops).where(held))
+    rows = all_rows(db, StopRow, pick(StopRow, stops).where(held))
     db.execute(stops.delete().where(held))  # all before any: two columns may have swapped their names
     for row in rows:
         key = {"board_id": row.board_id, "scope": row.scope, "target": now[row.target]}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, drop, find, keep, many, pick
+from ledger.db.rows import all_rows, columns, drop, find, keep, pick
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardSeen, ColumnsChanged, StatusFound, StatusLost
@@ -31,7 +31,7 @@ def former_columns(db: Connection, board_id: BoardId) -> dict[str, str]:
     """Return the present names of the board's former columns; empty for one that was deleted."""
     mine = (former.c.board_id == board_id) & (former.c.name != STATUS)
     query = pick(FormerRow, former).where(mine).order_by(former.c.name)
-    return {row.name: row.became for row in many(db, FormerRow, query)}
+    return {row.name: row.became for row in all_rows(db, FormerRow, query)}
 
 
 def lost_status(db: Connection, board_id: BoardId) -> str | None:

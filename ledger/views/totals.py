@@ -44,8 +44,8 @@ def of_board(
         (totals.c.day == "") & (totals.c.shared == Limit.BOARD),
         (totals.c.day == "") & (totals.c.shared == Limit.CARD) & totals.c.name.in_(tuple(card_ids)),
     )
-    found = (row for look in looks for row in db.execute(query.where(look)))
-    return {(Limit(shared), name): usd for shared, name, usd in found}
+    rows = (row for look in looks for row in db.execute(query.where(look)))
+    return {(Limit(shared), name): usd for shared, name, usd in rows}
 
 
 @fold.on(UsageMetered)
