@@ -16,7 +16,7 @@ class Exchange:
     path: str
     query: str
     agent: str
-    request_body: bytes
+    body: bytes
     status: int
     kind: str
     answered: bytes

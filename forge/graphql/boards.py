@@ -132,8 +132,3 @@ def _title(item: Item) -> Value:
     field = next(field for field in item.project.fields if field.data_type is FieldType.TITLE)
     node_id = f"PVTFV_{item.node_id}"
     return Value(item.id, node_id, item, field, item.title, item.creator, item.created_at, item.updated_at)
-
-
-@resolvers.field("DraftIssue.projectV2Items")
-def draft_items(source: DraftIssue, scope: Scope, **arguments: Any) -> Any:
-    return connection(scope.store.projects.items_of(source), "projectV2Items", arguments)

@@ -15,7 +15,6 @@ resolvers.connections(
     labels="labels",
     assignees="assignees",
     comments="comments",
-    subIssues="sub_issues",
     blockedBy="blocked_by",
 )
 resolvers.field("Issue.state")(lambda issue, _scope: issue.state.upper())
@@ -50,14 +49,6 @@ def timeline_items(source: Issue, scope: Scope, **arguments: Any) -> Any:
     return connection(sorted(changes, key=lambda change: change.created_at), "timelineItems", arguments)
 
 
-@resolvers.field("Issue.subIssuesSummary")
-def sub_issues_summary(source: Issue, _scope: Scope) -> Any:
-    """Return the number of sub-issues, and how many are closed."""
-    total = len(source.sub_issues)
-    done = sum(child.state == "closed" for child in source.sub_issues)
-    return {"total": total, "completed": done, "percentCompleted": 100 * done // total if total else 0}
-
-
 @resolvers.field("Issue.blocking")
 def blocking(source: Issue, scope: Scope, **arguments: Any) -> Any:
     return connection(scope.store.links.blocking(source), "blocking", arguments)
@@ -65,67 +56,28 @@ def blocking(source: Issue, scope: Scope, **arguments: Any) -> Any:
 
 @resolvers.field("Issue.issueDependenciesSummary")
 def dependencies_summary(source: Issue, scope: Scope) -> Any:
-    """Return how many issues block it and how many it blocks: the open ones, and all."""
+    """Return how many open issues block it and how many it blocks."""
     others = scope.store.links.blocking(source)
     return {
         "blockedBy": sum(issue.state == "open" for issue in source.blocked_by),
-        "totalBlockedBy": len(source.blocked_by),
         "blocking": sum(issue.state == "open" for issue in others),
-        "totalBlocking": len(others),
     }
-
-
-def _hidden(scope: Scope, given: Input, reason: str | None) -> Comment | ReviewComment:
-    comment: Any = scope.node(given["subjectId"], object)
-    if not isinstance(comment, Comment | ReviewComment):
-        raise UnprocessableError("The subject cannot be minimized")
-    scope.require(comment, "write", Role.WRITE)
-    comment.minimized_reason = reason
-    return comment
 
 
 @resolvers.mutation("minimizeComment")
 def minimize(scope: Scope, given: Input) -> Input:
     """Hide a comment; GitHub writes the reason in small letters."""
-    return {"minimizedComment": _hidden(scope, given, str(given["classifier"]).lower().replace("_", "-"))}
-
-
-@resolvers.mutation("unminimizeComment")
-def unminimize(scope: Scope, given: Input) -> Input:
-    return {"unminimizedComment": _hidden(scope, given, None)}
-
-
-def _linked(scope: Scope, given: Input, other: str) -> tuple[Issue, Issue]:
-    """Return the issue that is changed and the one that it is linked with; raises as `Scope.require`."""
-    issue, linked = scope.node(given["issueId"], Issue), scope.node(given.get(other) or "", Issue)
-    scope.require(issue, "write", Role.TRIAGE)
-    return issue, linked
+    comment: Any = scope.node(given["subjectId"], object)
+    if not isinstance(comment, Comment | ReviewComment):
+        raise UnprocessableError("The subject cannot be minimized")
+    scope.require(comment, "write", Role.WRITE)
+    comment.minimized_reason = str(given["classifier"]).lower().replace("_", "-")
+    return {"minimizedComment": comment}
 
 
 @resolvers.mutation("addSubIssue")
 def add_sub_issue(scope: Scope, given: Input) -> Input:
-    parent, child = _linked(scope, given, "subIssueId")
-    replace = bool(given.get("replaceParent"))
-    scope.store.links.add_sub_issue(parent, child, actor=scope.actor, replace=replace)
+    parent, child = scope.node(given["issueId"], Issue), scope.node(given.get("subIssueId") or "", Issue)
+    scope.require(parent, "write", Role.TRIAGE)
+    scope.store.links.add_sub_issue(parent, child, actor=scope.actor)
     return {"issue": parent, "subIssue": child}
-
-
-@resolvers.mutation("removeSubIssue")
-def remove_sub_issue(scope: Scope, given: Input) -> Input:
-    parent, child = _linked(scope, given, "subIssueId")
-    scope.store.links.remove_sub_issue(parent, child, actor=scope.actor)
-    return {"issue": parent, "subIssue": child}
-
-
-@resolvers.mutation("addBlockedBy")
-def add_blocked_by(scope: Scope, given: Input) -> Input:
-    issue, other = _linked(scope, given, "blockingIssueId")
-    scope.store.links.add_blocked_by(issue, other, actor=scope.actor)
-    return {"issue": issue, "blockingIssue": other}
-
-
-@resolvers.mutation("removeBlockedBy")
-def remove_blocked_by(scope: Scope, given: Input) -> Input:
-    issue, other = _linked(scope, given, "blockingIssueId")
-    scope.store.links.remove_blocked_by(issue, other, actor=scope.actor)
-    return {"issue": issue, "blockingIssue": other}

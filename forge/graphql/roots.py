@@ -1,11 +1,7 @@
 """Roots of queries: nodes, organisations, repositories, accounts."""
 
-from datetime import UTC, datetime
 from typing import Any
 
-from flask import g
-
-from forge.clock import rfc3339
 from forge.errors import ForgeError, NotFoundError
 from forge.graphql.connections import connection
 from forge.graphql.resolving import Resolvers
@@ -14,7 +10,7 @@ from forge.store.board import Project
 from forge.store.models import Issue, Pull, Repo, User, UserType
 
 resolvers = Resolvers()
-resolvers.attributes("Repository", nameWithOwner="full_name", isPrivate="private", isArchived="archived")
+resolvers.attributes("Repository", nameWithOwner="full_name", isArchived="archived")
 resolvers.field("Repository.url")(lambda repo, scope: scope.view.repo_html(repo))
 
 
@@ -63,12 +59,6 @@ def _account(scope: Scope, login: str, kinds: set[UserType], name: str) -> User:
 def viewer(_source: Any, scope: Scope) -> Any:
     """Return the caller's account; GitHub shows the bot of an App as a User, too."""
     return scope.as_user(scope.actor)
-
-
-@resolvers.field("Query.rateLimit")
-def rate_limit(_source: Any, _scope: Scope) -> Any:
-    left = {key: g.budget[key] for key in ("limit", "remaining", "used", "cost")}
-    return {**left, "nodeCount": 0, "resetAt": rfc3339(datetime.fromtimestamp(g.budget["reset"], UTC))}
 
 
 @resolvers.field("Query.repository")

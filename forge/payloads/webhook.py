@@ -29,14 +29,12 @@ def project_item(view: View, item: Item) -> Json:
 
 
 def project_status_update(view: View, update: StatusUpdate) -> Json:
-    """Return a `projects_v2_status_update`; a date that is not set is left out, for it may not be null."""
-    answer: Json = {
+    """Return a `projects_v2_status_update`."""
+    return {
         **attributes(update, "id", "node_id", "body", "status", "created_at", "updated_at"),
         "project_node_id": update.project.node_id,
         "creator": user(view, update.creator),
     }
-    dates = {"start_date": update.start_date, "target_date": update.target_date}
-    return answer | {name: date for name, date in dates.items() if date is not None}
 
 
 BUILDERS: dict[str, Callable[[View, Any], Any]] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from forge.errors import NotFoundError, UnprocessableError
-from forge.store.base import Part, check_body, check_title, existing, first, text_changes
+from forge.store.base import Part, check_body, check_title, existing, first
 from forge.store.models import Comment, Issue, Reaction, Repo, ReviewComment, User
 
 # docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
@@ -45,10 +45,19 @@ class Issues(Part):
         return issue
 
     def edit(self, issue: Issue, *, actor: User, title: str | None = None, body: str | None = None) -> None:
-        """Change title or body (`None` keeps it); announces only a real change."""
-        changes = text_changes("Issue", issue, title, body)
-        if changes:
-            before = {name: {"from": change["from"]} for name, change in changes.items()}
+        """Change title or body (`None` keeps it); announces only a real change.
+
+        Raises UnprocessableError before anything is changed.
+        """
+        wanted = {"title": title, "body": body}
+        new = {name: text for name, text in wanted.items() if text not in (None, getattr(issue, name))}
+        if new.get("title") is not None:
+            check_title("Issue", str(title))
+        check_body("Issue", new.get("body"))
+        before = {name: {"from": getattr(issue, name) or ""} for name in new}
+        for name, text in new.items():
+            setattr(issue, name, text)
+        if new:
             self._announce(issue, "edited", actor, plain={"changes": before})
 
     def set_state(self, issue: Issue, state: str, reason: str | None = None, *, actor: User) -> None:

@@ -1,12 +1,12 @@
 """Projects: cards, columns, fields; every change has an actor."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from forge.errors import NotFoundError, UnprocessableError
-from forge.store.base import Part, check_body, check_title, first, text_changes
+from forge.store.base import Part, check_body, check_title, first
 from forge.store.board import (
     DraftIssue,
     Field,
@@ -195,9 +195,9 @@ class Projects(Part):
             ids = self.store.identifiers.pair("value")
             item.values[field.node_id] = Value(*ids, item, field, content, actor, now, now)
         if field is field.project.status and isinstance(item.content, Issue) and self.store.settings.timeline:
-            old_name, new_name = (option["name"] if option else "" for option in (before, after))
             node_id = self.store.identifiers.pair("status_change")[1]
-            item.status_changes.append(StatusChange(node_id, item.project, actor, old_name, new_name, now))
+            column = after["name"] if after else ""
+            item.status_changes.append(StatusChange(node_id, item.project, actor, column, now))
         change = {
             "field_node_id": field.node_id,
             "field_type": field.data_type.value.lower(),
@@ -261,23 +261,6 @@ class Projects(Part):
         for item in self.items_of(content) if column else []:
             self.drag(item, column, actor=self.store.automation())
 
-    def edit(self, project: Project, changes: Mapping[str, Any]) -> None:
-        """Change title, short_description, readme or closed of a project."""
-        for name in ("title", "short_description", "readme", "closed"):
-            if changes.get(name) is not None:
-                setattr(project, name, changes[name])
-        project.updated_at = self.store.clock.now()
-
-    def edit_draft(
-        self, item: Item, *, actor: User, title: str | None = None, body: str | None = None
-    ) -> None:
-        """Change the text of a draft card (`None` keeps it); raises UnprocessableError for any other card."""
-        draft = _draft(item)
-        changes = text_changes("DraftIssue", draft, title, body)
-        if changes:
-            draft.updated_at = self.store.clock.now()
-            self._announce(item, "edited", actor, changes)
-
     def add_status_update(
         self,
         project: Project,
@@ -285,11 +268,10 @@ class Projects(Part):
         status: str | None,
         *,
         actor: User,
-        dates: tuple[str | None, str | None] = (None, None),
     ) -> StatusUpdate:
         """Return a new status update of a project, the newest first in its list."""
         now = self.store.clock.now()
-        update = self._new("status_update", StatusUpdate, project, body, status, actor, now, now, *dates)
+        update = self._new("status_update", StatusUpdate, project, body, status, actor, now, now)
         project.status_updates.insert(0, update)
         self._announce_update(update, "created", actor)
         return update
