@@ -167,12 +167,6 @@ def point_webhook() -> Json:
     return {"app_id": app.id, "url": app.webhook_url}
 
 
-@blueprint.post("/expire-tokens")
-def expire_tokens() -> Json:
-    """Let every installation token expire now."""
-    return {"expired": store().apps.expire_tokens()}
-
-
 @blueprint.post("/callbacks")
 def set_callbacks() -> Json:
     """Set the callback addresses of an App's sign-in, as on its settings page."""

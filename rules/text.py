@@ -73,13 +73,3 @@ def brief(length: timedelta) -> str:
     if minutes < 120:
         return f"{minutes} min"
     return f"{minutes // 60} h" if minutes < 48 * 60 else count(minutes // 1440, "day")
-
-
-def span(length: timedelta) -> str:
-    """Return a length of time as people say it; a clock that ran backwards counts as no time."""
-    minutes = max(0, int(length.total_seconds())) // 60
-    if minutes < 1:
-        return "less than a minute"
-    if minutes < 120:
-        return count(minutes, "minute")
-    return count(minutes // 60, "hour") if minutes < 48 * 60 else count(minutes // 1440, "day")

@@ -131,4 +131,4 @@ def field_value(source: Item, _scope: Scope, name: str) -> Value | None:
 def _title(item: Item) -> Value:
     field = next(field for field in item.project.fields if field.data_type is FieldType.TITLE)
     node_id = f"PVTFV_{item.node_id}"
-    return Value(item.id, node_id, item, field, item.title, item.creator, item.created_at, item.updated_at)
+    return Value(item.id, node_id, item, field, item.title)

@@ -9,8 +9,6 @@ resolvers.attributes(
     "PullRequest",
     title="issue.title",
     author="issue.author",
-    createdAt="issue.created_at",
-    updatedAt="issue.updated_at",
     isDraft="draft",
     headRefOid="head_sha",
     repository="repo",
@@ -27,7 +25,6 @@ resolvers.connections(
 resolvers.field("PullRequest.body")(lambda pull, _scope: pull.issue.body or "")
 resolvers.field("PullRequest.url")(lambda pull, scope: scope.view.issue_html(pull.issue))
 resolvers.field("PullRequest.closed")(lambda pull, _scope: pull.issue.state == "closed")
-resolvers.attributes("PullRequestReview", createdAt="submitted_at", updatedAt="submitted_at")
 resolvers.attributes(
     "PullRequestReviewThread",
     isOutdated="outdated",

@@ -110,7 +110,7 @@ def default_branch(source: Repo, scope: Scope) -> Any:
         return None
     target = {"__typename": "Commit", "id": f"C_{sha}", "oid": sha}
     name = source.default_branch
-    return {"id": f"REF_{source.id}_{name}", "name": name, "prefix": "refs/heads/", "target": target}
+    return {"id": f"REF_{source.id}_{name}", "name": name, "target": target}
 
 
 @resolvers.field("Repository.issue")

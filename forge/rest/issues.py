@@ -170,9 +170,3 @@ def create_reaction(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
     content = needed_text(body(), "content", "Reaction")
     made, is_new = store().issues.react(_subject(repo, kind, number), content, actor=actor())
     return account.reaction(view(), made), 201 if is_new else 200
-
-
-@blueprint.on("DELETE", f"{REACTIONS}/<int:reaction>", TALK)
-def delete_reaction(repo: Repo, kind: str, number: int, reaction: int) -> ResponseReturnValue:
-    store().issues.unreact(_subject(repo, kind, number), reaction)
-    return "", 204

@@ -107,13 +107,6 @@ def show_ref(repo: Repo, ref: str) -> ResponseReturnValue:
     return commit.git_ref(view(), repo, f"refs/{ref}", sha)
 
 
-@blueprint.on("GET", "/git/matching-refs/<path:ref>", "contents")
-def matching_refs(repo: Repo, ref: str) -> ResponseReturnValue:
-    """Answer with the refs that begin with `ref`."""
-    refs = store().repos.git(repo).refs().items()
-    return [commit.git_ref(view(), repo, key, sha) for key, sha in refs if key.startswith(f"refs/{ref}")]
-
-
 @blueprint.on("POST", "/git/refs", "contents", Role.WRITE)
 def create_ref(repo: Repo) -> ResponseReturnValue:
     wanted = body()

@@ -35,8 +35,6 @@ class Field(Node):
     project: "Project"
     name: str
     data_type: FieldType
-    created_at: datetime
-    updated_at: datetime
     options: list[Option] = field(default_factory=list)
 
     def option_named(self, name: str) -> Option | None:
@@ -67,9 +65,6 @@ class Value(Node):
     item: "Item"
     field: Field
     content: str | float
-    creator: User
-    created_at: datetime
-    updated_at: datetime
 
     @property
     def option(self) -> Option | None:
@@ -145,7 +140,6 @@ class Project(Node):
     creator: User
     created_at: datetime
     updated_at: datetime
-    readme: str = ""
     closed: bool = False
     fields: list[Field] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)

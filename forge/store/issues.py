@@ -177,12 +177,6 @@ class Issues(Part):
         subject.reactions.append(reaction)
         return reaction, True
 
-    def unreact(self, subject: Issue | Comment | ReviewComment, reaction_id: int) -> None:
-        """Take a reaction back; raises NotFoundError."""
-        subject.reactions.remove(
-            first(reaction for reaction in subject.reactions if reaction.id == reaction_id)
-        )
-
     def close_mentioned(self, text: str, repo: Repo, *, actor: User) -> None:
         """Close the issues that the text of a merged pull request closes."""
         for number in {int(digits) for digits in CLOSING.findall(text)}:

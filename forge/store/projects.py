@@ -87,12 +87,11 @@ class Projects(Part):
                     del item.values[field.node_id]
         if name:
             field.name = name
-        field.updated_at = field.project.updated_at = self.store.clock.now()
+        field.project.updated_at = self.store.clock.now()
 
     def _new_field(self, project: Project, name: str, data_type: FieldType) -> Field:
         kind = "single_select_field" if data_type is FieldType.SINGLE_SELECT else "field"
-        now = self.store.clock.now()
-        project.fields.append(self._new(kind, Field, project, name, data_type, now, now))
+        project.fields.append(self._new(kind, Field, project, name, data_type))
         return project.fields[-1]
 
     def _new_option(self, name: str, color: str, description: str) -> Option:
@@ -193,7 +192,7 @@ class Projects(Part):
             item.values.pop(field.node_id, None)
         else:
             ids = self.store.identifiers.pair("value")
-            item.values[field.node_id] = Value(*ids, item, field, content, actor, now, now)
+            item.values[field.node_id] = Value(*ids, item, field, content)
         if field is field.project.status and isinstance(item.content, Issue) and self.store.settings.timeline:
             node_id = self.store.identifiers.pair("status_change")[1]
             column = after["name"] if after else ""

@@ -19,6 +19,7 @@ _LINKED = (
     *(events.c.seq, events.c.stream, events.c.version, cast(events.c.at, Text), events.c.kind),
     events.c.body,
 )
+_NEWEST = select(events.c.seq, events.c.digest).order_by(events.c.seq.desc()).limit(1)  # built once
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,5 +100,5 @@ def digest_at(db: Connection, seq: int) -> str:
 
 def newest(db: Connection) -> ChainReport:
     """Return the number of the newest event and its digest, unchecked; the genesis for an empty log."""
-    row = db.execute(select(events.c.seq, events.c.digest).order_by(events.c.seq.desc()).limit(1)).first()
+    row = db.execute(_NEWEST).first()
     return ChainReport(row.seq, row.digest) if row else ChainReport(0, GENESIS)

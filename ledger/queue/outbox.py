@@ -76,19 +76,10 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Draft):
     """A claimed entry; `attempts` counts this one, `generation` identifies the claim."""
 
     entry_id: int
-    key: EntryKey
-    lane: str
-    act: str
-    card_id: CardId
-    payload: str
-    priority: int
-    ordered: bool
-    coalesce: bool
-    due_at: datetime
     attempts: int
     generation: int
     holder: str

@@ -25,8 +25,8 @@ class ArtifactRow:
     kind: str
     digest: str
     size_bytes: int
-    dropped: str
     at: datetime
+    dropped: str = ""
 
 
 artifacts = Table(

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Index, Table, case, select, text
+from sqlalchemy import Connection, Index, Table, select, text
 
 from ledger.db.rows import all_rows, change, columns, find, pick, record, setter
 from ledger.db.tables import VIEWS
@@ -19,10 +19,9 @@ from ledger.events.run import (
     RunQueued,
     RunRequeued,
     RunStepped,
-    UsageMetered,
 )
 from ledger.fold import Fold
-from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
 from ledger.model.limit_answers import Code, Subject, code_of, extended
 from ledger.states import RunState
 from ledger.views import questions
@@ -48,12 +47,12 @@ class BudgetRow:
     by: str
     base_usd: float
     budget_usd: float
-    spent_usd: float
-    granted_usd: float
-    open_usd: float
-    by_rule: str
-    limit_usd: float
-    question_id: QuestionId
+    spent_usd: float = 0.0
+    granted_usd: float = 0.0
+    open_usd: float = 0.0
+    by_rule: str = ""
+    limit_usd: float = 0.0
+    question_id: QuestionId = NO_QUESTION
 
 
 budgets = Table(
@@ -109,12 +108,6 @@ fold.on(BudgetReserved)(
     )
 )
 fold.on(BudgetRaised)(setter(budgets, lambda e: {"budget_usd": budgets.c.budget_usd + e.usd}, "run_id"))
-
-
-@fold.on(UsageMetered)
-def _metered(db: Connection, _it: Recorded, event: UsageMetered) -> None:
-    used_up = case((budgets.c.open_usd > event.usd, budgets.c.open_usd - event.usd), else_=0.0)
-    _set(db, event, spent_usd=budgets.c.spent_usd + event.usd, open_usd=used_up)
 
 
 @fold.on(QuestionAsked)

@@ -65,35 +65,35 @@ class CardRow:
     column: str | None
     rank: int
     state: CardState
-    because: str
     reason: Reason
     archived: bool
-    held_back: str
-    put_back: int
-    brief: str
     run_id: RunId | None
-    attempts: int
     pull_repository: str | None
     pull_number: int | None
-    pull_node_id: str
-    pull_state: str
-    pull_draft: bool
-    pull_head: str
-    branch: str
     verdict: str
-    approved_head: str
-    closed: str
-    given_up: bool
-    last_said: int
-    last_answered: int
-    assistant_waits: bool
     mover: str
     mover_role: str
     own_move: bool
-    barred: tuple[str, ...]
     created_at: datetime
     moved_at: datetime
     state_at: datetime
+    because: str = ""
+    held_back: str = ""
+    put_back: int = 0
+    brief: str = ""
+    attempts: int = 0
+    pull_node_id: str = ""
+    pull_state: str = ""
+    pull_draft: bool = False
+    pull_head: str = ""
+    branch: str = ""
+    approved_head: str = ""
+    closed: str = ""
+    given_up: bool = False
+    last_said: int = 0
+    last_answered: int = 0
+    assistant_waits: bool = False
+    barred: tuple[str, ...] = ()
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ class CiRow:
     since: datetime
     settled: bool
     pending: tuple[str, ...]
-    repaired: str
-    repairs: int
+    repaired: str = ""
+    repairs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ class HaltRow:
     because: str
     until: datetime
     tries: int
-    probing: bool
-    probe: str
+    probing: bool = False
+    probe: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,15 +31,15 @@ class MessageRow:
 
     seq: int
     card_id: CardId
-    comment_id: int
     place: str
-    author: str
     trusted: bool
     text: str
     at: datetime
-    vouched_by: str
-    changed: str
-    command: bool
+    comment_id: int = 0
+    author: str = ""
+    vouched_by: str = ""
+    changed: str = ""
+    command: bool = False
 
 
 messages = Table(

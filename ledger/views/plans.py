@@ -23,11 +23,11 @@ class PlanRow:
     summary: str
     steps: tuple[str, ...]
     state: str
-    by: str
-    text: str
     at: datetime
     base: str
     policy: str
+    by: str = ""
+    text: str = ""
 
 
 plans = Table("view_plans", VIEWS, *columns(PlanRow, "run_id", "revision"))

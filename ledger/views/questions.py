@@ -33,11 +33,11 @@ class QuestionRow:
     subject: str
     codes: tuple[str, ...]
     asked_at: datetime
-    answer: str
-    code: str
-    answered_by: str
     answered_at: datetime | None
-    withdrawn: bool
+    answer: str = ""
+    code: str = ""
+    answered_by: str = ""
+    withdrawn: bool = False
 
 
 questions = Table(

@@ -13,7 +13,7 @@ from ledger.model import limit_answers
 from ledger.model.limit_answers import Code, Subject
 from ledger.model.spend_limits import Limit
 from ledger.states import Ending, RunState
-from ledger.views import budgets, observations, totals
+from ledger.views import budgets, observations, spend
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, card_seen, run_queued
 
 Q1 = QuestionId("r1-q1")
@@ -120,7 +120,7 @@ def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
         told(db, conversation.AssistantMetered(CardId("c2"), 0.5, 100))
         event_store.append(db, run.UsageMetered(RUN, 2.0, 1, 1, 1, 1.0), at=tomorrow)
         event_store.append(db, run.UsageMetered(RunId("r-unknown"), 9.0, 1, 1, 1, 1.0), at=tomorrow)
-        assert totals.of_board(db, BOARD, NOW.date(), (CARD,)) == {
+        assert spend.shared(db, BOARD, NOW.date(), (CARD,)) == {
             (Limit.BOARD, ""): 3.5,
             (Limit.CARD, CARD): 3.0,
             (Limit.DAY, ""): 1.5,
@@ -128,7 +128,7 @@ def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
             (Limit.PERSON, "ann"): 1.0,
             (Limit.PERSON, ""): 0.5,
         }
-        later = totals.of_board(db, BOARD, tomorrow.date(), ())
+        later = spend.shared(db, BOARD, tomorrow.date(), ())
         assert (later[Limit.DAY, ""], later[Limit.BOARD, ""]) == (2.0, 3.5)
         assert (Limit.CARD, CARD) not in later
 

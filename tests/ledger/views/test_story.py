@@ -5,10 +5,12 @@ from datetime import date
 import pytest
 from sqlalchemy import Connection, Engine
 
+from ledger.db.rows import listed
 from ledger.event import Event
 from ledger.events import board, bounds, conversation, policy, publication, pull, run
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.log import event_store
+from ledger.model.spend_limits import Limit
 from ledger.queries import cards as card_queries
 from ledger.states import CardState, Ending, RunState
 from ledger.views import (
@@ -26,10 +28,8 @@ from ledger.views import (
     spend,
     steering,
     stops,
-    structure,
     threads,
     timeline,
-    waivers,
 )
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
 
@@ -118,7 +118,7 @@ def test_a_run_is_folded_from_its_stream(ledger: Engine) -> None:
         assert [plan.state for plan in plans.of_run(db, RUN)] == ["approved", "proposed"]
         told(db, run.PlanRedirected(RUN, 2, "bo", "more tests"))
         assert plans.newest(db, RUN) == plans.PlanRow(
-            RUN, 2, "Do less", ("a",), "redirected", "bo", "more tests", later(10), "b1", "p1"
+            RUN, 2, "Do less", ("a",), "redirected", later(10), "b1", "p1", by="bo", text="more tests"
         )
         told(db, run.Progressed(RUN, "half"), run.Noted(RUN, "n"), run.PlanTicked(RUN, 1))
         told(db, run.BranchExported(RUN, "b", "base", "head", 2, 30, 1), run.BranchPushed(RUN, "b", "head"))
@@ -307,8 +307,12 @@ def test_money_is_counted_by_run_card_column_and_day(ledger: Engine) -> None:
             event_store.append(db, run.UsageMetered(RunId(name), usd, 10, 2, 1, 3.0), at=at)
         assert spend.today(db, BOARD, date(2026, 11, 21)) == spend.SpendTotal(1.75, 30, 6)
         assert spend.of_card(db, CARD) == spend.SpendTotal(5.75, 40, 8)
-        assert spend.by_column(db, BOARD, date(2026, 11, 22)) == {"In Progress": 4.0}
-        assert [(it.day, it.usd) for it in spend.of_run(db, RUN)] == [
+        by_limit = spend.shared(db, BOARD, date(2026, 11, 22), ())
+        assert {name: usd for (limit, name), usd in by_limit.items() if limit is Limit.COLUMN} == {
+            "In Progress": 4.0
+        }
+        days = listed(db, spend.SpendRow, spend.spend, "day", run_id=RUN)
+        assert [(it.day, it.usd) for it in days] == [
             ("2026-11-21", 0.75),
             ("2026-11-22", 4.0),
         ]
@@ -372,9 +376,9 @@ def test_a_failed_round_and_a_waiver_are_told_and_the_waiver_is_about_its_commit
         lines = [row.text for row in timeline.of_card(db, CARD)]
         assert "round 2 failed at pytest: a::one, a::two" in lines
         assert "nothing was checked on h2: validation is none" in lines
-        assert waivers.covers(db, RUN, "h2")
-        assert not waivers.covers(db, RUN, "h1")
-        assert not waivers.covers(db, RunId("r2"), "h2")
+        assert checks.covers(db, RUN, "h2")
+        assert not checks.covers(db, RUN, "h1")
+        assert not checks.covers(db, RunId("r2"), "h2")
 
 
 def test_columns_that_swap_their_names_take_cards_queues_and_stops_along(ledger: Engine) -> None:
@@ -393,8 +397,8 @@ def test_columns_that_swap_their_names_take_cards_queues_and_stops_along(ledger:
         ]
         assert [run.column for run in runs.queued(db, BOARD)] == ["Done"]
         assert [stop.target for stop in stops.of_board(db, BOARD)] == ["In Progress"]
-        assert structure.former_columns(db, BOARD)["Planning"] == ""
+        assert boards.former_columns(db, BOARD)["Planning"] == ""
         event_store.append(
             db, board.ColumnsChanged(BOARD, (board.Renaming("o1", "Done", "Doing"),), ()), at=NOW
         )
-        assert structure.former_columns(db, BOARD)["In Progress"] == "Doing"
+        assert boards.former_columns(db, BOARD)["In Progress"] == "Doing"
