@@ -16,7 +16,7 @@ LEAVE = "leave"  # who asks when a card is dragged away mid-run
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """Who put the card where it stands, or took it off the board; empty where that is not known.
+    """The person who put the card where it stands, or took it off the board; empty where not known.
 
     `role` is theirs in the card's repository; UNTOLD where GitHub tells Cardinal about nobody. `own`:
     Cardinal moved it, for that person.
@@ -149,7 +149,7 @@ class PullSeen:
 
 
 class Standing(StrEnum):
-    """How far an issue is that a card waits for."""
+    """The progress of an issue that a card waits for."""
 
     OPEN = "open"
     DONE = "done"

@@ -12,7 +12,7 @@ from forge.store.models import Issue, Pull
 
 
 class Kind(StrEnum):
-    """What an entry of a conversation is; each has its own template."""
+    """The kinds of entries in a conversation; each has its own template."""
 
     COMMENT = "comment"
     COMMITS = "commits"

@@ -13,7 +13,7 @@ HEAD_MOVED = "Head branch was modified. Review and try the merge again."
 
 
 class Merges(Part):
-    """Which pull requests are to be merged by themselves."""
+    """The pull requests that are to be merged by themselves."""
 
     def enable_auto(
         self,

@@ -167,7 +167,7 @@ def codes_of(question: LimitQuestion) -> tuple[Code, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a change is, where that is over a limit; 0 where it is not."""
+    """The size of a change, where that is over a limit; 0 where it is not."""
 
     files_changed: int = 0
     lines_changed: int = 0

@@ -1,4 +1,4 @@
-"""Who is signed in on Cardinal's pages, until when; and which sign-ins were used up."""
+"""Sign-ins on Cardinal's pages: the visits with their ends, and the states that were used up."""
 
 import hashlib
 from dataclasses import dataclass

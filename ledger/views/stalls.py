@@ -14,7 +14,7 @@ from ledger.ids import BoardId
 
 @dataclass(frozen=True, slots=True)
 class StallRow:
-    """How many runs of the board wait for a worker that does not come."""
+    """The number of the board's runs that wait for a worker that does not come."""
 
     board_id: BoardId
     runs: int

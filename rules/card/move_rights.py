@@ -97,7 +97,7 @@ def may_move(policy: Policy, mover: Mover) -> bool:
 
 
 def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, now: datetime) -> Decision:
-    """Return what was decided, where it does nothing or the mover may; else only the sentence about that.
+    """Return the decision where it does nothing or the mover may; else only the sentence about that.
 
     The card stays where it was put: people move cards. It goes on when somebody who may moves it, or says so.
     """

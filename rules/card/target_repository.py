@@ -1,4 +1,4 @@
-"""Which repository a card is about: its own, or for cards of the board's home a label, a line or a field."""
+"""The repository that a card is about: its own, or for cards of the board's home a label, line or field."""
 
 import re
 from collections.abc import Iterator

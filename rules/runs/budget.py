@@ -57,7 +57,7 @@ class _Bound:
 
 
 class BudgetAllocator:
-    """What was spent and reserved, with what is granted meanwhile counted in.
+    """The dollars spent and reserved, with grants made meanwhile counted in.
 
     `spent` is by limit and what it is about: a card, a column, a person, or empty for the board.
     """

@@ -1,4 +1,4 @@
-"""Which waiting runs may start now, in which order, and why the others wait."""
+"""The waiting runs that may start now, in their order, and the reasons why the others wait."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

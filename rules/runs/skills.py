@@ -1,4 +1,4 @@
-"""Which skills a run gets, in which order, and why: the same answer to the same question, always."""
+"""The skills of a run, their order and their reasons: the same answer to the same question, always."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

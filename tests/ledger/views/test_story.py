@@ -1,16 +1,12 @@
 """What the views say after a story: cards, runs, plans, questions, reviews, spend, timeline."""
 
-from datetime import date
-
 import pytest
 from sqlalchemy import Connection, Engine
 
-from ledger.db.rows import listed
 from ledger.event import Event
 from ledger.events import board, bounds, conversation, policy, publication, pull, run
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.log import event_store
-from ledger.model.spend_limits import Limit
 from ledger.queries import cards as card_queries
 from ledger.states import CardState, Ending, RunState
 from ledger.views import (
@@ -25,7 +21,6 @@ from ledger.views import (
     remotes,
     reports,
     runs,
-    spend,
     steering,
     stops,
     threads,
@@ -298,25 +293,6 @@ def test_an_act_that_failed_for_good_is_forgotten_once_it_succeeds(ledger: Engin
         assert remotes.given_up(db) == ()
         assert remotes.get(db, key) == remotes.RemoteRow(key, CARD, "upsert_comment", "99", "d2", later(2))
         assert len(remotes.of_card(db, CARD)) == 1
-
-
-def test_money_is_counted_by_run_card_column_and_day(ledger: Engine) -> None:
-    with event_store.writing(ledger) as db:
-        told(db, card_seen(), run_queued(), run_queued("r2", attempt=2))
-        for name, usd, at in ((RUN, 0.5, NOW), (RUN, 0.25, NOW), ("r2", 1.0, NOW), (RUN, 4.0, later(86_400))):
-            event_store.append(db, run.UsageMetered(RunId(name), usd, 10, 2, 1, 3.0), at=at)
-        assert spend.today(db, BOARD, date(2026, 11, 21)) == spend.SpendTotal(1.75, 30, 6)
-        assert spend.of_card(db, CARD) == spend.SpendTotal(5.75, 40, 8)
-        by_limit = spend.shared(db, BOARD, date(2026, 11, 22), ())
-        assert {name: usd for (limit, name), usd in by_limit.items() if limit is Limit.COLUMN} == {
-            "In Progress": 4.0
-        }
-        days = listed(db, spend.SpendRow, spend.spend, "day", run_id=RUN)
-        assert [(it.day, it.usd) for it in days] == [
-            ("2026-11-21", 0.75),
-            ("2026-11-22", 4.0),
-        ]
-        assert (a_run(db).usd, a_run(db).turns, a_run(db).active_s) == (4.75, 3, 9.0)
 
 
 def test_evidence_briefings_reports_and_steering_stay_with_their_run(ledger: Engine) -> None:
