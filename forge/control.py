@@ -47,7 +47,7 @@ def state() -> Json:
 def deliveries() -> ResponseReturnValue:
     """Answer with every webhook delivery and its payload, oldest first."""
     records = reversed(store().deliveries.all())
-    return [{**delivery_item(one), "payload": json.loads(one.body)} for one in records]
+    return [{**delivery_item(delivery), "payload": json.loads(delivery.body)} for delivery in records]
 
 
 @blueprint.get("/calls")
@@ -167,12 +167,6 @@ def point_webhook() -> Json:
     return {"app_id": app.id, "url": app.webhook_url}
 
 
-@blueprint.post("/expire-tokens")
-def expire_tokens() -> Json:
-    """Let every installation token expire now."""
-    return {"expired": store().apps.expire_tokens()}
-
-
 @blueprint.post("/callbacks")
 def set_callbacks() -> Json:
     """Set the callback addresses of an App's sign-in, as on its settings page."""
@@ -194,7 +188,7 @@ def drag() -> Json:
         name, _, number = needed_text(wanted, "issue", "Drag").partition("#")
         issue = store().issues.get(_repository({"repository": name}), int(number))
         content = issue.pull or issue
-        item = next((one for one in project.items if one.content is content), None)
+        item = next((card for card in project.items if card.content is content), None)
     if item is None:
         raise UnprocessableError("The issue has no card on this board.")
     before = _node(wanted["before"]) if wanted.get("before") else None

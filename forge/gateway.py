@@ -174,7 +174,7 @@ def _exchange(response: Response) -> Exchange:
         path=str(request.environ["RAW_URI"]).partition("?")[0].removeprefix("/api/v3"),
         query=request.query_string.decode(errors="replace"),
         agent=request.headers.get("User-Agent", ""),
-        asked=request.get_data(),
+        body=request.get_data(),
         status=response.status_code,
         kind=response.mimetype or "",
         answered=response.get_data(),

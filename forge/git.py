@@ -53,7 +53,7 @@ class MergeConflictError(GitError):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who wrote a commit, and when."""
+    """The writer of a commit, and the time."""
 
     name: str
     email: str

@@ -16,7 +16,7 @@ class Exchange:
     path: str
     query: str
     agent: str
-    asked: bytes
+    body: bytes
     status: int
     kind: str
     answered: bytes

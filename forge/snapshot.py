@@ -50,7 +50,9 @@ def _card(item: Item) -> Json:
         "item": item.node_id,
         "type": item.content_type,
         **attributes(item, "title", "updated_at"),
-        "fields": {one.field.name: one.option.name if one.option else one.content for one in values},
+        "fields": {
+            value.field.name: value.option.name if value.option else value.content for value in values
+        },
     }
     if not isinstance(content, DraftIssue):
         card |= {"repository": content.repo.full_name, "number": content.number}
@@ -61,48 +63,48 @@ def _repository(store: Store, repo: Repo) -> Json:
     return {
         "default_branch": repo.default_branch,
         "branches": store.repos.git(repo).branches(),
-        "issues": {str(one.number): _issue(one) for one in repo.issues.values() if one.pull is None},
+        "issues": {str(issue.number): _issue(issue) for issue in repo.issues.values() if issue.pull is None},
         "pulls": {
-            str(one.number): {**_issue(one), **_pull(store, one.pull)}
-            for one in repo.issues.values()
-            if one.pull is not None
+            str(issue.number): {**_issue(issue), **_pull(store, issue.pull)}
+            for issue in repo.issues.values()
+            if issue.pull is not None
         },
     }
 
 
-def _issue(one: Issue) -> Json:
+def _issue(issue: Issue) -> Json:
     return {
-        **attributes(one, "title", "state", "state_reason"),
-        "id": one.node_id,
-        "body": one.body or "",
-        "author": one.author.login,
-        "labels": [label.name for label in one.labels],
-        "reactions": _reactions(one),
-        "comments": [_comment(comment) for comment in one.comments],
+        **attributes(issue, "title", "state", "state_reason"),
+        "id": issue.node_id,
+        "body": issue.body or "",
+        "author": issue.author.login,
+        "labels": [label.name for label in issue.labels],
+        "reactions": _reactions(issue),
+        "comments": [_comment(comment) for comment in issue.comments],
     }
 
 
-def _reactions(one: Issue | Comment) -> list[str]:
-    return [f"{reaction.user.login} {reaction.content}" for reaction in one.reactions]
+def _reactions(subject: Issue | Comment) -> list[str]:
+    return [f"{reaction.user.login} {reaction.content}" for reaction in subject.reactions]
 
 
-def _comment(one: Comment) -> Json:
-    return {**_text(one), "reactions": _reactions(one), "minimized": one.minimized_reason}
+def _comment(comment: Comment) -> Json:
+    return {**_text(comment), "reactions": _reactions(comment), "minimized": comment.minimized_reason}
 
 
-def _text(one: Comment | Review | ReviewComment) -> Json:
-    return {**attributes(one, "id", "body"), "author": one.author.login}
+def _text(subject: Comment | Review | ReviewComment) -> Json:
+    return {**attributes(subject, "id", "body"), "author": subject.author.login}
 
 
-def _pull(store: Store, one: Pull) -> Json:
+def _pull(store: Store, pull: Pull) -> Json:
     return {
-        **attributes(one, "draft", "head_sha"),
-        "merged": one.merged_at is not None,
-        "merge_commit": one.merge_commit_sha,
-        "mergeable_state": store.pulls.mergeable_state(one),
-        "head": one.head_ref,
-        "base": one.base_ref,
-        "reviews": [{**_text(review), "state": review.state} for review in one.reviews],
+        **attributes(pull, "draft", "head_sha"),
+        "merged": pull.merged_at is not None,
+        "merge_commit": pull.merge_commit_sha,
+        "mergeable_state": store.pulls.mergeable_state(pull),
+        "head": pull.head_ref,
+        "base": pull.base_ref,
+        "reviews": [{**_text(review), "state": review.state} for review in pull.reviews],
         "threads": [
             {
                 **attributes(thread, "path", "line", "outdated"),
@@ -110,10 +112,10 @@ def _pull(store: Store, one: Pull) -> Json:
                 "resolved": thread.resolved_by is not None,
                 "comments": [_text(comment) for comment in thread.comments],
             }
-            for thread in one.threads
+            for thread in pull.threads
         ],
         "checks": [
             attributes(run, "name", "status", "conclusion")
-            for run in store.checks.on_commit(one.repo, one.head_sha)
+            for run in store.checks.on_commit(pull.repo, pull.head_sha)
         ],
     }

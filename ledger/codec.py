@@ -26,11 +26,11 @@ def kinds() -> dict[str, type[Event]]:
 
 def families() -> dict[str, tuple[type[Event], ...]]:
     """Return the kinds of each file in `ledger/events`, by the file's name."""
-    found: dict[str, tuple[type[Event], ...]] = {}
+    by_family: dict[str, tuple[type[Event], ...]] = {}
     for kind in kinds().values():
         family = kind.__module__.rsplit(".", 1)[-1]
-        found[family] = (*found.get(family, ()), kind)
-    return found
+        by_family[family] = (*by_family.get(family, ()), kind)
+    return by_family
 
 
 def canonical(value: Any) -> str:

@@ -12,9 +12,9 @@ class LedgerError(CardinalError):
 class LateWriterError(LedgerError):
     """Somebody else wrote to the stream first; read again and decide again."""
 
-    def __init__(self, stream: str, expected: int, found: int) -> None:
-        self.stream, self.expected, self.found = stream, expected, found
-        super().__init__(f"{stream} is at version {found}, not {expected}: read it again, then decide again")
+    def __init__(self, stream: str, expected: int, actual: int) -> None:
+        self.stream, self.expected, self.actual = stream, expected, actual
+        super().__init__(f"{stream} is at version {actual}, not {expected}: read it again, then decide again")
 
 
 class StaleClaimError(LedgerError):
@@ -71,18 +71,18 @@ class LedgerUrlError(LedgerError):
 class NewerLedgerError(LedgerError):
     """The ledger was written by a newer Cardinal, or is newer than the back-up that would replace it."""
 
-    def __init__(self, found: int, known: int, what: str = "migration") -> None:
-        self.found, self.known, self.what = found, known, what
-        super().__init__(f"the ledger is at {what} {found}, newer than {known}: nothing was changed")
+    def __init__(self, actual: int, known: int, what: str = "migration") -> None:
+        self.actual, self.known, self.what = actual, known, what
+        super().__init__(f"the ledger is at {what} {actual}, newer than {known}: nothing was changed")
 
 
 class OlderLedgerError(LedgerError):
     """The ledger has not been brought to the shape that this code knows."""
 
-    def __init__(self, found: int, known: int) -> None:
-        self.found, self.known = found, known
+    def __init__(self, actual: int, known: int) -> None:
+        self.actual, self.known = actual, known
         super().__init__(
-            f"the ledger is at migration {found} of {known}, or other code folded it: run `cardinal up`"
+            f"the ledger is at migration {actual} of {known}, or other code folded it: run `cardinal up`"
         )
 
 

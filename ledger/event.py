@@ -1,4 +1,4 @@
-"""What an event is: frozen, past tense, bound to one stream."""
+"""The base of events: frozen, past tense, bound to one stream."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How a view says what each event kind does to its tables."""
+"""A view's fold: the effect of each event kind on its tables."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -8,3 +8,5 @@ RunId = NewType("RunId", str)  # "r1", "r2" …: counted over the whole ledger, 
 QuestionId = NewType("QuestionId", str)  # "r1-q1": the run and the count of its questions
 DeliveryId = NewType("DeliveryId", str)  # GitHub's X-GitHub-Delivery
 EntryKey = NewType("EntryKey", str)  # what makes an outward act the same act
+
+NO_QUESTION = QuestionId("")  # where none is open

@@ -53,8 +53,12 @@ class Registry(Generic[Part]):
 
     @cached_property
     def _listing(self) -> tuple[str, ...]:
-        found = pkgutil.iter_modules(import_module(self.folder).__path__)
-        names = (one.name for one in found if one.ispkg == bool(self.entry) and not one.name.startswith("_"))
+        modules = pkgutil.iter_modules(import_module(self.folder).__path__)
+        names = (
+            module.name
+            for module in modules
+            if module.ispkg == bool(self.entry) and not module.name.startswith("_")
+        )
         return tuple(sorted(name.replace("_", "-") if self._dashes else name for name in names))
 
     def names(self) -> tuple[str, ...]:

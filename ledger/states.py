@@ -7,7 +7,7 @@ from ledger.errors import IllegalStepError
 
 
 class CardState(StrEnum):
-    """How a card is doing, as people read it on its face."""
+    """The state of a card, as people read it on its face."""
 
     DRAFT = "draft"
     DISCUSSING = "discussing"
@@ -37,7 +37,7 @@ ATTENTION = (
 
 
 class RunState(StrEnum):
-    """Where a run is."""
+    """The state of a run."""
 
     QUEUED = "queued"
     CLAIMED = "claimed"
@@ -52,7 +52,7 @@ class RunState(StrEnum):
 
 
 class Ending(StrEnum):
-    """How a run ended; a run has exactly one."""
+    """The ending of a run; a run has exactly one."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"

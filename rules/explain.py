@@ -64,9 +64,9 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str) -> s
         return f"{name} is being cancelled{_by(run)}"
     if run.question:
         who = _who(policy, snapshot, "answer")
-        asked = plain(run.question.text, 160)
+        asks = plain(run.question.text, 160)
         return (
-            f"{name} waits for {who} to answer it, with a plain comment or /cardinal answer. It asks: {asked}"
+            f"{name} waits for {who} to answer it, with a plain comment or /cardinal answer. It asks: {asks}"
         )
     match run.state:
         case RunState.AWAITING_APPROVAL:

@@ -37,7 +37,7 @@ class SlashCommand(Protocol):
     def obey(
         self, policy: "Policy", snapshot: "Snapshot", given: "CommandGiven", now: datetime
     ) -> "Decision":
-        """Return what the command asks for."""
+        """Return the command's decision."""
 
 
 class Archetype(Protocol):
@@ -60,13 +60,13 @@ class Archetype(Protocol):
     def enter(
         self, policy: "Policy", snapshot: "Snapshot", column: "ColumnPolicy", occasion: "RuleTrigger"
     ) -> "Decision":
-        """Return what a card that enters asks for."""
+        """Return the decision on a card that enters."""
 
     def rest(self, policy: "Policy", snapshot: "Snapshot") -> "Rest | None":
         """Return the state of a card without a live run; None: as it is."""
 
     def headline(self, column: "ColumnPolicy") -> str:
-        """Return what entering means, in one line."""
+        """Return the effect of an entry, in one line."""
 
 
 class Action(Protocol):
@@ -80,7 +80,7 @@ class Action(Protocol):
     def plan(
         self, policy: "Policy", snapshot: "Snapshot", settings: Any, occasion: "RuleTrigger"
     ) -> "Decision":
-        """Return what it asks for."""
+        """Return the action's decision."""
 
     def headline(self, settings: Any) -> str:
         """Return the end of a sentence that begins with `Entering`."""

@@ -16,7 +16,7 @@ LEAVE = "leave"  # who asks when a card is dragged away mid-run
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """Who put the card where it stands, or took it off the board; empty where that is not known.
+    """The person who put the card where it stands, or took it off the board; empty where not known.
 
     `role` is theirs in the card's repository; UNTOLD where GitHub tells Cardinal about nobody. `own`:
     Cardinal moved it, for that person.
@@ -149,7 +149,7 @@ class PullSeen:
 
 
 class Standing(StrEnum):
-    """How far an issue is that a card waits for."""
+    """The progress of an issue that a card waits for."""
 
     OPEN = "open"
     DONE = "done"
@@ -355,7 +355,7 @@ class Snapshot:
     @property
     def lost(self) -> str:
         """Why nothing can be done for the card at all; empty while it is in reach."""
-        return next((one.sentence for one in self.losses if one.blocks), "") or self.astray
+        return next((loss.sentence for loss in self.losses if loss.blocks), "") or self.astray
 
     @property
     def astray(self) -> str:

@@ -60,8 +60,8 @@ def alternatives(words: Iterable[str]) -> str:
 def near(word: str, known: Iterable[str]) -> str:
     """Return the known word that somebody may have meant, or an empty string."""
     by_lower = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower()[:80], by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else ""
+    matches = difflib.get_close_matches(word.lower()[:80], by_lower, n=1, cutoff=0.6)
+    return by_lower[matches[0]] if matches else ""
 
 
 def brief(length: timedelta) -> str:
@@ -73,13 +73,3 @@ def brief(length: timedelta) -> str:
     if minutes < 120:
         return f"{minutes} min"
     return f"{minutes // 60} h" if minutes < 48 * 60 else count(minutes // 1440, "day")
-
-
-def span(length: timedelta) -> str:
-    """Return a length of time as people say it; a clock that ran backwards counts as no time."""
-    minutes = max(0, int(length.total_seconds())) // 60
-    if minutes < 1:
-        return "less than a minute"
-    if minutes < 120:
-        return count(minutes, "minute")
-    return count(minutes // 60, "hour") if minutes < 48 * 60 else count(minutes // 1440, "day")

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from sqlalchemy import Connection
 
 from bot.cli._show import line
-from ledger.views import briefings, instructions, stage_briefs, stages
+from ledger.events.brief import StageBriefed
+from ledger.views import briefings, instructions, stages
 from ledger.views.briefings import BriefingRow
 from ledger.views.instructions import LayerRow, SkillRow
 from ledger.views.runs import RunRow
-from ledger.views.stage_briefs import StageBriefRow
 from ledger.views.stages import StageRow
 
 
@@ -22,7 +22,7 @@ def stack_of(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]
         return found, [f"{run.run_id} was not briefed yet"]
     if not layers:  # a run of before there were layers
         return found, list(_lines(briefing.text))
-    entered, briefs = stages.of_run(db, run.run_id), stage_briefs.of_run(db, run.run_id)
+    entered, briefs = stages.of_run(db, run.run_id), briefings.of_stages(db, run.run_id)
     found |= {"layers": layers, "skills": skills, "stages": briefs}
     return found, [*_text(briefing, layers, skills), *_of_stages(entered, briefs)]
 
@@ -45,7 +45,7 @@ def _text(briefing: BriefingRow, layers: tuple[LayerRow, ...], skills: tuple[Ski
         yield f"{verdict}  {line(skill.name)}{of}: {line(skill.why)}"
 
 
-def _of_stages(entered: tuple[StageRow, ...], briefs: tuple[StageBriefRow, ...]) -> Iterator[str]:
+def _of_stages(entered: tuple[StageRow, ...], briefs: tuple[StageBriefed, ...]) -> Iterator[str]:
     """Yield the brief of each stage, which its agent got besides the layers."""
     by_entry = {row.entry: row for row in entered}
     for one in briefs:

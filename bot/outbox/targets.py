@@ -27,7 +27,6 @@ from ledger.views import (
     threads,
     timeline,
     verdicts,
-    waivers,
 )
 from ledger.views.cards import CardRow
 from ledger.views.reports import ReportRow
@@ -177,4 +176,4 @@ def _waived(db: Connection, card: CardRow, run: RunRow) -> bool:
     head = run.pushed_head or card.pull_head
     of_card = runs.of_card(db, card.card_id, limit=MAX_RUNS)
     pusher = next((one for one in of_card if head and one.pushed_head == head), None)
-    return pusher is not None and waivers.covers(db, pusher.run_id, head)
+    return pusher is not None and checks.covers(db, pusher.run_id, head)

@@ -25,7 +25,7 @@ from ledger.states import (
     RunState,
     check_card_step,
 )
-from ledger.views import cards, grants, halts, pins, questions, remotes, runs
+from ledger.views import cards, grants, halts, instructions, questions, remotes, runs
 from rules.card.state import legal_states
 from rules.intents import internal, outbound
 from rules.policy.model import Policy
@@ -71,7 +71,7 @@ def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
         case CardToolAllowed():
             return event.pattern not in grants.of_card(db, event.card_id, exact=False)
         case SkillsPinned():
-            return event.names != pins.of_card(db, event.card_id)
+            return event.names != instructions.pinned(db, event.card_id)
         case _:
             return True
 

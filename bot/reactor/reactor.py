@@ -181,7 +181,7 @@ def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
     card = cards.get(db, card_id)
     if card is not None and card.repository is not None and card.number is not None:
         waiting = run_queue.queued_dependents(db, card.repository, card.number, MAX_CARDS)
-        _apply_to(db, waiting, issue_links.told, now)
+        _apply_to(db, waiting, issue_links.update_waiting, now)
 
 
 def _about(db: Connection, event: Event) -> tuple[CardId | None, BoardId | None]:

@@ -11,7 +11,7 @@ from bot.repo_config.profiles import Profile
 from bot.repo_config.skill_sources import MAX_SKILLS, Shelf, files_of, folder_shelf, main_of, repository_shelf
 from ledger.events.instruction import SkillConsidered
 from ledger.log import event_store
-from ledger.views import pins
+from ledger.views import instructions
 from ledger.views.cards import CardRow
 from rules.policy.repository import Skills
 from rules.policy.skill import SkillFile, SkillFileError, parse
@@ -92,7 +92,7 @@ def _read(shelf: Shelf, name: str) -> _Skill:
 def _occasion(services: Services, card: CardRow) -> SkillContext:
     trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
     with event_store.reading(services.engine) as db:
-        pinned = pins.of_card(db, card.card_id)
+        pinned = instructions.pinned(db, card.card_id)
     line = named_in(clean(card.body).text)
     return SkillContext(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
 
@@ -116,7 +116,7 @@ def _equipment(choices: tuple[ConsideredSkill, ...], found: Mapping[tuple[str, s
                 offer.version,
                 offer.digest,
                 private,
-                choice.asked,
+                choice.requested,
                 choice.loaded,
                 _public(why, offer),
             )

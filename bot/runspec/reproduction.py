@@ -24,7 +24,7 @@ def with_reproduction(
     """
     if rules.reproduction is None and not run.reproduces:
         return spec
-    found = wanted(rules, _words(services, run, card), asked=run.reproduces)
+    found = wanted(rules, _words(services, run, card), requested=run.reproduces)
     if found is None:
         return spec
     settings = found.settings

@@ -22,7 +22,7 @@ from ledger.queries import run_queue
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from ledger.states import RUN_HELD, Ending, RunState
-from ledger.views import boards, budgets, questions, runs, totals
+from ledger.views import boards, budgets, questions, runs, spend
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.queue import Load, RunSelection, Waiting, choose
@@ -89,7 +89,7 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Run
         len(agents),
         Counter(run.repository for run in agents),
         Counter(run.column for run in agents),
-        totals.of_board(db, board_id, now.date(), {run.card_id for run in queue}),
+        spend.shared(db, board_id, now.date(), {run.card_id for run in queue}),
         shared_budgets.reserved(db, board_id),
         halt=snapshots.halt_of(db, board_id),
         checks=len(held) - len(agents),

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from ledger.ids import BoardId, RunId
-from ledger.views import budgets, totals
+from ledger.views import budgets, spend
 from ledger.views.budgets import BudgetRow
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Grant, Share
@@ -30,6 +30,6 @@ def regrant(db: Connection, policy: Policy, run_id: RunId, more_usd: float, now:
     if row is None:
         return None
     wish = Share(run_id, row.card_id, row.column, row.by, wish_usd(row) + more_usd)
-    paid = totals.of_board(db, row.board_id, now.date(), (row.card_id,))
+    paid = spend.shared(db, row.board_id, now.date(), (row.card_id,))
     granted = BudgetAllocator(policy, paid, reserved(db, row.board_id)).grant(wish)
     return granted if isinstance(granted, Grant) and granted.usd > row.open_usd else None

@@ -24,7 +24,6 @@ from ledger.views import (
     findings,
     givers,
     halts,
-    lifts,
     links,
     losses,
     merges,
@@ -162,7 +161,7 @@ def held(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[Hel
 def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[str, datetime] | None:
     scope = event.argument.strip().lower() or "card"
     target = targets(snapshot).get(scope, "") if event.command == "resume" else ""
-    row = lifts.get(db, snapshot.board_id, scope, target) if target else None
+    row = stops.lift_of(db, snapshot.board_id, scope, target) if target else None
     return (row.by, row.at) if row else None
 
 

@@ -16,7 +16,7 @@ from ledger.events.board import BoardSeen, ColumnsChanged, Renaming, StatusFound
 from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.ids import BoardId
 from ledger.log import event_store
-from ledger.views import boards, policies, structure
+from ledger.views import boards, policies
 from rules.errors import PolicyError
 from rules.policy.model import parse
 
@@ -35,7 +35,7 @@ def ready(services: Services) -> bool:
     if unread:
         load_policy(services, board_id)
     with event_store.reading(services.engine) as db:
-        return policies_in_force.is_known(db, board_id) and structure.lost_status(db, board_id) is None
+        return policies_in_force.is_known(db, board_id) and boards.lost_status(db, board_id) is None
 
 
 def agrees(services: Services, seen: CardLook) -> bool:
@@ -67,7 +67,7 @@ def note(services: Services, seen: BoardSeen) -> None:
     with event_store.writing(services.engine) as db:
         known = boards.get(db, seen.board_id)
         events: list[Event] = []
-        if structure.lost_status(db, seen.board_id) is not None:
+        if boards.lost_status(db, seen.board_id) is not None:
             events.append(StatusFound(seen.board_id))
         if known is not None:
             events += _changed(known, seen)
@@ -84,7 +84,7 @@ def note_lost(services: Services, error: StatusMissingError) -> None:
     with event_store.writing(services.engine) as db:
         known = boards.get(db, board_id)
         now = error.fields.get(known.status_field_id, "") if known is not None else ""
-        if structure.lost_status(db, board_id) != now:
+        if boards.lost_status(db, board_id) != now:
             reactor.append(db, StatusLost(board_id, now), now=services.now())
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from bot.state import policies
 from ledger.ids import BoardId
-from ledger.views import boards, cards, runs, structure
+from ledger.views import boards, cards, runs
 from rules.text import code, count
 
 MAX_NAMED = 5
@@ -15,14 +15,14 @@ FILE = "`.github/cardinal.yml`"
 
 def troubles(db: Connection, board_id: BoardId) -> Iterator[str]:
     """Yield each change that makes cards wait, with those cards and the remedy."""
-    lost = structure.lost_status(db, board_id)
+    lost = boards.lost_status(db, board_id)
     if lost is not None:
         happened = f"is called {code(lost)} now" if lost else "is gone"
         step = f"rename {code(lost)} back" if lost else "make a single-select field Status with the columns"
         yield f"The board's field Status {happened}, so no card's column can be read: {step}"
     board, policy = boards.get(db, board_id), policies.in_force(db, board_id)
     there = {column.name for column in board.columns} if board else set[str]()
-    for name, became in structure.former_columns(db, board_id).items():
+    for name, became in boards.former_columns(db, board_id).items():
         if policy.column(name) is None or policy.column(became) is not None:
             continue  # it was not served, or the policy has its new name
         if became in there:

@@ -100,7 +100,7 @@ def main() -> int:
     finally:
         if not options.keep:
             shutil.rmtree(root, ignore_errors=True)
-        _say_what_is_left(root)
+        _print_leftovers(root)
 
 
 def _stop(number: int, _frame: object) -> NoReturn:
@@ -119,10 +119,10 @@ def _in_use(root: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def _say_what_is_left(root: Path) -> None:
+def _print_leftovers(root: Path) -> None:
     engine = Path(os.environ.get("DEMO_ENGINE", "/nowhere"))  # scripts/demo names it: images are there
     made = (root, engine, Path(sys.prefix, "cardinal-demo"))
-    left = [str(one).removesuffix("/cardinal-demo") for one in made if one.exists()]
+    left = [str(path).removesuffix("/cardinal-demo") for path in made if path.exists()]
     if left:
         print("\nleft behind; scripts/demo --clean removes it:", *left, sep="\n  ", flush=True)
     if "DEMO_ENGINE" in os.environ and not engine.exists():
@@ -131,7 +131,9 @@ def _say_what_is_left(root: Path) -> None:
 
 def sandbox_warning(findings: list[dict[str, str]]) -> str:
     """Return the warning to print before anything is dragged, if agents run without a sandbox."""
-    bad = [one["found"] for one in findings if one["name"] == "sandbox" and one["level"] != "ok"]
+    bad = [
+        finding["found"] for finding in findings if finding["name"] == "sandbox" and finding["level"] != "ok"
+    ]
     step = LET_IT if shutil.which("bwrap") else INSTALL
     return NO_SANDBOX.format(found=bad[0].rstrip("."), step=step) if bad else ""
 
@@ -146,8 +148,8 @@ def _by_hand(url: str, board: str) -> int:
     as_carol = url.replace("://", "://carol:forge-user-carol@")
     print(BY_HAND.replace("GIT", f"{as_carol}/{REPOSITORY}.git"), flush=True)
     stopped = threading.Event()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda *_: stopped.set())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
     webbrowser.open(board)
     stopped.wait()
     return 0
@@ -158,13 +160,12 @@ def _auto(scene: launch.Scene, stage: Stage, report: Path | None) -> int:
     observed += _verified(scene, stage)
     if scene.model is not None:
         observed += _modelled(scene.model)
-    for one in observed:
-        print(f"{one.took_s:6.2f} s  {one.step}: {one.seen}")
-    print(
-        f"{sum(one.took_s for one in observed):6.2f} s  all {len(observed)} steps were observed on the forge"
-    )
+    for step in observed:
+        print(f"{step.took_s:6.2f} s  {step.step}: {step.seen}")
+    took_s = sum(step.took_s for step in observed)
+    print(f"{took_s:6.2f} s  all {len(observed)} steps were observed on the forge")
     if report is not None:
-        report.write_text(json.dumps([asdict(one) for one in observed], indent=1))
+        report.write_text(json.dumps([asdict(step) for step in observed], indent=1))
     return 0
 
 
@@ -176,7 +177,7 @@ def _verified(scene: launch.Scene, stage: Stage) -> list[Seen]:
     for word in ("PlanApproved", "QuestionAnswered", "FinalReported", "RunEnded"):
         if word not in timeline:
             raise StoryError("the timeline is complete", 0, f"{word} is missing")
-    failed = [one["found"] for one in _checkup(scene) if one["level"] == "fail"]
+    failed = [finding["found"] for finding in _checkup(scene) if finding["level"] == "fail"]
     if failed:
         raise StoryError("the doctor finds nothing that fails", 0, "; ".join(failed))
     return [
@@ -190,8 +191,8 @@ def _modelled(model: ScriptedModel) -> list[Seen]:
     """Report the model's calls; raises StoryError if it lacked a tool: then the story was luck."""
     if model.problems:
         raise StoryError("the model found every tool that it needed", 0, "; ".join(model.problems))
-    calls = [one for one in model.served if one.complete]
-    used = sum(one.tokens.fresh + one.tokens.out for one in calls if one.tokens)
+    calls = [call for call in model.served if call.complete]
+    used = sum(call.tokens.fresh + call.tokens.out for call in calls if call.tokens)
     return [Seen("the model was asked", f"{len(calls)} calls, {used} tokens", 0)]
 
 

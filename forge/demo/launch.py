@@ -29,7 +29,7 @@ MODEL_VARIABLES = ("ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_", "CLAUDE_", "CO
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scene:
-    """What is running: the forge's address, Cardinal's address, its folder and its process; the model, if
+    """The running demo: the forge's address, Cardinal's address, its folder and its process; the model, if
     there is one.
     """
 

@@ -41,7 +41,11 @@ class Stage:
 
     def bot_comments(self, number: int = 0) -> list[Json]:
         """Return Cardinal's comments on the issue, or on the pull request of that number."""
-        return [one for one in self.team.comments(number or self.number) if one["user"]["login"] == BOT]
+        return [
+            comment
+            for comment in self.team.comments(number or self.number)
+            if comment["user"]["login"] == BOT
+        ]
 
     def everywhere(self) -> list[Json]:
         """Return Cardinal's comments on the issue and on the pull request."""
@@ -49,10 +53,12 @@ class Stage:
 
     def comment_with(self, *words: str) -> Json | None:
         """Return the newest comment of Cardinal's that holds all the words."""
-        found = [
-            one for one in self.everywhere() if all(word.lower() in one["body"].lower() for word in words)
+        comments = [
+            comment
+            for comment in self.everywhere()
+            if all(word.lower() in comment["body"].lower() for word in words)
         ]
-        return found[-1] if found else None
+        return comments[-1] if comments else None
 
     def pull_read(self) -> Json:
         """Return the pull request in full."""
@@ -81,8 +87,8 @@ class Stage:
     def gate(self, head: str) -> Json:
         """Return Cardinal's check run on a commit; empty while there is none."""
         path = f"/repos/{REPOSITORY}/commits/{head}/check-runs"
-        found = self.team.call("alice", "GET", path)["check_runs"]
-        return next((one for one in found if one["name"] == GATE), {})
+        runs = self.team.call("alice", "GET", path)["check_runs"]
+        return next((run for run in runs if run["name"] == GATE), {})
 
     def threads(self) -> list[Json]:
         """Return the review threads with `resolved` and their comments' authors."""
@@ -90,17 +96,19 @@ class Stage:
             'query($n:Int!){repository(owner:"acme",name:"shop"){pullRequest(number:$n){'
             "reviewThreads(first:50){nodes{id isResolved comments(first:20){nodes{body author{login}}}}}}}}"
         )
-        found = self.team.graphql("alice", document, n=self.pull)
-        nodes: list[Json] = found["repository"]["pullRequest"]["reviewThreads"]["nodes"]
+        data = self.team.graphql("alice", document, n=self.pull)
+        nodes: list[Json] = data["repository"]["pullRequest"]["reviewThreads"]["nodes"]
         return nodes
 
     def reaction(self, comment_id: int) -> str | None:
         """Return the reaction with which Cardinal acknowledged a comment, or None so far."""
         path = f"/repos/{REPOSITORY}/issues/comments/{comment_id}/reactions"
-        found = [
-            one["content"] for one in self.team.call("alice", "GET", path) if one["user"]["login"] == BOT
+        contents = [
+            reaction["content"]
+            for reaction in self.team.call("alice", "GET", path)
+            if reaction["user"]["login"] == BOT
         ]
-        return found[0] if found else None
+        return contents[0] if contents else None
 
     def tick(self, who: str, comment: Json, box: str) -> None:
         """Tick the checkbox whose hidden name is or begins with `box`, as a click on the page does."""

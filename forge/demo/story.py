@@ -102,13 +102,13 @@ def _progress(stage: Stage) -> str:
     return stage.wait("progress is on the card's face", look)
 
 
-def _asked(stage: Stage) -> str:
+def _question_asked(stage: Stage) -> str:
     seen = stage.says("the agent asks", "has a question")
     stage.sees("the card is loud", Agent="needs input")
     return seen
 
 
-def _answered(stage: Stage) -> str:
+def _question_answered(stage: Stage) -> str:
     stage.team.say("carol", stage.number, "Round half up, to whole cents.")
     return stage.says("the question shows its answer", "answered by carol")
 
@@ -119,9 +119,9 @@ def _repaired(stage: Stage) -> str:
 
 def _drafted(stage: Stage) -> str:
     def opened() -> str | None:
-        for one in stage.team.call("alice", "GET", "/_forge/deliveries"):
-            if one["event"] == "pull_request" and one["action"] == "opened":
-                pull = one["payload"]["pull_request"]
+        for delivery in stage.team.call("alice", "GET", "/_forge/deliveries"):
+            if delivery["event"] == "pull_request" and delivery["action"] == "opened":
+                pull = delivery["payload"]["pull_request"]
                 if pull["draft"] and pull["head"]["ref"].startswith(f"cardinal/{stage.number}-"):
                     stage.pull = pull["number"]
                     return f"#{pull['number']} opened as a draft"
@@ -172,7 +172,9 @@ def _revised(stage: Stage) -> str:
 def _threads(stage: Stage) -> str:
     def answered() -> str | None:
         threads = stage.threads()
-        replied = [one for one in threads if len(one["comments"]["nodes"]) >= 2 and one["isResolved"]]
+        replied = [
+            thread for thread in threads if len(thread["comments"]["nodes"]) >= 2 and thread["isResolved"]
+        ]
         return f"{len(replied)} threads answered and resolved" if len(threads) == len(replied) == 2 else None
 
     return stage.wait("both threads are answered and resolved", answered)
@@ -216,14 +218,14 @@ def _gate(stage: Stage, head: str, conclusion: str, *evidence: str) -> str:
     """Wait until the gate's check run on the commit has that conclusion; it must show all the evidence."""
 
     def concluded() -> str | None:
-        found = stage.gate(head)
-        if found.get("conclusion") != conclusion:
+        run = stage.gate(head)
+        if run.get("conclusion") != conclusion:
             return None
-        said = found["output"]["summary"]
+        said = run["output"]["summary"]
         missing = [words for words in evidence if words not in said]
         if missing:
             raise StoryError(f"the evidence of {GATE}", 0, f"without {missing}: {said[-800:]}")
-        return f"{GATE} on {head[:7]}: {conclusion}, {found['output']['title']}"
+        return f"{GATE} on {head[:7]}: {conclusion}, {run['output']['title']}"
 
     return stage.wait(f"{GATE}: {conclusion}", concluded)
 
@@ -240,7 +242,7 @@ def _done(stage: Stage) -> str:
     def merged() -> str | None:
         pull = stage.pull_read()
         refs = stage.team.call("alice", "GET", f"/repos/{REPOSITORY}/branches")
-        gone = pull["head"]["ref"] not in [one["name"] for one in refs]
+        gone = pull["head"]["ref"] not in [ref["name"] for ref in refs]
         return f"#{stage.pull} merged, {pull['head']['ref']} deleted" if pull["merged"] and gone else None
 
     seen = stage.wait("merged and the branch deleted", merged)
@@ -257,8 +259,8 @@ STEPS = (
     Step("redirected once", _redirected),
     Step("approved by a tick", _approved),
     Step("progress on the card's face", _progress),
-    Step("one question", _asked),
-    Step("answered by a plain reply", _answered),
+    Step("one question", _question_asked),
+    Step("answered by a plain reply", _question_answered),
     Step("validation fails once, the agent repairs it", _repaired),
     Step("a draft pull request", _drafted),
     Step("the final report", _reported),

@@ -71,7 +71,7 @@ def matcher(query: str) -> Callable[[Item], bool]:
 def _word(word: str) -> Callable[[Item], bool]:
     negative, word = word.startswith("-"), word.removeprefix("-")
     key, colon, wanted = word.partition(":")
-    options = {one.strip().casefold() for one in wanted.split(",")}
+    options = {option.strip().casefold() for option in wanted.split(",")}
     if colon and key.casefold() == "status":
         return lambda item: (column_name(item) in options) is not negative
     if colon and key == "no" and wanted.casefold() == "status":
@@ -114,7 +114,7 @@ def content(source: Item, scope: Scope) -> Any:
 @resolvers.field("ProjectV2Item.fieldValues")
 def field_values(source: Item, _scope: Scope, **arguments: Any) -> Any:
     """Return the values of a card, the title first, in the order of the fields."""
-    order = {one.node_id: place for place, one in enumerate(source.project.fields)}
+    order = {field.node_id: place for place, field in enumerate(source.project.fields)}
     values = sorted(source.values.values(), key=lambda value: order[value.field.node_id])
     return connection([_title(source), *values], "fieldValues", arguments)
 
@@ -129,11 +129,6 @@ def field_value(source: Item, _scope: Scope, name: str) -> Value | None:
 
 
 def _title(item: Item) -> Value:
-    field = next(one for one in item.project.fields if one.data_type is FieldType.TITLE)
+    field = next(field for field in item.project.fields if field.data_type is FieldType.TITLE)
     node_id = f"PVTFV_{item.node_id}"
-    return Value(item.id, node_id, item, field, item.title, item.creator, item.created_at, item.updated_at)
-
-
-@resolvers.field("DraftIssue.projectV2Items")
-def draft_items(source: DraftIssue, scope: Scope, **arguments: Any) -> Any:
-    return connection(scope.store.projects.items_of(source), "projectV2Items", arguments)
+    return Value(item.id, node_id, item, field, item.title)

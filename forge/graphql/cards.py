@@ -6,7 +6,7 @@ from forge.errors import NotFoundError, UnprocessableError
 from forge.graphql.connections import connection
 from forge.graphql.resolving import Input, Resolvers
 from forge.graphql.scope import Scope
-from forge.store.board import DraftIssue, Field, FieldType, Item, Option, Project, StatusUpdate
+from forge.store.board import Field, FieldType, Item, Option, Project, StatusUpdate
 from forge.store.models import Issue, Pull, Repo
 
 resolvers = Resolvers()
@@ -35,7 +35,10 @@ def _item(scope: Scope, given: Input) -> Item:
 def _options(given: list[Input] | None) -> list[Option] | None:
     if given is None:
         return None
-    return [Option(one.get("id") or "", one["name"], one["color"], one["description"]) for one in given]
+    return [
+        Option(option.get("id") or "", option["name"], option["color"], option["description"])
+        for option in given
+    ]
 
 
 @resolvers.mutation("updateProjectV2ItemFieldValue")
@@ -74,15 +77,6 @@ def update_field(scope: Scope, given: Input) -> Input:
     return {"projectV2Field": field}
 
 
-@resolvers.mutation("updateProjectV2")
-def update_project(scope: Scope, given: Input) -> Input:
-    project = _project(scope, given)
-    changes = {"short_description": given.get("shortDescription")}
-    changes |= {name: given.get(name) for name in ("title", "readme", "closed")}
-    scope.store.projects.edit(project, changes)
-    return {"projectV2": project}
-
-
 @resolvers.mutation("addProjectV2ItemById")
 def add_item(scope: Scope, given: Input) -> Input:
     """Put an issue or pull request on a board; an existing card is returned."""
@@ -92,24 +86,6 @@ def add_item(scope: Scope, given: Input) -> Input:
         raise NotFoundError(f"Could not resolve to a node with the global id of '{given['contentId']}'")
     scope.require(content, "read")
     return {"item": scope.store.projects.add(project, content, actor=scope.actor)}
-
-
-@resolvers.mutation("addProjectV2DraftIssue")
-def add_draft(scope: Scope, given: Input) -> Input:
-    project = _project(scope, given)
-    item = scope.store.projects.add_draft(project, given["title"], given.get("body") or "", actor=scope.actor)
-    return {"projectItem": item}
-
-
-@resolvers.mutation("updateProjectV2DraftIssue")
-def update_draft(scope: Scope, given: Input) -> Input:
-    draft = scope.node(given["draftIssueId"], DraftIssue)
-    for item in scope.store.projects.items_of(draft):
-        scope.require(item, "write")
-        scope.store.projects.edit_draft(
-            item, title=given.get("title"), body=given.get("body"), actor=scope.actor
-        )
-    return {"draftIssue": draft}
 
 
 @resolvers.mutation("convertProjectV2DraftIssueItemToIssue")
@@ -154,7 +130,6 @@ def create_status_update(scope: Scope, given: Input) -> Input:
         given.get("body") or "",
         given.get("status"),
         actor=scope.actor,
-        dates=(given.get("startDate"), given.get("targetDate")),
     )
     return {"statusUpdate": update}
 

@@ -48,8 +48,6 @@ def connection(nodes: Sequence[Any], name: str, arguments: dict[str, Any]) -> di
         "totalCount": len(nodes),
         "pageInfo": {
             "hasNextPage": end < len(nodes),
-            "hasPreviousPage": start > 0,
-            "startCursor": cursors[0] if cursors else None,
             "endCursor": cursors[-1] if cursors else None,
         },
     }

@@ -15,7 +15,6 @@ resolvers.connections(
     labels="labels",
     assignees="assignees",
     comments="comments",
-    subIssues="sub_issues",
     blockedBy="blocked_by",
 )
 resolvers.field("Issue.state")(lambda issue, _scope: issue.state.upper())
@@ -38,24 +37,16 @@ def comment_url(source: Comment, scope: Scope) -> str:
 def project_items(source: Any, scope: Scope, includeArchived: bool = True, **arguments: Any) -> Any:
     """Return the cards on the boards that the caller may see."""
     items = scope.store.projects.items_of(source)
-    shown = [one for one in items if scope.may_see(one) and (includeArchived or one.archived_at is None)]
+    shown = [item for item in items if scope.may_see(item) and (includeArchived or item.archived_at is None)]
     return connection(shown, "projectItems", arguments)
 
 
 @resolvers.field("Issue.timelineItems")
 def timeline_items(source: Issue, scope: Scope, **arguments: Any) -> Any:
     """Return the moves of the issue's cards, oldest first; the forge has no other timeline items."""
-    items = [one for one in scope.store.projects.items_of(source) if scope.may_see(one)]
+    items = [item for item in scope.store.projects.items_of(source) if scope.may_see(item)]
     changes = [change for item in items for change in item.status_changes]
-    return connection(sorted(changes, key=lambda one: one.created_at), "timelineItems", arguments)
-
-
-@resolvers.field("Issue.subIssuesSummary")
-def sub_issues_summary(source: Issue, _scope: Scope) -> Any:
-    """Return the number of sub-issues, and how many are closed."""
-    total = len(source.sub_issues)
-    done = sum(one.state == "closed" for one in source.sub_issues)
-    return {"total": total, "completed": done, "percentCompleted": 100 * done // total if total else 0}
+    return connection(sorted(changes, key=lambda change: change.created_at), "timelineItems", arguments)
 
 
 @resolvers.field("Issue.blocking")
@@ -65,67 +56,28 @@ def blocking(source: Issue, scope: Scope, **arguments: Any) -> Any:
 
 @resolvers.field("Issue.issueDependenciesSummary")
 def dependencies_summary(source: Issue, scope: Scope) -> Any:
-    """Return how many issues block it and how many it blocks: the open ones, and all."""
+    """Return how many open issues block it and how many it blocks."""
     others = scope.store.links.blocking(source)
     return {
-        "blockedBy": sum(one.state == "open" for one in source.blocked_by),
-        "totalBlockedBy": len(source.blocked_by),
-        "blocking": sum(one.state == "open" for one in others),
-        "totalBlocking": len(others),
+        "blockedBy": sum(issue.state == "open" for issue in source.blocked_by),
+        "blocking": sum(issue.state == "open" for issue in others),
     }
-
-
-def _hidden(scope: Scope, given: Input, reason: str | None) -> Comment | ReviewComment:
-    comment: Any = scope.node(given["subjectId"], object)
-    if not isinstance(comment, Comment | ReviewComment):
-        raise UnprocessableError("The subject cannot be minimized")
-    scope.require(comment, "write", Role.WRITE)
-    comment.minimized_reason = reason
-    return comment
 
 
 @resolvers.mutation("minimizeComment")
 def minimize(scope: Scope, given: Input) -> Input:
     """Hide a comment; GitHub writes the reason in small letters."""
-    return {"minimizedComment": _hidden(scope, given, str(given["classifier"]).lower().replace("_", "-"))}
-
-
-@resolvers.mutation("unminimizeComment")
-def unminimize(scope: Scope, given: Input) -> Input:
-    return {"unminimizedComment": _hidden(scope, given, None)}
-
-
-def _linked(scope: Scope, given: Input, other: str) -> tuple[Issue, Issue]:
-    """Return the issue that is changed and the one that it is linked with; raises as `Scope.require`."""
-    issue, linked = scope.node(given["issueId"], Issue), scope.node(given.get(other) or "", Issue)
-    scope.require(issue, "write", Role.TRIAGE)
-    return issue, linked
+    comment: Any = scope.node(given["subjectId"], object)
+    if not isinstance(comment, Comment | ReviewComment):
+        raise UnprocessableError("The subject cannot be minimized")
+    scope.require(comment, "write", Role.WRITE)
+    comment.minimized_reason = str(given["classifier"]).lower().replace("_", "-")
+    return {"minimizedComment": comment}
 
 
 @resolvers.mutation("addSubIssue")
 def add_sub_issue(scope: Scope, given: Input) -> Input:
-    parent, child = _linked(scope, given, "subIssueId")
-    replace = bool(given.get("replaceParent"))
-    scope.store.links.add_sub_issue(parent, child, actor=scope.actor, replace=replace)
+    parent, child = scope.node(given["issueId"], Issue), scope.node(given.get("subIssueId") or "", Issue)
+    scope.require(parent, "write", Role.TRIAGE)
+    scope.store.links.add_sub_issue(parent, child, actor=scope.actor)
     return {"issue": parent, "subIssue": child}
-
-
-@resolvers.mutation("removeSubIssue")
-def remove_sub_issue(scope: Scope, given: Input) -> Input:
-    parent, child = _linked(scope, given, "subIssueId")
-    scope.store.links.remove_sub_issue(parent, child, actor=scope.actor)
-    return {"issue": parent, "subIssue": child}
-
-
-@resolvers.mutation("addBlockedBy")
-def add_blocked_by(scope: Scope, given: Input) -> Input:
-    issue, other = _linked(scope, given, "blockingIssueId")
-    scope.store.links.add_blocked_by(issue, other, actor=scope.actor)
-    return {"issue": issue, "blockingIssue": other}
-
-
-@resolvers.mutation("removeBlockedBy")
-def remove_blocked_by(scope: Scope, given: Input) -> Input:
-    issue, other = _linked(scope, given, "blockingIssueId")
-    scope.store.links.remove_blocked_by(issue, other, actor=scope.actor)
-    return {"issue": issue, "blockingIssue": other}

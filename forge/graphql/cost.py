@@ -21,13 +21,15 @@ def points(document: object, variables: object) -> int:
     parsed, _faults = read(str(document))
     if parsed is None:
         return 1
-    fragments = {one.name.value: one for one in parsed.definitions if isinstance(one, FragmentDefinitionNode)}
+    fragments = {
+        node.name.value: node for node in parsed.definitions if isinstance(node, FragmentDefinitionNode)
+    }
     given = variables if isinstance(variables, dict) else {}
     count = _Count(fragments, given)
     requests = sum(
-        count.of(one.selection_set, 1, 0)
-        for one in parsed.definitions
-        if isinstance(one, OperationDefinitionNode)
+        count.of(node.selection_set, 1, 0)
+        for node in parsed.definitions
+        if isinstance(node, OperationDefinitionNode)
     )
     return max(1, round(requests / REQUESTS_PER_POINT))
 
@@ -41,14 +43,14 @@ class _Count:
         if selections is None or depth > DEEPEST:
             return 0
         total = 0
-        for one in selections.selections:
-            if isinstance(one, FieldNode):
-                size = self._size(one)
-                total += times * (size > 0) + self.of(one.selection_set, times * (size or 1), depth + 1)
-            elif isinstance(one, InlineFragmentNode):
-                total += self.of(one.selection_set, times, depth + 1)
-            elif isinstance(one, FragmentSpreadNode) and one.name.value in self._fragments:
-                total += self.of(self._fragments[one.name.value].selection_set, times, depth + 1)
+        for selection in selections.selections:
+            if isinstance(selection, FieldNode):
+                size = self._size(selection)
+                total += times * (size > 0) + self.of(selection.selection_set, times * (size or 1), depth + 1)
+            elif isinstance(selection, InlineFragmentNode):
+                total += self.of(selection.selection_set, times, depth + 1)
+            elif isinstance(selection, FragmentSpreadNode) and selection.name.value in self._fragments:
+                total += self.of(self._fragments[selection.name.value].selection_set, times, depth + 1)
         return total
 
     def _size(self, field: FieldNode) -> int:

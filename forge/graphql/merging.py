@@ -77,8 +77,10 @@ def dequeue(scope: Scope, given: Input) -> Input:
 
 
 def _entry(scope: Scope, pull: Pull) -> Any:
-    waiting = [one for one in scope.store.pulls.all(pull.repo) if one.queued_at is not None]
-    earlier = [one for one in waiting if pull.queued_at and one.queued_at and one.queued_at < pull.queued_at]
+    waiting = [other for other in scope.store.pulls.all(pull.repo) if other.queued_at is not None]
+    earlier = [
+        other for other in waiting if pull.queued_at and other.queued_at and other.queued_at < pull.queued_at
+    ]
     return {
         "__typename": "MergeQueueEntry",
         "id": f"MQE_{pull.node_id}",

@@ -61,9 +61,7 @@ class Resolvers:
 
         def declare(function: Resolver) -> Resolver:
             def resolve(_source: Any, info: GraphQLResolveInfo, **arguments: Any) -> Any:
-                given: Input = arguments["input"]
-                payload = function(info.context, given, *more)
-                return {**payload, "clientMutationId": given.get("clientMutationId")}
+                return function(info.context, arguments["input"], *more)
 
             self.by_type["Mutation"][name] = resolve
             return function

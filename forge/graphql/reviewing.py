@@ -1,7 +1,5 @@
 """Pull requests: fields, drafts, reviews, threads and their resolution."""
 
-from typing import Any
-
 from forge.graphql.resolving import Input, Resolvers
 from forge.graphql.scope import Scope
 from forge.store.models import Pull, Review, ReviewComment, Role, Thread
@@ -11,14 +9,8 @@ resolvers.attributes(
     "PullRequest",
     title="issue.title",
     author="issue.author",
-    createdAt="issue.created_at",
-    updatedAt="issue.updated_at",
-    closedAt="issue.closed_at",
     isDraft="draft",
-    headRefName="head_ref",
     headRefOid="head_sha",
-    baseRefName="base_ref",
-    baseRefOid="base_sha",
     repository="repo",
 )
 resolvers.presences("PullRequest", merged="merged_at")
@@ -33,26 +25,19 @@ resolvers.connections(
 resolvers.field("PullRequest.body")(lambda pull, _scope: pull.issue.body or "")
 resolvers.field("PullRequest.url")(lambda pull, scope: scope.view.issue_html(pull.issue))
 resolvers.field("PullRequest.closed")(lambda pull, _scope: pull.issue.state == "closed")
-resolvers.attributes("PullRequestReview", createdAt="submitted_at", updatedAt="submitted_at")
 resolvers.attributes(
     "PullRequestReviewThread",
     isOutdated="outdated",
-    diffSide="side",
-    originalLine="line",
     pullRequest="pull",
     repository="pull.repo",
 )
-resolvers.presences("PullRequestReviewThread", isResolved="resolved_by", isCollapsed="resolved_by")
+resolvers.presences("PullRequestReviewThread", isResolved="resolved_by")
 resolvers.connections("PullRequestReviewThread", comments="comments")
 resolvers.attributes(
     "PullRequestReviewComment",
     path="thread.path",
-    originalLine="thread.line",
-    startLine="thread.start_line",
     outdated="thread.outdated",
     pullRequest="thread.pull",
-    pullRequestReview="review",
-    replyTo="in_reply_to",
     repository="thread.pull.repo",
 )
 
@@ -83,21 +68,10 @@ def review_url(source: Review, scope: Scope) -> str:
     return f"{scope.view.issue_html(source.pull.issue)}#pullrequestreview-{source.id}"
 
 
-@resolvers.field("PullRequestReviewThread.resolvedBy")
-def resolved_by(source: Thread, scope: Scope) -> Any:
-    """Return who resolved a thread; GitHub shows a bot as a User, too."""
-    return None if source.resolved_by is None else scope.as_user(source.resolved_by)
-
-
 @resolvers.field("PullRequestReviewThread.line")
 def line(source: Thread, _scope: Scope) -> int | None:
     """Return the line; `None` once it is outdated."""
     return None if source.outdated else source.line
-
-
-@resolvers.field("PullRequestReviewThread.subjectType")
-def subject_type(source: Thread, _scope: Scope) -> str:
-    return "FILE" if source.line is None else "LINE"
 
 
 @resolvers.field("PullRequestReviewComment.line")
@@ -121,12 +95,11 @@ def set_draft(scope: Scope, given: Input, draft: bool) -> Input:
     return {"pullRequest": pull}
 
 
-@resolvers.mutation("resolveReviewThread", True)
-@resolvers.mutation("unresolveReviewThread", False)
-def set_resolved(scope: Scope, given: Input, resolved: bool) -> Input:
+@resolvers.mutation("resolveReviewThread")
+def resolve(scope: Scope, given: Input) -> Input:
     thread = scope.node(given["threadId"], Thread)
     scope.require(thread, "write", Role.WRITE)
-    scope.store.reviews.set_resolved(thread, resolved, actor=scope.actor)
+    scope.store.reviews.set_resolved(thread, True, actor=scope.actor)
     return {"thread": thread}
 
 

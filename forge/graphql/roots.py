@@ -1,11 +1,7 @@
 """Roots of queries: nodes, organisations, repositories, accounts."""
 
-from datetime import UTC, datetime
 from typing import Any
 
-from flask import g
-
-from forge.clock import rfc3339
 from forge.errors import ForgeError, NotFoundError
 from forge.graphql.connections import connection
 from forge.graphql.resolving import Resolvers
@@ -14,21 +10,21 @@ from forge.store.board import Project
 from forge.store.models import Issue, Pull, Repo, User, UserType
 
 resolvers = Resolvers()
-resolvers.attributes("Repository", nameWithOwner="full_name", isPrivate="private", isArchived="archived")
+resolvers.attributes("Repository", nameWithOwner="full_name", isArchived="archived")
 resolvers.field("Repository.url")(lambda repo, scope: scope.view.repo_html(repo))
 
 
 @resolvers.field("Query.node")
 def node(_source: Any, scope: Scope, id: str) -> Any:
-    found = scope.node(id, object)
-    scope.require(found, "read")
-    return found
+    thing = scope.node(id, object)
+    scope.require(thing, "read")
+    return thing
 
 
 @resolvers.field("Query.nodes")
 def nodes(_source: Any, scope: Scope, ids: list[str]) -> list[Any]:
     """Return several nodes; a missing one is an error of its own and a null."""
-    return [_node_or_error(scope, one) for one in ids]
+    return [_node_or_error(scope, node_id) for node_id in ids]
 
 
 def _node_or_error(scope: Scope, node_id: str) -> Any:
@@ -51,12 +47,12 @@ def user(_source: Any, scope: Scope, login: str) -> User:
 def _account(scope: Scope, login: str, kinds: set[UserType], name: str) -> User:
     message = f"Could not resolve to {name} with the login of '{login}'."
     try:
-        found = scope.store.users.get(login)
+        account = scope.store.users.get(login)
     except NotFoundError as error:
         raise NotFoundError(message) from error
-    if found.type not in kinds:
+    if account.type not in kinds:
         raise NotFoundError(message)
-    return found
+    return account
 
 
 @resolvers.field("Query.viewer")
@@ -65,22 +61,16 @@ def viewer(_source: Any, scope: Scope) -> Any:
     return scope.as_user(scope.actor)
 
 
-@resolvers.field("Query.rateLimit")
-def rate_limit(_source: Any, _scope: Scope) -> Any:
-    left = {key: g.budget[key] for key in ("limit", "remaining", "used", "cost")}
-    return {**left, "nodeCount": 0, "resetAt": rfc3339(datetime.fromtimestamp(g.budget["reset"], UTC))}
-
-
 @resolvers.field("Query.repository")
 def repository(_source: Any, scope: Scope, owner: str, name: str) -> Repo:
     """Return a repository; raises NotFoundError."""
     try:
-        found = scope.store.repos.get(owner, name)
+        repo = scope.store.repos.get(owner, name)
     except NotFoundError as error:
         message = f"Could not resolve to a Repository with the name '{owner}/{name}'."
         raise NotFoundError(message) from error
-    scope.require(found, "read")
-    return found
+    scope.require(repo, "read")
+    return repo
 
 
 @resolvers.field("Query.repositoryOwner")
@@ -95,15 +85,15 @@ def repository_owner(_source: Any, scope: Scope, login: str) -> User | None:
 @resolvers.field("Organization.projectV2", "User.projectV2")
 def project(source: User, scope: Scope, number: int) -> Project:
     """Return a project of an organisation or a person; raises NotFoundError."""
-    found = scope.store.projects.get(source, number)
-    scope.require(found, "read")
-    return found
+    board = scope.store.projects.get(source, number)
+    scope.require(board, "read")
+    return board
 
 
 @resolvers.field("Organization.projectsV2", "User.projectsV2")
 def projects(source: User, scope: Scope, **arguments: Any) -> Any:
     """Return the projects of an owner that the caller may see."""
-    mine = [one for one in scope.store.projects.all() if one.owner is source and scope.may_see(one)]
+    mine = [board for board in scope.store.projects.all() if board.owner is source and scope.may_see(board)]
     return connection(mine, "projectsV2", arguments)
 
 
@@ -120,22 +110,22 @@ def default_branch(source: Repo, scope: Scope) -> Any:
         return None
     target = {"__typename": "Commit", "id": f"C_{sha}", "oid": sha}
     name = source.default_branch
-    return {"id": f"REF_{source.id}_{name}", "name": name, "prefix": "refs/heads/", "target": target}
+    return {"id": f"REF_{source.id}_{name}", "name": name, "target": target}
 
 
 @resolvers.field("Repository.issue")
 def issue(source: Repo, _scope: Scope, number: int) -> Issue:
     """Return an issue; raises NotFoundError, for a pull request too."""
-    found = source.issues.get(number)
-    if found is None or found.pull is not None:
+    entry = source.issues.get(number)
+    if entry is None or entry.pull is not None:
         raise NotFoundError(f"Could not resolve to an Issue with the number of {number}.")
-    return found
+    return entry
 
 
 @resolvers.field("Repository.pullRequest")
 def pull_request(source: Repo, _scope: Scope, number: int) -> Pull:
     """Return a pull request; raises NotFoundError."""
-    found = source.issues.get(number)
-    if found is None or found.pull is None:
+    entry = source.issues.get(number)
+    if entry is None or entry.pull is None:
         raise NotFoundError(f"Could not resolve to a PullRequest with the number of {number}.")
-    return found.pull
+    return entry.pull

@@ -52,7 +52,7 @@ class Place:
     @property
     def answered_inside(self) -> bool:
         """Whether the newest call has its answer in its result, as a question from before a crash has."""
-        return any(_IN_RESULT.search(one.text) for one in self.outcomes[-1:])
+        return any(_IN_RESULT.search(outcome.text) for outcome in self.outcomes[-1:])
 
 
 def mark_of(run: str, turn: str) -> str:
@@ -67,8 +67,8 @@ def call_id(mark: str, step: int, number: int, which: int) -> str:
 
 def title_of(prompt: str) -> str:
     """Return the card's title from the heading that a briefing starts with; empty where there is none."""
-    found = _TITLE.search(prompt)
-    return found[1].strip() if found else ""
+    match = _TITLE.search(prompt)
+    return match[1].strip() if match else ""
 
 
 def slug_of(title: str) -> str:
@@ -79,16 +79,16 @@ def slug_of(title: str) -> str:
 def place_of(conversation: Conversation) -> Place | None:
     """Return where the conversation stands, or None when no prompt of a run is in it."""
     heads = [
-        (index, entry.text, found)
+        (index, entry.text, match)
         for index, entry in enumerate(conversation.entries)
-        if isinstance(entry, Words) and (found := _HEAD.search(entry.text))
+        if isinstance(entry, Words) and (match := _HEAD.search(entry.text))
     ]
     if not heads:
         return None
     last, prompt, head = heads[-1]
     run, turn, phase = head.groups()
     mark = mark_of(run, turn)
-    mine = [text[found.end() :] for _, text, found in heads if found[1] == run]
+    mine = [text[match.end() :] for _, text, match in heads if match[1] == run]
     step, outcomes, newest = _progress(conversation, mark)
     return Place(
         run=run,
@@ -118,14 +118,14 @@ def threads_of(prompt: str) -> tuple[Thread, ...]:
 
 def _progress(conversation: Conversation, mark: str) -> tuple[int, tuple[Outcome, ...], int]:
     """Return the newest step of the turn, the outcomes of its rounds, and where its newest call stands."""
-    results = {one.call_id: one for one in conversation.entries if isinstance(one, Outcome)}
+    results = {outcome.call_id: outcome for outcome in conversation.entries if isinstance(outcome, Outcome)}
     rounds: dict[tuple[int, int], Outcome] = {}
     newest = -1
     for index, entry in enumerate(conversation.entries):
-        found = _CALL_ID.fullmatch(entry.call_id) if isinstance(entry, Used) else None
-        if isinstance(entry, Used) and found and found[1] == mark:
+        match = _CALL_ID.fullmatch(entry.call_id) if isinstance(entry, Used) else None
+        if isinstance(entry, Used) and match and match[1] == mark:
             newest = index
-            where = (int(found[2]), int(found[3]))
+            where = (int(match[2]), int(match[3]))
             rounds.setdefault(where, results.get(entry.call_id, Outcome(entry.call_id, "", failed=True)))
     step = max((step for step, _ in rounds), default=-1)
     return step, tuple(outcome for where, outcome in sorted(rounds.items()) if where[0] == step), newest
@@ -134,13 +134,15 @@ def _progress(conversation: Conversation, mark: str) -> tuple[int, tuple[Outcome
 def _answer(conversation: Conversation, prompts: list[str]) -> str:
     """Return the newest answer to a question: by a prompt, else in the result of the call that asked."""
     for prompt in reversed(prompts):
-        found = _ANSWERED.search(prompt)
-        if found:
-            return found[1]
-    inside = [_IN_RESULT.search(one.text) for one in conversation.entries if isinstance(one, Outcome)]
-    return next((found[1] for found in reversed(inside) if found), "")
+        match = _ANSWERED.search(prompt)
+        if match:
+            return match[1]
+    inside = [_IN_RESULT.search(entry.text) for entry in conversation.entries if isinstance(entry, Outcome)]
+    return next((match[1] for match in reversed(inside) if match), "")
 
 
 def _steered(conversation: Conversation, after: int) -> tuple[str, ...]:
     entries = conversation.entries[after + 1 :]
-    return tuple(one.text.strip() for one in entries if isinstance(one, Words) and not _HEAD.search(one.text))
+    return tuple(
+        entry.text.strip() for entry in entries if isinstance(entry, Words) and not _HEAD.search(entry.text)
+    )

@@ -48,7 +48,7 @@ class Playing:
         return _Turn(script.steps(place.turn), place, conversation, self._faults, self._complain).answer()
 
     def _chat(self, conversation: Conversation, place: Place | None) -> Answer:
-        texts = [one.text for one in conversation.entries if isinstance(one, Words)]
+        texts = [entry.text for entry in conversation.entries if isinstance(entry, Words)]
         prompt = place.prompt if place else (texts[-1] if texts else "")
         title = title_of(prompt)
         for rule in self._script.for_card(title).chat:
@@ -61,7 +61,7 @@ def _is_aside(conversation: Conversation, place: Place | None) -> bool:
     """Whether an agent's program asks for its own use, as for a title: without tools, and not as a chat."""
     if conversation.offer.names or conversation.offer.spaces:
         return False
-    texts = [one.text for one in conversation.entries if isinstance(one, Words)]
+    texts = [entry.text for entry in conversation.entries if isinstance(entry, Words)]
     if _ABOUT_TITLES.search("\n".join([conversation.system, *texts[:1]])):
         return True
     chats = place is not None or any(_CHAT_HEADING.search(text) for text in texts)
@@ -176,9 +176,9 @@ class _Turn:
         """Return the call that makes deferred tools known, when one is needed that was not searched yet."""
         offer = self.conversation.offer
         searched = " ".join(
-            str(one.given)
-            for one in self.conversation.entries
-            if isinstance(one, Used) and one.name == offer.search
+            str(entry.given)
+            for entry in self.conversation.entries
+            if isinstance(entry, Used) and entry.name == offer.search
         )
         wanted = {call.name for call in calls if call.name in offer.deferred and call.name not in searched}
         if not wanted:
@@ -213,8 +213,8 @@ def _fill(value: Any, place: Place) -> Any:
     if isinstance(value, Step):
         return dataclasses.replace(value, value=_fill(value.value, place))
     if isinstance(value, list | tuple):
-        return type(value)(_fill(one, place) for one in value)
-    return {key: _fill(one, place) for key, one in value.items()} if isinstance(value, dict) else value
+        return type(value)(_fill(item, place) for item in value)
+    return {key: _fill(item, place) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _tokens(given: dict[str, Any]) -> Tokens:

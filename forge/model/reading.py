@@ -30,11 +30,11 @@ def texts(content: Any) -> list[str]:
     """Return the texts of a message's content: a text itself, or blocks of any protocol."""
     if isinstance(content, str):
         return [content]
-    found: list[str] = []
+    collected: list[str] = []
     for block in content if isinstance(content, list) else ():
         if isinstance(block, dict) and isinstance(block.get("text"), str):
-            found.append(block["text"])
-    return found
+            collected.append(block["text"])
+    return collected
 
 
 def _messages(body: dict[str, Any]) -> Conversation:
@@ -132,9 +132,9 @@ def _chat(body: dict[str, Any]) -> Conversation:
 def _conversation(
     protocol: str, body: dict[str, Any], system: str, entries: Entries, offer: Offer, counts: bool = True
 ) -> Conversation:
-    found = _FOLDER.search(system)
+    match = _FOLDER.search(system)
     model, stream = str(body.get("model") or ""), bool(body.get("stream"))
-    return Conversation(protocol, model, stream, system, entries, offer, found[1] if found else "", counts)
+    return Conversation(protocol, model, stream, system, entries, offer, match[1] if match else "", counts)
 
 
 def _parsed(arguments: Any) -> Any:

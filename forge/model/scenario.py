@@ -119,15 +119,15 @@ class Script:
         if section == "stage":
             number, _, name = rest.partition("-")
             return self.stages.get(f"{name}-{number}", self.stages.get(name, ()))
-        found = self.sections.get(section, ())
-        return found or (self.sections.get("plan", ()) if section == "redirect" else ())
+        steps = self.sections.get(section, ())
+        return steps or (self.sections.get("plan", ()) if section == "redirect" else ())
 
 
 def load_script(folder: Path, name: str) -> Script:
     """Return the scenario `name` of the folder with those that its `cards` name. Raises ScriptError."""
     path = folder / f"{name}.yml"
     if not _NAME.fullmatch(name) or not path.is_file():
-        known = ", ".join(sorted(one.stem for one in folder.glob("*.yml")))
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.yml")))
         raise ScriptError(name, "", f"there is no such file in {folder}; there are {known or 'none'}")
     if path.stat().st_size > _CAP_BYTES:
         raise ScriptError(name, "", f"it is larger than {_CAP_BYTES} bytes")
@@ -174,8 +174,8 @@ def _stages(name: str, given: Any) -> Mapping[str, tuple[Step, ...]]:
 def _steps(name: str, where: str, given: Any) -> Iterator[Step]:
     if not isinstance(given or [], list):
         raise ScriptError(name, where, "a list of steps was expected")
-    for number, one in enumerate(given or []):
-        yield _step(name, f"{where}.{number}", {one: True} if isinstance(one, str) else one)
+    for number, step in enumerate(given or []):
+        yield _step(name, f"{where}.{number}", {step: True} if isinstance(step, str) else step)
 
 
 def _step(name: str, where: str, given: Any) -> Step:
@@ -225,4 +225,4 @@ def _is(value: Any, wanted: Type) -> bool:
 
 
 def _named(wanted: Type) -> str:
-    return " or ".join(one.__name__ for one in (wanted if isinstance(wanted, tuple) else (wanted,)))
+    return " or ".join(kind.__name__ for kind in (wanted if isinstance(wanted, tuple) else (wanted,)))

@@ -51,7 +51,7 @@ class Toolbox:
         Raises NoToolError.
         """
         if step.kind == "parallel":
-            return None if before else tuple(call for one in step.value for call in self._at_once(one))
+            return None if before else tuple(call for part in step.value for call in self._at_once(part))
         if step.kind in self._ways:
             return self._ways[step.kind](step.value, before)
         return None if before else (self._one(step),)
@@ -148,15 +148,17 @@ class Toolbox:
         chosen = (
             threads[index : index + 1]
             if index is not None
-            else [one for one in threads if given.get("match", "") in f"{one.path}\n{one.text}"]
+            else [thread for thread in threads if given.get("match", "") in f"{thread.path}\n{thread.text}"]
         )
-        answers = [{"thread_id": one.thread_id, "text": given["say"]} for one in chosen]
+        answers = [{"thread_id": thread.thread_id, "text": given["say"]} for thread in chosen]
         return None if before else tuple(self.board("thread", answer) for answer in answers) or None
 
     def _todo(self, items: list[Any], before: Before) -> Round:
         if before:
             return None
-        states = [(str(one.get("text", "")), "completed" if one.get("done") else "pending") for one in items]
+        states = [
+            (str(item.get("text", "")), "completed" if item.get("done") else "pending") for item in items
+        ]
         if self._has("update_plan"):
             return (Call("update_plan", {"plan": [{"step": text, "status": at} for text, at in states]}),)
         if self._has("todowrite"):

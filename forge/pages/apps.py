@@ -48,7 +48,7 @@ def create_app(login: str) -> ResponseReturnValue:
 @pages.on("/apps/<slug>/installations/new")
 def choose_account(slug: str) -> ResponseReturnValue:
     """Show the accounts that the App can be installed in."""
-    mine = [one for one in store().users.all() if person().login in one.members]
+    mine = [user for user in store().users.all() if person().login in user.members]
     return render_template("install_app.html", app=store().apps.by_slug(slug), accounts=mine)
 
 
@@ -56,7 +56,7 @@ def choose_account(slug: str) -> ResponseReturnValue:
 def install_app(slug: str) -> ResponseReturnValue:
     """Install the App, if it is not installed there."""
     app, owner = store().apps.by_slug(slug), _owned(request.form.get("account", ""))
-    if all(one.account is not owner for one in store().apps.installations(app)):
+    if all(installation.account is not owner for installation in store().apps.installations(app)):
         store().apps.install(app, owner, actor=person())
     return redirect("/", 303)
 

@@ -52,12 +52,12 @@ def drop(item: Item, column: str | None, before: Item | None) -> None:
         projects.drag(item, column, actor=me, before=before)
         if before is not None:
             return
-    others = [one for one in project.items if one is not item]
+    others = [card for card in project.items if card is not item]
     if before is not None:
         place = others.index(before)
         projects.move(item, others[place - 1] if place else None, actor=me)
         return
-    mates = [one for one in others if one.column() is item.column()]
+    mates = [card for card in others if card.column() is item.column()]
     if mates and project.items.index(mates[-1]) > project.items.index(item):
         projects.move(item, mates[-1], actor=me)
 
@@ -65,7 +65,7 @@ def drop(item: Item, column: str | None, before: Item | None) -> None:
 @pages.on(BOARD)
 def board(org: str, number: int) -> ResponseReturnValue:
     project = project_at(org, number)
-    repos = [one for one in store().repos.all() if one.owner is project.owner and reaches(one, Role.READ)]
+    repos = [repo for repo in store().repos.all() if repo.owner is project.owner and reaches(repo, Role.READ)]
     return render_template(
         "board.html",
         project=project,

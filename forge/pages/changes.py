@@ -25,12 +25,12 @@ class FileDiff:
     def threads_at(self, line: Line, threads: list[Thread]) -> list[Thread]:
         """Return the threads that belong under a line."""
         return [
-            one
-            for one in threads
-            if one.path == self.change.path
-            and not one.outdated
+            thread
+            for thread in threads
+            if thread.path == self.change.path
+            and not thread.outdated
             and line.number is not None
-            and (one.line, one.side) == (line.number, line.side)
+            and (thread.line, thread.side) == (line.number, line.side)
         ]
 
 

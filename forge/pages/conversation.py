@@ -42,7 +42,7 @@ def issue(repo: Repo, number: int) -> ResponseReturnValue:
 
 @pages.below_repo("/issues")
 def issues(repo: Repo) -> ResponseReturnValue:
-    listed = [one for one in reversed(repo.issues.values()) if one.pull is None]
+    listed = [issue for issue in reversed(repo.issues.values()) if issue.pull is None]
     return render_template("list.html", repo=repo, listed=listed, tab="issues")
 
 

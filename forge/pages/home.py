@@ -17,12 +17,12 @@ def home() -> ResponseReturnValue:
     visible = [repo for repo in store().repos.all() if reaches(repo, Role.READ)]
     counts = {
         repo.id: (
-            sum(one.state == "open" and one.pull is None for one in repo.issues.values()),
-            sum(one.state == "open" and one.pull is not None for one in repo.issues.values()),
+            sum(issue.state == "open" and issue.pull is None for issue in repo.issues.values()),
+            sum(issue.state == "open" and issue.pull is not None for issue in repo.issues.values()),
         )
         for repo in visible
     }
-    apps = [(one.app, one.account) for one in store().apps.installations()]
+    apps = [(installation.app, installation.account) for installation in store().apps.installations()]
     projects = store().projects.all()
     return render_template("home.html", projects=projects, repos=visible, counts=counts, apps=apps)
 

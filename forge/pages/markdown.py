@@ -53,8 +53,8 @@ def rendered(text: str | None, repo: str = "", *, may_tick: bool = False, breaks
     parser.enable(["table", "strikethrough", "linkify"])
     parser.core.ruler.push("tasks", _mark_tasks)
     parser.core.ruler.push("references", _link_references)
-    found: list[tuple[int, bool, str]] = []
-    html = parser.render(text or "", {"mark": mark, "tasks": found, "repo": repo})
+    tasks: list[tuple[int, bool, str]] = []
+    html = parser.render(text or "", {"mark": mark, "tasks": tasks, "repo": repo})
 
     def keep(_tag: str, attribute: str, value: str) -> str | None:
         if mark in value or (attribute == "class" and not value.startswith("language-")):
@@ -73,7 +73,7 @@ def rendered(text: str | None, repo: str = "", *, may_tick: bool = False, breaks
     )
     # A style attribute would be refused by the page's own policy: the alignment becomes a class.
     clean = re.sub(r'(<t[dh]) style="text-align:(\w+)"', r'\1 class="\2"', clean)
-    for number, task in enumerate(found):
+    for number, task in enumerate(tasks):
         clean = clean.replace(f"{mark}x{number}x", _checkbox(*task, may_tick=may_tick))
     return Markup(clean)  # noqa: S704  the text went through nh3
 
@@ -114,18 +114,18 @@ def _link_references(state: StateCore) -> None:
 
 def _split_references(text: str, repo: str) -> Iterable[Token]:
     start = 0
-    for found in REFERENCE.finditer(text):
-        target, number = found[1] or repo, found[2]
+    for match in REFERENCE.finditer(text):
+        target, number = match[1] or repo, match[2]
         if number and not target:
             continue
-        yield _text(text[start : found.start()])
+        yield _text(text[start : match.start()])
         if number:
             yield Token("link_open", "a", 1, attrs={"href": f"/{target}/issues/{number}"})
         else:
             yield Token("strong_open", "strong", 1)
-        yield _text(found[0])
+        yield _text(match[0])
         yield Token("link_close", "a", -1) if number else Token("strong_close", "strong", -1)
-        start = found.end()
+        start = match.end()
     yield _text(text[start:])
 
 
@@ -148,5 +148,5 @@ def with_tick(body: str, line: int, label: str, checked: bool) -> str:
 
 
 def _is_task(text: str, label: str) -> bool:
-    found = TASK_LINE.match(text.rstrip("\r"))
-    return found is not None and found[4].strip() == label
+    match = TASK_LINE.match(text.rstrip("\r"))
+    return match is not None and match[4].strip() == label

@@ -64,7 +64,7 @@ def pull_files(repo: Repo, number: int) -> ResponseReturnValue:
 
 @pages.below_repo("/pulls")
 def pull_list(repo: Repo) -> ResponseReturnValue:
-    listed = [one.issue for one in store().pulls.all(repo)]
+    listed = [pull.issue for pull in store().pulls.all(repo)]
     return render_template("list.html", repo=repo, listed=listed, tab="pulls")
 
 
@@ -108,8 +108,10 @@ def read_line_comments(text: str) -> list[LineComment]:
     """Return the comments on lines that a review form carries as JSON; raises UnprocessableError."""
     try:
         comments = [
-            LineComment(str(one["path"]), str(one["body"]), int(one["line"]), str(one["side"]))
-            for one in json.loads(text or "[]")
+            LineComment(
+                str(comment["path"]), str(comment["body"]), int(comment["line"]), str(comment["side"])
+            )
+            for comment in json.loads(text or "[]")
         ]
     except (ValueError, TypeError, KeyError) as error:
         raise UnprocessableError("The comments on lines cannot be read.") from error

@@ -85,7 +85,7 @@ def person() -> User:
     if not everybody:
         raise NotFoundError("Nobody lives on this forge yet.")
     chosen = request.cookies.get(PERSON_COOKIE, "")
-    return next((one for one in everybody if one.login == chosen), everybody[0])
+    return next((user for user in everybody if user.login == chosen), everybody[0])
 
 
 def highest_role(user: User) -> Role:
@@ -180,7 +180,7 @@ def shared_context() -> dict[str, Any]:
     """Return the variables that every template has."""
     everybody = people()
     return {
-        "people": [(one, highest_role(one)) for one in everybody],
+        "people": [(user, highest_role(user)) for user in everybody],
         "me": person() if everybody else None,
         "forge_token": _token(),
         "settings": store().settings,

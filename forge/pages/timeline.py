@@ -12,7 +12,7 @@ from forge.store.models import Issue, Pull
 
 
 class Kind(StrEnum):
-    """What an entry of a conversation is; each has its own template."""
+    """The kinds of entries in a conversation; each has its own template."""
 
     COMMENT = "comment"
     COMMITS = "commits"
@@ -34,7 +34,10 @@ class Entry:
 
 def conversation(store: Store, issue: Issue) -> list[Entry]:
     """Return everything that happened after the opening, oldest first."""
-    entries = [Entry(Kind.COMMENT, f"comment-{one.id}", one.created_at, one) for one in issue.comments]
+    entries = [
+        Entry(Kind.COMMENT, f"comment-{comment.id}", comment.created_at, comment)
+        for comment in issue.comments
+    ]
     if issue.pull is not None:
         entries += _of_pull(store, issue.pull)
     if issue.closed_at is not None:
@@ -50,7 +53,9 @@ def _of_pull(store: Store, pull: Pull) -> Iterator[Entry]:
         at = max(commit.committer.date, pull.issue.created_at)
         yield Entry(Kind.COMMITS, f"commit-{commit.sha}", at, commit)
     for review in pull.reviews:
-        threads = [one for one in pull.threads if one.comments and one.comments[0].review is review]
+        threads = [
+            thread for thread in pull.threads if thread.comments and thread.comments[0].review is review
+        ]
         if review.body or threads or review.state != "COMMENTED":
             yield Entry(Kind.REVIEW, f"review-{review.id}", review.submitted_at, review)
         for thread in threads:

@@ -171,27 +171,30 @@ def permissions(role: Role) -> dict[str, bool]:
     return {name: role.reaches(needed) for name, needed in {**names, "pull": Role.READ}.items()}
 
 
-def label(view: View, one: Label, repo: Repo) -> Json:
+def label(view: View, label: Label, repo: Repo) -> Json:
     """Return a `label`."""
     return {
-        **attributes(one, "id", "node_id", "name", "color", "description"),
-        "url": view.repo_api(repo, f"/labels/{quote(one.name, safe='/:')}"),
+        **attributes(label, "id", "node_id", "name", "color", "description"),
+        "url": view.repo_api(repo, f"/labels/{quote(label.name, safe='/:')}"),
         "default": False,
     }
 
 
-def reaction(view: View, one: Reaction) -> Json:
+def reaction(view: View, reaction: Reaction) -> Json:
     """Return a `reaction`."""
-    return {**attributes(one, "id", "node_id", "content", "created_at"), "user": user(view, one.user)}
+    return {
+        **attributes(reaction, "id", "node_id", "content", "created_at"),
+        "user": user(view, reaction.user),
+    }
 
 
 def reaction_rollup(url: str, reactions: list[Reaction]) -> Json:
     """Return the counts of reactions of something at `url`."""
     kinds = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
-    counts = {kind: sum(one.content == kind for one in reactions) for kind in kinds}
+    counts = {kind: sum(reaction.content == kind for reaction in reactions) for kind in kinds}
     return {"url": f"{url}/reactions", "total_count": len(reactions), **counts}
 
 
-def installation_stub(one: Installation) -> Json:
+def installation_stub(installation: Installation) -> Json:
     """Return the `installation` that every payload of an App's webhook carries."""
-    return attributes(one, "id", "node_id")
+    return attributes(installation, "id", "node_id")

@@ -8,101 +8,103 @@ from forge.payloads.view import Json, View, attributes
 from forge.store.registration import App, Delivery, Installation, Token
 
 
-def app(view: View, one: App) -> Json:
+def app(view: View, app: App) -> Json:
     """Return an `integration`."""
     return {
         **attributes(
-            one, "id", "client_id", "slug", "node_id", "name", "created_at", "permissions", "events"
+            app, "id", "client_id", "slug", "node_id", "name", "created_at", "permissions", "events"
         ),
-        "owner": user(view, one.owner),
+        "owner": user(view, app.owner),
         "description": "",
-        "external_url": view.html(f"/apps/{one.slug}"),
-        "html_url": view.html(f"/apps/{one.slug}"),
-        "updated_at": rfc3339(one.created_at),
-        "installations_count": len(view.store.apps.installations(one)),
+        "external_url": view.html(f"/apps/{app.slug}"),
+        "html_url": view.html(f"/apps/{app.slug}"),
+        "updated_at": rfc3339(app.created_at),
+        "installations_count": len(view.store.apps.installations(app)),
     }
 
 
-def hook_config(one: App) -> Json:
+def hook_config(app: App) -> Json:
     """Return a `webhook-config`; the secret is never shown, and an address that was never given is no key."""
     config = {"content_type": "json", "insecure_ssl": "0"}
-    if one.webhook_url:
-        config["url"] = one.webhook_url
-    return {**config, "secret": "********"} if one.webhook_secret else config
+    if app.webhook_url:
+        config["url"] = app.webhook_url
+    return {**config, "secret": "********"} if app.webhook_secret else config
 
 
-def installation(view: View, one: Installation) -> Json:
+def installation(view: View, installation: Installation) -> Json:
     """Return an `installation`."""
     return {
-        **attributes(one, "id", "permissions", "events", "created_at", "suspended_at"),
-        "account": user(view, one.account),
-        "repository_selection": "all" if one.repo_ids is None else "selected",
-        "access_tokens_url": view.api(f"/app/installations/{one.id}/access_tokens"),
+        **attributes(installation, "id", "permissions", "events", "created_at", "suspended_at"),
+        "account": user(view, installation.account),
+        "repository_selection": "all" if installation.repo_ids is None else "selected",
+        "access_tokens_url": view.api(f"/app/installations/{installation.id}/access_tokens"),
         "repositories_url": view.api("/installation/repositories"),
-        "html_url": view.html(f"/organizations/{one.account.login}/settings/installations/{one.id}"),
-        "app_id": one.app.id,
-        "client_id": one.app.client_id,
-        "app_slug": one.app.slug,
-        "target_id": one.account.id,
-        "target_type": one.account.type.value,
-        "updated_at": rfc3339(one.created_at),
+        "html_url": view.html(
+            f"/organizations/{installation.account.login}/settings/installations/{installation.id}"
+        ),
+        "app_id": installation.app.id,
+        "client_id": installation.app.client_id,
+        "app_slug": installation.app.slug,
+        "target_id": installation.account.id,
+        "target_type": installation.account.type.value,
+        "updated_at": rfc3339(installation.created_at),
         "single_file_name": None,
         "has_multiple_single_files": False,
         "single_file_paths": [],
-        "suspended_by": user_or_none(view, one.suspended_by),
+        "suspended_by": user_or_none(view, installation.suspended_by),
     }
 
 
-def token(view: View, one: Token) -> Json:
+def token(view: View, token: Token) -> Json:
     """Return an `installation-token`."""
     answer: Json = {
-        "token": one.value,
-        **attributes(one, "expires_at", "permissions"),
-        "repository_selection": "all" if one.repo_ids is None else "selected",
+        "token": token.value,
+        **attributes(token, "expires_at", "permissions"),
+        "repository_selection": "all" if token.repo_ids is None else "selected",
     }
-    if one.repo_ids is not None:
-        repos = [repo for repo in view.store.repos.all() if repo.id in one.repo_ids]
+    if token.repo_ids is not None:
+        repos = [repo for repo in view.store.repos.all() if repo.id in token.repo_ids]
         answer["repositories"] = [repository(view, repo) for repo in repos]
     return answer
 
 
-def delivery_item(one: Delivery) -> Json:
+def delivery_item(delivery: Delivery) -> Json:
     """Return a `hook-delivery-item`."""
     return {
-        **attributes(one, "id", "guid", "redelivery", "status", "status_code", "event", "action"),
-        **attributes(one, "installation_id", "repository_id"),
-        "delivered_at": rfc3339(one.delivered_at or one.created_at),
-        "duration": round(one.duration_s, 3),
+        **attributes(delivery, "id", "guid", "redelivery", "status", "status_code", "event", "action"),
+        **attributes(delivery, "installation_id", "repository_id"),
+        "delivered_at": rfc3339(delivery.delivered_at or delivery.created_at),
+        "duration": round(delivery.duration_s, 3),
         "throttled_at": None,
     }
 
 
-def delivery(one: Delivery) -> Json:
+def delivery(delivery: Delivery) -> Json:
     """Return a `hook-delivery` with its request and its response."""
     return {
-        **delivery_item(one),
-        "url": one.app.webhook_url,
-        "request": {"headers": one.headers, "payload": json.loads(one.body)},
-        "response": {"headers": one.response_headers or None, "payload": one.response_body or None},
+        **delivery_item(delivery),
+        "url": delivery.app.webhook_url,
+        "request": {"headers": delivery.headers, "payload": json.loads(delivery.body)},
+        "response": {"headers": delivery.response_headers or None, "payload": delivery.response_body or None},
     }
 
 
-def ping(view: View, one: App) -> Json:
+def ping(view: View, app: App) -> Json:
     """Return the fields that only a `ping` has."""
     now = rfc3339(view.store.clock.now())
     return {
         "zen": "Keep it logically awesome.",
-        "hook_id": one.hook_id,
+        "hook_id": app.hook_id,
         "hook": {
             "type": "App",
-            "id": one.hook_id,
+            "id": app.hook_id,
             "name": "web",
             "active": True,
-            "events": one.events,
-            "config": {"content_type": "json", "insecure_ssl": "0", "url": one.webhook_url},
+            "events": app.events,
+            "config": {"content_type": "json", "insecure_ssl": "0", "url": app.webhook_url},
             "updated_at": now,
             "created_at": now,
-            "app_id": one.id,
+            "app_id": app.id,
             "deliveries_url": view.api("/app/hook/deliveries"),
         },
     }

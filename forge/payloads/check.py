@@ -8,59 +8,59 @@ from forge.payloads.view import Json, View, attributes
 from forge.store.models import CheckRun, CommitStatus, Pull
 
 
-def check_run(view: View, one: CheckRun) -> Json:
+def check_run(view: View, check: CheckRun) -> Json:
     """Return a `check-run`."""
-    url = view.repo_api(one.repo, f"/check-runs/{one.id}")
-    page = view.repo_html(one.repo, f"/runs/{one.id}")
-    output = one.output
+    url = view.repo_api(check.repo, f"/check-runs/{check.id}")
+    page = view.repo_html(check.repo, f"/runs/{check.id}")
+    output = check.output
     return {
-        **attributes(one, "id", "name", "node_id", "head_sha", "external_id", "status", "conclusion"),
-        **attributes(one, "started_at", "completed_at"),
+        **attributes(check, "id", "name", "node_id", "head_sha", "external_id", "status", "conclusion"),
+        **attributes(check, "started_at", "completed_at"),
         "url": url,
         "html_url": page,
-        "details_url": one.details_url or page,
+        "details_url": check.details_url or page,
         "output": {
             **{name: output.get(name) for name in ("title", "summary", "text")},
             "annotations_count": len(output.get("annotations") or []),
             "annotations_url": f"{url}/annotations",
         },
-        "check_suite": {"id": one.suite_id},
-        "app": app(view, view.store.apps.by_slug(one.app_slug)),
+        "check_suite": {"id": check.suite_id},
+        "app": app(view, view.store.apps.by_slug(check.app_slug)),
         "pull_requests": [
             pull_stub(view, pull)
-            for pull in view.store.pulls.all(one.repo)
-            if pull.head_sha == one.head_sha and pull.issue.state == "open"
+            for pull in view.store.pulls.all(check.repo)
+            if pull.head_sha == check.head_sha and pull.issue.state == "open"
         ],
     }
 
 
-def pull_stub(view: View, one: Pull) -> Json:
+def pull_stub(view: View, pull: Pull) -> Json:
     """Return a `pull-request-minimal`."""
-    repo = {**attributes(one.repo, "id", "name"), "url": view.repo_api(one.repo)}
+    repo = {**attributes(pull.repo, "id", "name"), "url": view.repo_api(pull.repo)}
     return {
-        **attributes(one, "id", "number"),
-        "url": view.repo_api(one.repo, f"/pulls/{one.number}"),
-        "head": {"ref": one.head_ref, "sha": one.head_sha, "repo": repo},
-        "base": {"ref": one.base_ref, "sha": one.base_sha, "repo": repo},
+        **attributes(pull, "id", "number"),
+        "url": view.repo_api(pull.repo, f"/pulls/{pull.number}"),
+        "head": {"ref": pull.head_ref, "sha": pull.head_sha, "repo": repo},
+        "base": {"ref": pull.base_ref, "sha": pull.base_sha, "repo": repo},
     }
 
 
-def hook_check_run(view: View, one: CheckRun) -> Json:
+def hook_check_run(view: View, check: CheckRun) -> Json:
     """Return a check run as webhooks carry it: with all of its suite."""
-    run = check_run(view, one)
+    run = check_run(view, check)
     branch = run["pull_requests"][0]["head"]["ref"] if run["pull_requests"] else None
     run["check_suite"] = {
-        "id": one.suite_id,
-        "node_id": view.store.identifiers.node_id("check_suite", one.suite_id),
-        **attributes(one, "head_sha", "status", "conclusion"),
+        "id": check.suite_id,
+        "node_id": view.store.identifiers.node_id("check_suite", check.suite_id),
+        **attributes(check, "head_sha", "status", "conclusion"),
         "head_branch": branch,
-        "url": view.repo_api(one.repo, f"/check-suites/{one.suite_id}"),
+        "url": view.repo_api(check.repo, f"/check-suites/{check.suite_id}"),
         "before": None,
-        "after": one.head_sha,
+        "after": check.head_sha,
         "pull_requests": run["pull_requests"],
         "app": run["app"],
-        "created_at": rfc3339(one.started_at),
-        "updated_at": rfc3339(one.started_at),
+        "created_at": rfc3339(check.started_at),
+        "updated_at": rfc3339(check.started_at),
     }
     return run
 
@@ -86,30 +86,34 @@ def hook_check_suite(view: View, last: CheckRun) -> Json:
     }
 
 
-def status(view: View, one: CommitStatus) -> Json:
+def status(view: View, commit_status: CommitStatus) -> Json:
     """Return a `simple-commit-status`."""
     return {
-        **attributes(one, "id", "node_id", "state", "context", "description", "target_url", "created_at"),
-        "avatar_url": user(view, one.creator)["avatar_url"],
-        "url": view.repo_api(one.repo, f"/statuses/{one.sha}"),
-        "updated_at": rfc3339(one.created_at),
+        **attributes(
+            commit_status, "id", "node_id", "state", "context", "description", "target_url", "created_at"
+        ),
+        "avatar_url": user(view, commit_status.creator)["avatar_url"],
+        "url": view.repo_api(commit_status.repo, f"/statuses/{commit_status.sha}"),
+        "updated_at": rfc3339(commit_status.created_at),
     }
 
 
-def hook_status(view: View, one: CommitStatus) -> Json:
+def hook_status(view: View, commit_status: CommitStatus) -> Json:
     """Return the fields that only a `status` event has; they are at the top of the payload."""
-    git = view.store.repos.git(one.repo)
-    shown = commit.commit(view, one.repo, git.commit(one.sha))
+    git = view.store.repos.git(commit_status.repo)
+    shown = commit.commit(view, commit_status.repo, git.commit(commit_status.sha))
     people = {
         role: shown[role] and _without(shown[role], "user_view_type") for role in ("author", "committer")
     }
     return {
-        **_without(status(view, one), "node_id", "url"),
-        "sha": one.sha,
-        "name": one.repo.full_name,
+        **_without(status(view, commit_status), "node_id", "url"),
+        "sha": commit_status.sha,
+        "name": commit_status.repo.full_name,
         "commit": {**shown, **people},
         "branches": [
-            commit.branch(view, one.repo, name, sha) for name, sha in git.branches().items() if sha == one.sha
+            commit.branch(view, commit_status.repo, name, sha)
+            for name, sha in git.branches().items()
+            if sha == commit_status.sha
         ],
     }
 

@@ -15,44 +15,44 @@ MAX_PUSH_COMMITS = 2048  # docs.github.com/webhooks/webhook-events-and-payloads#
 def account_of(view: View, signature: Signature) -> User | None:
     """Return the account with the address of a signature; `None` when there is none."""
     wanted = signature.email.casefold()
-    return next((one for one in view.store.users.all() if one.email.casefold() == wanted), None)
+    return next((account for account in view.store.users.all() if account.email.casefold() == wanted), None)
 
 
-def commit(view: View, repo: Repo, one: Commit) -> Json:
+def commit(view: View, repo: Repo, commit: Commit) -> Json:
     """Return a `commit` without its files."""
-    url = view.repo_api(repo, f"/commits/{one.sha}")
+    url = view.repo_api(repo, f"/commits/{commit.sha}")
     return {
         "url": url,
-        "sha": one.sha,
-        "node_id": f"C_{one.sha}",
-        "html_url": view.repo_html(repo, f"/commit/{one.sha}"),
+        "sha": commit.sha,
+        "node_id": f"C_{commit.sha}",
+        "html_url": view.repo_html(repo, f"/commit/{commit.sha}"),
         "comments_url": f"{url}/comments",
-        "commit": _git_commit(view, repo, one),
-        "author": user_or_none(view, account_of(view, one.author)),
-        "committer": user_or_none(view, account_of(view, one.committer)),
-        "parents": _parents(view, repo, one, "/commits"),
+        "commit": _git_commit(view, repo, commit),
+        "author": user_or_none(view, account_of(view, commit.author)),
+        "committer": user_or_none(view, account_of(view, commit.committer)),
+        "parents": _parents(view, repo, commit, "/commits"),
     }
 
 
-def _parents(view: View, repo: Repo, one: Commit, resource: str) -> list[Json]:
+def _parents(view: View, repo: Repo, commit: Commit, resource: str) -> list[Json]:
     return [
         {
             "sha": parent,
             "url": view.repo_api(repo, f"{resource}/{parent}"),
             "html_url": view.repo_html(repo, f"/commit/{parent}"),
         }
-        for parent in one.parents
+        for parent in commit.parents
     ]
 
 
-def _git_commit(view: View, repo: Repo, one: Commit) -> Json:
+def _git_commit(view: View, repo: Repo, commit: Commit) -> Json:
     return {
-        "url": view.repo_api(repo, f"/git/commits/{one.sha}"),
-        "author": _signature(one.author),
-        "committer": _signature(one.committer),
-        "message": one.message,
+        "url": view.repo_api(repo, f"/git/commits/{commit.sha}"),
+        "author": _signature(commit.author),
+        "committer": _signature(commit.committer),
+        "message": commit.message,
         "comment_count": 0,
-        "tree": {"sha": one.tree, "url": view.repo_api(repo, f"/git/trees/{one.tree}")},
+        "tree": {"sha": commit.tree, "url": view.repo_api(repo, f"/git/trees/{commit.tree}")},
         "verification": {
             "verified": False,
             "reason": "unsigned",
@@ -61,38 +61,38 @@ def _git_commit(view: View, repo: Repo, one: Commit) -> Json:
     }
 
 
-def _signature(one: Signature) -> Json:
-    return attributes(one, "name", "email", "date")
+def _signature(signature: Signature) -> Json:
+    return attributes(signature, "name", "email", "date")
 
 
-def file_commit(view: View, repo: Repo, one: Commit) -> Json:
+def file_commit(view: View, repo: Repo, commit: Commit) -> Json:
     """Return the commit of a `file-commit`."""
     answer: Json = {
-        "sha": one.sha,
-        "node_id": f"C_{one.sha}",
-        "html_url": view.repo_html(repo, f"/commit/{one.sha}"),
-        "parents": _parents(view, repo, one, "/git/commits"),
-        **_git_commit(view, repo, one),
+        "sha": commit.sha,
+        "node_id": f"C_{commit.sha}",
+        "html_url": view.repo_html(repo, f"/commit/{commit.sha}"),
+        "parents": _parents(view, repo, commit, "/git/commits"),
+        **_git_commit(view, repo, commit),
     }
     del answer["comment_count"]
     return answer
 
 
-def file_change(view: View, repo: Repo, sha: str, one: FileChange) -> Json:
+def file_change(view: View, repo: Repo, sha: str, change: FileChange) -> Json:
     """Return a `diff-entry` of the tree at `sha`."""
     answer: Json = {
-        "sha": one.blob,
-        "filename": one.path,
-        **attributes(one, "status", "additions", "deletions"),
-        "changes": one.additions + one.deletions,
-        "blob_url": view.repo_html(repo, f"/blob/{sha}/{one.path}"),
-        "raw_url": view.repo_html(repo, f"/raw/{sha}/{one.path}"),
-        "contents_url": view.repo_api(repo, f"/contents/{one.path}?ref={sha}"),
+        "sha": change.blob,
+        "filename": change.path,
+        **attributes(change, "status", "additions", "deletions"),
+        "changes": change.additions + change.deletions,
+        "blob_url": view.repo_html(repo, f"/blob/{sha}/{change.path}"),
+        "raw_url": view.repo_html(repo, f"/raw/{sha}/{change.path}"),
+        "contents_url": view.repo_api(repo, f"/contents/{change.path}?ref={sha}"),
     }
-    if one.patch:
-        answer["patch"] = one.patch
-    if one.previous_path is not None:
-        answer["previous_filename"] = one.previous_path
+    if change.patch:
+        answer["patch"] = change.patch
+    if change.previous_path is not None:
+        answer["previous_filename"] = change.previous_path
     return answer
 
 
@@ -117,7 +117,7 @@ def push(view: View, repo: Repo, actor: User, moved: dict[str, Any]) -> Json:
     git = view.store.repos.git(repo)
     before, after = moved["before"], moved["after"]
     commits = _pushed(git, repo, moved)
-    entries = [_push_commit(view, repo, git, one) for one in commits]
+    entries = [_push_commit(view, repo, git, commit) for commit in commits]
     head = None if after == ZERO_SHA else _push_commit(view, repo, git, git.commit(after))
     return {
         **moved,
@@ -133,17 +133,17 @@ def push(view: View, repo: Repo, actor: User, moved: dict[str, Any]) -> Json:
 
 def simple_commit(git: Git, sha: str) -> Json:
     """Return a `simple-commit`."""
-    one = git.commit(sha)
+    commit = git.commit(sha)
     return {
-        **_pushed_commit(one),
-        "author": attributes(one.author, "name", "email"),
-        "committer": attributes(one.committer, "name", "email"),
+        **_pushed_commit(commit),
+        "author": attributes(commit.author, "name", "email"),
+        "committer": attributes(commit.committer, "name", "email"),
     }
 
 
-def _pushed_commit(one: Commit) -> Json:
-    moment = one.committer.date.astimezone(UTC).isoformat()
-    return {"id": one.sha, "tree_id": one.tree, "message": one.message, "timestamp": moment}
+def _pushed_commit(commit: Commit) -> Json:
+    moment = commit.committer.date.astimezone(UTC).isoformat()
+    return {"id": commit.sha, "tree_id": commit.tree, "message": commit.message, "timestamp": moment}
 
 
 def _pushed(git: Git, repo: Repo, moved: dict[str, Any]) -> list[Commit]:
@@ -158,9 +158,9 @@ def _pushed(git: Git, repo: Repo, moved: dict[str, Any]) -> list[Commit]:
     return commits_between(git, default, after)[:MAX_PUSH_COMMITS]
 
 
-def _push_commit(view: View, repo: Repo, git: Git, one: Commit) -> Json:
-    parent = one.parents[0] if one.parents else None
-    files = changed_files(git, parent, one.sha, from_merge_base=False) if parent else []
+def _push_commit(view: View, repo: Repo, git: Git, commit: Commit) -> Json:
+    parent = commit.parents[0] if commit.parents else None
+    files = changed_files(git, parent, commit.sha, from_merge_base=False) if parent else []
     by_status = {
         key: [file.path for file in files if file.status in statuses]
         for key, statuses in (
@@ -170,11 +170,11 @@ def _push_commit(view: View, repo: Repo, git: Git, one: Commit) -> Json:
         )
     }
     return {
-        **_pushed_commit(one),
+        **_pushed_commit(commit),
         "distinct": True,
-        "url": view.repo_html(repo, f"/commit/{one.sha}"),
-        "author": _person(view, one.author),
-        "committer": _person(view, one.committer),
+        "url": view.repo_html(repo, f"/commit/{commit.sha}"),
+        "author": _person(view, commit.author),
+        "committer": _person(view, commit.committer),
         **by_status,
     }
 

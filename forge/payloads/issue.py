@@ -13,38 +13,38 @@ def via_app(view: View, author: User) -> Json | None:
     return None if owner is None else app(view, owner)
 
 
-def issue(view: View, one: Issue) -> Json:
+def issue(view: View, issue: Issue) -> Json:
     """Return an `issue`; a pull request's has the key `pull_request`."""
-    url = view.repo_api(one.repo, f"/issues/{one.number}")
+    url = view.repo_api(issue.repo, f"/issues/{issue.number}")
     answer: Json = {
         "url": url,
-        "repository_url": view.repo_api(one.repo),
+        "repository_url": view.repo_api(issue.repo),
         "labels_url": f"{url}/labels{{/name}}",
         "comments_url": f"{url}/comments",
         "events_url": f"{url}/events",
-        "html_url": view.issue_html(one),
+        "html_url": view.issue_html(issue),
         "timeline_url": f"{url}/timeline",
-        **attributes(one, "id", "node_id", "number", "title", "state", "locked", "body", "state_reason"),
-        **attributes(one, "created_at", "updated_at", "closed_at"),
-        "user": user(view, one.author),
-        "labels": [label(view, name, one.repo) for name in one.labels],
-        "assignee": user(view, one.assignees[0]) if one.assignees else None,
-        "assignees": [user(view, assignee) for assignee in one.assignees],
+        **attributes(issue, "id", "node_id", "number", "title", "state", "locked", "body", "state_reason"),
+        **attributes(issue, "created_at", "updated_at", "closed_at"),
+        "user": user(view, issue.author),
+        "labels": [label(view, name, issue.repo) for name in issue.labels],
+        "assignee": user(view, issue.assignees[0]) if issue.assignees else None,
+        "assignees": [user(view, assignee) for assignee in issue.assignees],
         "milestone": None,
-        "comments": len(one.comments),
-        "author_association": view.association(one.repo, one.author),
+        "comments": len(issue.comments),
+        "author_association": view.association(issue.repo, issue.author),
         "active_lock_reason": None,
-        "closed_by": user_or_none(view, one.closed_by),
-        "reactions": reaction_rollup(url, one.reactions),
-        "performed_via_github_app": via_app(view, one.author),
+        "closed_by": user_or_none(view, issue.closed_by),
+        "reactions": reaction_rollup(url, issue.reactions),
+        "performed_via_github_app": via_app(view, issue.author),
     }
-    answer |= _links(one) if one.pull is None else _pull_of(view, one, one.pull)
+    answer |= _links(issue) if issue.pull is None else _pull_of(view, issue, issue.pull)
     return answer
 
 
-def hook_issue(view: View, one: Issue) -> Json:
+def hook_issue(view: View, subject: Issue) -> Json:
     """Return an `issue` as webhooks carry it: without `closed_by`, and with fewer fields of the App."""
-    answer = issue(view, one)
+    answer = issue(view, subject)
     del answer["closed_by"]
     if answer["performed_via_github_app"] is not None:
         for name in ("client_id", "installations_count"):
@@ -52,11 +52,11 @@ def hook_issue(view: View, one: Issue) -> Json:
     return answer
 
 
-def _links(one: Issue) -> Json:
+def _links(issue: Issue) -> Json:
     """Return the fields that only an issue has: the counts of its sub-issues and dependencies."""
-    done = sum(child.state == "closed" for child in one.sub_issues)
-    total = len(one.sub_issues)
-    waiting = sum(other.state == "open" for other in one.blocked_by)
+    done = sum(child.state == "closed" for child in issue.sub_issues)
+    total = len(issue.sub_issues)
+    waiting = sum(other.state == "open" for other in issue.blocked_by)
     return {
         "sub_issues_summary": {
             "total": total,
@@ -65,20 +65,20 @@ def _links(one: Issue) -> Json:
         },
         "issue_dependencies_summary": {
             "blocked_by": waiting,
-            "total_blocked_by": len(one.blocked_by),
+            "total_blocked_by": len(issue.blocked_by),
             "blocking": 0,
             "total_blocking": 0,
         },
     }
 
 
-def _pull_of(view: View, one: Issue, pull: Pull) -> Json:
+def _pull_of(view: View, issue: Issue, pull: Pull) -> Json:
     """Return the fields that only the issue half of a pull request has."""
-    page = view.issue_html(one)
+    page = view.issue_html(issue)
     return {
         "draft": pull.draft,
         "pull_request": {
-            "url": view.repo_api(one.repo, f"/pulls/{one.number}"),
+            "url": view.repo_api(issue.repo, f"/pulls/{issue.number}"),
             "html_url": page,
             "diff_url": f"{page}.diff",
             "patch_url": f"{page}.patch",
@@ -87,17 +87,17 @@ def _pull_of(view: View, one: Issue, pull: Pull) -> Json:
     }
 
 
-def comment(view: View, one: Comment) -> Json:
+def comment(view: View, comment: Comment) -> Json:
     """Return an `issue-comment`."""
-    repo = one.issue.repo
-    url = view.repo_api(repo, f"/issues/comments/{one.id}")
+    repo = comment.issue.repo
+    url = view.repo_api(repo, f"/issues/comments/{comment.id}")
     return {
         "url": url,
-        "html_url": f"{view.issue_html(one.issue)}#issuecomment-{one.id}",
-        "issue_url": view.repo_api(repo, f"/issues/{one.issue.number}"),
-        **attributes(one, "id", "node_id", "created_at", "updated_at", "body"),
-        "user": user(view, one.author),
-        "author_association": view.association(repo, one.author),
-        "reactions": reaction_rollup(url, one.reactions),
-        "performed_via_github_app": via_app(view, one.author),
+        "html_url": f"{view.issue_html(comment.issue)}#issuecomment-{comment.id}",
+        "issue_url": view.repo_api(repo, f"/issues/{comment.issue.number}"),
+        **attributes(comment, "id", "node_id", "created_at", "updated_at", "body"),
+        "user": user(view, comment.author),
+        "author_association": view.association(repo, comment.author),
+        "reactions": reaction_rollup(url, comment.reactions),
+        "performed_via_github_app": via_app(view, comment.author),
     }

@@ -8,13 +8,13 @@ from forge.payloads.view import Json, View, attributes
 from forge.store.models import Group, Pull, Repo, Review, ReviewComment, Thread
 
 
-def pull_simple(view: View, one: Pull) -> Json:
+def pull_simple(view: View, pull: Pull) -> Json:
     """Return a `pull-request-simple`, as lists and reviews carry it."""
-    issue, repo = one.issue, one.repo
-    page, links = view.issue_html(issue), _links(view, one)
+    issue, repo = pull.issue, pull.repo
+    page, links = view.issue_html(issue), _links(view, pull)
     return {
         "url": links["self"],
-        **attributes(one, "id", "node_id", "number", "merged_at", "merge_commit_sha", "draft"),
+        **attributes(pull, "id", "node_id", "number", "merged_at", "merge_commit_sha", "draft"),
         **attributes(issue, "state", "locked", "title", "body", "created_at", "updated_at", "closed_at"),
         "html_url": page,
         "diff_url": f"{page}.diff",
@@ -32,39 +32,39 @@ def pull_simple(view: View, one: Pull) -> Json:
         "review_comment_url": links["review_comment"],
         "comments_url": links["comments"],
         "statuses_url": links["statuses"],
-        "head": _side(view, one.fork or one.repo, one.head_ref, one.head_sha),
-        "base": _side(view, one.repo, one.base_ref, one.base_sha),
+        "head": _side(view, pull.fork or pull.repo, pull.head_ref, pull.head_sha),
+        "base": _side(view, pull.repo, pull.base_ref, pull.base_sha),
         "_links": {key: {"href": href} for key, href in links.items()},
         "author_association": view.association(repo, issue.author),
-        "auto_merge": _auto_merge(view, one),
+        "auto_merge": _auto_merge(view, pull),
         "active_lock_reason": None,
     }
 
 
-def _auto_merge(view: View, one: Pull) -> Json | None:
+def _auto_merge(view: View, pull: Pull) -> Json | None:
     """Return an `auto-merge`; `None` for a pull request that waits for a person."""
-    if one.auto_merge is None:
+    if pull.auto_merge is None:
         return None
     return {
-        "enabled_by": user(view, one.auto_merge.enabled_by),
-        "merge_method": one.auto_merge.merge_method,
-        "commit_title": one.auto_merge.title or "",
-        "commit_message": one.auto_merge.message or "",
+        "enabled_by": user(view, pull.auto_merge.enabled_by),
+        "merge_method": pull.auto_merge.merge_method,
+        "commit_title": pull.auto_merge.title or "",
+        "commit_message": pull.auto_merge.message or "",
     }
 
 
-def _links(view: View, one: Pull) -> dict[str, str]:
-    url = view.repo_api(one.repo, f"/pulls/{one.number}")
-    issue_url = view.repo_api(one.repo, f"/issues/{one.number}")
+def _links(view: View, pull: Pull) -> dict[str, str]:
+    url = view.repo_api(pull.repo, f"/pulls/{pull.number}")
+    issue_url = view.repo_api(pull.repo, f"/issues/{pull.number}")
     return {
         "self": url,
-        "html": view.issue_html(one.issue),
+        "html": view.issue_html(pull.issue),
         "issue": issue_url,
         "comments": f"{issue_url}/comments",
         "review_comments": f"{url}/comments",
-        "review_comment": view.repo_api(one.repo, "/pulls/comments{/number}"),
+        "review_comment": view.repo_api(pull.repo, "/pulls/comments{/number}"),
         "commits": f"{url}/commits",
-        "statuses": view.repo_api(one.repo, f"/statuses/{one.head_sha}"),
+        "statuses": view.repo_api(pull.repo, f"/statuses/{pull.head_sha}"),
     }
 
 
@@ -79,24 +79,24 @@ def _side(view: View, repo: Repo, ref: str, sha: str) -> Json:
     }
 
 
-def pull(view: View, one: Pull) -> Json:
+def pull(view: View, pull: Pull) -> Json:
     """Return a full `pull-request`, with its merge state and the size of its diff."""
-    pulls, git = view.store.pulls, view.store.repos.git(one.repo)
+    pulls, git = view.store.pulls, view.store.repos.git(pull.repo)
     try:
-        files = changed_files(git, one.base_sha, one.head_sha)
-        commits = ahead_behind(git, one.base_sha, one.head_sha)[0]
+        files = changed_files(git, pull.base_sha, pull.head_sha)
+        commits = ahead_behind(git, pull.base_sha, pull.head_sha)[0]
     except GitError:  # the branch was deleted and its commits pruned
         files, commits = [], 0
-    mergeable = pulls.mergeable(one)
+    mergeable = pulls.mergeable(pull)
     return {
-        **pull_simple(view, one),
-        "merged": one.merged_at is not None,
+        **pull_simple(view, pull),
+        "merged": pull.merged_at is not None,
         "mergeable": mergeable,
         "rebaseable": mergeable,
-        "mergeable_state": pulls.mergeable_state(one),
-        "merged_by": user_or_none(view, one.merged_by),
-        "comments": len(one.issue.comments),
-        "review_comments": sum(len(thread.comments) for thread in one.threads),
+        "mergeable_state": pulls.mergeable_state(pull),
+        "merged_by": user_or_none(view, pull.merged_by),
+        "comments": len(pull.issue.comments),
+        "review_comments": sum(len(thread.comments) for thread in pull.threads),
         "maintainer_can_modify": False,
         "commits": commits,
         "additions": sum(file.additions for file in files),
@@ -105,41 +105,41 @@ def pull(view: View, one: Pull) -> Json:
     }
 
 
-def review(view: View, one: Review) -> Json:
+def review(view: View, review: Review) -> Json:
     """Return a `pull-request-review`."""
-    repo, number = one.pull.repo, one.pull.number
-    page = f"{view.issue_html(one.pull.issue)}#pullrequestreview-{one.id}"
+    repo, number = review.pull.repo, review.pull.number
+    page = f"{view.issue_html(review.pull.issue)}#pullrequestreview-{review.id}"
     pull_url = view.repo_api(repo, f"/pulls/{number}")
     return {
-        **attributes(one, "id", "node_id", "body", "state", "submitted_at", "commit_id"),
-        "user": user(view, one.author),
+        **attributes(review, "id", "node_id", "body", "state", "submitted_at", "commit_id"),
+        "user": user(view, review.author),
         "html_url": page,
         "pull_request_url": pull_url,
-        "author_association": view.association(repo, one.author),
+        "author_association": view.association(repo, review.author),
         "_links": {"html": {"href": page}, "pull_request": {"href": pull_url}},
     }
 
 
-def review_comment(view: View, one: ReviewComment) -> Json:
+def review_comment(view: View, comment: ReviewComment) -> Json:
     """Return a `pull-request-review-comment`."""
-    thread = one.thread
+    thread = comment.thread
     repo = thread.pull.repo
-    url = view.repo_api(repo, f"/pulls/comments/{one.id}")
-    page = f"{view.issue_html(thread.pull.issue)}#discussion_r{one.id}"
+    url = view.repo_api(repo, f"/pulls/comments/{comment.id}")
+    page = f"{view.issue_html(thread.pull.issue)}#discussion_r{comment.id}"
     pull_url = view.repo_api(repo, f"/pulls/{thread.pull.number}")
-    position = max(1, one.diff_hunk.count("\n"))
+    position = max(1, comment.diff_hunk.count("\n"))
     answer: Json = {
         "url": url,
-        "pull_request_review_id": one.review.id,
-        **attributes(one, "id", "node_id", "diff_hunk", "commit_id", "body", "created_at", "updated_at"),
+        "pull_request_review_id": comment.review.id,
+        **attributes(comment, "id", "node_id", "diff_hunk", "commit_id", "body", "created_at", "updated_at"),
         **attributes(thread, "path", "start_line", "side"),
-        "original_commit_id": one.commit_id,
-        "user": user(view, one.author),
+        "original_commit_id": comment.commit_id,
+        "user": user(view, comment.author),
         "html_url": page,
         "pull_request_url": pull_url,
-        "author_association": view.association(repo, one.author),
+        "author_association": view.association(repo, comment.author),
         "_links": {"self": {"href": url}, "html": {"href": page}, "pull_request": {"href": pull_url}},
-        "reactions": reaction_rollup(url, one.reactions),
+        "reactions": reaction_rollup(url, comment.reactions),
         "original_start_line": thread.start_line,
         "start_side": thread.side if thread.start_line else None,
         "line": None if thread.outdated else thread.line,
@@ -148,26 +148,26 @@ def review_comment(view: View, one: ReviewComment) -> Json:
         "original_position": position,
         "subject_type": "file" if thread.line is None else "line",
     }
-    if one.in_reply_to is not None:
-        answer["in_reply_to_id"] = one.in_reply_to.id
+    if comment.in_reply_to is not None:
+        answer["in_reply_to_id"] = comment.in_reply_to.id
     return answer
 
 
-def thread(view: View, one: Thread) -> Json:
+def thread(view: View, thread: Thread) -> Json:
     """Return the thread of a `pull_request_review_thread` payload."""
-    comments = [review_comment(view, comment) for comment in one.comments]
-    return {"node_id": one.node_id, "comments": comments}
+    comments = [review_comment(view, comment) for comment in thread.comments]
+    return {"node_id": thread.node_id, "comments": comments}
 
 
-def hook_review(view: View, one: Review) -> Json:
+def hook_review(view: View, subject: Review) -> Json:
     """Return a review as webhooks carry it: its state in small letters."""
-    return {**review(view, one), "state": one.state.lower()}
+    return {**review(view, subject), "state": subject.state.lower()}
 
 
-def merge_group(view: View, one: Group) -> Json:
+def merge_group(view: View, group: Group) -> Json:
     """Return a `merge-group`."""
-    git = view.store.repos.git(one.pull.repo)
+    git = view.store.repos.git(group.pull.repo)
     return {
-        **attributes(one, "head_sha", "head_ref", "base_sha", "base_ref"),
-        "head_commit": simple_commit(git, one.head_sha),
+        **attributes(group, "head_sha", "head_ref", "base_sha", "base_ref"),
+        "head_commit": simple_commit(git, group.head_sha),
     }

@@ -18,25 +18,23 @@ from forge.store.registration import App, Installation
 ALWAYS_SENT = {"installation", "installation_repositories"}  # an App gets these without a subscription
 
 
-def project_item(view: View, one: Item) -> Json:
+def project_item(view: View, item: Item) -> Json:
     """Return a `projects_v2_item`."""
     return {
-        **attributes(one, "id", "node_id", "content_type", "created_at", "updated_at", "archived_at"),
-        "project_node_id": one.project.node_id,
-        "content_node_id": one.content.node_id,
-        "creator": user(view, one.creator),
+        **attributes(item, "id", "node_id", "content_type", "created_at", "updated_at", "archived_at"),
+        "project_node_id": item.project.node_id,
+        "content_node_id": item.content.node_id,
+        "creator": user(view, item.creator),
     }
 
 
-def project_status_update(view: View, one: StatusUpdate) -> Json:
-    """Return a `projects_v2_status_update`; a date that is not set is left out, for it may not be null."""
-    answer: Json = {
-        **attributes(one, "id", "node_id", "body", "status", "created_at", "updated_at"),
-        "project_node_id": one.project.node_id,
-        "creator": user(view, one.creator),
+def project_status_update(view: View, update: StatusUpdate) -> Json:
+    """Return a `projects_v2_status_update`."""
+    return {
+        **attributes(update, "id", "node_id", "body", "status", "created_at", "updated_at"),
+        "project_node_id": update.project.node_id,
+        "creator": user(view, update.creator),
     }
-    dates = {"start_date": one.start_date, "target_date": one.target_date}
-    return answer | {name: date for name, date in dates.items() if date is not None}
 
 
 BUILDERS: dict[str, Callable[[View, Any], Any]] = {
@@ -90,7 +88,14 @@ class Announcer:
 
     def _installation(self, app: App, happened: Occurrence) -> Installation | None:
         owner = happened.organization or (happened.repo.owner if happened.repo else None)
-        return next((one for one in self.store.apps.installations(app) if one.account is owner), None)
+        return next(
+            (
+                installation
+                for installation in self.store.apps.installations(app)
+                if installation.account is owner
+            ),
+            None,
+        )
 
     def _record(
         self,

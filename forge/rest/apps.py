@@ -108,10 +108,10 @@ def list_deliveries() -> ResponseReturnValue:
     status, cursor = request.args.get("status"), request.args.get("cursor")
     before = float("inf") if cursor is None else int(cursor.removeprefix("v1_"))
     deliveries = [
-        one
-        for one in store().deliveries.all(signed_app())
-        if one.status != "pending" and one.id < before
-        if status is None or (200 <= one.status_code < 400) is (status == "success")
+        delivery
+        for delivery in store().deliveries.all(signed_app())
+        if delivery.status != "pending" and delivery.id < before
+        if status is None or (200 <= delivery.status_code < 400) is (status == "success")
     ]
     per_page = min(100, max(1, request.args.get("per_page", 30, type=int)))
     page, links = deliveries[:per_page], {}
@@ -119,7 +119,7 @@ def list_deliveries() -> ResponseReturnValue:
         extra = f"&status={status}" if status else ""
         after = f"{request.base_url}?per_page={per_page}&cursor=v1_{page[-1].id}{extra}"
         links = {"Link": f'<{after}>; rel="next"'}
-    return [application.delivery_item(one) for one in page], links
+    return [application.delivery_item(delivery) for delivery in page], links
 
 
 @blueprint.get("/app/hook/deliveries/<int:number>")

@@ -80,7 +80,7 @@ mount(
 def _issue_with_id(repo: Repo, wanted: object) -> Issue:
     """Return the issue with this id (these endpoints take ids, not numbers); raises NotFoundError."""
     reachable = (other for other in store().repos.all() if other.owner is repo.owner)
-    return first(one for other in reachable for one in other.issues.values() if one.id == wanted)
+    return first(entry for other in reachable for entry in other.issues.values() if entry.id == wanted)
 
 
 @blueprint.on("GET", "/issues/<int:number>/sub_issues", "issues")

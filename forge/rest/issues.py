@@ -54,9 +54,9 @@ def list_issues(repo: Repo) -> ResponseReturnValue:
     state, labels = request.args.get("state", "open"), request.args.get("labels", "")
     wanted = set(filter(None, labels.split(",")))
     issues = [
-        one
-        for one in newer(reversed(repo.issues.values()))
-        if state in ("all", one.state) and wanted <= {label.name for label in one.labels}
+        entry
+        for entry in newer(reversed(repo.issues.values()))
+        if state in ("all", entry.state) and wanted <= {label.name for label in entry.labels}
     ]
     return paged(issues, issue.issue)
 
@@ -79,17 +79,17 @@ def show_issue(repo: Repo, number: int) -> Json:
 @blueprint.on("PATCH", "/issues/<int:number>", TALK)
 def edit_issue(repo: Repo, number: int) -> Json:
     """Change an issue; its author may change its text without a role."""
-    one, wanted, issues = store().issues.get(repo, number), body(), store().issues
-    require_author(one.author, repo, TALK, Role.TRIAGE)
+    subject, wanted, issues = store().issues.get(repo, number), body(), store().issues
+    require_author(subject.author, repo, TALK, Role.TRIAGE)
     title, text = text_of(wanted, "title", "Issue"), text_of(wanted, "body", "Issue")
-    issues.edit(one, title=title, body=text, actor=actor())
+    issues.edit(subject, title=title, body=text, actor=actor())
     if "labels" in wanted:
-        issues.set_labels(one, _names(wanted["labels"]), actor=actor())
+        issues.set_labels(subject, _names(wanted["labels"]), actor=actor())
     if "assignees" in wanted:
-        issues.set_assignees(one, wanted["assignees"] or [], actor=actor())
+        issues.set_assignees(subject, wanted["assignees"] or [], actor=actor())
     if wanted.get("state"):
-        issues.set_state(one, wanted["state"], wanted.get("state_reason"), actor=actor())
-    return issue.issue(view(), one)
+        issues.set_state(subject, wanted["state"], wanted.get("state_reason"), actor=actor())
+    return issue.issue(view(), subject)
 
 
 def _labels(repo: Repo, labels: Iterable[Label]) -> list[Json]:
@@ -104,20 +104,20 @@ def list_issue_labels(repo: Repo, number: int) -> ResponseReturnValue:
 @blueprint.on("POST", "/issues/<int:number>/labels", TALK, Role.TRIAGE)
 def add_labels(repo: Repo, number: int) -> ResponseReturnValue:
     """Add labels to an issue; the body is an object or a plain list."""
-    one = store().issues.get(repo, number)
+    subject = store().issues.get(repo, number)
     given = request.get_json(silent=True)
     names = given.get("labels") if isinstance(given, dict) else given
     if not isinstance(names, list):
         raise UnprocessableError("Invalid request.\n\nlabels is missing")
-    store().issues.add_labels(one, [str(label) for label in names], actor=actor())
-    return _labels(repo, one.labels)
+    store().issues.add_labels(subject, [str(label) for label in names], actor=actor())
+    return _labels(repo, subject.labels)
 
 
 @blueprint.on("DELETE", "/issues/<int:number>/labels/<label>", TALK, Role.TRIAGE)
 def remove_label(repo: Repo, number: int, label: str) -> ResponseReturnValue:
-    one = store().issues.get(repo, number)
-    store().issues.remove_label(one, label, actor=actor())
-    return _labels(repo, one.labels)
+    subject = store().issues.get(repo, number)
+    store().issues.remove_label(subject, label, actor=actor())
+    return _labels(repo, subject.labels)
 
 
 @blueprint.on("GET", "/labels", TALK)
@@ -158,7 +158,9 @@ def _subject(repo: Repo, kind: str, number: int) -> Issue | Comment | ReviewComm
 @blueprint.on("GET", REACTIONS, TALK)
 def list_reactions(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
     content = request.args.get("content")
-    reactions = [one for one in _subject(repo, kind, number).reactions if content in (None, one.content)]
+    reactions = [
+        reaction for reaction in _subject(repo, kind, number).reactions if content in (None, reaction.content)
+    ]
     return paged(reactions, account.reaction)
 
 
@@ -168,9 +170,3 @@ def create_reaction(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
     content = needed_text(body(), "content", "Reaction")
     made, is_new = store().issues.react(_subject(repo, kind, number), content, actor=actor())
     return account.reaction(view(), made), 201 if is_new else 200
-
-
-@blueprint.on("DELETE", f"{REACTIONS}/<int:reaction>", TALK)
-def delete_reaction(repo: Repo, kind: str, number: int, reaction: int) -> ResponseReturnValue:
-    store().issues.unreact(_subject(repo, kind, number), reaction)
-    return "", 204

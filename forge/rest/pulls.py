@@ -29,11 +29,11 @@ def list_pulls(repo: Repo) -> ResponseReturnValue:
     """Answer with pull requests, newest first; `head` is `owner:branch`."""
     state, head, base = request.args.get("state", "open"), request.args.get("head"), request.args.get("base")
     pulls = [
-        one
-        for one in store().pulls.all(repo)
-        if state in ("all", one.issue.state)
-        and (head is None or f"{(one.fork or repo).owner.login}:{one.head_ref}" == head)
-        and base in (None, one.base_ref)
+        candidate
+        for candidate in store().pulls.all(repo)
+        if state in ("all", candidate.issue.state)
+        and (head is None or f"{(candidate.fork or repo).owner.login}:{candidate.head_ref}" == head)
+        and base in (None, candidate.base_ref)
     ]
     return paged(pulls, pull.pull_simple)
 
@@ -50,38 +50,38 @@ def create_pull(repo: Repo) -> ResponseReturnValue:
 @blueprint.on("GET", "/<int:number>", "pull_requests")
 def show_pull(repo: Repo, number: int) -> ResponseReturnValue:
     """Answer with a pull request, as JSON or as a diff."""
-    one = store().pulls.get(repo, number)
+    subject = store().pulls.get(repo, number)
     if "diff" in request.headers.get("Accept", ""):
-        return Response(diff(store().repos.git(repo), one.base_sha, one.head_sha), content_type=DIFF)
-    return pull.pull(view(), one)
+        return Response(diff(store().repos.git(repo), subject.base_sha, subject.head_sha), content_type=DIFF)
+    return pull.pull(view(), subject)
 
 
 @blueprint.on("PATCH", "/<int:number>", "pull_requests")
 def edit_pull(repo: Repo, number: int) -> ResponseReturnValue:
     """Change title, body, base or state; drafts change through GraphQL only."""
-    one, wanted = store().pulls.get(repo, number), body()
-    require_author(one.issue.author, repo, "pull_requests", Role.WRITE)
+    subject, wanted = store().pulls.get(repo, number), body()
+    require_author(subject.issue.author, repo, "pull_requests", Role.WRITE)
     title, text = text_of(wanted, "title", "PullRequest"), text_of(wanted, "body", "PullRequest")
-    store().issues.edit(one.issue, title=title, body=text, actor=actor())
+    store().issues.edit(subject.issue, title=title, body=text, actor=actor())
     if wanted.get("base"):
-        store().pulls.set_base(one, wanted["base"], actor=actor())
+        store().pulls.set_base(subject, wanted["base"], actor=actor())
     if wanted.get("state"):
-        store().issues.set_state(one.issue, wanted["state"], actor=actor())
-    return pull.pull(view(), one)
+        store().issues.set_state(subject.issue, wanted["state"], actor=actor())
+    return pull.pull(view(), subject)
 
 
 @blueprint.on("GET", "/<int:number>/files", "pull_requests")
 def list_files(repo: Repo, number: int) -> ResponseReturnValue:
-    one = store().pulls.get(repo, number)
-    files = changed_files(store().repos.git(repo), one.base_sha, one.head_sha)
-    return paged(files, lambda here, file: commit.file_change(here, repo, one.head_sha, file))
+    subject = store().pulls.get(repo, number)
+    files = changed_files(store().repos.git(repo), subject.base_sha, subject.head_sha)
+    return paged(files, lambda here, file: commit.file_change(here, repo, subject.head_sha, file))
 
 
 @blueprint.on("GET", "/<int:number>/commits", "pull_requests")
 def list_commits(repo: Repo, number: int) -> ResponseReturnValue:
     """Answer with the commits, oldest first."""
-    one = store().pulls.get(repo, number)
-    commits = commits_between(store().repos.git(repo), one.base_sha, one.head_sha)
+    subject = store().pulls.get(repo, number)
+    commits = commits_between(store().repos.git(repo), subject.base_sha, subject.head_sha)
     return paged(commits, lambda here, each: commit.commit(here, repo, each))
 
 

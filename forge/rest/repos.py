@@ -107,13 +107,6 @@ def show_ref(repo: Repo, ref: str) -> ResponseReturnValue:
     return commit.git_ref(view(), repo, f"refs/{ref}", sha)
 
 
-@blueprint.on("GET", "/git/matching-refs/<path:ref>", "contents")
-def matching_refs(repo: Repo, ref: str) -> ResponseReturnValue:
-    """Answer with the refs that begin with `ref`."""
-    refs = store().repos.git(repo).refs().items()
-    return [commit.git_ref(view(), repo, key, sha) for key, sha in refs if key.startswith(f"refs/{ref}")]
-
-
 @blueprint.on("POST", "/git/refs", "contents", Role.WRITE)
 def create_ref(repo: Repo) -> ResponseReturnValue:
     wanted = body()
@@ -142,7 +135,7 @@ def list_commits(repo: Repo) -> ResponseReturnValue:
     if not git.refs():
         raise ConflictError("Git Repository is empty.")
     sha = store().repos.commit_of(repo, request.args.get("sha"))
-    return paged(git.log(sha), lambda here, one: commit.commit(here, repo, one))
+    return paged(git.log(sha), lambda here, entry: commit.commit(here, repo, entry))
 
 
 @blueprint.on("GET", "/commits/<path:ref>", "contents")
@@ -151,11 +144,11 @@ def show_commit(repo: Repo, ref: str) -> ResponseReturnValue:
     sha = git.resolve(ref)
     if sha is None:
         raise UnprocessableError(f"No commit found for SHA: {ref}")
-    one = git.commit(sha)
-    files = changed_files(git, one.parents[0], sha, from_merge_base=False) if one.parents else []
+    shown = git.commit(sha)
+    files = changed_files(git, shown.parents[0], sha, from_merge_base=False) if shown.parents else []
     added, removed = sum(file.additions for file in files), sum(file.deletions for file in files)
     return {
-        **commit.commit(view(), repo, one),
+        **commit.commit(view(), repo, shown),
         "stats": {"additions": added, "deletions": removed, "total": added + removed},
         "files": [commit.file_change(view(), repo, sha, file) for file in files],
     }
@@ -195,8 +188,10 @@ def _comparison(repo: Repo, git: Git, base: str, head: str) -> Json:
         "ahead_by": ahead,
         "behind_by": behind,
         "total_commits": ahead,
-        "commits": [commit.commit(view(), repo, one) for one in commits_between(git, base, head)],
-        "files": [commit.file_change(view(), repo, head, one) for one in changed_files(git, base, head)],
+        "commits": [commit.commit(view(), repo, entry) for entry in commits_between(git, base, head)],
+        "files": [
+            commit.file_change(view(), repo, head, change) for change in changed_files(git, base, head)
+        ],
     }
 
 

@@ -69,16 +69,16 @@ def show_review(repo: Repo, number: int, review: int) -> ResponseReturnValue:
 
 @blueprint.on("PUT", "/<int:number>/reviews/<int:review>/dismissals", "pull_requests", Role.WRITE)
 def dismiss(repo: Repo, number: int, review: int) -> ResponseReturnValue:
-    one = store().reviews.get(store().pulls.get(repo, number), review)
-    store().reviews.dismiss(one, needed_text(body(), "message", "PullRequestReview"), actor=actor())
-    return pull.review(view(), one)
+    subject = store().reviews.get(store().pulls.get(repo, number), review)
+    store().reviews.dismiss(subject, needed_text(body(), "message", "PullRequestReview"), actor=actor())
+    return pull.review(view(), subject)
 
 
 @blueprint.on("GET", "/<int:number>/reviews/<int:review>/comments", "pull_requests")
 def list_comments_of_review(repo: Repo, number: int, review: int) -> ResponseReturnValue:
-    one = store().pulls.get(repo, number)
-    wanted = store().reviews.get(one, review)
-    comments = [comment for comment in store().reviews.comments_of(one) if comment.review is wanted]
+    subject = store().pulls.get(repo, number)
+    wanted = store().reviews.get(subject, review)
+    comments = [comment for comment in store().reviews.comments_of(subject) if comment.review is wanted]
     return paged(comments, pull.review_comment)
 
 
@@ -91,13 +91,13 @@ def list_review_comments(repo: Repo, number: int) -> ResponseReturnValue:
 @blueprint.on("POST", "/<int:number>/comments", "pull_requests")
 def create_review_comment(repo: Repo, number: int) -> ResponseReturnValue:
     """Comment on a line, or reply to a comment (`in_reply_to`)."""
-    one, wanted = store().pulls.get(repo, number), body()
+    subject, wanted = store().pulls.get(repo, number), body()
     if wanted.get("in_reply_to"):
         thread = store().reviews.get_comment(repo, wanted["in_reply_to"]).thread
         text = needed_text(wanted, "body", "PullRequestReviewComment")
         made = store().reviews.reply(thread, text, actor=actor())
     else:
-        made = store().reviews.comment_on_line(one, _line_comment(wanted), actor=actor())
+        made = store().reviews.comment_on_line(subject, _line_comment(wanted), actor=actor())
     return pull.review_comment(view(), made), 201
 
 

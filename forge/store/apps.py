@@ -71,7 +71,9 @@ class Apps(Part):
 
     def installations(self, app: App | None = None) -> list[Installation]:
         """Return the installations of one App or of all."""
-        return [one for one in self._installations if app is None or one.app is app]
+        return [
+            installation for installation in self._installations if app is None or installation.app is app
+        ]
 
     def register(
         self,
@@ -147,11 +149,15 @@ class Apps(Part):
 
     def get_installation(self, app: App, installation_id: int) -> Installation:
         """Return an installation of `app`; raises NotFoundError."""
-        return first(one for one in self.installations(app) if one.id == installation_id)
+        return first(
+            installation for installation in self.installations(app) if installation.id == installation_id
+        )
 
     def installation_of(self, app: App, account: User) -> Installation:
         """Return the installation of `app` in an organisation; raises NotFoundError."""
-        return first(one for one in self.installations(app) if one.account is account)
+        return first(
+            installation for installation in self.installations(app) if installation.account is account
+        )
 
     def issue_token(
         self,

@@ -64,7 +64,7 @@ class Authorizations(Part):
 
     def app(self, client_id: str) -> App:
         """Return the App with this client id; raises NotFoundError."""
-        return first(one for one in self.store.apps.all() if one.client_id == client_id)
+        return first(app for app in self.store.apps.all() if app.client_id == client_id)
 
     def callback(self, app: App, wanted: str) -> str:
         """Return the callback address of a sign-in: exactly one of the App's own.
@@ -88,18 +88,20 @@ class Authorizations(Part):
 
         Raises AuthorizationError.
         """
-        app = next((one for one in self.store.apps.all() if one.client_id == client_id), None)
+        app = next(
+            (registered for registered in self.store.apps.all() if registered.client_id == client_id), None
+        )
         if app is None or not hmac.compare_digest(app.client_secret.encode(), secret.encode()):
             raise AuthorizationError("incorrect_client_credentials")
-        found = self._grants.pop(code, None)
-        if found is None or found.app is not app or self.store.clock.now() - found.granted_at > CODE_VALID:
+        grant = self._grants.pop(code, None)
+        if grant is None or grant.app is not app or self.store.clock.now() - grant.granted_at > CODE_VALID:
             raise AuthorizationError("bad_verification_code")
-        if redirect_uri and redirect_uri != found.redirect_uri:
+        if redirect_uri and redirect_uri != grant.redirect_uri:
             raise AuthorizationError("redirect_uri_mismatch")
-        if found.challenge and challenge_of(verifier) != found.challenge:
+        if grant.challenge and challenge_of(verifier) != grant.challenge:
             raise AuthorizationError("bad_verification_code")
         token = f"ghu_{secrets.token_urlsafe(27)}"
-        self._tokens[token] = (found.user, self.store.clock.now() + TOKEN_VALID)
+        self._tokens[token] = (grant.user, self.store.clock.now() + TOKEN_VALID)
         return token
 
     def by_token(self, token: str) -> User | None:

@@ -151,20 +151,3 @@ def check_title(resource: str, title: str) -> None:
     if len(title) > MAX_TITLE_CHARACTERS:
         message = f"title is too long (maximum is {MAX_TITLE_CHARACTERS} characters)"
         raise UnprocessableError.on_field(resource, "title", "custom", message)
-
-
-def text_changes(resource: str, subject: Any, title: str | None, body: str | None) -> dict[str, Any]:
-    """Set title and body of a subject (`None` keeps one); return the old and new texts of real changes.
-
-    Raises UnprocessableError before anything is changed.
-    """
-    changes = {}
-    if title is not None and title != subject.title:
-        check_title(resource, title)
-        changes["title"] = {"from": subject.title, "to": title}
-    if body is not None and body != subject.body:
-        check_body(resource, body)
-        changes["body"] = {"from": subject.body or "", "to": body}
-    for name, change in changes.items():
-        setattr(subject, name, change["to"])
-    return changes

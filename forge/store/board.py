@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from forge.store.models import Issue, Node, Pull, User, UserType
+from forge.store.models import Issue, Node, Pull, User
 
 
 class FieldType(StrEnum):
@@ -35,8 +35,6 @@ class Field(Node):
     project: "Project"
     name: str
     data_type: FieldType
-    created_at: datetime
-    updated_at: datetime
     options: list[Option] = field(default_factory=list)
 
     def option_named(self, name: str) -> Option | None:
@@ -67,9 +65,6 @@ class Value(Node):
     item: "Item"
     field: Field
     content: str | float
-    creator: User
-    created_at: datetime
-    updated_at: datetime
 
     @property
     def option(self) -> Option | None:
@@ -79,19 +74,13 @@ class Value(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatusChange:
-    """A move of an issue's card in its timeline; the name of a column is empty where there was none."""
+    """A move of an issue's card in its timeline; the name of the column is empty where there is none."""
 
     node_id: str
     project: "Project"
     actor: User
-    previous_status: str
     status: str
     created_at: datetime
-
-    @property
-    def was_automated(self) -> bool:
-        """Return whether a workflow of the project moved the card."""
-        return self.actor.type is UserType.BOT
 
 
 @dataclass(slots=True, eq=False)
@@ -139,8 +128,6 @@ class StatusUpdate(Node):
     creator: User
     created_at: datetime
     updated_at: datetime
-    start_date: str | None = None
-    target_date: str | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -153,8 +140,6 @@ class Project(Node):
     creator: User
     created_at: datetime
     updated_at: datetime
-    short_description: str = ""
-    readme: str = ""
     closed: bool = False
     fields: list[Field] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)

@@ -31,10 +31,10 @@ MAX_DESCRIPTION_CHARACTERS = 140  # the API's message: "description is too long 
 
 def newest(runs: Iterable[CheckRun]) -> list[CheckRun]:
     """Return the first run of each name and suite; `runs` come newest first. Each App has its own suites."""
-    found: dict[tuple[int, str], CheckRun] = {}
-    for one in runs:
-        found.setdefault((one.suite_id, one.name), one)
-    return list(found.values())
+    first_runs: dict[tuple[int, str], CheckRun] = {}
+    for run in runs:
+        first_runs.setdefault((run.suite_id, run.name), run)
+    return list(first_runs.values())
 
 
 @dataclass(eq=False)
@@ -76,13 +76,13 @@ class Checks(Part):
         Source: docs.github.com/webhooks/webhook-events-and-payloads#check_suite (completed).
         """
         self.store.emit("check_run", "completed", actor, run.repo, check_run=run)
-        if all(one.status == "completed" for one in self.in_suite(run)):
+        if all(other.status == "completed" for other in self.in_suite(run)):
             self.store.emit("check_suite", "completed", actor, run.repo, check_suite=run)
         self.store.merges.reconsider(run.repo, run.head_sha)
 
     def in_suite(self, run: CheckRun) -> list[CheckRun]:
         """Return the newest check run of each name in the suite of this one, newest first."""
-        return newest(one for one in reversed(self._runs.values()) if one.suite_id == run.suite_id)
+        return newest(other for other in reversed(self._runs.values()) if other.suite_id == run.suite_id)
 
     def request(self, run: CheckRun, identifier: str, *, actor: User) -> None:
         """Press one of the check run's buttons; raises NotFoundError when it has no such button."""
@@ -180,7 +180,7 @@ class Statuses(Part):
     def on_commit(self, repo: Repo, sha: str) -> list[CommitStatus]:
         """Return the newest status of each context of a commit, newest first."""
         newest: dict[str, CommitStatus] = {}
-        for one in reversed(self._all):
-            if one.repo is repo and one.sha == sha:
-                newest.setdefault(one.context, one)
+        for status in reversed(self._all):
+            if status.repo is repo and status.sha == sha:
+                newest.setdefault(status.context, status)
         return list(newest.values())

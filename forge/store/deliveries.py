@@ -77,4 +77,6 @@ class Deliveries(Part):
 
     def all(self, app: App | None = None) -> list[Delivery]:
         """Return the deliveries, newest first."""
-        return [one for one in reversed(self._records.values()) if app is None or one.app is app]
+        return [
+            delivery for delivery in reversed(self._records.values()) if app is None or delivery.app is app
+        ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from forge.errors import NotFoundError, UnprocessableError
-from forge.store.base import Part, check_body, check_title, existing, first, text_changes
+from forge.store.base import Part, check_body, check_title, existing, first
 from forge.store.models import Comment, Issue, Reaction, Repo, ReviewComment, User
 
 # docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
@@ -45,10 +45,19 @@ class Issues(Part):
         return issue
 
     def edit(self, issue: Issue, *, actor: User, title: str | None = None, body: str | None = None) -> None:
-        """Change title or body (`None` keeps it); announces only a real change."""
-        changes = text_changes("Issue", issue, title, body)
-        if changes:
-            before = {name: {"from": change["from"]} for name, change in changes.items()}
+        """Change title or body (`None` keeps it); announces only a real change.
+
+        Raises UnprocessableError before anything is changed.
+        """
+        wanted = {"title": title, "body": body}
+        new = {name: text for name, text in wanted.items() if text not in (None, getattr(issue, name))}
+        if new.get("title") is not None:
+            check_title("Issue", str(title))
+        check_body("Issue", new.get("body"))
+        before = {name: {"from": getattr(issue, name) or ""} for name in new}
+        for name, text in new.items():
+            setattr(issue, name, text)
+        if new:
             self._announce(issue, "edited", actor, plain={"changes": before})
 
     def set_state(self, issue: Issue, state: str, reason: str | None = None, *, actor: User) -> None:
@@ -86,7 +95,7 @@ class Issues(Part):
 
     def remove_label(self, issue: Issue, name: str, *, actor: User) -> None:
         """Take one label off; raises NotFoundError when the issue does not have it."""
-        wanted = (one for one in issue.labels if one.name.casefold() == name.casefold())
+        wanted = (label for label in issue.labels if label.name.casefold() == name.casefold())
         label = first(wanted, "Label does not exist")
         issue.labels.remove(label)
         self._announce(issue, "unlabeled", actor, label=label)
@@ -167,10 +176,6 @@ class Issues(Part):
         reaction = Reaction(*ids, content, actor, self.store.clock.now())
         subject.reactions.append(reaction)
         return reaction, True
-
-    def unreact(self, subject: Issue | Comment | ReviewComment, reaction_id: int) -> None:
-        """Take a reaction back; raises NotFoundError."""
-        subject.reactions.remove(first(one for one in subject.reactions if one.id == reaction_id))
 
     def close_mentioned(self, text: str, repo: Repo, *, actor: User) -> None:
         """Close the issues that the text of a merged pull request closes."""

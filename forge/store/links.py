@@ -45,14 +45,6 @@ class Links(Part):
         parent.sub_issues.append(child)
         self._announce("sub_issues", "added", actor, sub_issue=child, parent_issue=parent)
 
-    def remove_sub_issue(self, parent: Issue, child: Issue, *, actor: User) -> None:
-        """Let `child` stand alone; raises UnprocessableError when it was no part of `parent`."""
-        if child.parent is not parent:
-            raise UnprocessableError("The issue is not a sub-issue of this issue")
-        parent.sub_issues.remove(child)
-        child.parent = None
-        self._announce("sub_issues", "removed", actor, sub_issue=child, parent_issue=parent)
-
     def add_blocked_by(self, issue: Issue, blocking: Issue, *, actor: User) -> None:
         """Make `issue` wait for `blocking`; raises UnprocessableError for itself, a repeat, or too many."""
         if issue is blocking or blocking in issue.blocked_by:

@@ -13,7 +13,7 @@ HEAD_MOVED = "Head branch was modified. Review and try the merge again."
 
 
 class Merges(Part):
-    """Which pull requests are to be merged by themselves."""
+    """The pull requests that are to be merged by themselves."""
 
     def enable_auto(
         self,
@@ -155,8 +155,10 @@ class Groups(Part):
 
         A branch that requires none waits for `Merges.finish_queue`.
         """
-        found = (one for one in self._groups.values() if one.pull.repo is repo and one.head_sha == sha)
-        group = next(found, None)
+        groups = (
+            group for group in self._groups.values() if group.pull.repo is repo and group.head_sha == sha
+        )
+        group = next(groups, None)
         required = repo.needed_checks(group.pull.base_ref) if group else ()
         if group is None or not required:
             return

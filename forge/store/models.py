@@ -153,7 +153,7 @@ class Comment(Node):
 
 @dataclass(frozen=True, slots=True)
 class AutoMerge:
-    """How a pull request is merged by itself once nothing stands in its way; `method` as REST writes it."""
+    """The settings of an automatic merge, done once nothing stands in its way; `method` as REST writes it."""
 
     enabled_by: User
     enabled_at: datetime

@@ -1,12 +1,12 @@
 """Projects: cards, columns, fields; every change has an actor."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from forge.errors import NotFoundError, UnprocessableError
-from forge.store.base import Part, check_body, check_title, first, text_changes
+from forge.store.base import Part, check_body, check_title, first
 from forge.store.board import (
     DraftIssue,
     Field,
@@ -54,7 +54,9 @@ class Projects(Part):
 
     def get(self, owner: User, number: int) -> Project:
         """Return the project; raises NotFoundError."""
-        wanted = (one for one in self._projects if one.owner is owner and one.number == number)
+        wanted = (
+            project for project in self._projects if project.owner is owner and project.number == number
+        )
         return first(wanted, f"Could not resolve to a ProjectV2 with the number {number}.")
 
     def create_field(
@@ -85,12 +87,11 @@ class Projects(Part):
                     del item.values[field.node_id]
         if name:
             field.name = name
-        field.updated_at = field.project.updated_at = self.store.clock.now()
+        field.project.updated_at = self.store.clock.now()
 
     def _new_field(self, project: Project, name: str, data_type: FieldType) -> Field:
         kind = "single_select_field" if data_type is FieldType.SINGLE_SELECT else "field"
-        now = self.store.clock.now()
-        project.fields.append(self._new(kind, Field, project, name, data_type, now, now))
+        project.fields.append(self._new(kind, Field, project, name, data_type))
         return project.fields[-1]
 
     def _new_option(self, name: str, color: str, description: str) -> Option:
@@ -174,7 +175,7 @@ class Projects(Part):
             return
         items = item.project.items
         if same:  # only the position changes, so `move` announces it
-            self.move(item, _before_in([one for one in items if one is not item], before), actor=actor)
+            self.move(item, _before_in([other for other in items if other is not item], before), actor=actor)
         else:
             items.remove(item)
             items.insert(items.index(before), item)
@@ -191,11 +192,11 @@ class Projects(Part):
             item.values.pop(field.node_id, None)
         else:
             ids = self.store.identifiers.pair("value")
-            item.values[field.node_id] = Value(*ids, item, field, content, actor, now, now)
+            item.values[field.node_id] = Value(*ids, item, field, content)
         if field is field.project.status and isinstance(item.content, Issue) and self.store.settings.timeline:
-            old_name, new_name = (option["name"] if option else "" for option in (before, after))
             node_id = self.store.identifiers.pair("status_change")[1]
-            item.status_changes.append(StatusChange(node_id, item.project, actor, old_name, new_name, now))
+            column = after["name"] if after else ""
+            item.status_changes.append(StatusChange(node_id, item.project, actor, column, now))
         change = {
             "field_node_id": field.node_id,
             "field_type": field.data_type.value.lower(),
@@ -259,23 +260,6 @@ class Projects(Part):
         for item in self.items_of(content) if column else []:
             self.drag(item, column, actor=self.store.automation())
 
-    def edit(self, project: Project, changes: Mapping[str, Any]) -> None:
-        """Change title, short_description, readme or closed of a project."""
-        for name in ("title", "short_description", "readme", "closed"):
-            if changes.get(name) is not None:
-                setattr(project, name, changes[name])
-        project.updated_at = self.store.clock.now()
-
-    def edit_draft(
-        self, item: Item, *, actor: User, title: str | None = None, body: str | None = None
-    ) -> None:
-        """Change the text of a draft card (`None` keeps it); raises UnprocessableError for any other card."""
-        draft = _draft(item)
-        changes = text_changes("DraftIssue", draft, title, body)
-        if changes:
-            draft.updated_at = self.store.clock.now()
-            self._announce(item, "edited", actor, changes)
-
     def add_status_update(
         self,
         project: Project,
@@ -283,11 +267,10 @@ class Projects(Part):
         status: str | None,
         *,
         actor: User,
-        dates: tuple[str | None, str | None] = (None, None),
     ) -> StatusUpdate:
         """Return a new status update of a project, the newest first in its list."""
         now = self.store.clock.now()
-        update = self._new("status_update", StatusUpdate, project, body, status, actor, now, now, *dates)
+        update = self._new("status_update", StatusUpdate, project, body, status, actor, now, now)
         project.status_updates.insert(0, update)
         self._announce_update(update, "created", actor)
         return update

@@ -11,7 +11,7 @@ from forge.store.models import PASSING, Issue, Pull, Repo, User
 
 
 class MergeMethod(StrEnum):
-    """How a pull request is merged."""
+    """The ways to merge a pull request."""
 
     MERGE = "merge"
     SQUASH = "squash"

@@ -52,7 +52,7 @@ class Repos(Part):
     def delete(self, repo: Repo, *, actor: User) -> None:
         """Remove a repository; its cards stay on the boards without content that can be seen."""
         self._by_name.pop(repo.full_name.casefold(), None)
-        self._former = {name: one for name, one in self._former.items() if one is not repo}
+        self._former = {name: other for name, other in self._former.items() if other is not repo}
         for item in self.store.projects.items_of_repo(repo):
             self.store.projects.delete_item(item, actor=actor)
         self.store.nodes.pop(repo.node_id, None)

@@ -1,7 +1,7 @@
 """Rows of tables as frozen dataclasses: a field takes the column of its name."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -36,46 +36,43 @@ from ledger.event import Event, Recorded
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
 
-# The column type of each field type, and the value of a new row for which none is given.
-_TYPES: Mapping[Any, tuple[type[TypeEngine[Any]], object]] = {
-    str: (Prose, ""),
-    int: (BigInteger, 0),
-    float: (Float, 0.0),
-    bool: (Boolean, False),
-    datetime: (Moment, None),
-    tuple[str, ...]: (Texts, ()),
+_TYPES: Mapping[Any, type[TypeEngine[Any]]] = {
+    str: Prose,
+    int: BigInteger,
+    float: Float,
+    bool: Boolean,
+    datetime: Moment,
+    tuple[str, ...]: Texts,
 }
 
 
 def columns(row: type[Any], *key: str, long: tuple[str, ...] = ()) -> tuple[Column[Any], ...]:
     """Return a column for every field of `row`: its type follows the field's, only `X | None` may be NULL.
 
-    A new row is empty where no value is given; moments and closed sets must be given. `key` names the
-    columns of the primary key, `long` those that hold pages of text: they go last, since SQLite reads a row
-    up to the last column that is asked for.
+    A new row takes the field's default where no value is given; without a default the insert fails. `key`
+    names the columns of the primary key, `long` those that hold pages of text: they go last, since SQLite
+    reads a row up to the last column that is asked for.
     """
     hints = get_type_hints(row)
-    names = sorted((field.name for field in fields(row)), key=lambda name: name in long)
-    return tuple(_column(name, hints[name], name in key) for name in names)
+    ordered = sorted(fields(row), key=lambda field: field.name in long)
+    return tuple(_column(field, hints[field.name], field.name in key) for field in ordered)
 
 
-def _column(name: str, hint: Any, key: bool) -> Column[Any]:
+def _column(field: Field[Any], hint: Any, key: bool) -> Column[Any]:
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     plain = next(option for option in options if option is not NoneType)
-    plain = getattr(plain, "__supertype__", plain)  # a NewType is stored as its base type
-    kind, empty = _type_of(plain)
+    kind = _type_of(getattr(plain, "__supertype__", plain))  # a NewType is stored as its base type
+    default = None if field.default is MISSING else field.default
     nullable = NoneType in options
-    default = None if key or nullable else empty
-    return Column(name, kind, primary_key=key, nullable=nullable, autoincrement=False, default=default)
+    return Column(field.name, kind, primary_key=key, nullable=nullable, autoincrement=False, default=default)
 
 
-def _type_of(plain: Any) -> tuple[TypeEngine[Any], object]:
+def _type_of(plain: Any) -> TypeEngine[Any]:
     if isinstance(plain, type) and issubclass(plain, StrEnum):
-        return EnumText(plain), None
+        return EnumText(plain)
     if get_origin(plain) is tuple and plain not in _TYPES:
-        return Parts(get_args(plain)[0]), ()
-    kind, empty = _TYPES[plain]
-    return kind(), empty
+        return Parts(get_args(plain)[0])
+    return _TYPES[plain]()
 
 
 @cache
@@ -84,13 +81,13 @@ def pick(row: type[Any], source: FromClause) -> Select[Any]:
     return select(*(source.c[field.name] for field in fields(row)))
 
 
-def one(db: Connection, row: Callable[..., T], query: Select[Any]) -> T | None:
+def first_row(db: Connection, row: Callable[..., T], query: Select[Any]) -> T | None:
     """Return the first row of `query`; None when there is none."""
     first = db.execute(query).first()
     return None if first is None else row(*first)
 
 
-def many(db: Connection, row: Callable[..., T], query: Select[Any]) -> tuple[T, ...]:
+def all_rows(db: Connection, row: Callable[..., T], query: Select[Any]) -> tuple[T, ...]:
     """Return all rows of `query`, in its order."""
     return tuple(row(*values) for values in db.execute(query))
 
@@ -129,7 +126,7 @@ def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
     """Write the row of an event; it replaces an earlier row with the same key.
 
     A column takes its value from `more`, else from the event's field of the same name; `seq` and `at` are
-    those of the record. All other columns are empty.
+    those of the record. Any other column needs a default.
     """
     values = {**fields_for(table, it.event), "seq": it.seq, "at": it.at, **more}
     values = {name: value for name, value in values.items() if name in table.c}

@@ -1,4 +1,4 @@
-"""What Cardinal may reach on GitHub: access that was lost and regained, repositories under another name."""
+"""Cardinal's access to GitHub: lost and regained, and repositories under another name."""
 
 from dataclasses import dataclass
 

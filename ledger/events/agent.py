@@ -1,4 +1,4 @@
-"""What was seen of an agent beside its words: its own list, what it wanted to use, whom it reached."""
+"""Observations of an agent beside its words: its own list, tools that it wanted, hosts that it reached."""
 
 from dataclasses import dataclass
 

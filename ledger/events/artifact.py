@@ -1,4 +1,4 @@
-"""What a run leaves behind for people: files in the store, by the digest of what is in them."""
+"""Files that a run leaves for people, in the store by the digests of their contents."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What happened on the board: its columns as seen, cards as seen, moved, ranked, archived; stops."""
+"""Events of the board: its columns as seen, cards as seen, moved, ranked, archived; stops."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What bounds a run's repairs: each round of checks that failed, and the leave to publish without any."""
+"""Bounds of a run's repairs: each round of checks that failed, and the leave to publish without any."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the agents of a run's stages were told besides the layers that all of them have."""
+"""Briefings of a run's stages, besides the layers that all of them have."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from ledger.events.run import RunEvent
 
 @dataclass(frozen=True, slots=True)
 class StageBriefed(RunEvent):
-    """What the agent of that entry into a stage is told: its persona, what was handed over, its part of the
-    work, how it leaves. `digest` is the SHA-256 of `text`, without secrets.
+    """The briefing of an entry into a stage: the agent's persona, the hand-over, its part of the work, how it
+    leaves. `digest` is the SHA-256 of `text`, without secrets.
     """
 
     stage: str

@@ -1,4 +1,4 @@
-"""What people and the assistant said on a card, and the commands that people gave."""
+"""The conversation on a card: words of people and the assistant, and the commands that people gave."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -95,7 +95,7 @@ class TaskAnswered(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class AssistantMetered(CardEvent):
-    """What one call of the assistant or of a rule cost; `tokens` are read and written ones together."""
+    """The cost of one call of the assistant or of a rule; `tokens` are read and written ones together."""
 
     usd: float
     tokens: int

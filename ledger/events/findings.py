@@ -1,4 +1,4 @@
-"""What an investigating run read and found, and the cards that people made of it."""
+"""The findings of an investigating run, and the cards that people made of them."""
 
 from dataclasses import dataclass
 
@@ -49,7 +49,7 @@ class InvestigationBegun(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class FindingsReported(RunEvent):
-    """What was found at the commit `base`: the deliberate end of an investigation.
+    """The findings at the commit `base`: the deliberate end of an investigation.
 
     `follow_ups` are counted from 1. `discarded` are paths that its place had changed nevertheless, and
     `discarded_omitted` at least how many more there are.

@@ -1,4 +1,4 @@
-"""What the guards said of a change before it left: file, rule and what follows, never the secret itself."""
+"""The guards' findings in a change before it left: file, rule and consequence, never the secret itself."""
 
 from dataclasses import dataclass
 

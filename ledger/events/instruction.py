@@ -1,4 +1,4 @@
-"""What a run's agent was instructed with: layers of instructions, and skills that were considered.
+"""The instructions of a run's agent: their layers, and the skills that were considered.
 
 The text of a private skill is in no event: its name, version and digest say which it was.
 """

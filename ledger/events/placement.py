@@ -1,4 +1,4 @@
-"""Which repository the work on a card is for, where its issue's own is not the one."""
+"""The repository that the work on a card is for, where its issue's own is not the one."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What happened to the policy file."""
+"""Changes of the policy file."""
 
 from dataclasses import dataclass
 

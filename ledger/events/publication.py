@@ -1,4 +1,4 @@
-"""What Cardinal did on GitHub: an outbox entry carried out, or given up."""
+"""Cardinal's acts on GitHub: an outbox entry carried out, or given up."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What happened to a card's pull request: opened, pushed to, reviewed, merged, closed."""
+"""Events of a card's pull request: opened, pushed to, reviewed, merged, closed."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How cards belong together: what GitHub says of an issue, and what the agent of a run says of others."""
+"""Links between cards: those that GitHub has of an issue, and those that the agent of a run reports."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class LinksSeen(CardEvent):
-    """What GitHub links with the card's issue differs from what was known.
+    """GitHub's links of the card's issue differ from those that were known.
 
     `hidden` counts open blockers that Cardinal may not see; `parent` is owner/repository#number, or empty.
     """

@@ -72,7 +72,7 @@ class RunStepped(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class BriefingMade(RunEvent):
-    """What the agent was told, as Markdown; `digest` is its SHA-256, `omitted` says what was left out.
+    """The agent's briefing, as Markdown; `digest` is its SHA-256, `omitted` names the parts left out.
 
     `issue` is the SHA-256 of the issue's title and description as they were then.
     """
@@ -306,7 +306,7 @@ class BranchPushed(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class UsageMetered(RunEvent):
-    """What a stretch of work cost since the last such event."""
+    """The cost of a stretch of work since the last such event."""
 
     usd: float
     input_tokens: int
@@ -325,7 +325,7 @@ class ThreadAnswered(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class FinalReported(RunEvent):
-    """What was done, what changed, what to check, what is open: the deliberate end of the work."""
+    """The final report, with changes, points to check and open questions: the deliberate end of the work."""
 
     done: str
     changed: tuple[str, ...]

@@ -43,7 +43,7 @@ class StageReopened(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTaken(RunEvent):
-    """What an entry hands over at the commit `head`: the agent's `summary` and `open_points`, its notes and
+    """The hand-over of an entry at the commit `head`: the agent's `summary` and `open_points`, its notes and
     the plan's steps that are not done; `files` are what git says has changed, `files_omitted` how many more.
     """
 

@@ -72,9 +72,9 @@ def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainRe
         _set_aside(target)
     if target.exists() and not overwrite_newer:
         with _ledger_in(target) as db:
-            found = last_seq(db)
-        if found > report.events:
-            raise NewerLedgerError(found, report.events, "event")
+            last = last_seq(db)
+        if last > report.events:
+            raise NewerLedgerError(last, report.events, "event")
     make_folder(target.parent)
     if not target.exists():
         make_file(target)

@@ -21,11 +21,11 @@ from ledger.lifecycle.rebuild import refold
 def steps() -> tuple[tuple[int, str, Callable[[Connection], None]], ...]:
     """Return number, name and function of every migration, in order."""
     names = sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
-    found = []
+    ordered = []
     for name in names:
         module = importlib.import_module(f"{folder.__name__}.{name}")
-        found.append((int(name[1:5]), name, cast("Callable[[Connection], None]", module.up)))
-    return tuple(found)
+        ordered.append((int(name[1:5]), name, cast("Callable[[Connection], None]", module.up)))
+    return tuple(ordered)
 
 
 def known_number() -> int:
@@ -65,10 +65,10 @@ def migrate(engine: Engine) -> tuple[str, ...]:
 def is_current(engine: Engine) -> bool:
     """Return whether tables and views have the shape that this code knows. Raises NewerLedgerError."""
     with reading(engine) as db:
-        found = current_number(db)
-        if found > known_number():
-            raise NewerLedgerError(found, known_number())
-        return found == known_number() and _folded_by(db) == views.digest()
+        number = current_number(db)
+        if number > known_number():
+            raise NewerLedgerError(number, known_number())
+        return number == known_number() and _folded_by(db) == views.digest()
 
 
 def require_current(engine: Engine) -> None:

@@ -9,8 +9,9 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 def make_folder(folder: Path) -> None:
     """Make the folder and those above it that are missing, for this user alone; raises OSError."""
-    for one in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
-        one.mkdir(mode=FOLDER_MODE, exist_ok=True)  # with `parents` those above would be for everybody
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=FOLDER_MODE, exist_ok=True)  # with `parents` those above would be for everybody
 
 
 def make_file(path: Path) -> None:

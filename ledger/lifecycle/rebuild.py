@@ -1,13 +1,12 @@
 """Rebuild of the views: all are dropped and folded again from the events."""
 
-from sqlalchemy import Connection, Engine, MetaData, inspect, select
+from sqlalchemy import Connection, Engine, MetaData, inspect
 
 from ledger import views
-from ledger.codec import decode
 from ledger.db.rows import keep
-from ledger.db.tables import VIEW_PREFIX, VIEWS, events, shapes
+from ledger.db.tables import VIEW_PREFIX, VIEWS, shapes
 from ledger.db.transactions import writing
-from ledger.event import Recorded
+from ledger.log.event_store import read
 
 PAGE = 1000
 
@@ -24,20 +23,17 @@ def refold(db: Connection) -> int:
     _drop(db)
     VIEWS.create_all(db, checkfirst=False)
     seq = folded = 0
-    while True:
-        page = db.execute(select(events).where(events.c.seq > seq).order_by(events.c.seq).limit(PAGE)).all()
-        for row in page:
-            recorded = Recorded(row.seq, row.stream, row.version, row.at, decode(row.kind, row.body))
+    while page := read(db, after=seq, limit=PAGE):
+        for recorded in page:
             for part in parts:
                 part.fold(db, recorded)
-            seq, folded = row.seq, folded + 1
-        if len(page) < PAGE:
-            keep(db, shapes, {"name": "views"}, {"digest": views.digest()})
-            return folded
+        seq, folded = page[-1].seq, folded + len(page)
+    keep(db, shapes, {"name": "views"}, {"digest": views.digest()})
+    return folded
 
 
 def _drop(db: Connection) -> None:
     names = [name for name in inspect(db).get_table_names() if name.startswith(VIEW_PREFIX)]
-    found = MetaData()
-    found.reflect(db, only=names)
-    found.drop_all(db, checkfirst=False)
+    stored = MetaData()
+    stored.reflect(db, only=names)
+    stored.drop_all(db, checkfirst=False)

@@ -14,7 +14,7 @@ def position(db: Connection, reader: str) -> int:
 
 def advance(db: Connection, reader: str, *, before: int, after: int) -> None:
     """Move `reader` from `before` to `after`. Raises LateWriterError when it is not at `before` any more."""
-    found = position(db, reader)
-    if found != before:
-        raise LateWriterError(f"reader:{reader}", before, found)
+    current = position(db, reader)
+    if current != before:
+        raise LateWriterError(f"reader:{reader}", before, current)
     keep(db, cursors, {"reader": reader}, {"position": after})

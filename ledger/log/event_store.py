@@ -12,7 +12,7 @@ from ledger.db.tables import events
 from ledger.db.transactions import reading, writing
 from ledger.errors import LateWriterError
 from ledger.event import Event, Recorded
-from ledger.log.hash_chain import GENESIS, link
+from ledger.log.hash_chain import link, newest
 from ledger.queue import leases
 
 __all__ = ["Fence", "append", "last_seq", "read", "reading", "version", "writing"]
@@ -23,7 +23,6 @@ EventFactory = Callable[[Connection], tuple[Event, ...]]
 
 # Built once: building a statement costs more than SQLite takes to run it.
 _INSERT = events.insert()
-_HEAD = select(events.c.seq, events.c.digest).order_by(events.c.seq.desc()).limit(1)
 _VERSION = select(func.max(events.c.version)).where(events.c.stream == bindparam("stream"))
 
 
@@ -53,7 +52,8 @@ def append(
         versions[stream] = version(db, stream)
         if versions[stream] != expected:
             raise LateWriterError(stream, expected, versions[stream])
-    seq, digest = _head(db)
+    head = newest(db)
+    seq, digest = head.events, head.head
     recorded = []
     for event in new:
         kind, body = encode(event)
@@ -88,14 +88,9 @@ def read(
 
 def last_seq(db: Connection) -> int:
     """Return the number of the newest event; 0 for an empty log."""
-    return _head(db)[0]
+    return newest(db).events
 
 
 def version(db: Connection, stream: str) -> int:
     """Return how many events the stream has."""
     return db.scalar(_VERSION, {"stream": stream}) or 0
-
-
-def _head(db: Connection) -> tuple[int, str]:
-    row = db.execute(_HEAD).first()
-    return (0, GENESIS) if row is None else (row.seq, row.digest)

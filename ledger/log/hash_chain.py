@@ -19,6 +19,7 @@ _LINKED = (
     *(events.c.seq, events.c.stream, events.c.version, cast(events.c.at, Text), events.c.kind),
     events.c.body,
 )
+_NEWEST = select(events.c.seq, events.c.digest).order_by(events.c.seq.desc()).limit(1)  # built once
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,10 @@ def verify(db: Connection, upto: int | None = None) -> ChainReport:
         if upto is not None:
             query = query.where(events.c.seq <= upto)
         page = db.execute(query.order_by(events.c.seq).limit(PAGE)).all()
-        for found, stream, version, at, kind, body, digest in page:
-            if found != seq + 1 or digest != link(head, found, stream, version, at, kind, body):
-                raise BrokenChainError(found)
-            seq, head = found, digest
+        for number, stream, version, at, kind, body, digest in page:
+            if number != seq + 1 or digest != link(head, number, stream, version, at, kind, body):
+                raise BrokenChainError(number)
+            seq, head = number, digest
         if len(page) < PAGE:
             return ChainReport(seq, head)
 
@@ -99,5 +100,5 @@ def digest_at(db: Connection, seq: int) -> str:
 
 def newest(db: Connection) -> ChainReport:
     """Return the number of the newest event and its digest, unchecked; the genesis for an empty log."""
-    found = db.execute(select(events.c.seq, events.c.digest).order_by(events.c.seq.desc()).limit(1)).first()
-    return ChainReport(found.seq, found.digest) if found else ChainReport(0, GENESIS)
+    row = db.execute(_NEWEST).first()
+    return ChainReport(row.seq, row.digest) if row else ChainReport(0, GENESIS)

@@ -148,26 +148,26 @@ def asker_of(asked_by: str) -> QuestionSource:
     return QuestionSource.RULES if subject is Subject.LEAVING else QuestionSource.SUPERVISOR
 
 
-def subject_of(asked: LimitQuestion) -> Subject:
+def subject_of(question: LimitQuestion) -> Subject:
     """Return the question's subject; of an agent's question it is always the work."""
-    if asker_of(asked.asker) is QuestionSource.AGENT:
+    if asker_of(question.asker) is QuestionSource.AGENT:
         return Subject.WORK
-    return Subject(asked.subject) if asked.subject in set(Subject) else _SUBJECTS[asked.asker]
+    return Subject(question.subject) if question.subject in set(Subject) else _SUBJECTS[question.asker]
 
 
-def codes_of(asked: LimitQuestion) -> tuple[Code, ...]:
+def codes_of(question: LimitQuestion) -> tuple[Code, ...]:
     """Return the codes of the choices; none for an agent's."""
-    if asker_of(asked.asker) is QuestionSource.AGENT:
+    if asker_of(question.asker) is QuestionSource.AGENT:
         return ()
-    if not asked.subject:
-        return _BEFORE.get((subject_of(asked), len(asked.choices)), ())
-    known = tuple(Code(code) for code in asked.codes if code in set(Code))
-    return known if len(known) == len(asked.choices) else ()
+    if not question.subject:
+        return _BEFORE.get((subject_of(question), len(question.choices)), ())
+    known = tuple(Code(code) for code in question.codes if code in set(Code))
+    return known if len(known) == len(question.choices) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a change is, where that is over a limit; 0 where it is not."""
+    """The size of a change, where that is over a limit; 0 where it is not."""
 
     files_changed: int = 0
     lines_changed: int = 0
@@ -207,17 +207,19 @@ def of_agent(run_id: RunId, question_id: QuestionId, text: str, choices: tuple[s
 
 
 def answered(
-    run_id: RunId, question_id: QuestionId, asked: LimitQuestion, *, by: str, text: str, code: str = ""
+    run_id: RunId, question_id: QuestionId, question: LimitQuestion, *, by: str, text: str, code: str = ""
 ) -> QuestionAnswered:
     """Return the answer with its meaning: `code`, or without one the meaning of the words."""
-    meant = code_of(asked, code, text)
-    return QuestionAnswered(run_id, question_id, by, text, meant, asker_of(asked.asker), subject_of(asked))
+    meant = code_of(question, code, text)
+    return QuestionAnswered(
+        run_id, question_id, by, text, meant, asker_of(question.asker), subject_of(question)
+    )
 
 
-def read(asked: LimitQuestion, answer: str) -> Code:
+def read(question: LimitQuestion, answer: str) -> Code:
     """Return which choice a person means who wrote that: its number, its very words, or a plain yes or no."""
-    codes, said = codes_of(asked), answer.strip().casefold().rstrip(".!")
-    for number, (code, label) in enumerate(zip(codes, asked.choices, strict=False), start=1):
+    codes, said = codes_of(question), answer.strip().casefold().rstrip(".!")
+    for number, (code, label) in enumerate(zip(codes, question.choices, strict=False), start=1):
         if said in (str(number), label.casefold().rstrip(".!")):
             return code
     if said in _YES and codes[:1] and codes[0] in _AGREES:
@@ -227,18 +229,18 @@ def read(asked: LimitQuestion, answer: str) -> Code:
     return Code.WORDS
 
 
-def code_of(asked: LimitQuestion, code: str, answer: str) -> Code:
+def code_of(question: LimitQuestion, code: str, answer: str) -> Code:
     """Return the answer's code: the log's where it fits the question, else the meaning of the words."""
     if not code:
-        return read(asked, answer)
-    of_money = code == Code.RAISED and subject_of(asked) is Subject.BUDGET
-    return Code(code) if of_money or code in codes_of(asked) else Code.WORDS
+        return read(question, answer)
+    of_money = code == Code.RAISED and subject_of(question) is Subject.BUDGET
+    return Code(code) if of_money or code in codes_of(question) else Code.WORDS
 
 
-def extended(asked: LimitQuestion, code: Code) -> Subject | None:
+def extended(question: LimitQuestion, code: Code) -> Subject | None:
     """Return the limit that the run has as much again of by that answer; None where it has no more."""
-    gives = subject_of(asked) in (Subject.BUDGET, Subject.TIME, Subject.TURNS, Subject.REPAIRS)
-    return subject_of(asked) if gives and code is Code.GO_ON and code in codes_of(asked) else None
+    gives = subject_of(question) in (Subject.BUDGET, Subject.TIME, Subject.TURNS, Subject.REPAIRS)
+    return subject_of(question) if gives and code is Code.GO_ON and code in codes_of(question) else None
 
 
 def raised(usd: float) -> str:

@@ -1,4 +1,4 @@
-"""Which failures of runs have a cause that other cards share: a provider, its key, the engine, an image."""
+"""Failures of runs with a cause that other cards share: a provider, its key, the engine, an image."""
 
 import re
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
-from ledger.db.rows import many, pick
+from ledger.db.rows import all_rows, pick
 from ledger.events.run import CHECK
 from ledger.ids import CardId
 from ledger.states import Ending
@@ -20,7 +20,7 @@ def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
 def checking(db: Connection, card_id: CardId, limit: int) -> tuple[RunRow, ...]:
     """Return the card's newest runs that only check, newest first."""
     query = pick(RunRow, runs).where(runs.c.card_id == card_id, runs.c.kind == CHECK)
-    return many(db, RunRow, query.order_by(runs.c.serial.desc()).limit(limit))
+    return all_rows(db, RunRow, query.order_by(runs.c.serial.desc()).limit(limit))
 
 
 def served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:

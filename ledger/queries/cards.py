@@ -35,9 +35,9 @@ def lines(
     if columns is not None:
         query = query.where(cards.c.column.in_(columns))
     order = (cards.c.column, cards.c.rank, cards.c.card_id)
-    found = db.execute(query.order_by(*order).limit(limit))
+    rows = db.execute(query.order_by(*order).limit(limit))
     # None of these columns has to be read back, so the driver's own tuples do: a fifth less time than Rows.
-    return tuple(map(CardLine._make, found.cursor.fetchall() if found.cursor else ()))
+    return tuple(map(CardLine._make, rows.cursor.fetchall() if rows.cursor else ()))
 
 
 def counts(db: Connection, board_id: BoardId) -> dict[str | None, int]:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
 
-from ledger.db.rows import many, pick
+from ledger.db.rows import all_rows, pick
 from ledger.db.tables import refresh_requests
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
@@ -30,7 +30,7 @@ def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[Qu
     """
     query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id, runs.c.column == column)
     order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
-    return many(db, QueuedRow, query.where(_stands(), _waits_for_none()).order_by(*order).limit(limit))
+    return all_rows(db, QueuedRow, query.where(_stands(), _waits_for_none()).order_by(*order).limit(limit))
 
 
 def free_elsewhere(
@@ -39,13 +39,13 @@ def free_elsewhere(
     """Return runs of other columns, and those whose card left their column; by column, place and age."""
     query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), runs.c.board_id == board_id)
     query = query.where(or_(runs.c.column.not_in(tuple(columns)), ~_stands()))
-    return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
+    return all_rows(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
 
 
 def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ...]:
     """Return the queued runs that only check, the oldest first: no column's queue and no issue holds them."""
     query = pick(QueuedRow, runs).where(_QUEUED, runs.c.kind == CHECK, runs.c.board_id == board_id)
-    return many(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
+    return all_rows(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
 
 
 def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str | None]:
@@ -91,5 +91,5 @@ def queued_dependents(db: Connection, repository: str, number: int, limit: int) 
     """Return the cards with a queued run that are blocked by the issue, or were."""
     mine = (links.links.c.repository == repository) & (links.links.c.number == number)
     query = select(links.links.c.card_id).join(runs, runs.c.card_id == links.links.c.card_id)
-    found = query.where(mine, runs.c.state == RunState.QUEUED).order_by(links.links.c.card_id).limit(limit)
-    return tuple(dict.fromkeys(CardId(card_id) for card_id in db.scalars(found)))
+    blocked = query.where(mine, runs.c.state == RunState.QUEUED).order_by(links.links.c.card_id).limit(limit)
+    return tuple(dict.fromkeys(CardId(card_id) for card_id in db.scalars(blocked)))

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, Row, func, select
 from sqlalchemy.exc import IntegrityError
 
-from ledger.db.rows import change, many, pick, where
+from ledger.db.rows import all_rows, change, pick, where
 from ledger.db.tables import inbox
 from ledger.db.transactions import reading, writing
 from ledger.errors import StaleClaimError
@@ -91,8 +91,8 @@ def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
     """
     done = inbox.update().where(_mine(claimed)).values(state="done", settled_at=now, error="", payload="{}")
     if not db.execute(done).rowcount:
-        found = db.scalar(select(inbox.c.attempts).where(inbox.c.delivery_id == claimed.delivery_id))
-        raise StaleClaimError(f"delivery:{claimed.delivery_id}", claimed.attempt, found or 0)
+        attempts = db.scalar(select(inbox.c.attempts).where(inbox.c.delivery_id == claimed.delivery_id))
+        raise StaleClaimError(f"delivery:{claimed.delivery_id}", claimed.attempt, attempts or 0)
 
 
 def fail(
@@ -140,7 +140,7 @@ def quarantined(db: Connection, delivery_id: DeliveryId | None = None) -> tuple[
     query = pick(Quarantined, inbox).where(inbox.c.state == "quarantined").order_by(inbox.c.received_at)
     if delivery_id is not None:
         query = query.where(inbox.c.delivery_id == delivery_id)
-    return many(db, Quarantined, query)
+    return all_rows(db, Quarantined, query)
 
 
 def replay(db: Connection, delivery_id: DeliveryId) -> bool:
@@ -156,7 +156,7 @@ def _mine(claimed: Delivery) -> ColumnElement[bool]:
 
 def counts(db: Connection) -> dict[str, int]:
     """Return how many deliveries are waiting, claimed, done and quarantined."""
-    found = dict.fromkeys(("waiting", "claimed", "done", "quarantined"), 0)
+    by_state = dict.fromkeys(("waiting", "claimed", "done", "quarantined"), 0)
     for state, count in db.execute(select(inbox.c.state, func.count()).group_by(inbox.c.state)):
-        found[state] = count
-    return found
+        by_state[state] = count
+    return by_state

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select, text
 
-from ledger.db.rows import change, find, keep, many, pick
+from ledger.db.rows import all_rows, change, find, keep, pick
 from ledger.db.tables import leases
 from ledger.errors import StaleClaimError
 
@@ -27,18 +27,18 @@ def take(db: Connection, name: str, holder: str, *, now: datetime, ttl_s: float)
 
     A holder that takes its own again gets a new generation too: what it did before the restart is stale.
     """
-    found = find(db, Lease, leases, name=name)
-    if found is not None and found.holder not in ("", holder) and found.until > now:
+    held = find(db, Lease, leases, name=name)
+    if held is not None and held.holder not in ("", holder) and held.until > now:
         return None
-    lease = Lease(name, holder, (found.generation if found else 0) + 1, now + timedelta(seconds=ttl_s))
+    lease = Lease(name, holder, (held.generation if held else 0) + 1, now + timedelta(seconds=ttl_s))
     keep(db, leases, {"name": name}, {"holder": holder, "generation": lease.generation, "until": lease.until})
     return lease
 
 
 def due(db: Connection, name: str, *, now: datetime, every_s: float) -> bool:
     """Tell whether `name` is due again; of all callers one gets True, and does it now."""
-    found = find(db, Lease, leases, name=name)
-    if found is not None and found.until > now:
+    held = find(db, Lease, leases, name=name)
+    if held is not None and held.until > now:
         return False
     take(db, name, name, now=now, ttl_s=every_s)
     return True
@@ -60,7 +60,7 @@ def release(db: Connection, lease: Lease) -> None:
 def expired(db: Connection, prefix: str, now: datetime) -> tuple[Lease, ...]:
     """Return the expired leases with that `prefix` that nobody released or took over."""
     out = leases.c.name.startswith(prefix, autoescape=True) & _HELD & (leases.c.until <= now)
-    return many(db, Lease, pick(Lease, leases).where(out).order_by(leases.c.until))
+    return all_rows(db, Lease, pick(Lease, leases).where(out).order_by(leases.c.until))
 
 
 def holders(db: Connection) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from ledger.db.column_types import Moment, stamp
-from ledger.db.rows import change, drop, find, many, pick
+from ledger.db.rows import all_rows, change, drop, find, pick
 from ledger.db.tables import outbox
 from ledger.db.transactions import reading, writing
 from ledger.errors import StaleClaimError
@@ -76,19 +76,10 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Draft):
     """A claimed entry; `attempts` counts this one, `generation` identifies the claim."""
 
     entry_id: int
-    key: EntryKey
-    lane: str
-    act: str
-    card_id: CardId
-    payload: str
-    priority: int
-    ordered: bool
-    coalesce: bool
-    due_at: datetime
     attempts: int
     generation: int
     holder: str
@@ -224,24 +215,24 @@ def next_due(engine: Engine, lane: str) -> datetime | None:
 
 def backlog(db: Connection) -> dict[str, dict[str, int]]:
     """Return how many entries are in each state, by lane."""
-    found: dict[str, dict[str, int]] = {}
+    by_lane: dict[str, dict[str, int]] = {}
     query = select(outbox.c.lane, outbox.c.state, func.count()).group_by(outbox.c.lane, outbox.c.state)
     for lane, state, count in db.execute(query):
-        found.setdefault(lane, {})[state] = count
-    return found
+        by_lane.setdefault(lane, {})[state] = count
+    return by_lane
 
 
 def stuck(db: Connection, now: datetime, older_than_s: float) -> tuple[Entry, ...]:
     """Return the open entries that were put in line more than `older_than_s` ago, the oldest first."""
     before = now - timedelta(seconds=older_than_s)
     query = pick(Entry, outbox).where(outbox.c.state.in_(OPEN), outbox.c.created_at < before)
-    return many(db, Entry, query.order_by(outbox.c.entry_id))
+    return all_rows(db, Entry, query.order_by(outbox.c.entry_id))
 
 
 def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:
     """Return the card's open entries, in order."""
     query = pick(Entry, outbox).where(outbox.c.card_id == card_id, outbox.c.state.in_(OPEN))
-    return many(db, Entry, query.order_by(outbox.c.entry_id))
+    return all_rows(db, Entry, query.order_by(outbox.c.entry_id))
 
 
 def _require(db: Connection, entry: Entry) -> None:

@@ -11,11 +11,11 @@ from datetime import datetime
 from sqlalchemy import Connection, case, select
 
 from ledger.db.column_types import moment_of, stamp
-from ledger.db.rows import change, keep, many, pick
+from ledger.db.rows import all_rows, change, keep, pick
 from ledger.db.tables import refresh_requests
 from ledger.ids import BoardId, CardId
 
-MAX_TOLD = 20  # of a card's newest moves: only the newest of all decides
+MAX_MOVES = 20  # of a card's newest moves: only the newest of all decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,16 @@ class RefreshRequest:
     rung_at: datetime
 
 
-def add(db: Connection, card_id: CardId, board_id: BoardId, now: datetime, told: Move | None = None) -> int:
+def add(
+    db: Connection, card_id: CardId, board_id: BoardId, now: datetime, reported: Move | None = None
+) -> int:
     """Count one more ring and return the count. `rung_at` is that of the first ring not yet answered."""
     count, done = counts(db, card_id)
     values: dict[str, object] = {"board_id": board_id, "rung": count + 1}
     if count == done:
         values["rung_at"] = now
-    if told is not None:
-        moves = [*_told(db, card_id), told][-MAX_TOLD:]
+    if reported is not None:
+        moves = [*_unrecorded_moves(db, card_id), reported][-MAX_MOVES:]
         values["told"] = json.dumps([(stamp(move.at), move.to) for move in moves])
     keep(db, refresh_requests, {"card_id": card_id}, values if count else {**_NEW, "rung_at": now, **values})
     return count + 1
@@ -58,7 +60,7 @@ _NEW = {"rung": 0, "answered": 0, "told": ""}
 
 def came_to(db: Connection, card_id: CardId, option_id: str) -> datetime | None:
     """Return when the card came to that column, by its newest move that is not recorded; None without one."""
-    moves = _told(db, card_id)
+    moves = _unrecorded_moves(db, card_id)
     last = max((move.at for move in moves), default=None)
     return last if any(move.at == last and move.to == option_id for move in moves) else None
 
@@ -74,7 +76,7 @@ def mark_recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: date
         change(db, refresh_requests, {"card_id": card_id}, recorded_at=upto)
 
 
-def _told(db: Connection, card_id: CardId) -> tuple[Move, ...]:
+def _unrecorded_moves(db: Connection, card_id: CardId) -> tuple[Move, ...]:
     """Return the moves that deliveries name and that are not recorded, in their order of arrival."""
     query = select(refresh_requests.c.told, refresh_requests.c.recorded_at).where(
         refresh_requests.c.card_id == card_id
@@ -83,7 +85,7 @@ def _told(db: Connection, card_id: CardId) -> tuple[Move, ...]:
     if row is None or not row.told:
         return ()
     moves = (Move(moment_of(at), to) for at, to in json.loads(row.told))
-    return tuple(one for one in moves if row.recorded_at is None or one.at > row.recorded_at)
+    return tuple(move for move in moves if row.recorded_at is None or move.at > row.recorded_at)
 
 
 def mark_served(db: Connection, card_id: CardId, upto: int) -> None:
@@ -104,4 +106,4 @@ def waiting(db: Connection, limit: int) -> tuple[RefreshRequest, ...]:
     query = pick(RefreshRequest, refresh_requests).where(
         refresh_requests.c.rung > refresh_requests.c.answered
     )
-    return many(db, RefreshRequest, query.order_by(refresh_requests.c.rung_at).limit(limit))
+    return all_rows(db, RefreshRequest, query.order_by(refresh_requests.c.rung_at).limit(limit))

@@ -1,4 +1,4 @@
-"""Who is signed in on Cardinal's pages, until when; and which sign-ins were used up."""
+"""Sign-ins on Cardinal's pages: the visits with their ends, and the states that were used up."""
 
 import hashlib
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select
 
-from ledger.db.rows import one, pick
+from ledger.db.rows import first_row, pick
 from ledger.db.tables import spent_states, visits
 
 MAX_OF_ONE = 20  # browsers of one person; with one more the visit that ends first does
@@ -34,7 +34,7 @@ def begin(db: Connection, word: str, *, user_id: int, login: str, now: datetime,
 def find(db: Connection, word: str, now: datetime) -> SignIn | None:
     """Return the visit under this word; None where there is none, or where it is over."""
     mine = (visits.c.word_digest == _digest(word)) & (visits.c.until > now)
-    return one(db, SignIn, pick(SignIn, visits).where(mine))
+    return first_row(db, SignIn, pick(SignIn, visits).where(mine))
 
 
 def end(db: Connection, word: str) -> None:

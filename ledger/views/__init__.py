@@ -32,11 +32,11 @@ names = VIEWS.names  # in the order in which they fold
 @cache
 def digest() -> str:
     """Return the SHA-256 of the views' sources; another one in the ledger: other code folded it."""
-    found = sha256()
+    hasher = sha256()
     for name in names():
         source = pkgutil.get_data(__name__, f"{name}.py")
-        found.update(name.encode() + b"\0" + (source or b"") + b"\0")
-    return found.hexdigest()
+        hasher.update(name.encode() + b"\0" + (source or b"") + b"\0")
+    return hasher.hexdigest()
 
 
 @cache

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import columns, listed, many, pick, record, recorder
+from ledger.db.rows import all_rows, columns, listed, pick, record, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
@@ -25,8 +25,8 @@ class ArtifactRow:
     kind: str
     digest: str
     size_bytes: int
-    dropped: str
     at: datetime
+    dropped: str = ""
 
 
 artifacts = Table(
@@ -62,7 +62,7 @@ def oldest(db: Connection, limit: int, before: datetime | None = None) -> tuple[
     query = query.where(_KEPT, runs.c.state == RunState.ENDED)
     if before is not None:
         query = query.where(artifacts.c.at < before)
-    return many(db, ArtifactRow, query.order_by(artifacts.c.at, artifacts.c.seq).limit(limit))
+    return all_rows(db, ArtifactRow, query.order_by(artifacts.c.at, artifacts.c.seq).limit(limit))
 
 
 fold.on(ArtifactKept)(recorder(artifacts))

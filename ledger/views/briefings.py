@@ -1,12 +1,13 @@
-"""The briefings of each run's agent, word for word."""
+"""The briefings of each run's agent, and of each of its stages, word for word."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns, listed, one, pick, recorder
+from ledger.db.rows import columns, first_row, listed, pick, recorder
 from ledger.db.tables import VIEWS
+from ledger.events.brief import StageBriefed
 from ledger.events.run import BriefingMade
 from ledger.fold import Fold
 from ledger.ids import RunId
@@ -26,13 +27,14 @@ class BriefingRow:
 
 
 briefings = Table("view_briefings", VIEWS, *columns(BriefingRow, "run_id", "seq"))
+briefs = Table("view_stage_briefs", VIEWS, *columns(StageBriefed, "run_id", "entry", long=("text",)))
 fold = Fold()
 
 
 def newest(db: Connection, run_id: RunId) -> BriefingRow | None:
     """Return the run's newest briefing; None before the first."""
     query = pick(BriefingRow, briefings).where(briefings.c.run_id == run_id)
-    return one(db, BriefingRow, query.order_by(briefings.c.seq.desc()))
+    return first_row(db, BriefingRow, query.order_by(briefings.c.seq.desc()))
 
 
 def issue_of(db: Connection, run_id: RunId) -> str:
@@ -46,4 +48,10 @@ def of_run(db: Connection, run_id: RunId) -> tuple[BriefingRow, ...]:
     return listed(db, BriefingRow, briefings, "seq", run_id=run_id)
 
 
+def of_stages(db: Connection, run_id: RunId) -> tuple[StageBriefed, ...]:
+    """Return the briefings of the run's stages by entry; none without stages."""
+    return listed(db, StageBriefed, briefs, "entry", run_id=run_id)
+
+
 fold.on(BriefingMade)(recorder(briefings))
+fold.on(StageBriefed)(recorder(briefs))

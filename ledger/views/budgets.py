@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Index, Table, case, select, text
+from sqlalchemy import Connection, Index, Table, select, text
 
-from ledger.db.rows import change, columns, find, many, pick, record, setter
+from ledger.db.rows import all_rows, change, columns, find, pick, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
@@ -19,10 +19,9 @@ from ledger.events.run import (
     RunQueued,
     RunRequeued,
     RunStepped,
-    UsageMetered,
 )
 from ledger.fold import Fold
-from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
 from ledger.model.limit_answers import Code, Subject, code_of, extended
 from ledger.states import RunState
 from ledger.views import questions
@@ -48,12 +47,12 @@ class BudgetRow:
     by: str
     base_usd: float
     budget_usd: float
-    spent_usd: float
-    granted_usd: float
-    open_usd: float
-    by_rule: str
-    limit_usd: float
-    question_id: QuestionId
+    spent_usd: float = 0.0
+    granted_usd: float = 0.0
+    open_usd: float = 0.0
+    by_rule: str = ""
+    limit_usd: float = 0.0
+    question_id: QuestionId = NO_QUESTION
 
 
 budgets = Table(
@@ -73,13 +72,13 @@ def get(db: Connection, run_id: RunId) -> BudgetRow | None:
 def of_runs(db: Connection, run_ids: tuple[RunId, ...]) -> dict[RunId, BudgetRow]:
     """Return the dollars of the known ones of these runs."""
     query = pick(BudgetRow, budgets).where(budgets.c.run_id.in_(run_ids))
-    return {row.run_id: row for row in many(db, BudgetRow, query)}
+    return {row.run_id: row for row in all_rows(db, BudgetRow, query)}
 
 
 def reserved(db: Connection, board_id: BoardId) -> tuple[BudgetRow, ...]:
     """Return the board's runs that hold a reservation, by their ids."""
     query = pick(BudgetRow, budgets).where(_OPEN, budgets.c.board_id == board_id)
-    return many(db, BudgetRow, query.order_by(budgets.c.run_id))
+    return all_rows(db, BudgetRow, query.order_by(budgets.c.run_id))
 
 
 @fold.on(RunQueued)
@@ -111,24 +110,18 @@ fold.on(BudgetReserved)(
 fold.on(BudgetRaised)(setter(budgets, lambda e: {"budget_usd": budgets.c.budget_usd + e.usd}, "run_id"))
 
 
-@fold.on(UsageMetered)
-def _metered(db: Connection, _it: Recorded, event: UsageMetered) -> None:
-    used_up = case((budgets.c.open_usd > event.usd, budgets.c.open_usd - event.usd), else_=0.0)
-    _set(db, event, spent_usd=budgets.c.spent_usd + event.usd, open_usd=used_up)
-
-
 @fold.on(QuestionAsked)
-def _asked(db: Connection, _it: Recorded, event: QuestionAsked) -> None:
+def _question_asked(db: Connection, _it: Recorded, event: QuestionAsked) -> None:
     if extended(event, Code.GO_ON) is Subject.BUDGET:
         _set(db, event, question_id=event.question_id)
 
 
 @fold.on(QuestionAnswered)
-def _answered(db: Connection, _it: Recorded, event: QuestionAnswered) -> None:
-    row, asked = get(db, event.run_id), questions.get(db, event.question_id)
-    if row is None or asked is None or row.question_id != event.question_id:
+def _question_answered(db: Connection, _it: Recorded, event: QuestionAnswered) -> None:
+    row, question = get(db, event.run_id), questions.get(db, event.question_id)
+    if row is None or question is None or row.question_id != event.question_id:
         return
-    more = extended(asked, code_of(asked, event.code, event.text)) is Subject.BUDGET
+    more = extended(question, code_of(question, event.code, event.text)) is Subject.BUDGET
     _set(db, event, question_id="", budget_usd=row.budget_usd + (row.base_usd if more else 0.0))
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, Text, bindparam, case, text, type_coerce
 
-from ledger.db.rows import change, columns, fields_for, find, many, one, pick, renamed_in, setter
+from ledger.db.rows import all_rows, change, columns, fields_for, find, first_row, pick, renamed_in, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -65,35 +65,35 @@ class CardRow:
     column: str | None
     rank: int
     state: CardState
-    because: str
     reason: Reason
     archived: bool
-    held_back: str
-    put_back: int
-    brief: str
     run_id: RunId | None
-    attempts: int
     pull_repository: str | None
     pull_number: int | None
-    pull_node_id: str
-    pull_state: str
-    pull_draft: bool
-    pull_head: str
-    branch: str
     verdict: str
-    approved_head: str
-    closed: str
-    given_up: bool
-    last_said: int
-    last_answered: int
-    assistant_waits: bool
     mover: str
     mover_role: str
     own_move: bool
-    barred: tuple[str, ...]
     created_at: datetime
     moved_at: datetime
     state_at: datetime
+    because: str = ""
+    held_back: str = ""
+    put_back: int = 0
+    brief: str = ""
+    attempts: int = 0
+    pull_node_id: str = ""
+    pull_state: str = ""
+    pull_draft: bool = False
+    pull_head: str = ""
+    branch: str = ""
+    approved_head: str = ""
+    closed: str = ""
+    given_up: bool = False
+    last_said: int = 0
+    last_answered: int = 0
+    assistant_waits: bool = False
+    barred: tuple[str, ...] = ()
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:
@@ -135,13 +135,13 @@ def by_issue(db: Connection, repository: str, number: int) -> CardRow | None:
 def of_issue(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:
     """Return the issue's cards, one per board that it is on; those that are archived last."""
     query = pick(CardRow, cards).where(cards.c.repository == repository, cards.c.number == number)
-    return many(db, CardRow, query.order_by(cards.c.archived, cards.c.created_at))
+    return all_rows(db, CardRow, query.order_by(cards.c.archived, cards.c.created_at))
 
 
 def by_pull(db: Connection, repository: str, number: int) -> CardRow | None:
     """Return the card that the pull request was opened for; None when Cardinal did not open it."""
     mine = (cards.c.pull_repository == repository) & (cards.c.pull_number == number)
-    return one(db, CardRow, pick(CardRow, cards).where(mine).order_by(cards.c.archived))
+    return first_row(db, CardRow, pick(CardRow, cards).where(mine).order_by(cards.c.archived))
 
 
 def of_board(
@@ -151,20 +151,22 @@ def of_board(
     query = pick(CardRow, cards).where(cards.c.board_id == board_id, ~cards.c.archived)
     if columns is not None:
         query = query.where(cards.c.column.in_(columns))
-    return many(db, CardRow, query.order_by(cards.c.column, cards.c.rank, cards.c.card_id).limit(limit))
+    return all_rows(db, CardRow, query.order_by(cards.c.column, cards.c.rank, cards.c.card_id).limit(limit))
 
 
 def attention(db: Connection) -> tuple[CardRow, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     order = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
     query = pick(CardRow, cards).where(text(_WANTED), ~cards.c.archived)
-    return many(db, CardRow, query.order_by(order, cards.c.state_at))
+    return all_rows(db, CardRow, query.order_by(order, cards.c.state_at))
 
 
 def by_head(db: Connection, repository: str, head: str) -> CardRow | None:
     """Return the card whose open pull request, made by Cardinal, stands at that commit; None without one."""
     mine = (cards.c.pull_repository == repository) & (cards.c.pull_head == head)
-    return one(db, CardRow, pick(CardRow, cards).where(mine, cards.c.pull_state == "open", ~cards.c.archived))
+    return first_row(
+        db, CardRow, pick(CardRow, cards).where(mine, cards.c.pull_state == "open", ~cards.c.archived)
+    )
 
 
 @fold.on(CardSeen)
@@ -266,7 +268,7 @@ fold.on(CardHeldBack)(setter(cards, lambda e: {"held_back": e.wanted}, "card_id"
 
 
 @fold.on(PersonSaid)
-def _said(db: Connection, _it: Recorded, event: PersonSaid) -> None:
+def _commented(db: Connection, _it: Recorded, event: PersonSaid) -> None:
     if event.trusted and not event.command:
         _count_comment(db, event)
 

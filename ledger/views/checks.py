@@ -1,19 +1,19 @@
-"""The evidence: every validation command of a run, and the outcome of each tier."""
+"""The evidence: every validation command of a run, the outcome of each tier, and commits without checks."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns, listed, one, pick, record, recorder
+from ledger.db.rows import columns, first_row, listed, pick, record, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.bounds import ValidationWaived
 from ledger.events.run import CommandChecked, ValidationEnded
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
 from ledger.states import Gate
 from ledger.views.runs import runs
-from ledger.views.waivers import WaiverRow, waivers
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,21 @@ class TierRow:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class WaiverRow:
+    """One commit of a run on which nothing was checked."""
+
+    seq: int
+    run_id: RunId
+    head: str
+    base: str
+    definition: str
+    at: datetime
+
+
 commands = Table("view_checks", VIEWS, *columns(CheckRow, "run_id", "seq"))
 tiers = Table("view_check_tiers", VIEWS, *columns(TierRow, "run_id", "seq"))
+waivers = Table("view_waivers", VIEWS, *columns(WaiverRow, "run_id", "seq"))
 fold = Fold()
 
 
@@ -68,7 +81,7 @@ def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
     query = query.where(runs.c.card_id == card_id, tiers.c.clean)
     if head:
         query = query.where(tiers.c.head == head)
-    return one(db, TierRow, query.order_by(tiers.c.seq.desc()).limit(1))
+    return first_row(db, TierRow, query.order_by(tiers.c.seq.desc()).limit(1))
 
 
 def standing(db: Connection, card_id: CardId, head: str) -> Gate:
@@ -91,11 +104,18 @@ def _newest(db: Connection, card_id: CardId, head: str) -> TierRow | WaiverRow |
     gate = gate_of(db, card_id, head)
     mine = pick(WaiverRow, waivers).join(runs, runs.c.run_id == waivers.c.run_id)
     mine = mine.where(runs.c.card_id == card_id, waivers.c.head == head)
-    waived = one(db, WaiverRow, mine.order_by(waivers.c.seq.desc()).limit(1))
+    waived = first_row(db, WaiverRow, mine.order_by(waivers.c.seq.desc()).limit(1))
     return waived if waived is not None and (gate is None or gate.seq < waived.seq) else gate
 
 
+def covers(db: Connection, run_id: RunId, head: str) -> bool:
+    """Tell whether the run's commit went unchecked on purpose."""
+    mine = (waivers.c.run_id == run_id) & (waivers.c.head == head)
+    return db.scalar(select(waivers.c.seq).where(mine)) is not None
+
+
 fold.on(CommandChecked)(recorder(commands))
+fold.on(ValidationWaived)(recorder(waivers))
 
 
 @fold.on(ValidationEnded)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, select, text
 
-from ledger.db.rows import change, columns, drop, fields_for, find, keep, listed, many, pick
+from ledger.db.rows import all_rows, change, columns, drop, fields_for, find, keep, listed, pick
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.pull import ChecksAwaited, ChecksSettled, PullChanged, PullOpened
@@ -28,8 +28,8 @@ class CiRow:
     since: datetime
     settled: bool
     pending: tuple[str, ...]
-    repaired: str
-    repairs: int
+    repaired: str = ""
+    repairs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def failures_of(db: Connection, card_id: CardId, head: str) -> tuple[CheckFailur
 
 def waiting(db: Connection) -> tuple[CiRow, ...]:
     """Return the cards whose checks are awaited, the longest waiting first."""
-    return many(db, CiRow, pick(CiRow, ci).where(_WAITS).order_by(ci.c.since))
+    return all_rows(db, CiRow, pick(CiRow, ci).where(_WAITS).order_by(ci.c.since))
 
 
 @fold.on(PullOpened)

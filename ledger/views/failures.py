@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, func, select
 
-from ledger.db.rows import columns, many, pick, record
+from ledger.db.rows import all_rows, columns, pick, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import DecisionFailed
@@ -31,7 +31,7 @@ fold = Fold()
 
 def newest(db: Connection, limit: int) -> tuple[FailureRow, ...]:
     """Return the newest failures, the newest first."""
-    return many(db, FailureRow, pick(FailureRow, failures).order_by(failures.c.seq.desc()).limit(limit))
+    return all_rows(db, FailureRow, pick(FailureRow, failures).order_by(failures.c.seq.desc()).limit(limit))
 
 
 def count(db: Connection) -> int:

@@ -6,7 +6,7 @@ from typing import cast
 from sqlalchemy import Connection, Table
 
 from ledger import codec
-from ledger.db.rows import columns, find, keep, listed, one, pick, recorder
+from ledger.db.rows import columns, find, first_row, keep, listed, pick, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.findings import FindingsReported, FollowUpMade
@@ -51,7 +51,7 @@ def newest(db: Connection, card_id: CardId) -> FindingsReported | None:
         .join(runs, runs.c.run_id == findings.c.run_id)
         .where(runs.c.card_id == card_id)
     )
-    row = one(db, FindingsRow, query.order_by(runs.c.serial.desc()).limit(1))
+    row = first_row(db, FindingsRow, query.order_by(runs.c.serial.desc()).limit(1))
     return _read(row) if row else None
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import change, columns, drop, find, keep, many, pick, recorder, setter
+from ledger.db.rows import all_rows, change, columns, drop, find, keep, pick, recorder, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
@@ -26,8 +26,8 @@ class HaltRow:
     because: str
     until: datetime
     tries: int
-    probing: bool
-    probe: str
+    probing: bool = False
+    probe: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def of_board(db: Connection, board_id: BoardId) -> HaltRow | None:
 
 def due(db: Connection, now: datetime) -> tuple[HaltRow, ...]:
     """Return the halts that have waited long enough and have no probing run."""
-    return many(db, HaltRow, pick(HaltRow, halts).where(halts.c.until <= now, ~halts.c.probing))
+    return all_rows(db, HaltRow, pick(HaltRow, halts).where(halts.c.until <= now, ~halts.c.probing))
 
 
 def struck(db: Connection, board_id: BoardId, cause: str, since: datetime) -> int:

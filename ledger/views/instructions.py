@@ -1,52 +1,46 @@
-"""The instructions of each run's agent, layer by layer, and the skills that were considered for it."""
+"""The instructions of each run's agent, layer by layer, and the skills that were considered for it or
+chosen by people for its card.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, drop, fields_for, listed
+from ledger.db.rows import columns, drop, fields_for, find, listed, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.instruction import InstructionsStacked, SkillsChosen
+from ledger.events.instruction import (
+    InstructionsStacked,
+    LayerTold,
+    SkillConsidered,
+    SkillsChosen,
+    SkillsPinned,
+)
 from ledger.events.run import RunEvent
 from ledger.fold import Fold
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 
 
 @dataclass(frozen=True, slots=True)
-class LayerRow:
-    """One layer of the run's newest stack; `place` counts from 1, the rest is as in LayerTold."""
+class LayerRow(LayerTold):
+    """One layer of the run's newest stack; `place` counts from 1."""
 
     run_id: RunId
     place: int
-    kind: str
-    name: str
-    source: str
-    version: str
-    digest: str
-    private: bool
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
-class SkillRow:
-    """One skill that was considered last; `place` counts from 1, the rest is as in SkillConsidered."""
+class SkillRow(SkillConsidered):
+    """One skill that was considered last; `place` counts from 1."""
 
     run_id: RunId
     place: int
-    name: str
-    source: str
-    version: str
-    digest: str
-    private: bool
-    asked: bool
-    loaded: bool
-    why: str
 
 
 layers = Table("view_layers", VIEWS, *columns(LayerRow, "run_id", "place", long=("text",)))
 skills = Table("view_skills", VIEWS, *columns(SkillRow, "run_id", "place"))
+pins = Table("view_pins", VIEWS, *columns(SkillsPinned, "card_id"))
 fold = Fold()
 
 
@@ -58,6 +52,15 @@ def stack(db: Connection, run_id: RunId) -> tuple[LayerRow, ...]:
 def considered(db: Connection, run_id: RunId) -> tuple[SkillRow, ...]:
     """Return the skills that were considered for the run, as its newest claim found them."""
     return listed(db, SkillRow, skills, "place", run_id=run_id)
+
+
+def pinned(db: Connection, card_id: CardId) -> tuple[str, ...]:
+    """Return the names of the skills that were chosen for the card."""
+    row = find(db, SkillsPinned, pins, card_id=card_id)
+    return row.names if row else ()
+
+
+fold.on(SkillsPinned)(recorder(pins))
 
 
 @fold.on(InstructionsStacked)

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Index, Table, func, select
 
 from ledger.db.column_types import Prose
-from ledger.db.rows import columns, keep, many, pick, record, recorder, where
+from ledger.db.rows import all_rows, columns, keep, pick, record, recorder, where
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantReplied, CommentChanged, CommentReleased, PersonSaid
@@ -31,15 +31,15 @@ class MessageRow:
 
     seq: int
     card_id: CardId
-    comment_id: int
     place: str
-    author: str
     trusted: bool
     text: str
     at: datetime
-    vouched_by: str
-    changed: str
-    command: bool
+    comment_id: int = 0
+    author: str = ""
+    vouched_by: str = ""
+    changed: str = ""
+    command: bool = False
 
 
 messages = Table(
@@ -64,7 +64,7 @@ def newest(
     """Return the card's newest messages, the oldest of them first, without those that were deleted."""
     mine = (messages.c.card_id == card_id) & messages.c.place.in_(places)
     query = pick(MessageRow, messages).where(mine, messages.c.changed != DELETED)
-    return many(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
+    return all_rows(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
 
 
 def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
@@ -84,7 +84,7 @@ def held(db: Connection, card_id: CardId, limit: int, *, vouched: bool = False) 
     theirs &= (messages.c.vouched_by != "") if vouched else (messages.c.vouched_by == "")
     comments = messages.c.place.in_((*COMMENTS, *VERDICTS)) & (messages.c.changed != DELETED)
     query = pick(MessageRow, messages).where(theirs, comments)
-    return many(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
+    return all_rows(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
 
 
 def has_changed(db: Connection, card_id: CardId, place: str, comment_id: int) -> str:
@@ -115,7 +115,7 @@ def count(db: Connection, card_id: CardId) -> int:
 
 
 @fold.on(PersonSaid)
-def _said(db: Connection, it: Recorded, event: PersonSaid) -> None:
+def _commented(db: Connection, it: Recorded, event: PersonSaid) -> None:
     record(db, messages, it, changed=has_changed(db, event.card_id, event.place, event.comment_id))
 
 

@@ -23,15 +23,15 @@ class ObservationRow:
     """
 
     run_id: RunId
-    todos: tuple[str, ...]
-    ticks: str
-    reached: tuple[str, ...]
-    unreached: tuple[str, ...]
-    denied: int
-    refused_calls: int
-    failures: int
-    failed_status: int
-    failed_in_a_row: int
+    todos: tuple[str, ...] = ()
+    ticks: str = ""
+    reached: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
+    denied: int = 0
+    refused_calls: int = 0
+    failures: int = 0
+    failed_status: int = 0
+    failed_in_a_row: int = 0
 
 
 observations = Table("view_beside", VIEWS, *columns(ObservationRow, "run_id"))

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Select, Table, select
 
-from ledger.db.rows import change, columns, find, many, pick, record
+from ledger.db.rows import all_rows, change, columns, find, pick, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -42,7 +42,9 @@ def cards_in(db: Connection, repository: str) -> tuple[CardRow, ...]:
     placed = select(placements.c.card_id).where(placements.c.repository == repository)
     pulled = (cards.c.pull_repository == repository) & (cards.c.pull_state == "open")
     mine = (cards.c.repository == repository) | cards.c.card_id.in_(placed) | pulled
-    return many(db, CardRow, pick(CardRow, cards).where(mine, ~cards.c.archived).order_by(cards.c.card_id))
+    return all_rows(
+        db, CardRow, pick(CardRow, cards).where(mine, ~cards.c.archived).order_by(cards.c.card_id)
+    )
 
 
 def asking(db: Connection, board_id: BoardId, limit: int) -> tuple[CardId, ...]:
@@ -55,8 +57,8 @@ def moved_on(db: Connection, board_id: BoardId) -> tuple[tuple[str, str], ...]:
     """Return the repositories of the board's cards that have another name than cards say: now, and then."""
     query = _on_board(board_id, placements.c.repository, placements.c.named)
     query = query.where(placements.c.repository != placements.c.named)
-    found = db.execute(query.distinct().order_by(placements.c.repository))
-    return tuple((now, then) for now, then in found)
+    rows = db.execute(query.distinct().order_by(placements.c.repository))
+    return tuple((now, then) for now, then in rows)
 
 
 def repositories(db: Connection, board_id: BoardId) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, listed, one, pick, recorder, setter
+from ledger.db.rows import columns, first_row, listed, pick, recorder, setter
 from ledger.db.tables import VIEWS
 from ledger.events.run import PlanApproved, PlanProposed, PlanRebound, PlanRedirected
 from ledger.fold import Fold
@@ -23,11 +23,11 @@ class PlanRow:
     summary: str
     steps: tuple[str, ...]
     state: str
-    by: str
-    text: str
     at: datetime
     base: str
     policy: str
+    by: str = ""
+    text: str = ""
 
 
 plans = Table("view_plans", VIEWS, *columns(PlanRow, "run_id", "revision"))
@@ -37,7 +37,7 @@ fold = Fold()
 def newest(db: Connection, run_id: RunId) -> PlanRow | None:
     """Return the run's newest plan; None before the first."""
     query = pick(PlanRow, plans).where(plans.c.run_id == run_id)
-    return one(db, PlanRow, query.order_by(plans.c.revision.desc()))
+    return first_row(db, PlanRow, query.order_by(plans.c.revision.desc()))
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[PlanRow, ...]:

@@ -17,12 +17,12 @@ class PolicyRow:
     """The last good policy, `digest` is empty without one; `problems` are those at `rejected_commit`."""
 
     board_id: BoardId
-    digest: str
-    text: str
-    commit: str
-    problems: tuple[str, ...]
-    rejected_commit: str
-    rejected_digest: str
+    digest: str = ""
+    text: str = ""
+    commit: str = ""
+    problems: tuple[str, ...] = ()
+    rejected_commit: str = ""
+    rejected_digest: str = ""
 
 
 policies = Table("view_policies", VIEWS, *columns(PolicyRow, "board_id"))

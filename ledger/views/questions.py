@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, select
 
-from ledger.db.rows import change, columns, find, listed, many, one, pick, record
+from ledger.db.rows import all_rows, change, columns, find, first_row, listed, pick, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded
@@ -33,11 +33,11 @@ class QuestionRow:
     subject: str
     codes: tuple[str, ...]
     asked_at: datetime
-    answer: str
-    code: str
-    answered_by: str
     answered_at: datetime | None
-    withdrawn: bool
+    answer: str = ""
+    code: str = ""
+    answered_by: str = ""
+    withdrawn: bool = False
 
 
 questions = Table(
@@ -55,7 +55,7 @@ def get(db: Connection, question_id: QuestionId) -> QuestionRow | None:
 def open_of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     """Return the run's questions that still wait for a person, the newest first."""
     query = pick(QuestionRow, questions).where(questions.c.run_id == run_id, _WAITS)
-    return many(db, QuestionRow, query.order_by(questions.c.asked_at.desc(), questions.c.question_id))
+    return all_rows(db, QuestionRow, query.order_by(questions.c.asked_at.desc(), questions.c.question_id))
 
 
 def open_by(db: Connection, asker: str, run_ids: Collection[RunId]) -> frozenset[RunId]:
@@ -74,7 +74,7 @@ def newest_answered(db: Connection, run_id: RunId) -> QuestionRow | None:
     mine = (questions.c.run_id == run_id) & questions.c.answered_at.is_not(None)
     mine &= questions.c.subject != Subject.LEAVING
     order = (questions.c.answered_at.desc(), questions.c.question_id.desc())
-    return one(db, QuestionRow, pick(QuestionRow, questions).where(mine).order_by(*order).limit(1))
+    return first_row(db, QuestionRow, pick(QuestionRow, questions).where(mine).order_by(*order).limit(1))
 
 
 def agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> bool:
@@ -85,18 +85,18 @@ def agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> boo
 
 
 @fold.on(QuestionAsked)
-def _asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
+def _question_asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
     card_id = db.scalar(select(runs.c.card_id).where(runs.c.run_id == event.run_id))
     meaning = {"subject": limit_answers.subject_of(event), "codes": limit_answers.codes_of(event)}
     record(db, questions, it, card_id=card_id or "", asked_at=it.at, **meaning)
 
 
 @fold.on(QuestionAnswered)
-def _answered(db: Connection, it: Recorded, event: QuestionAnswered) -> None:
-    asked = get(db, event.question_id)
-    if asked is None or asked.answered_at is not None:
+def _question_answered(db: Connection, it: Recorded, event: QuestionAnswered) -> None:
+    question = get(db, event.question_id)
+    if question is None or question.answered_at is not None:
         return
-    code = limit_answers.code_of(asked, event.code, event.text)
+    code = limit_answers.code_of(question, event.code, event.text)
     answer = {"answer": event.text, "code": code, "answered_by": event.by, "answered_at": it.at}
     change(db, questions, {"question_id": event.question_id}, **answer)
 

@@ -19,15 +19,15 @@ class ReproductionRow:
 
     seq: int
     run_id: RunId
-    phase: str
-    head: str
-    outcome: str
-    steps: tuple[str, ...]
-    step: int
     said: str
-    error_count: int
-    kept: tuple[str, ...]
     at: datetime
+    phase: str = ""
+    head: str = ""
+    outcome: str = ""
+    steps: tuple[str, ...] = ()
+    step: int = 0
+    error_count: int = 0
+    kept: tuple[str, ...] = ()
 
 
 reproductions = Table("view_reproductions", VIEWS, *columns(ReproductionRow, "run_id", "seq", long=("said",)))

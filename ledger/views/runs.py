@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-from ledger.db.rows import change, columns, fields_for, find, many, pick, record, renamed_in, setter
+from ledger.db.rows import all_rows, change, columns, fields_for, find, pick, record, renamed_in, setter
 from ledger.db.tables import VIEWS
 from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
@@ -26,7 +26,7 @@ from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
 from ledger.events.turn import TurnStarted
 from ledger.fold import Fold
-from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
 from ledger.states import RUN_HELD, Ending, RunState, check_run_step
 from ledger.views.cards import UNRANKED, cards
 
@@ -63,47 +63,47 @@ class RunRow:
     door: str
     state: RunState
     ending: Ending | None
-    reason: str
-    detail: str
-    last_known: str
-    generation: int
-    worker: str
-    reclaims: int
-    plan_revision: int
-    plan_summary: str
-    plan_steps: tuple[str, ...]
-    plan_done: int
-    plan_approved: bool
-    plan_approved_by: str
     session_id: str
-    agent_started: bool
-    agent_version: str
-    last_line: str
-    stop_asked: str
-    stop_by: str
-    stop_why: str
-    parked_why: str
-    question_id: QuestionId
-    questions: int
-    notes: int
-    usd: float
-    input_tokens: int
-    output_tokens: int
-    turns: int
-    active_s: float
     queued_at: datetime
     claimed_at: datetime | None
     ended_at: datetime | None
-    base: str
-    head: str
-    files_changed: int
-    lines_changed: int
-    commits: int
-    pushing: bool
-    pushed_head: str
     kept: int | None
-    iteration: int
-    full_runs: int
+    reason: str = ""
+    detail: str = ""
+    last_known: str = ""
+    generation: int = 0
+    worker: str = ""
+    reclaims: int = 0
+    plan_revision: int = 0
+    plan_summary: str = ""
+    plan_steps: tuple[str, ...] = ()
+    plan_done: int = 0
+    plan_approved: bool = False
+    plan_approved_by: str = ""
+    agent_started: bool = False
+    agent_version: str = ""
+    last_line: str = ""
+    stop_asked: str = ""
+    stop_by: str = ""
+    stop_why: str = ""
+    parked_why: str = ""
+    question_id: QuestionId = NO_QUESTION
+    questions: int = 0
+    notes: int = 0
+    usd: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    turns: int = 0
+    active_s: float = 0.0
+    base: str = ""
+    head: str = ""
+    files_changed: int = 0
+    lines_changed: int = 0
+    commits: int = 0
+    pushing: bool = False
+    pushed_head: str = ""
+    iteration: int = 0
+    full_runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +159,12 @@ def next_id(db: Connection) -> RunId:
 def of_card(db: Connection, card_id: CardId, limit: int = 20) -> tuple[RunRow, ...]:
     """Return the card's newest runs, newest first."""
     query = pick(RunRow, runs).where(runs.c.card_id == card_id).order_by(runs.c.serial.desc())
-    return many(db, RunRow, query.limit(limit))
+    return all_rows(db, RunRow, query.limit(limit))
 
 
 def newest(db: Connection, limit: int) -> tuple[RunRow, ...]:
     """Return the newest runs of the whole ledger, newest first."""
-    return many(db, RunRow, pick(RunRow, runs).order_by(runs.c.serial.desc()).limit(limit))
+    return all_rows(db, RunRow, pick(RunRow, runs).order_by(runs.c.serial.desc()).limit(limit))
 
 
 def queued(
@@ -177,7 +177,7 @@ def queued(
     if column is not None:
         query = query.where(runs.c.column == column)
     order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
-    return many(db, QueuedRow, query.order_by(*order).limit(limit))
+    return all_rows(db, QueuedRow, query.order_by(*order).limit(limit))
 
 
 def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
@@ -185,12 +185,12 @@ def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
     query = pick(RunRow, runs).where(_HELD)
     if board_id is not None:
         query = query.where(runs.c.board_id == board_id)
-    return many(db, RunRow, query.order_by(runs.c.serial))
+    return all_rows(db, RunRow, query.order_by(runs.c.serial))
 
 
 def parked(db: Connection) -> tuple[RunRow, ...]:
     """Return the runs that wait for a person, the oldest first."""
-    return many(db, RunRow, pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
+    return all_rows(db, RunRow, pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
 
 
 def check(db: Connection, event: Event) -> None:
@@ -320,13 +320,6 @@ fold.on(happened.QuestionAsked)(
 )
 fold.on(happened.QuestionAnswered)(setter(runs, lambda _: {"question_id": ""}, "run_id", "question_id"))
 fold.on(happened.Noted)(setter(runs, lambda _: {"notes": runs.c.notes + 1}, "run_id"))
-
-
-@fold.on(happened.UsageMetered)
-def _metered(db: Connection, _it: Recorded, event: happened.UsageMetered) -> None:
-    names = ("usd", "input_tokens", "output_tokens", "turns")
-    more = {name: runs.c[name] + getattr(event, name) for name in names}
-    _set(db, event, **more, active_s=runs.c.active_s + event.seconds)
 
 
 @fold.on(happened.ValidationEnded)

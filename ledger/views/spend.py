@@ -1,20 +1,24 @@
-"""The cost of the work by run and day, with its card, column and board."""
+"""Usage of runs and the assistant, and the only place where it is counted: per run, day and shared limit."""
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Index, Select, Table, func, literal, select
+from sqlalchemy import ColumnElement, Connection, Index, Table, case, func, select
 
-from ledger.db.rows import change, columns, listed, where
+from ledger.db.rows import change, columns, where
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantMetered
 from ledger.events.run import UsageMetered
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
+from ledger.model.spend_limits import Limit
+from ledger.views.budgets import budgets
 from ledger.views.cards import cards
 from ledger.views.runs import runs
+from ledger.views.stages import stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +32,9 @@ class SpendRow:
     column: str
     usd: float
     input_tokens: int
-    output_tokens: int
-    turns: int
-    active_s: float
+    output_tokens: int = 0
+    turns: int = 0
+    active_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,17 @@ class SpendTotal:
     output_tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class TotalRow:
+    """Dollars against a shared limit, so that no reader adds up; `day` is empty for a sum of all days."""
+
+    board_id: BoardId
+    day: str
+    shared: str
+    name: str
+    usd: float
+
+
 spend = Table(
     "view_spend",
     VIEWS,
@@ -49,6 +64,7 @@ spend = Table(
     Index("view_spend_day", "board_id", "day"),
     Index("view_spend_card", "card_id"),
 )
+totals = Table("view_totals", VIEWS, *columns(TotalRow, "board_id", "day", "shared", "name"))
 fold = Fold()
 
 
@@ -62,42 +78,72 @@ def of_card(db: Connection, card_id: CardId) -> SpendTotal:
     return _sum(db, spend.c.card_id == card_id)
 
 
-def by_column(db: Connection, board_id: BoardId, day: date) -> dict[str, float]:
-    """Return the dollars of each column's runs on `day` of UTC."""
-    mine = where(spend, {"board_id": board_id, "day": day.isoformat()})
-    query = select(spend.c.column, func.sum(spend.c.usd)).where(mine).group_by(spend.c.column)
-    return {column: usd for column, usd in db.execute(query)}
-
-
-def of_run(db: Connection, run_id: RunId) -> tuple[SpendRow, ...]:
-    """Return the run's usage, day by day."""
-    return listed(db, SpendRow, spend, "day", run_id=run_id)
+def shared(
+    db: Connection, board_id: BoardId, day: date, card_ids: Collection[str]
+) -> dict[tuple[Limit, str], float]:
+    """Return the dollars of the board, of everybody on `day` of UTC, and of these cards."""
+    query = select(totals.c.shared, totals.c.name, totals.c.usd).where(totals.c.board_id == board_id)
+    # One look for each: SQLite reads all sums of the board for a condition with an OR in it.
+    looks = (
+        totals.c.day == day.isoformat(),
+        (totals.c.day == "") & (totals.c.shared == Limit.BOARD),
+        (totals.c.day == "") & (totals.c.shared == Limit.CARD) & totals.c.name.in_(tuple(card_ids)),
+    )
+    rows = (row for look in looks for row in db.execute(query.where(look)))
+    return {(Limit(shared), name): usd for shared, name, usd in rows}
 
 
 @fold.on(UsageMetered)
 def _metered(db: Connection, it: Recorded, event: UsageMetered) -> None:
-    used = {name: getattr(event, name) for name in ("usd", "input_tokens", "output_tokens", "turns")}
-    place = select(runs.c.card_id, runs.c.board_id, runs.c.column).where(runs.c.run_id == event.run_id)
-    _add(db, event.run_id, it.at, place, {**used, "active_s": event.seconds})
+    """Add the usage wherever it counts: the run, its open stage, its dollars, the day, the shared limits."""
+    mine = {"run_id": event.run_id}
+    used = {name: getattr(event, name) for name in ("usd", "input_tokens", "output_tokens")}
+    worked = {"turns": event.turns, "active_s": event.seconds}
+    _add(db, runs, mine, **used, **worked)
+    _add(db, stages, {**mine, "left_at": None}, **used, seconds=event.seconds)
+    rest = case((budgets.c.open_usd > event.usd, budgets.c.open_usd - event.usd), else_=0.0)
+    change(db, budgets, mine, spent_usd=budgets.c.spent_usd + event.usd, open_usd=rest)
+    place = select(runs.c.card_id, runs.c.board_id, runs.c.column, runs.c.by).where(
+        runs.c.run_id == event.run_id
+    )
+    _count(db, event.run_id, it.at, db.execute(place).first() or ("", "", "", ""), **used, **worked)
 
 
 @fold.on(AssistantMetered)
 def _assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) -> None:
-    used = {"usd": event.usd, "input_tokens": event.tokens}
-    place = select(literal(event.card_id), cards.c.board_id, cards.c.column)
-    mine = cards.c.card_id == event.card_id
-    _add(db, f"assistant:{event.card_id}", it.at, place.where(mine), used, card_id=event.card_id)
+    query = select(cards.c.board_id, cards.c.column).where(cards.c.card_id == event.card_id)
+    board_id, column = db.execute(query).first() or ("", "")
+    place = (event.card_id, board_id, column or "", "")
+    _count(db, f"assistant:{event.card_id}", it.at, place, usd=event.usd, input_tokens=event.tokens)
 
 
-def _add(
-    db: Connection, run_id: str, at: datetime, place: Select[Any], used: dict[str, float], card_id: str = ""
-) -> None:
-    """Add to the run's sums of that day; the first sum takes its card, board and column from `place`."""
-    key = {"run_id": run_id, "day": at.astimezone(UTC).date().isoformat()}
-    if not change(db, spend, key, **{name: spend.c[name] + value for name, value in used.items()}):
-        card, board, column = db.execute(place).first() or (card_id, "", "")
-        where_spent = {"card_id": card, "board_id": board, "column": column or ""}
+def _count(db: Connection, run_id: str, at: datetime, place: Sequence[str], **used: float) -> None:
+    """Add to the sums of the day and of each shared limit; `place` is a card, its board, column and person.
+
+    The first sum of a run and day keeps its card, board and column.
+    """
+    card_id, board_id, column, person = place
+    day = at.astimezone(UTC).date().isoformat()
+    key = {"run_id": run_id, "day": day}
+    if not _add(db, spend, key, **used):
+        where_spent = {"card_id": card_id, "board_id": board_id, "column": column}
         db.execute(spend.insert().values(**key, **where_spent, **used))
+    limits = (
+        ("", Limit.BOARD, ""),
+        ("", Limit.CARD, card_id),
+        (day, Limit.DAY, ""),
+        (day, Limit.COLUMN, column),
+        (day, Limit.PERSON, person),
+    )
+    for when, shared, name in limits if board_id and used["usd"] else ():
+        key = {"board_id": board_id, "day": when, "shared": str(shared), "name": name}
+        if not _add(db, totals, key, usd=used["usd"]):
+            db.execute(totals.insert().values(**key, usd=used["usd"]))
+
+
+def _add(db: Connection, table: Table, key: Mapping[str, Any], **amounts: float) -> int:
+    """Add to columns of the rows that have `key`; return how many those are."""
+    return change(db, table, key, **{name: table.c[name] + amount for name, amount in amounts.items()})
 
 
 def _sum(db: Connection, which: ColumnElement[bool]) -> SpendTotal:

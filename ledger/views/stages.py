@@ -8,7 +8,6 @@ from sqlalchemy import Connection, Table
 from ledger.db.rows import change, columns, listed, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.run import UsageMetered
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
 from ledger.fold import Fold
 from ledger.ids import RunId
@@ -33,15 +32,15 @@ class StageRow:
     model: str
     entered_at: datetime
     left_at: datetime | None
-    target: str
-    usd: float
-    input_tokens: int
-    output_tokens: int
-    seconds: float
-    files_changed: int
-    lines_changed: int
-    lines_added: int
-    summary: str
+    target: str = ""
+    usd: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    files_changed: int = 0
+    lines_changed: int = 0
+    lines_added: int = 0
+    summary: str = ""
 
 
 stages = Table("view_stages", VIEWS, *columns(StageRow, "run_id", "entry", long=("summary",)))
@@ -59,13 +58,6 @@ def _entered(db: Connection, it: Recorded, _event: StageEntered) -> None:
 
 
 fold.on(StageReopened)(setter(stages, lambda _: {"left_at": None}, "run_id", "entry"))
-
-
-@fold.on(UsageMetered)
-def _metered(db: Connection, _it: Recorded, event: UsageMetered) -> None:
-    names = ("usd", "input_tokens", "output_tokens", "seconds")
-    more = {name: stages.c[name] + getattr(event, name) for name in names}
-    change(db, stages, {"run_id": event.run_id, "left_at": None}, **more)
 
 
 fold.on(SnapshotTaken)(setter(stages, lambda e: {"summary": e.summary}, "run_id", "entry"))

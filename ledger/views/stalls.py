@@ -14,7 +14,7 @@ from ledger.ids import BoardId
 
 @dataclass(frozen=True, slots=True)
 class StallRow:
-    """How many runs of the board wait for a worker that does not come."""
+    """The number of the board's runs that wait for a worker that does not come."""
 
     board_id: BoardId
     runs: int
@@ -27,8 +27,8 @@ fold = Fold()
 
 def counts(db: Connection) -> dict[BoardId, int]:
     """Return the number of such runs of every board that has some."""
-    found = db.execute(select(stalls.c.board_id, stalls.c.runs).where(stalls.c.runs > 0))
-    return {BoardId(board_id): runs for board_id, runs in found}
+    rows = db.execute(select(stalls.c.board_id, stalls.c.runs).where(stalls.c.runs > 0))
+    return {BoardId(board_id): runs for board_id, runs in rows}
 
 
 fold.on(WorkStalled)(recorder(stalls))

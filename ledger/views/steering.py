@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, many, pick, recorder
+from ledger.db.rows import all_rows, columns, pick, recorder
 from ledger.db.tables import VIEWS
 from ledger.events.run import RunSteered
 from ledger.fold import Fold
@@ -31,7 +31,7 @@ fold = Fold()
 def after(db: Connection, run_id: RunId, seq: int) -> tuple[SteeringRow, ...]:
     """Return the run's messages that came after the event `seq`, the oldest first."""
     mine = (steering.c.run_id == run_id) & (steering.c.seq > seq)
-    return many(db, SteeringRow, pick(SteeringRow, steering).where(mine).order_by(steering.c.seq))
+    return all_rows(db, SteeringRow, pick(SteeringRow, steering).where(mine).order_by(steering.c.seq))
 
 
 fold.on(RunSteered)(recorder(steering))

@@ -1,16 +1,19 @@
-"""The kill switches that are on."""
+"""The kill switches that are on, and who last lifted a pause or stop: a later person is told of the first."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns, drop, keep, listed, many, pick, recorder
+from ledger.db.rows import all_rows, columns, drop, find, keep, listed, pick, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.board import ColumnsChanged, StopLifted, StopOrdered
+from ledger.events.board import ColumnsChanged, HaltLifted, StopLifted, StopOrdered
+from ledger.events.run import RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId
+from ledger.model.shared_failures import BY_ITSELF
+from ledger.views.runs import runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +27,30 @@ class StopRow:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class LiftRow:
+    """`by` lifted the stop of the `scope` (board, column or card) that `target` names."""
+
+    board_id: BoardId
+    scope: str
+    target: str
+    by: str
+    at: datetime
+
+
 stops = Table("view_stops", VIEWS, *columns(StopRow, "board_id", "scope", "target"))
+lifts = Table("view_lifts", VIEWS, *columns(LiftRow, "board_id", "scope", "target"))
 fold = Fold()
 
 
 def of_board(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
     """Return the stops on the board, the oldest first."""
     return listed(db, StopRow, stops, "at", board_id=board_id)
+
+
+def lift_of(db: Connection, board_id: BoardId, scope: str, target: str) -> LiftRow | None:
+    """Return the newest lift; None before the first."""
+    return find(db, LiftRow, lifts, board_id=board_id, scope=scope, target=target)
 
 
 fold.on(StopOrdered)(recorder(stops))
@@ -40,7 +60,7 @@ fold.on(StopOrdered)(recorder(stops))
 def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
     now = {column.before: column.after for column in event.renamed}
     held = (stops.c.board_id == event.board_id) & (stops.c.scope == "column") & stops.c.target.in_(tuple(now))
-    rows = many(db, StopRow, pick(StopRow, stops).where(held))
+    rows = all_rows(db, StopRow, pick(StopRow, stops).where(held))
     db.execute(stops.delete().where(held))  # all before any: two columns may have swapped their names
     for row in rows:
         key = {"board_id": row.board_id, "scope": row.scope, "target": now[row.target]}
@@ -48,5 +68,24 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
 
 
 @fold.on(StopLifted)
-def _lifted(db: Connection, _it: Recorded, event: StopLifted) -> None:
+def _lifted(db: Connection, it: Recorded, event: StopLifted) -> None:
     drop(db, stops, board_id=event.board_id, scope=event.scope, target=event.target)
+    _keep_lift(db, it, event.board_id, event.scope, event.target, event.by)
+
+
+@fold.on(HaltLifted)
+def _unhalted(db: Connection, it: Recorded, event: HaltLifted) -> None:
+    if event.by != BY_ITSELF:
+        _keep_lift(db, it, event.board_id, "board", event.board_id, event.by)
+
+
+@fold.on(RunRequeued)
+def _resumed(db: Connection, it: Recorded, event: RunRequeued) -> None:
+    run = db.execute(select(runs.c.board_id, runs.c.card_id).where(runs.c.run_id == event.run_id)).first()
+    if run is not None and event.by:
+        _keep_lift(db, it, run.board_id, "card", run.card_id, event.by)
+
+
+def _keep_lift(db: Connection, it: Recorded, board_id: str, scope: str, target: str, by: str) -> None:
+    key = {"board_id": board_id, "scope": scope, "target": target}
+    keep(db, lifts, key, {"by": by, "at": it.at})

@@ -28,7 +28,7 @@ class ThreadRow:
     text: str
     at: datetime
     answered_by: RunId | None
-    answer: str
+    answer: str = ""
 
 
 threads = Table(

@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Table, bindparam, select
 
-from ledger.db.rows import columns, many, pick
+from ledger.db.rows import all_rows, columns, pick
 from ledger.db.tables import VIEWS
 from ledger.event import Event, Recorded
 from ledger.events.agent import ProviderFailed
 from ledger.events.board import CardEvent, CardMoved
 from ledger.events.bounds import RoundFailed
-from ledger.events.guard import GuardsJudged
+from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
 from ledger.events.pull import ChecksSettled, MergeAwaited
@@ -165,7 +165,10 @@ LINES: Mapping[str, Line] = {
     "ThreadAnswered": (_C, lambda e: f"answered a review thread: {e.text}"),
     "FinalReported": (_C, lambda e: f"report: {e.done}"),
     "InvestigationBegun": (_A, lambda e: f"investigates {e.base[:12]}"),
-    "FindingsReported": (_C, lambda e: f"findings: {'; '.join(one.title for one in e.findings) or 'none'}"),
+    "FindingsReported": (
+        _C,
+        lambda e: f"findings: {'; '.join(finding.title for finding in e.findings) or 'none'}",
+    ),
     "FollowUpMade": (_C, lambda e: f"follow-up {e.proposal} of {e.run_id} is {e.repository}#{e.number}"),
     "RunEnded": (_C, lambda e: _ended(e)),
 }
@@ -202,13 +205,15 @@ def _stage_left(event: StageLeft) -> str:
 
 
 def _skills(event: SkillsChosen) -> str:
-    loaded = [f"{one.name} ({one.why})" for one in event.considered if one.loaded]
-    skipped = [f"{one.name} ({one.why})" for one in event.considered if one.asked and not one.loaded]
-    told = [
+    loaded = [f"{skill.name} ({skill.why})" for skill in event.considered if skill.loaded]
+    skipped = [
+        f"{skill.name} ({skill.why})" for skill in event.considered if skill.asked and not skill.loaded
+    ]
+    parts = [
         f"skills: {', '.join(loaded) or 'none'}",
         *([f"skipped: {', '.join(skipped)}"] if skipped else []),
     ]
-    return "; ".join(told)
+    return "; ".join(parts)
 
 
 def _person(by: str) -> str:
@@ -248,11 +253,12 @@ def _merge_awaited(event: MergeAwaited) -> str:
 
 
 def _judged(event: GuardsJudged) -> str:
-    found = [
-        f"{one.action}: {one.path}{f':{one.line}' if one.line else ''} {one.what} (rule {one.rule})"
-        for one in event.findings
-    ]
-    return f"guards on {event.head[:12]}: {'; '.join(found) or 'nothing found'}"
+    return f"guards on {event.head[:12]}: {'; '.join(map(_violation, event.findings)) or 'nothing found'}"
+
+
+def _violation(violation: Violation) -> str:
+    place = f"{violation.path}:{violation.line}" if violation.line else violation.path
+    return f"{violation.action}: {place} {violation.what} (rule {violation.rule})"
 
 
 def _ended(event: RunEnded) -> str:
@@ -268,7 +274,7 @@ def of_card(
     query = pick(TimelineRow, timeline).where(timeline.c.card_id == card_id, timeline.c.zoom.in_(shown))
     if before is not None:
         query = query.where(timeline.c.seq < before)
-    return many(db, TimelineRow, query.order_by(timeline.c.seq.desc()).limit(limit))[::-1]
+    return all_rows(db, TimelineRow, query.order_by(timeline.c.seq.desc()).limit(limit))[::-1]
 
 
 def times_of(db: Connection, card_id: CardId, kind: str, since: datetime) -> tuple[datetime, ...]:

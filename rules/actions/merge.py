@@ -50,8 +50,8 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
     if missing:
         because = f"pull request #{pull.number} could not be merged: {missing}, {_THEN}"
         # Nobody looks at a card in its last column again: the comment calls for somebody.
-        told = Say(card, f"merge:{occasion.key}", sentence(because), "pull")
-        return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,))
+        notice = Say(card, f"merge:{occasion.key}", sentence(because), "pull")
+        return change(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
     ready = (MarkReady(card, about=occasion.key),) if pull.draft else ()
     because = f"merging pull request #{pull.number}"
     act = MergePull(card, settings.method, pull.head, about=occasion.key, requires=settings.requires)

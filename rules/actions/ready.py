@@ -33,9 +33,9 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
     because = why_not(pull) if pull is not None and pull.draft else ""
     if not because:
         return ready
-    told = f"pull request #{pull.number} stays a draft: {because}" if pull else because
-    said = Say(snapshot.card_id, f"draft:{occasion.key}", sentence(told), "pull")
-    return ready + Decision((CardExplained(snapshot.card_id, plain(told, 300)), said), (told,))
+    message = f"pull request #{pull.number} stays a draft: {because}" if pull else because
+    said = Say(snapshot.card_id, f"draft:{occasion.key}", sentence(message), "pull")
+    return ready + Decision((CardExplained(snapshot.card_id, plain(message, 300)), said), (message,))
 
 
 def headline(settings: Settings) -> str:

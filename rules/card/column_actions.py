@@ -1,4 +1,4 @@
-"""Carrying out the actions that a column's policy lists for entry and exit."""
+"""The actions that a column's policy lists for entry and exit, and the headline about a drag into it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,8 +8,12 @@ from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.registry import ACTIONS
+from rules.registry import ACTIONS, ARCHETYPES
 from rules.snapshot import Snapshot
+from rules.text import plain
+
+MAX_LENGTH = 200
+UNSERVED = "The policy names no column of this name: nothing happens here."
 
 
 def act(
@@ -40,3 +44,8 @@ def headlines(steps: Sequence[dict[str, Any]]) -> list[str]:
     """Return the effect of each action, as the end of a sentence that begins with `Entering`."""
     parts = [(ACTIONS.load(step["action"]), step) for step in steps]
     return [part.headline(part.Settings.model_validate(step)) for part, step in parts]
+
+
+def consequence(column: ColumnPolicy) -> str:
+    """Return the column's description in one line of at most 200 characters."""
+    return plain(ARCHETYPES.load(column.archetype).headline(column), MAX_LENGTH)

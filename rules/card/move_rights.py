@@ -97,7 +97,7 @@ def may_move(policy: Policy, mover: Mover) -> bool:
 
 
 def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, now: datetime) -> Decision:
-    """Return what was decided, where it does nothing or the mover may; else only the sentence about that.
+    """Return the decision where it does nothing or the mover may; else only the sentence about that.
 
     The card stays where it was put: people move cards. It goes on when somebody who may moves it, or says so.
     """
@@ -135,7 +135,7 @@ def refusal(policy: Policy, snapshot: Snapshot) -> str:
     where = code(snapshot.column) if snapshot.column else "no column"
     did = "took the card off the board" if snapshot.archived else f"moved the card to {where}"
     if mover.login:
-        roles = (f"the role {code(one)}" if one in set(Role) else code(one) for one in policy.board.move)
+        roles = (f"the role {code(word)}" if word in set(Role) else code(word) for word in policy.board.move)
         has = f"has the role {code(role_of(mover.role))} here, and that needs {alternatives(roles)}"
         who = f"{code(mover.login, 40)} {did}, {has}"
     else:
@@ -168,7 +168,7 @@ def _next_step(policy: Policy, snapshot: Snapshot) -> str:
 def labelled(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:
     """Say of a label that would choose repository or mode that it does not, and why."""
     board = policy.board
-    choosing = {one.casefold() for one in (*board.repositories.labels, *board.modes.labels)}
+    choosing = {label.casefold() for label in (*board.repositories.labels, *board.modes.labels)}
     if event.counts or event.label.casefold() not in choosing or snapshot.is_draft:
         return Decision()
     text = f"{code(event.by, 40)} set the label {code(event.label)}, has the role {code(role_of(event.role))}"

@@ -14,4 +14,4 @@ def unknown_fields(template: str) -> tuple[str, ...]:
 
 def fill(template: str, values: Mapping[str, str]) -> str:
     """Return the template with its fields filled in; a value is never read as a template."""
-    return _FIELD.sub(lambda found: values.get(found[1], found[0]), template)
+    return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)

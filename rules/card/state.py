@@ -115,8 +115,8 @@ def feedback_waits(snapshot: Snapshot) -> bool:
     """Return whether a review asked for something that no run has worked on yet."""
     if snapshot.open_pull is None:
         return False
-    asked = snapshot.verdict == "changes_requested" and not snapshot.served
-    return snapshot.pending_threads > 0 or asked or snapshot.state is CardState.CHANGES_REQUESTED
+    requested = snapshot.verdict == "changes_requested" and not snapshot.served
+    return snapshot.pending_threads > 0 or requested or snapshot.state is CardState.CHANGES_REQUESTED
 
 
 def _face(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:

@@ -1,4 +1,4 @@
-"""Which repository a card is about: its own, or for cards of the board's home a label, a line or a field."""
+"""The repository that a card is about: its own, or for cards of the board's home a label, line or field."""
 
 import re
 from collections.abc import Iterator
@@ -52,8 +52,8 @@ def is_shared(policy: Policy, repository: str | None) -> bool:
 
 def lines_of(body: str) -> tuple[str, ...]:
     """Return the repositories that lines of their own name, each once: not those in quotes or code."""
-    found = (match["name"] for line in _lines_of_text(body) if (match := _LINE.fullmatch(line)))
-    return tuple({name.casefold(): name for name in reversed([*found])}.values())[::-1]
+    names = (match["name"] for line in _lines_of_text(body) if (match := _LINE.fullmatch(line)))
+    return tuple({name.casefold(): name for name in reversed([*names])}.values())[::-1]
 
 
 def _lines_of_text(body: str) -> Iterator[str]:
@@ -73,32 +73,32 @@ def _lines_of_text(body: str) -> Iterator[str]:
 def resolve(policy: Policy, hints: Hints) -> ResolvedTarget:
     """Return the repository named by label, line or field, in that order; or the question for people."""
     by_label = {label.casefold(): target for label, target in policy.board.repositories.labels.items()}
-    labels = [one for one in hints.labels if one.casefold() in by_label]
-    targets = {by_label[one.casefold()].casefold(): one for one in labels}
+    labels = [label for label in hints.labels if label.casefold() in by_label]
+    targets = {by_label[label.casefold()].casefold(): label for label in labels}
     if len(targets) > 1:
-        named = [f"{code(one)} ({by_label[one.casefold()]})" for one in labels[:_MAX_CHOICES]]
-        return _asked(f"labels name {' and '.join(named)}: leave only one of them")
+        named = [f"{code(label)} ({by_label[label.casefold()]})" for label in labels[:_MAX_CHOICES]]
+        return _unclear(f"labels name {' and '.join(named)}: leave only one of them")
     if labels:
         return ResolvedTarget(by_label[labels[0].casefold()], "label", labels[0])
     if hints.lines and hints.trusted:
         if len(hints.lines) > 1:
-            lines = " and ".join(code(f"Repo: {one}") for one in hints.lines[:_MAX_CHOICES])
-            return _asked(f"the description says {lines}: leave only one of them")
+            lines = " and ".join(code(f"Repo: {name}") for name in hints.lines[:_MAX_CHOICES])
+            return _unclear(f"the description says {lines}: leave only one of them")
         return ResolvedTarget(hints.lines[0], "line", f"Repo: {hints.lines[0]}")
     field = hints.field.strip()
     if field:
         if not re.fullmatch(_NAME, field, re.ASCII):
-            return _asked(f"the field {FIELD} says {code(field)}, which is no owner/name")
+            return _unclear(f"the field {FIELD} says {code(field)}, which is no owner/name")
         return ResolvedTarget(field, "field", field)
     if hints.lines:
         said = f"{code(hints.author)}, who has no write access here, names {code(hints.lines[0])}: "
-        return _asked(said + _choices(policy))
-    return _asked(f"nothing says it: {_choices(policy)}")
+        return _unclear(said + _choices(policy))
+    return _unclear(f"nothing says it: {_choices(policy)}")
 
 
 def unreachable(placed: ResolvedTarget, why: str) -> ResolvedTarget:
     """Return the same with a question, since nothing can be done in the repository that was named."""
-    return _asked(f"{code(placed.value)} means {code(placed.repository)}, {why}")
+    return _unclear(f"{code(placed.value)} means {code(placed.repository)}, {why}")
 
 
 def unchosen(placed: ResolvedTarget, by: str, why: str = "may not move cards here") -> ResolvedTarget:
@@ -110,7 +110,7 @@ def unchosen(placed: ResolvedTarget, by: str, why: str = "may not move cards her
     return ResolvedTarget("", placed.rule, placed.value, f"{ASKS}{who}: somebody who may sets it again")
 
 
-def _asked(problem: str) -> ResolvedTarget:
+def _unclear(problem: str) -> ResolvedTarget:
     return ResolvedTarget("", "none", "", f"{ASKS}{problem}")
 
 
@@ -149,7 +149,7 @@ def ask(policy: Policy, snapshot: Snapshot) -> Decision:
     if because == LOOKING:
         return shown
     digest = sha256(because.encode()).hexdigest()[:16]
-    told = Say(
+    notice = Say(
         snapshot.card_id, f"repository:{digest}", f"{sentence(because)} No code is touched until then."
     )
-    return shown + Decision((told,), (because,))
+    return shown + Decision((notice,), (because,))

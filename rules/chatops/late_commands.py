@@ -28,11 +28,15 @@ def with_the_first(snapshot: Snapshot, given: CommandGiven, obeyed: Decision, no
     by, did = _first(snapshot, given, now)
     if by in _NOBODY or by.casefold() == given.by.casefold():
         return obeyed
-    told = f"{code(by, 40)} {did} first."
+    notice = f"{code(by, 40)} {did} first."
     if not obeyed.intents:
-        return obeyed + say(snapshot, given, told)
-    said = (replace(one, text=f"{told} {one.text}") for one in obeyed.intents if isinstance(one, Say))
-    return Decision(tuple(said), (told, *obeyed.because))
+        return obeyed + say(snapshot, given, notice)
+    said = (
+        replace(intent, text=f"{notice} {intent.text}")
+        for intent in obeyed.intents
+        if isinstance(intent, Say)
+    )
+    return Decision(tuple(said), (notice, *obeyed.because))
 
 
 def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
@@ -74,5 +78,5 @@ def _stopped(snapshot: Snapshot, argument: str) -> _Done:
     if scope == "card" and run is not None and run.stop_asked == "pause":
         return run.stop_by, f"paused {run.run_id}"
     target = targets(snapshot).get(scope)
-    same = (one.by for one in snapshot.stops if one.scope == scope and one.target == target)
+    same = (stop.by for stop in snapshot.stops if stop.scope == scope and stop.target == target)
     return next(same, ""), f"stopped the {scope}"

@@ -57,11 +57,11 @@ class RefusedCommand:
 def parse(body: str) -> Parsed | Mistyped | None:
     """Return the command in the comment's first line; None when it is no command at all."""
     text = body[: 4 * MAX_ARGUMENT].replace("\r\n", "\n").replace("\r", "\n")
-    found = _FIRST_LINE.match(text)
-    if found is None:
+    match = _FIRST_LINE.match(text)
+    if match is None:
         return None
-    word, _, rest = (found["rest"] or "").strip().partition(" ")
-    return _command(word.lower() or "help", rest.strip(), text[found.end() + 1 :])
+    word, _, rest = (match["rest"] or "").strip().partition(" ")
+    return _command(word.lower() or "help", rest.strip(), text[match.end() + 1 :])
 
 
 def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
@@ -70,10 +70,10 @@ def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
     Any other mention is a part of the conversation: None.
     """
     text = body[: 4 * MAX_ARGUMENT].replace("\r\n", "\n").replace("\r", "\n")
-    found = _MENTION.match(text)
-    if found is None or not slug or found["slug"].casefold() != slug.casefold():
+    match = _MENTION.match(text)
+    if match is None or not slug or match["slug"].casefold() != slug.casefold():
         return None
-    return _command(found["word"].lower(), (found["rest"] or "").strip(), text[found.end() + 1 :])
+    return _command(match["word"].lower(), (match["rest"] or "").strip(), text[match.end() + 1 :])
 
 
 def of_box(name: str) -> Parsed | None:
@@ -197,8 +197,8 @@ def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
     part = COMMANDS.load(word)
     if part.TAKES == "none":
         if rest:
-            told = f"`/cardinal {word}` takes no text, so nothing was done. {part.INSTEAD}"
-            return Mistyped(word, told.rstrip())
+            message = f"`/cardinal {word}` takes no text, so nothing was done. {part.INSTEAD}"
+            return Mistyped(word, message.rstrip())
         return Parsed(word, "")
     text = rest
     if part.TAKES in ("text", "optional text"):

@@ -74,21 +74,25 @@ def is_undecided(question: OpenQuestion, text: str) -> bool:
 
 def numbers(question: OpenQuestion) -> str:
     """Return the choices with their numbers, for people."""
-    return ", ".join(f"{number}: {plain(one, 100)}" for number, one in enumerate(question.choices, start=1))
+    return ", ".join(
+        f"{number}: {plain(choice, 100)}" for number, choice in enumerate(question.choices, start=1)
+    )
 
 
 def settle_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -> Decision:
     """Answer the question about leaving, where it is open."""
     if run.leaving is None:
         return Decision()
-    picked, asked = CANCEL if cancel else FINISH, run.leaving.question_id
-    return Decision((AnswerQuestion(snapshot.card_id, run.run_id, asked, by, picked.label, picked.code),))
+    picked, question_id = CANCEL if cancel else FINISH, run.leaving.question_id
+    return Decision(
+        (AnswerQuestion(snapshot.card_id, run.run_id, question_id, by, picked.label, picked.code),)
+    )
 
 
 def is_stale_choice(given: CommandGiven, question: OpenQuestion | None) -> bool:
     """Return whether a ticked choice belongs to another question than the one that is open."""
-    asked = chosen_question(given.source)
-    return bool(asked) and (question is None or question.question_id != asked)
+    chosen_id = chosen_question(given.source)
+    return bool(chosen_id) and (question is None or question.question_id != chosen_id)
 
 
 def beaten_by(run: RunSeen | None, by: str, said_at: datetime | None) -> AnsweredQuestion | None:

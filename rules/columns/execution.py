@@ -66,8 +66,12 @@ def _of_success(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest:
     if pull and snapshot.verdict == "approved":
         return of_approved(policy, snapshot, pull, CardState.WORK_COMPLETE)
     if feedback_waits(snapshot):
-        asked = count(snapshot.pending_threads, "review thread") if snapshot.pending_threads else "a review"
-        return Rest(CardState.CHANGES_REQUESTED, f"{asked} waits: /cardinal retry lets an agent work on it")
+        feedback = (
+            count(snapshot.pending_threads, "review thread") if snapshot.pending_threads else "a review"
+        )
+        return Rest(
+            CardState.CHANGES_REQUESTED, f"{feedback} waits: /cardinal retry lets an agent work on it"
+        )
     return Rest(CardState.WORK_COMPLETE, f"{run.run_id} is done: look at its report, then drag the card on")
 
 

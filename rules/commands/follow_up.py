@@ -18,14 +18,26 @@ _WANTED = re.compile(r"(?:(?P<run>r[0-9]{1,18}):)?#?(?P<proposal>[0-9]{1,3})")
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Make it once; where there is none of that number, say which there are."""
-    found = _meant(snapshot, given.argument)
-    if found is None:
+    follow_up = _meant(snapshot, given.argument)
+    if follow_up is None:
         return say(snapshot, given, _which(snapshot))
-    if found.made:
-        return say(snapshot, given, f"Follow-up {found.proposal} of {found.run_id} is {found.made} already.")
+    if follow_up.made:
+        return say(
+            snapshot,
+            given,
+            f"Follow-up {follow_up.proposal} of {follow_up.run_id} is {follow_up.made} already.",
+        )
     card = snapshot.card_id
-    made = CreateCard(card, found.run_id, found.proposal, found.title, found.body, found.reason, again=True)
-    return Decision((made,), (f"{given.by} wants follow-up {found.proposal} of {found.run_id}",))
+    made = CreateCard(
+        card,
+        follow_up.run_id,
+        follow_up.proposal,
+        follow_up.title,
+        follow_up.body,
+        follow_up.reason,
+        again=True,
+    )
+    return Decision((made,), (f"{given.by} wants follow-up {follow_up.proposal} of {follow_up.run_id}",))
 
 
 def _meant(snapshot: Snapshot, argument: str) -> FollowUpSeen | None:
@@ -33,12 +45,12 @@ def _meant(snapshot: Snapshot, argument: str) -> FollowUpSeen | None:
     if wanted is None:
         return None
     run = wanted["run"]
-    mine = (one for one in snapshot.follow_ups if one.proposal == int(wanted["proposal"]))
-    return next((one for one in mine if run in (None, one.run_id)), None)
+    mine = (follow_up for follow_up in snapshot.follow_ups if follow_up.proposal == int(wanted["proposal"]))
+    return next((follow_up for follow_up in mine if run in (None, follow_up.run_id)), None)
 
 
 def _which(snapshot: Snapshot) -> str:
     if not snapshot.follow_ups:
         return "No investigation of this card proposes a follow-up: `/cardinal investigate` starts one."
-    newest, most = snapshot.follow_ups[0].run_id, max(one.proposal for one in snapshot.follow_ups)
+    newest, most = snapshot.follow_ups[0].run_id, max(follow_up.proposal for follow_up in snapshot.follow_ups)
     return f"There is no such follow-up: the findings of {newest} have them from 1 to {most}."

@@ -39,7 +39,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         return say(snapshot, given, "No comment by somebody without write access waits here.")
     if len(meant) > 1:
         links = alternatives(
-            f"`/cardinal ok {_link(one)}` ({code(one.author, 40)})" for one in meant[-_SHOWN:]
+            f"`/cardinal ok {_link(candidate)}` ({code(candidate.author, 40)})"
+            for candidate in meant[-_SHOWN:]
         )
         return say(snapshot, given, f"{len(meant)} comments wait, so nothing was let through: say {links}.")
     (held,) = meant
@@ -55,7 +56,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
 
 def meant_by(given: CommandGiven, held: Iterable[Held]) -> list[Held]:
     """Return which of the comments that wait the command can mean."""
-    return [one for one in held if _is_meant(one, given)]
+    return [candidate for candidate in held if _is_meant(candidate, given)]
 
 
 def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: Held) -> Decision:
@@ -65,9 +66,13 @@ def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: He
     )
     run = snapshot.live_run
     older = run and run.question and was_before(held.at, run.question.asked_at)  # it answers something else
-    decided = comment.steer(snapshot, run, words) if run and older else comment.heard(policy, snapshot, words)
+    decided = (
+        comment.steer(snapshot, run, words) if run and older else comment.deliver(policy, snapshot, words)
+    )
     said = f"{held.author} wrote, and {given.by} lets it through:\n{held.text}"
-    intents = (replace(one, text=said) if isinstance(one, RunSteered) else one for one in decided.intents)
+    intents = (
+        replace(intent, text=said) if isinstance(intent, RunSteered) else intent for intent in decided.intents
+    )
     return Decision(tuple(intents), decided.because)
 
 

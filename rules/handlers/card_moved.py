@@ -77,7 +77,7 @@ def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
     return made and policy.archetype(snapshot.column).STARTS_RUNS
 
 
-def found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: datetime) -> Decision:
+def mover_found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: datetime) -> Decision:
     """Serve a card that waited since it was not known who had moved it."""
     if event.column != snapshot.column or snapshot.archived or snapshot.reason is not Reason.MOVER_UNKNOWN:
         return Decision()

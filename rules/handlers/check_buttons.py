@@ -59,15 +59,15 @@ def fitting(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
         return ()
     live, run = snapshot.live_run, snapshot.run
     if live is not None:
-        found = _of_live(live)
+        buttons = _of_live(live)
     elif run is not None and _may_try_again(policy, snapshot):
-        found = (Button("Retry", f"retry:{run.run_id}", "Try again, with what was said since"),)
+        buttons = (Button("Retry", f"retry:{run.run_id}", "Try again, with what was said since"),)
     else:
-        found = ()
+        buttons = ()
     if not snapshot.open_pull.gate.lets_through and not obstacle_to_check(snapshot):
-        found = (*found, CHECK)
+        buttons = (*buttons, CHECK)
     # One whose name GitHub does not take is left out: the same command can be written.
-    return (*(one for one in found if one.fits), EXPLAIN)[:MAX]
+    return (*(button for button in buttons if button.fits), EXPLAIN)[:MAX]
 
 
 def _may_try_again(policy: Policy, snapshot: Snapshot) -> bool:
@@ -115,5 +115,7 @@ def superseded(snapshot: Snapshot, given: CommandGiven) -> str:
 def answered(snapshot: Snapshot, decided: Decision, given: CommandGiven, now: datetime) -> Decision:
     """Return the decision on a press: it has no comment that could be marked, and each is answered anew."""
     about = f"button:{given.command}:{given.by}:{stamp(now)}"
-    intents = (replace(one, about=about) if isinstance(one, Say) else one for one in decided.intents)
+    intents = (
+        replace(intent, about=about) if isinstance(intent, Say) else intent for intent in decided.intents
+    )
     return Decision(tuple(intents), decided.because) + check(snapshot)

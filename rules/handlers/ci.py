@@ -30,12 +30,12 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
         return settle(policy, snapshot) if mended else Decision((), ("no check is red",))
     if not mine:
         names = _names(tuple(failure.name for failure in event.failures))
-        return _tell(policy, snapshot, event, f"{names} is red on the base branch, too: not repaired")
+        return _comment_on(policy, snapshot, event, f"{names} is red on the base branch, too: not repaired")
     if snapshot.live_run:
         return Decision((), (f"{snapshot.live_run.run_id} is alive: what it pushes is checked again",))
     because = _why_not(policy, snapshot, event, now)
     if because:
-        return _tell(policy, snapshot, event, f"{_names(mine)} is red: {because}")
+        return _comment_on(policy, snapshot, event, f"{_names(mine)} is red: {because}")
     mode = chosen(policy, snapshot)
     repair = QueueRun(
         snapshot.card_id,
@@ -76,7 +76,7 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     return obstacle(policy, snapshot)
 
 
-def _tell(policy: Policy, snapshot: Snapshot, event: ChecksSettled, because: str) -> Decision:
+def _comment_on(policy: Policy, snapshot: Snapshot, event: ChecksSettled, because: str) -> Decision:
     text = f"{because}."
     said = Decision((Say(snapshot.card_id, f"ci:{event.head}", text, "pull"),), (because,))
     busy = snapshot.live_run or not policy.archetype(snapshot.column).STARTS_RUNS

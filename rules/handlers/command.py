@@ -89,5 +89,7 @@ def _paced(decided: Decision, event: CommandGiven | CommandRefused, now: datetim
     if role_of(event.role).covers(Role.WRITE):
         return decided
     about = f"outsider:{event.by}:{now:%Y%m%d%H}"
-    intents = (replace(one, about=about) if isinstance(one, Say) else one for one in decided.intents)
+    intents = (
+        replace(intent, about=about) if isinstance(intent, Say) else intent for intent in decided.intents
+    )
     return Decision(tuple(intents), decided.because)

@@ -26,10 +26,10 @@ def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -
         return _untrusted(snapshot, event)
     if event.place == "review":
         return Decision((), ("a comment on a line belongs to its review",))
-    return heard(policy, snapshot, event)
+    return deliver(policy, snapshot, event)
 
 
-def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
+def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
     """Deliver trusted words to a run, its question, or the planning assistant."""
     run, first = snapshot.run, replies.beaten_by(snapshot.run, event.author, event.said_at)
     if run and first and not _answers(run.question, event):
@@ -41,8 +41,8 @@ def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
     planned = policy.archetype(snapshot.column).HAS_ASSISTANT and event.place in ("issue", "pull")
     if planned and event.comment_id > snapshot.last_answered:
         newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
-        asked = Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
-        return asked + settle(policy, snapshot) if snapshot.state is CardState.NEEDS_INPUT else asked
+        request = Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
+        return request + settle(policy, snapshot) if snapshot.state is CardState.NEEDS_INPUT else request
     return Decision((), ("nobody listens in this column",))
 
 
@@ -66,12 +66,12 @@ def task_answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: 
 def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed, now: datetime) -> Decision:
     """Say on the card that nobody answered, and why."""
     because = f"the assistant could not answer: {plain(event.because, 200)}"
-    told = Decision(
+    posted = Decision(
         (Say(snapshot.card_id, f"failed:{plain(event.what, 60)}:{stamp(now)}", because),), (because,)
     )
     if not policy.archetype(snapshot.column).HAS_ASSISTANT:
-        return told
-    return told + change(policy, snapshot, CardState.BLOCKED, because)
+        return posted
+    return posted + change(policy, snapshot, CardState.BLOCKED, because)
 
 
 def _untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:

@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.related import LinksSeen
 from ledger.model.reasons import Reason
 from ledger.states import RunState
-from rules.card.dependencies import asked, waiting
+from rules.card.dependencies import ask_about_blockers, waiting
 from rules.card.state import settle
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -14,14 +14,14 @@ from rules.snapshot import Snapshot
 
 def linked(policy: Policy, snapshot: Snapshot, event: LinksSeen, now: datetime) -> Decision:
     """Update the reason of a queued run after a change of its issue's links."""
-    return told(policy, snapshot)
+    return update_waiting(policy, snapshot)
 
 
-def told(policy: Policy, snapshot: Snapshot) -> Decision:
+def update_waiting(policy: Policy, snapshot: Snapshot) -> Decision:
     """Update the reason of a queued run; the dispatch starts it when nothing blocks it."""
     run = snapshot.live_run
     if run is None or run.state is not RunState.QUEUED:
         return Decision()
     if waiting(snapshot) is None and snapshot.reason is not Reason.DEPENDENCY:
         return Decision()
-    return settle(policy, snapshot) + asked(snapshot, run.run_id)
+    return settle(policy, snapshot) + ask_about_blockers(snapshot, run.run_id)

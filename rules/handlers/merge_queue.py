@@ -38,8 +38,8 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
         f"pull request #{pull.number} is not merged by GitHub any more ({why}): look at it, then {again}"
     )
     # Nobody looks at a card in its last column again: the comment calls for somebody.
-    told = Say(card, f"unmerged:{stamp(now)}", sentence(because), "pull")
-    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,))
+    notice = Say(card, f"unmerged:{stamp(now)}", sentence(because), "pull")
+    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
 
 
 def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetime) -> Decision:

@@ -37,17 +37,18 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
         # The run's own state is the truer one; the sentence is shown beside it.
         return explain(snapshot, because)
     # Nobody looks at a card in its last column again: the comment calls for somebody.
-    told = Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(because))
-    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,))
+    notice = Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(because))
+    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
 
 
 def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     """Report a follow-up of a person that could not be made; an agent's one is only in the log."""
     because = f"{plain(event.key, 40)} was given up: {plain(event.because, 160)}"
-    for one in snapshot.follow_ups:
-        if event.key == f"card:{one.run_id}:{one.proposal}":
-            said = f"Follow-up {one.proposal} of {one.run_id} could not be made: {plain(event.because, 200)}"
-            text = f"{said}. `/cardinal follow-up {one.run_id}:{one.proposal}` tries again."
+    for follow_up in snapshot.follow_ups:
+        if event.key == f"card:{follow_up.run_id}:{follow_up.proposal}":
+            what = f"Follow-up {follow_up.proposal} of {follow_up.run_id}"
+            text = f"{what} could not be made: {plain(event.because, 200)}. "
+            text += f"`/cardinal follow-up {follow_up.run_id}:{follow_up.proposal}` tries again."
             return Decision((Say(snapshot.card_id, f"given-up:{stamp(now)}", text),), (because,))
     return Decision((), (because,))
 

@@ -43,14 +43,14 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
             because = "it is approved: drag the card here again, or /cardinal retry, to merge it"
             return explain(snapshot, because)
         return settle(policy, snapshot)
-    asked = changes_asked(policy, snapshot)
+    request = changes_asked(policy, snapshot)
     if policy.archetype(snapshot.column).STARTS_RUNS:
-        asked = asked.replace("drag the card to", "/cardinal retry here, or drag the card again to")
+        request = request.replace("drag the card to", "/cardinal retry here, or drag the card again to")
     else:
-        asked += " (or say /cardinal retry there)"
-    text = f"{asked[0].upper()}{asked[1:]}."
-    told = Decision((Say(snapshot.card_id, f"review:{event.review_id}", text, "pull"),))
-    return change(policy, snapshot, CardState.CHANGES_REQUESTED, asked) + told
+        request += " (or say /cardinal retry there)"
+    text = f"{request[0].upper()}{request[1:]}."
+    notice = Decision((Say(snapshot.card_id, f"review:{event.review_id}", text, "pull"),))
+    return change(policy, snapshot, CardState.CHANGES_REQUESTED, request) + notice
 
 
 def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: datetime) -> Decision:

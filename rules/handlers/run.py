@@ -7,7 +7,7 @@ from ledger.events import run as runs
 from ledger.ids import CardId
 from ledger.model.limit_answers import Subject, subject_of
 from ledger.states import Ending, RunState
-from rules.card.dependencies import asked as asked_of_others
+from rules.card.dependencies import ask_about_blockers
 from rules.card.drag_out import release
 from rules.card.state import settle
 from rules.handlers import ci
@@ -64,7 +64,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     if waits:
         seen = _posted(snapshot, run) + seen
     if run.state is RunState.QUEUED:
-        seen += asked_of_others(snapshot, run.run_id)
+        seen += ask_about_blockers(snapshot, run.run_id)
     return seen + _meanwhile(snapshot, run, event) + circuit_breaker.came_through(snapshot, run, event)
 
 
@@ -79,8 +79,8 @@ def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decisi
     lifted = run.paused and run.stop_why in SWITCHED
     if lifted and not stopped_by(snapshot.stops, card, snapshot.column):
         return Decision((RequeueRun(card, run.run_id, "resumed"),), ("the switch was lifted meanwhile",))
-    asked = run.question is not None and subject_of(run.question) is not Subject.LEAVING
-    if event.why in ("question", "limit") and not asked and not run.stop_asked:
+    waits_for_answer = run.question is not None and subject_of(run.question) is not Subject.LEAVING
+    if event.why in ("question", "limit") and not waits_for_answer and not run.stop_asked:
         return Decision((RequeueRun(card, run.run_id, "answered"),), ("answered meanwhile",))
     return Decision()
 
@@ -103,7 +103,7 @@ def plan_settled(
     )
 
 
-def asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked, now: datetime) -> Decision:
+def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked, now: datetime) -> Decision:
     """Post the question, and show the card as waiting for a person."""
     post = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
     seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
@@ -151,8 +151,8 @@ def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, n
 def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     """Report, show the card's new state, and let it go where the policy or a person wanted it."""
     card, run = snapshot.card_id, _newest(snapshot, event)
-    told = circuit_breaker.halts(policy, snapshot, event) or circuit_breaker.is_shared(snapshot, event)
-    posted = () if told else (_last_word(card, run, event),)
+    announced = circuit_breaker.halts(policy, snapshot, event) or circuit_breaker.is_shared(snapshot, event)
+    posted = () if announced else (_last_word(card, run, event),)
     report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
     report += circuit_breaker.ended(policy, snapshot, event, now)
     seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
@@ -165,8 +165,8 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
 
 
 def _last_word(card: CardId, run: RunSeen | None, event: runs.RunEnded) -> Intent:
-    found = run is not None and run.mode == INVESTIGATE and event.ending is Ending.SUCCEEDED
-    return WriteFindings(card, event.run_id) if found else PostReport(card, event.run_id)
+    investigated = run is not None and run.mode == INVESTIGATE and event.ending is Ending.SUCCEEDED
+    return WriteFindings(card, event.run_id) if investigated else PostReport(card, event.run_id)
 
 
 def follow_up_made(
@@ -178,9 +178,9 @@ def follow_up_made(
 
 def _closed(card: CardId, run: RunSeen) -> tuple[Intent, ...]:
     """Return the intents that take the boxes from a plan and from questions of an ended run."""
-    asked = [SettleQuestion(card, run.run_id, question_id) for question_id in run.withdrawn]
+    questions = [SettleQuestion(card, run.run_id, question_id) for question_id in run.withdrawn]
     waits = run.plan_required and run.plan_revision and not run.plan_approved
-    return (*asked, SettlePlan(card, run.run_id, run.plan_revision)) if waits else tuple(asked)
+    return (*questions, SettlePlan(card, run.run_id, run.plan_revision)) if waits else tuple(questions)
 
 
 def _delivered(snapshot: Snapshot, event: runs.RunEnded) -> Decision:

@@ -18,7 +18,7 @@ def sentences(
 ) -> tuple[str, ...]:
     """Return one sentence for each problem; `at` is where the model's part of the file begins."""
     return tuple(
-        located(written, (*at, *detail["loc"]), _said(detail, model))
+        located(written, (*at, *detail["loc"]), _sentence_of(detail, model))
         for detail in error.errors(include_url=False)
     )
 
@@ -45,7 +45,7 @@ def unknown(what: str, word: str, known: tuple[str, ...]) -> str:
     return f"unknown {what} {code(word)}: {hint}"
 
 
-def _said(detail: ErrorDetails, model: type[BaseModel]) -> str:
+def _sentence_of(detail: ErrorDetails, model: type[BaseModel]) -> str:
     loc, ctx = detail["loc"], detail.get("ctx", {})
     match detail["type"]:
         case "extra_forbidden":

@@ -73,12 +73,12 @@ def parse(
 
     Raises PolicyError with one sentence for each problem.
     """
-    found = _read(text, installed, profiles)
-    board = found.board or default_policy(home or "").board
+    parsed = _read(text, installed, profiles)
+    board = parsed.board or default_policy(home or "").board
     if home and board.home is not None and board.home.lower() != home.lower():
         raise PolicyError((f"board.home: says {board.home}, but this file is in {home}",))
     return Policy(
-        version=1, board=board.model_copy(update={"home": home or board.home}), repository=found.repository
+        version=1, board=board.model_copy(update={"home": home or board.home}), repository=parsed.repository
     )
 
 
@@ -100,19 +100,19 @@ def default_policy(home: str) -> Policy:
 def _read(text: str, installed: Installed | None, profiles: Names | None) -> _RepositoryFile:
     written = read(text)
     try:
-        found = _RepositoryFile.model_validate(written.tree)
+        parsed = _RepositoryFile.model_validate(written.tree)
     except ValidationError as error:
         raise PolicyError(capped(sentences(error, _RepositoryFile, written))) from error
-    problems = _cross_checks(found, written, installed or Installed(), profiles)
+    problems = _cross_checks(parsed, written, installed or Installed(), profiles)
     if problems:
         raise PolicyError(capped(problems))
-    return found
+    return parsed
 
 
 def _cross_checks(
-    found: _RepositoryFile, written: Written, installed: Installed, profiles: Names | None
+    parsed: _RepositoryFile, written: Written, installed: Installed, profiles: Names | None
 ) -> tuple[str, ...]:
-    if "board" in written.tree and found.board is None:
+    if "board" in written.tree and parsed.board is None:
         return (located(written, ("board",), "is empty: name its columns, or leave the key out"),)
-    of_board = tuple(board_problems(found.board, written, installed)) if found.board else ()
-    return (*of_board, *repository_problems(found.repository, written, installed, profiles))
+    of_board = tuple(board_problems(parsed.board, written, installed)) if parsed.board else ()
+    return (*of_board, *repository_problems(parsed.repository, written, installed, profiles))

@@ -18,16 +18,16 @@ Network = Annotated[tuple[Line, ...], BeforeValidator(_read)]  # host patterns; 
 
 def beyond(hosts: tuple[str, ...], most: tuple[str, ...]) -> tuple[str, ...]:
     """Return the patterns that reach further than `most` does."""
-    return tuple(one for one in hosts if not any(_within(one, wider) for wider in most))
+    return tuple(host for host in hosts if not any(_within(host, wider) for wider in most))
 
 
 def narrowest(*wanted: tuple[str, ...] | None) -> tuple[str, ...]:
     """Return the patterns that all of them allow; None allows everything."""
     left: tuple[str, ...] = FULL
-    for one in wanted:
-        if one is not None:
-            far = (set(beyond(left, one)), set(beyond(one, left)))
-            kept = (*(host for host in left if host not in far[0]), *(h for h in one if h not in far[1]))
+    for patterns in wanted:
+        if patterns is not None:
+            far = (set(beyond(left, patterns)), set(beyond(patterns, left)))
+            kept = (*(host for host in left if host not in far[0]), *(h for h in patterns if h not in far[1]))
             left = tuple(dict.fromkeys(kept))
     return left
 
@@ -39,7 +39,7 @@ def word(hosts: tuple[str, ...]) -> str:
 
 def _within(pattern: str, wider: str) -> bool:
     """Whether all that the one pattern allows is allowed by the other; letter by letter, but for case."""
-    (host, _, port), (most, _, most_port) = (one.strip().lower().partition(":") for one in (pattern, wider))
+    (host, _, port), (most, _, most_port) = (text.strip().lower().partition(":") for text in (pattern, wider))
     if wider.strip() == "*" or (host, port) == (most, most_port):
         return True
     below = most.startswith("*.") and host.removeprefix("*").endswith(most.removeprefix("*"))

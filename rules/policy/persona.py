@@ -63,10 +63,10 @@ def _front(name: str, text: str) -> PersonaFrontMatter:
         written = read(text, first="name: …")
         return PersonaFrontMatter.model_validate(written.tree)
     except PolicyError as error:
-        raise PersonaError(tuple(f"persona {code(name)}: {one}" for one in error.problems)) from error
+        raise PersonaError(tuple(f"persona {code(name)}: {problem}" for problem in error.problems)) from error
     except ValidationError as error:
-        found = capped(sentences(error, PersonaFrontMatter, written))
-        raise PersonaError(tuple(f"persona {code(name)}: {one}" for one in found)) from error
+        problems = capped(sentences(error, PersonaFrontMatter, written))
+        raise PersonaError(tuple(f"persona {code(name)}: {problem}" for problem in problems)) from error
 
 
 def _wrong(name: str, problem: str) -> PersonaError:

@@ -42,9 +42,9 @@ def parse_profile(path: str, text: str) -> ProfileFile:
         written = read("\n".join(("", *rows[1:end])), first="skills: […]")
         front = ProfileFrontMatter.model_validate(written.tree)
     except PolicyError as error:
-        raise PolicyError(tuple(f"{path}: {one}" for one in error.problems)) from error
+        raise PolicyError(tuple(f"{path}: {problem}" for problem in error.problems)) from error
     except ValidationError as error:
         raise PolicyError(
-            tuple(f"{path}: {one}" for one in capped(sentences(error, ProfileFrontMatter, written)))
+            tuple(f"{path}: {problem}" for problem in capped(sentences(error, ProfileFrontMatter, written)))
         ) from error
     return ProfileFile("\n".join(rows[end + 1 :]).strip() + "\n", front.skills)

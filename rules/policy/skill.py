@@ -59,18 +59,18 @@ def parse(folder: str, raw: bytes) -> SkillFile:
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise SkillFileError("its SKILL.md is not UTF-8") from error
-    found = _FRONT.match(text)
-    if found is None:
+    match = _FRONT.match(text)
+    if match is None:
         raise SkillFileError("its SKILL.md does not begin with front matter between two lines of ---")
-    if len(found["head"].encode()) > _HEAD_BYTES:
+    if len(match["head"].encode()) > _HEAD_BYTES:
         raise SkillFileError(f"its front matter has more than {_HEAD_BYTES} bytes")
-    head = _head(found["head"])
+    head = _head(match["head"])
     if head.name.casefold() != folder.casefold():
         raise SkillFileError(f"its SKILL.md is called {code(head.name, 64)}, other than its folder")
-    body = text[found.end() :].strip()
+    body = text[match.end() :].strip()
     if not body:
         raise SkillFileError("its SKILL.md says nothing below its front matter")
-    triggers = tuple(plain(one, 60) for one in head.triggers)
+    triggers = tuple(plain(trigger, 60) for trigger in head.triggers)
     return SkillFile(folder, plain(head.description, 1024), triggers, plain(head.version, 40), body)
 
 

@@ -83,7 +83,9 @@ def is_persona(name: str) -> bool:
 
 def strictest(*wanted: Permission | None) -> Permission:
     """Return the permission that none of them loosens."""
-    return max((one for one in wanted if one is not None), key=STRICTNESS.index, default="allow")
+    return max(
+        (permission for permission in wanted if permission is not None), key=STRICTNESS.index, default="allow"
+    )
 
 
 def stage_problems(
@@ -141,8 +143,8 @@ def _ways(stages: Sequence[Stage], written: Written, where: Path) -> Iterator[st
 
 def _spread(reached: set[str], ways: dict[str, set[str]]) -> set[str]:
     """Return everything that can be reached over `ways`, with the start."""
-    found, fresh = set(reached), set(reached)
+    seen, fresh = set(reached), set(reached)
     while fresh:
-        fresh = {name for one in fresh for name in ways.get(one, ())} - found
-        found |= fresh
-    return found
+        fresh = {name for stage in fresh for name in ways.get(stage, ())} - seen
+        seen |= fresh
+    return seen

@@ -80,23 +80,23 @@ class ReproductionScript:
     problem: str = ""
 
 
-def read(text: str, app: str, *, asked: bool = True) -> ReproductionScript | None:
+def read(text: str, app: str, *, requested: bool = True) -> ReproductionScript | None:
     """Return the steps below the first heading that announces some; None where there is none with a list.
 
-    Unless somebody `asked` for them, a list is prose, and none either, where no item begins with a verb.
+    Unless `requested`, a list is prose, and none either, where no item begins with a verb.
     `app` is the address at which the app listens: a step can lead to no other place. The first step opens the
     page that an `Address:` line names, else `app` itself, unless it is an `open` of its own.
     """
     lines = text[:_TEXT_CHARACTERS].splitlines()
     listed = _listed(lines)
-    if not listed or not (asked or any(map(_BEGINS.match, listed))):
+    if not listed or not (requested or any(map(_BEGINS.match, listed))):
         return None
     if len(listed) > MAX_STEPS:
         return ReproductionScript(
             problem=f"The card has {len(listed)} steps, and at most {MAX_STEPS} are played."
         )
     short = (line for line in lines if len(line) <= STEP_BYTES + 100)
-    address = next((found[1] for line in short if (found := _ADDRESS.fullmatch(line))), "")
+    address = next((match[1] for line in short if (match := _ADDRESS.fullmatch(line))), "")
     opened = _inside(address or app, app)
     if not opened:
         return ReproductionScript(problem=_elsewhere(f"`Address:` {code(address, 100)}", app))
@@ -134,16 +134,16 @@ def _step(line: str, app: str) -> ReproductionStep | str:
         return f"is longer than {STEP_BYTES} bytes."
     plain = " ".join(line.translate(_QUOTES).strip("` ").removesuffix(".").split())
     for verb, pattern in _PATTERNS:
-        found = pattern.fullmatch(plain)
-        if found is None:
+        match = pattern.fullmatch(plain)
+        if match is None:
             continue
-        first, second = (*found.groups(), "")[:2]
+        first, second = (*match.groups(), "")[:2]
         if verb in _GOES:
             first = _inside(first, app)
             if not first:
                 return f"leads elsewhere: {_elsewhere(code(plain, 100), app)}"
         return ReproductionStep(verb, plain, first, second)
-    examples = ", ".join(f"`{one}`" for one in UNDERSTOOD)
+    examples = ", ".join(f"`{example}`" for example in UNDERSTOOD)
     return f"is not understood: {code(line, 100)}. Understood are {examples}."
 
 

@@ -49,7 +49,7 @@ class _Bound:
 
     @property
     def reserved_usd(self) -> float:
-        return sum(one.usd for one in self.reserved)
+        return sum(share.usd for share in self.reserved)
 
     @property
     def left_usd(self) -> float:
@@ -57,7 +57,7 @@ class _Bound:
 
 
 class BudgetAllocator:
-    """What was spent and reserved, with what is granted meanwhile counted in.
+    """The dollars spent and reserved, with grants made meanwhile counted in.
 
     `spent` is by limit and what it is about: a card, a column, a person, or empty for the board.
     """
@@ -90,11 +90,11 @@ class BudgetAllocator:
             Limit.DAY: limits.usd_per_day,
             Limit.BOARD: limits.usd_total,
         }
-        others = [one for one in self._reserved if one.run_id != wish.run_id and one.usd > 0]
+        others = [share for share in self._reserved if share.run_id != wish.run_id and share.usd > 0]
         for limit, limit_usd in wanted.items():
             if limit_usd is not None:
                 name = wish.of(limit)
-                mine = tuple(one for one in others if one.of(limit) == name)
+                mine = tuple(share for share in others if share.of(limit) == name)
                 yield _Bound(limit, limit_usd, self._spent.get((limit, name), 0.0), mine)
 
 
@@ -109,7 +109,7 @@ def _why(bound: _Bound, wish: Share) -> str:
     }[bound.limit]
     used = f"{what} of {usd(bound.limit_usd)} is used up: {usd(bound.spent_usd)} are spent"
     if bound.reserved:
-        names = ", ".join(one.run_id for one in bound.reserved[:_NAMED])
+        names = ", ".join(share.run_id for share in bound.reserved[:_NAMED])
         more = len(bound.reserved) - _NAMED
         holders = f"{names} and {more} more" if more > 0 else names
         used += f" and {usd(bound.reserved_usd)} are reserved by {holders}"

@@ -70,9 +70,9 @@ def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime)
 def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, now: datetime) -> Decision:
     """Resume the steps that waited for the result: leaving draft, and the merge."""
     column = policy.column(snapshot.column)
-    told = because and f"pull request #{snapshot.pull.number if snapshot.pull else ''}: {because}"
+    message = because and f"pull request #{snapshot.pull.number if snapshot.pull else ''}: {because}"
     if because:
-        line = plain(told, 300)
+        line = plain(message, 300)
         seen = explain(snapshot, line)
         if not policy.archetype(snapshot.column).IS_FINAL:
             return seen

@@ -50,18 +50,18 @@ def came_through(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Deci
     if snapshot.halt is None or snapshot.halt.probe != run.run_id:
         return Decision()
     # One that reached a limit had its model for all of it; a paused one says nothing, and lets another try.
-    asked = isinstance(event, runs.RunParked) and event.why in ("question", "limit")
-    if asked or (isinstance(event, runs.RunStepped) and event.after in _ALIVE):
+    parked = isinstance(event, runs.RunParked) and event.why in ("question", "limit")
+    if parked or (isinstance(event, runs.RunStepped) and event.after in _ALIVE):
         return _lift(snapshot, snapshot.halt, f"{run.run_id} came through")
     return Decision()
 
 
 def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     said = plain(event.detail or event.reason, 200)
-    many = count(snapshot.struck, "card")
+    cards = count(snapshot.struck, "card")
     halt = BoardHalted(snapshot.board_id, _cause(event), said, now + FIRST_WAIT, 0)
     text = (
-        f"Runs of {many} failed for the same cause, so none starts on the board for now:\n\n> {said}\n\n"
+        f"Runs of {cards} failed for the same cause, so none starts on the board for now:\n\n> {said}\n\n"
         f"Cardinal tries again by itself in {FIRST_WAIT.seconds // 60} minutes, and this is the only message"
         " about it. When it is mended, `/cardinal resume board` lets everything go on at once; cards whose"
         " run failed need a `/cardinal retry`."

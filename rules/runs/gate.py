@@ -25,7 +25,7 @@ def why_not(pull: PullSeen) -> str:
 
 
 def unreviewed(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
-    """Return what the reviews lack for a merge, with who can help; empty when they lack nothing.
+    """Return the review that a merge lacks, and who can help; empty when it lacks none.
 
     `requires`: `approved`, or `none` where only a request for changes counts.
     """
@@ -56,7 +56,7 @@ def merge_of(policy: Policy) -> str:
 
 
 def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: CardState) -> Rest:
-    """Say what an approved pull request waits for; `otherwise` is the state until it is approved again."""
+    """Return the state of an approved pull request; `otherwise` is the state until it is approved again."""
     number = f"pull request #{pull.number}"
     stale = unreviewed(snapshot, pull, merge_of(policy))
     if stale:

@@ -62,10 +62,12 @@ def again(policy: Policy, snapshot: Snapshot) -> Chosen:
 
 def _labelled(policy: Policy, snapshot: Snapshot) -> Chosen | None:
     known = {label.casefold(): mode for label, mode in policy.board.modes.labels.items()}
-    found = [
-        Chosen(known[one.casefold()], "label", one) for one in snapshot.labels if one.casefold() in known
+    choices = [
+        Chosen(known[label.casefold()], "label", label)
+        for label in snapshot.labels
+        if label.casefold() in known
     ]
-    return min(found, key=lambda one: one.mode != INVESTIGATE, default=None)
+    return min(choices, key=lambda choice: choice.mode != INVESTIGATE, default=None)
 
 
 def _of_column(policy: Policy, snapshot: Snapshot) -> Chosen:

@@ -1,4 +1,4 @@
-"""Which waiting runs may start now, in which order, and why the others wait."""
+"""The waiting runs that may start now, in their order, and the reasons why the others wait."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -108,7 +108,7 @@ def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> st
 def lost_by(losses: Sequence[Loss], repository: str) -> str:
     """Return the sentence about the loss of the repository, or an empty string."""
     near = (repository, repository.partition("/")[0])
-    return next((one.sentence for one in losses if one.blocks and one.target in near), "")
+    return next((loss.sentence for loss in losses if loss.blocks and loss.target in near), "")
 
 
 def _halted(halt: Halt) -> str:

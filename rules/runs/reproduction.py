@@ -32,25 +32,25 @@ class Wanted:
     absent: str = ""
 
 
-def wanted(rules: RepositoryRules, words: Iterable[Words], *, asked: bool) -> Wanted | None:
+def wanted(rules: RepositoryRules, words: Iterable[Words], *, requested: bool) -> Wanted | None:
     """Return the reproduction of a run; None where nobody wants one.
 
-    The steps are those of the first text that has some and counts. Who `asked` for a reproduction hears why
+    The steps are those of the first text that has some and counts. Who `requested` a reproduction hears why
     there is none; a repository without `reproduction` is left in peace otherwise.
     """
-    if rules.reproduction is None and not asked:
+    if rules.reproduction is None and not requested:
         return None
     settings = completed(rules.reproduction or Reproduction(), rules.profile)
     if not (settings.start and settings.address):
         said = "How the app is started is not known. In `.github/cardinal.yml` of the default branch, write"
         return Wanted(settings, absent=f"{said}\n\n{_PASTE}\n\nand ask again.")
     ignored = False
-    for one in words:
-        script = browser_steps.read(one.text, settings.address, asked=asked)
-        if script is not None and one.counts:
+    for passage in words:
+        script = browser_steps.read(passage.text, settings.address, requested=requested)
+        if script is not None and passage.counts:
             return Wanted(settings, script.steps, script.problem)
         ignored = ignored or script is not None
-    if not asked and not ignored:
+    if not requested and not ignored:
         return None
     return Wanted(settings, absent=_STRANGERS if ignored else _NO_STEPS)
 
@@ -64,7 +64,7 @@ def completed(settings: Reproduction, profile: str) -> Reproduction:
     return settings.model_copy(update=said)
 
 
-_EXAMPLES = "\n".join(f"{number}. `{one}`" for number, one in enumerate(UNDERSTOOD[:3], start=1))
+_EXAMPLES = "\n".join(f"{number}. `{example}`" for number, example in enumerate(UNDERSTOOD[:3], start=1))
 _NO_STEPS = (
     "The card has no steps. Write a list below a line `Steps:` in the issue, or in a comment, such as\n\n"
     f"{_EXAMPLES}\n\nand ask again."

@@ -1,4 +1,4 @@
-"""Which skills a run gets, in which order, and why: the same answer to the same question, always."""
+"""The skills of a run, their order and their reasons: the same answer to the same question, always."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,12 +50,12 @@ class SkillContext:
 
 @dataclass(frozen=True, slots=True)
 class ConsideredSkill:
-    """A skill that was considered; `why` it is loaded or skipped, for people. `asked`: something did."""
+    """A skill that was considered, and `why` it is loaded or skipped. `requested`: something asked for it."""
 
     offer: Offer
     loaded: bool
     why: str
-    asked: bool = True
+    requested: bool = True
 
 
 def named_in(text: str) -> tuple[str, ...]:
@@ -64,9 +64,9 @@ def named_in(text: str) -> tuple[str, ...]:
     for line in text.splitlines():
         if _FENCE.match(line):
             inside = not inside
-        found = None if inside else _LINE.match(line)
-        if found:
-            return names_of(found["names"])
+        match = None if inside else _LINE.match(line)
+        if match:
+            return names_of(match["names"])
     return ()
 
 
@@ -83,44 +83,46 @@ def choose(rules: Skills, occasion: SkillContext, offers: Iterable[Offer]) -> tu
     Asked for by default, by profile, by label, by the description, by command, by trigger word. Of two with
     one name the repository's counts: people can read it where they work.
     """
-    found, shadowed = _by_name(offers)
-    wanted = _wanted(rules, occasion, found)
-    choices = list(_judged(wanted, found))
-    refused = _untrusted(occasion, found)
-    for name, offer in sorted(found.items()):
+    by_name, shadowed = _by_name(offers)
+    wanted = _wanted(rules, occasion, by_name)
+    choices = list(_judged(wanted, by_name))
+    refused = _untrusted(occasion, by_name)
+    for name, offer in sorted(by_name.items()):
         if name not in wanted:
             why = refused.get(name) or offer.problem or "nothing asks for it"
-            choices.append(ConsideredSkill(offer, False, why, asked=name in refused))
+            choices.append(ConsideredSkill(offer, False, why, requested=name in refused))
     choices += [
-        ConsideredSkill(one, False, "the repository has one of the same name", asked=one.name in wanted)
-        for one in shadowed
+        ConsideredSkill(
+            offer, False, "the repository has one of the same name", requested=offer.name in wanted
+        )
+        for offer in shadowed
     ]
     return tuple(choices[:MAX_CONSIDERED])
 
 
 def _by_name(offers: Iterable[Offer]) -> tuple[dict[str, Offer], list[Offer]]:
-    found: dict[str, Offer] = {}
+    by_name: dict[str, Offer] = {}
     shadowed: list[Offer] = []
-    for offer in sorted(offers, key=lambda one: (one.source != REPOSITORY, one.name)):
-        if offer.name in found:
+    for offer in sorted(offers, key=lambda candidate: (candidate.source != REPOSITORY, candidate.name)):
+        if offer.name in by_name:
             shadowed.append(offer)
         else:
-            found[offer.name] = offer
-    return found, shadowed
+            by_name[offer.name] = offer
+    return by_name, shadowed
 
 
-def _wanted(rules: Skills, occasion: SkillContext, found: Mapping[str, Offer]) -> dict[str, str]:
+def _wanted(rules: Skills, occasion: SkillContext, by_name: Mapping[str, Offer]) -> dict[str, str]:
     wanted: dict[str, str] = {}
-    for name, why in _asked(rules, occasion):
+    for name, why in _requested(rules, occasion):
         wanted.setdefault(name.casefold(), why)
-    for name, offer in sorted(found.items()):
+    for name, offer in sorted(by_name.items()):
         why = _triggered(offer, occasion.labels, occasion.title if occasion.trusted else "")
         if why:
             wanted.setdefault(name, why)
     return wanted
 
 
-def _asked(rules: Skills, occasion: SkillContext) -> Iterator[tuple[str, str]]:
+def _requested(rules: Skills, occasion: SkillContext) -> Iterator[tuple[str, str]]:
     for name in rules.default:
         yield name, "by default"
     yield from ((name, f"by profile {code(occasion.profile, 60)}") for name in occasion.attached)
@@ -133,10 +135,10 @@ def _asked(rules: Skills, occasion: SkillContext) -> Iterator[tuple[str, str]]:
     yield from ((name, "/cardinal skills") for name in occasion.pinned)
 
 
-def _judged(wanted: Mapping[str, str], found: Mapping[str, Offer]) -> Iterator[ConsideredSkill]:
+def _judged(wanted: Mapping[str, str], by_name: Mapping[str, Offer]) -> Iterator[ConsideredSkill]:
     loaded, size_bytes = 0, 0
     for name, why in wanted.items():
-        offer = found.get(name)
+        offer = by_name.get(name)
         if offer is None:
             yield ConsideredSkill(Offer(name, ""), False, f"{why}, but there is no skill of this name")
         elif offer.problem:
@@ -152,15 +154,15 @@ def _judged(wanted: Mapping[str, str], found: Mapping[str, Offer]) -> Iterator[C
             yield ConsideredSkill(offer, True, why)
 
 
-def _untrusted(occasion: SkillContext, found: Mapping[str, Offer]) -> dict[str, str]:
+def _untrusted(occasion: SkillContext, by_name: Mapping[str, Offer]) -> dict[str, str]:
     """Return why a skill is not loaded that only somebody without write access asks for."""
     if occasion.trusted:
         return {}
-    told = dict.fromkeys(occasion.line, "only a description without write access asks for it")
-    for name, offer in found.items():
-        if name not in told and _triggered(offer, (), occasion.title):
-            told[name] = "only a title without write access has its trigger"
-    return told
+    reasons = dict.fromkeys(occasion.line, "only a description without write access asks for it")
+    for name, offer in by_name.items():
+        if name not in reasons and _triggered(offer, (), occasion.title):
+            reasons[name] = "only a title without write access has its trigger"
+    return reasons
 
 
 def _triggered(offer: Offer, labels: tuple[str, ...], title: str) -> str:

@@ -65,26 +65,26 @@ def queue(
     by: str,
     door: str,
     mode: Chosen | None = None,
-    asked: str = "",
+    request: str = "",
     reproduces: bool = False,
 ) -> Decision:
     """Queue the run that fits: the first, a revision when a review asked for something, else a retry.
 
-    `mode` is what somebody said; else label and column say it. `asked`, `reproduces` and `door` are as in
-    RunQueued.
+    `mode` is that of a command; else label and column choose it. `request` is `asked` of RunQueued;
+    `reproduces` and `door` are as there.
     """
     mode = mode or chosen(policy, snapshot)
     wanted, because = _fitting(policy, snapshot, by, mode)
-    told = replace(
+    intent = replace(
         wanted,
         mode=mode.mode,
         mode_rule=mode.rule,
         mode_value=mode.value,
-        asked=asked,
+        asked=request,
         reproduces=reproduces,
         door=door,
     )
-    return Decision((told,), (f"{because}, {mode.mode}: {mode.reason}",))
+    return Decision((intent,), (f"{because}, {mode.mode}: {mode.reason}",))
 
 
 def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode: str) -> Decision:
@@ -95,9 +95,9 @@ def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode:
     first, newline, below = given.argument.partition("\n")
     first, flags = _REPRODUCE.subn("", first)
     words = f"{first.rstrip()}{newline}{below}".strip()
-    told = commanded(mode, given.by)
+    choice = commanded(mode, given.by)
     door = door_of(given.source)
-    return queue(policy, snapshot, by=given.by, door=door, mode=told, asked=words, reproduces=flags > 0)
+    return queue(policy, snapshot, by=given.by, door=door, mode=choice, request=words, reproduces=flags > 0)
 
 
 def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:

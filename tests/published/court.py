@@ -85,7 +85,7 @@ class Court:
             if not operation.for_apps and exchange.installed:
                 yield "installation tokens may not call this"
         if ours or exchange.status not in REFUSED:
-            asked = self.rest.request_faults(operation, exchange.path, exchange.query, exchange.asked)
+            asked = self.rest.request_faults(operation, exchange.path, exchange.query, exchange.body)
             yield from (f"request: {fault}" for fault in asked)
         if not exchange.faked:
             said = self.rest.answer_faults(operation, exchange.status, exchange.kind, exchange.answered)
@@ -96,7 +96,7 @@ class Court:
         if refused and not ours:
             return
         try:
-            asked = json.loads(exchange.asked)
+            asked = json.loads(exchange.body)
             text, variables = str(asked["query"]), dict(asked.get("variables") or {})
         except (ValueError, LookupError, TypeError, AttributeError):
             yield "the body is no GraphQL request"

@@ -70,9 +70,9 @@ def with_answer(exchange: Exchange, change: Change) -> Exchange:
 
 
 def asking(exchange: Exchange, change: Change) -> Exchange:
-    asked = json.loads(exchange.asked)
+    asked = json.loads(exchange.body)
     change(asked)
-    return replace(exchange, asked=json.dumps(asked).encode())
+    return replace(exchange, body=json.dumps(asked).encode())
 
 
 def test_what_was_said_is_right_as_it_is(said: Kept, published: Court) -> None:
@@ -203,7 +203,7 @@ def test_a_wrong_document_is_caught(
     said: Kept, published: Court, document: str, variables: dict[str, Any], fault: str
 ) -> None:
     asked = json.dumps({"query": document, "variables": variables}).encode()
-    found = faults(published, said.exchange("POST", "/graphql"), asked=asked)
+    found = faults(published, said.exchange("POST", "/graphql"), body=asked)
     assert any(fault in one for one in found), found
 
 
@@ -212,8 +212,8 @@ def test_a_wrong_document_is_caught(
 )
 def test_what_is_no_graphql_request_is_caught(said: Kept, published: Court, asked: bytes) -> None:
     exchange = said.exchange("POST", "/graphql")
-    assert faults(published, exchange, asked=asked) == ["the body is no GraphQL request"]
-    assert faults(published, exchange, asked=asked, agent="curl", status=400) == []
+    assert faults(published, exchange, body=asked) == ["the body is no GraphQL request"]
+    assert faults(published, exchange, body=asked, agent="curl", status=400) == []
 
 
 PAYLOADS: list[tuple[str, str | None, Change, str]] = [

@@ -16,7 +16,7 @@ from ledger.log import event_store, hash_chain
 from ledger.queue import outbox
 from ledger.views import policies, remotes
 from ledger.views.boards import BoardRow
-from rules.card.column_header import consequence
+from rules.card.column_actions import consequence
 
 
 def boards(patient: DoctorContext) -> Iterator[CheckResult]:

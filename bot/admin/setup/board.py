@@ -9,7 +9,7 @@ from bot.github.client import Hub
 from bot.github.errors import NotFoundError
 from bot.render.board.card_fields import KINDS, FaceField
 from bot.repo_config import policy_file
-from rules.card.column_header import consequence
+from rules.card.column_actions import consequence
 from rules.errors import PolicyError
 from rules.policy.model import Policy, default_policy, parse
 from rules.text import plain

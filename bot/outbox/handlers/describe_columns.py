@@ -6,7 +6,7 @@ from bot.render.markdown.marker import digest_of
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.views import boards
-from rules.card.column_header import UNSERVED, consequence
+from rules.card.column_actions import UNSERVED, consequence
 from rules.intents.outbound import DescribeColumns
 
 # Each board has one set of columns.

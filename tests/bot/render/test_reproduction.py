@@ -26,8 +26,7 @@ STEPS = ("open /", 'expect "Total 90"')
 
 
 def row(phase: str, outcome: str, step: int = 0, said: str = "", **more: Any) -> ReproductionRow:
-    rest = {"error_count": 0, "kept": (), **more}
-    return ReproductionRow(1, RUN, phase, "c0", outcome, STEPS, step, said, at=START, **rest)
+    return ReproductionRow(1, RUN, said, START, phase, "c0", outcome, STEPS, step, **more)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from ledger.log import event_store
 from ledger.model.limit_answers import GO_ON
 from ledger.model.spend_limits import Limit
 from ledger.states import RunState
-from ledger.views import cards, runs, totals
+from ledger.views import cards, runs
+from ledger.views.spend import shared as shared_spend
 from tests.bot.state import board
 from tests.bot.state.board import BOARD, NOW, claim, end, furnish, grants, park, policy, row, spend, tell
 
@@ -180,7 +181,7 @@ def test_whatever_happens_no_limit_is_passed_by_more_than_the_call_under_way(
         over_usd += _happen(ledger, chance, chance.choice(names))
         held = [row(ledger, name) for name in names]
         with event_store.reading(ledger) as db:
-            paid = totals.of_board(db, BOARD, NOW.date(), [one.card_id for one in held])
+            paid = shared_spend(db, BOARD, NOW.date(), [one.card_id for one in held])
         for shared, name in paid:
             reserved = sum(one.open_usd for one in held if _counts(one, shared, name))
             assert paid[shared, name] + reserved <= LIMITS[shared] + over_usd + 1e-9

@@ -48,7 +48,7 @@ SAMPLES = {
         """
         from ledger.events.board import CardMoved
         from ledger.states import CardState
-        from rules.card.column_header import consequence
+        from rules.card.column_actions import consequence
         from rules.decide import decide
         from tests.rules.scene import CARD, NOW, card, policy
 

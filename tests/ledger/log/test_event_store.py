@@ -37,7 +37,7 @@ def test_a_writer_that_comes_late_loses_and_leaves_nothing(ledger: Engine) -> No
         event_store.append(db, run_queued(), at=NOW, expected=0)
     with pytest.raises(LateWriterError) as late, event_store.writing(ledger) as db:
         event_store.append(db, Progressed(RUN, "mine"), at=NOW, expected=0)
-    assert (late.value.expected, late.value.found) == (0, 1)
+    assert (late.value.expected, late.value.actual) == (0, 1)
     with event_store.reading(ledger) as db:
         assert event_store.last_seq(db) == 1
 

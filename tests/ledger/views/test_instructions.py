@@ -15,7 +15,7 @@ from ledger.events.instruction import (
 )
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.views import instructions, pins, timeline
+from ledger.views import instructions, timeline
 from ledger.views.timeline import Zoom
 from tests.ledger.samples import CARD, NOW, RUN
 
@@ -66,10 +66,10 @@ def test_the_skills_that_were_considered_last_count_also_when_there_are_none(wri
 def test_what_people_chose_last_holds(write: Write) -> None:
     write(SkillsPinned(CARD, ("a", "b"), "ann"), SkillsPinned(CARD, ("c",), "bob"))
     with event_store.reading(write.engine) as db:
-        assert pins.of_card(db, CARD) == ("c",)
+        assert instructions.pinned(db, CARD) == ("c",)
     write(SkillsPinned(CARD, (), "bob"))
     with event_store.reading(write.engine) as db:
-        assert pins.of_card(db, CARD) == ()
+        assert instructions.pinned(db, CARD) == ()
 
 
 def test_a_cards_activity_tells_what_was_asked_for_and_not_every_skill_that_lies_there(write: Write) -> None:

@@ -4,7 +4,7 @@ from sqlalchemy import Engine
 
 from ledger.events import board, run
 from ledger.log import event_store
-from ledger.views import lifts
+from ledger.views import stops
 from tests.ledger.samples import BOARD, CARD, RUN, card_seen, run_queued
 from tests.ledger.views.test_story import told
 
@@ -14,9 +14,11 @@ def test_who_let_something_go_on_is_known_where_it_was_a_person(ledger: Engine) 
         told(db, card_seen(), run_queued(), board.StopLifted(BOARD, "column", "Done", "ann"))
         told(db, board.HaltLifted(BOARD, "provider", "Cardinal"))
         told(db, run.RunParked(RUN, "pause"), run.RunRequeued(RUN, "answered"))
-        found = (lifts.get(db, BOARD, *of) for of in (("column", "Done"), ("board", BOARD), ("card", CARD)))
+        found = (
+            stops.lift_of(db, BOARD, *of) for of in (("column", "Done"), ("board", BOARD), ("card", CARD))
+        )
         assert [it.by if it else "" for it in found] == ["ann", "", ""]
         told(db, run.RunParked(RUN, "pause"), run.RunRequeued(RUN, "resumed", by="bo"))
         told(db, board.HaltLifted(BOARD, "provider", "ann"))
-        found = (lifts.get(db, BOARD, *of) for of in (("board", BOARD), ("card", CARD)))
+        found = (stops.lift_of(db, BOARD, *of) for of in (("board", BOARD), ("card", CARD)))
         assert [it.by if it else "" for it in found] == ["ann", "bo"]

@@ -1,10 +1,11 @@
 """What the views say about dollars: each run's own and what it reserved, and the sums that runs share."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from sqlalchemy import Connection, Engine
 
+from ledger.db.rows import listed
 from ledger.event import Event
 from ledger.events import agent, budget, conversation, run
 from ledger.ids import CardId, QuestionId, RunId
@@ -13,8 +14,8 @@ from ledger.model import limit_answers
 from ledger.model.limit_answers import Code, Subject
 from ledger.model.spend_limits import Limit
 from ledger.states import Ending, RunState
-from ledger.views import budgets, observations, totals
-from tests.ledger.samples import BOARD, CARD, NOW, RUN, card_seen, run_queued
+from ledger.views import budgets, observations, runs, spend
+from tests.ledger.samples import BOARD, CARD, NOW, RUN, card_seen, later, run_queued
 
 Q1 = QuestionId("r1-q1")
 
@@ -113,6 +114,23 @@ def test_a_log_without_codes_gives_an_agent_nothing(ledger: Engine, asker: str, 
         assert row(db).budget_usd == usd + 1.25
 
 
+def test_money_is_counted_by_run_card_column_and_day(ledger: Engine) -> None:
+    with event_store.writing(ledger) as db:
+        told(db, card_seen(), run_queued(), run_queued("r2", attempt=2))
+        for name, usd, at in ((RUN, 0.5, NOW), (RUN, 0.25, NOW), ("r2", 1.0, NOW), (RUN, 4.0, later(86_400))):
+            event_store.append(db, run.UsageMetered(RunId(name), usd, 10, 2, 1, 3.0), at=at)
+        assert spend.today(db, BOARD, date(2026, 11, 21)) == spend.SpendTotal(1.75, 30, 6)
+        assert spend.of_card(db, CARD) == spend.SpendTotal(5.75, 40, 8)
+        by_limit = spend.shared(db, BOARD, date(2026, 11, 22), ())
+        columns = {name: usd for (limit, name), usd in by_limit.items() if limit is Limit.COLUMN}
+        assert columns == {"In Progress": 4.0}
+        days = listed(db, spend.SpendRow, spend.spend, "day", run_id=RUN)
+        assert [(it.day, it.usd) for it in days] == [("2026-11-21", 0.75), ("2026-11-22", 4.0)]
+        now = runs.get(db, RUN)
+        assert now is not None
+        assert (now.usd, now.turns, now.active_s) == (4.75, 3, 9.0)
+
+
 def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
     tomorrow = NOW + timedelta(days=1)
     with event_store.writing(ledger) as db:
@@ -120,7 +138,7 @@ def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
         told(db, conversation.AssistantMetered(CardId("c2"), 0.5, 100))
         event_store.append(db, run.UsageMetered(RUN, 2.0, 1, 1, 1, 1.0), at=tomorrow)
         event_store.append(db, run.UsageMetered(RunId("r-unknown"), 9.0, 1, 1, 1, 1.0), at=tomorrow)
-        assert totals.of_board(db, BOARD, NOW.date(), (CARD,)) == {
+        assert spend.shared(db, BOARD, NOW.date(), (CARD,)) == {
             (Limit.BOARD, ""): 3.5,
             (Limit.CARD, CARD): 3.0,
             (Limit.DAY, ""): 1.5,
@@ -128,7 +146,7 @@ def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
             (Limit.PERSON, "ann"): 1.0,
             (Limit.PERSON, ""): 0.5,
         }
-        later = totals.of_board(db, BOARD, tomorrow.date(), ())
+        later = spend.shared(db, BOARD, tomorrow.date(), ())
         assert (later[Limit.DAY, ""], later[Limit.BOARD, ""]) == (2.0, 3.5)
         assert (Limit.CARD, CARD) not in later
 

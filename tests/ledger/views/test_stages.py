@@ -8,7 +8,7 @@ from ledger.events.run import UsageMetered
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.views import stage_briefs, stages
+from ledger.views import briefings, stages
 from ledger.views.stages import StageRow
 from tests.ledger.samples import NOW, RUN
 
@@ -61,7 +61,7 @@ def test_what_a_stage_was_told_is_kept_once_for_each_entry(ledger: Engine) -> No
     told(ledger, twice, twice, StageBriefed(RUN, "check", 2, "d2", "Check it."))
     told(ledger, StageBriefed(OTHER, "build", 1, "d3", "Another run's."))
     with event_store.reading(ledger) as db:
-        said = stage_briefs.of_run(db, RUN)
+        said = briefings.of_stages(db, RUN)
     assert [(one.entry, one.stage, one.text) for one in said] == [
         (1, "build", "Build it."),
         (2, "check", "Check it."),

@@ -109,7 +109,7 @@ def test_a_list_of_which_a_line_begins_with_a_verb_is_steps_also_where_nobody_as
     lines: tuple[str, ...],
 ) -> None:
     text = "Steps:\n" + "".join(f"- {line}\n" for line in lines)
-    found = read(text, APP, asked=False)
+    found = read(text, APP, requested=False)
     assert found is not None
     assert found == read(text, APP)
 
@@ -119,10 +119,10 @@ def test_a_list_of_which_no_line_begins_with_a_verb_is_prose_unless_somebody_ask
     line: str,
 ) -> None:
     text = f"Address: http://example.org/\nSteps to reproduce:\n1. {line}\n2. Buy something\n"
-    assert read(text, APP, asked=False) is None
+    assert read(text, APP, requested=False) is None
     assert read(text, APP) is not None
     many = "Steps:\n" + "- buy\n" * (MAX_STEPS + 1)
-    assert read(many, APP, asked=False) is None
+    assert read(many, APP, requested=False) is None
 
 
 def test_a_line_that_is_not_understood_is_named_with_what_would_be() -> None:

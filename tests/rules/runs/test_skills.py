@@ -87,7 +87,11 @@ def test_what_nothing_asks_for_is_skipped_and_that_is_said() -> None:
 def test_it_is_known_whether_something_asked_for_a_skill() -> None:
     stranger = replace(CARD, trusted=False, line=("cache",))
     choices = choose(Skills(default=("style",)), stranger, (STYLE, offer("other"), CACHE))
-    assert {one.offer.name: one.asked for one in choices} == {"style": True, "cache": True, "other": False}
+    assert {one.offer.name: one.requested for one in choices} == {
+        "style": True,
+        "cache": True,
+        "other": False,
+    }
 
 
 def test_a_name_without_a_skill_is_said() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rules.card.column_header import consequence
+from rules.card.column_actions import consequence
 from tests.rules.scene import POLICY, policy
 
 

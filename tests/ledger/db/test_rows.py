@@ -1,0 +1,32 @@
+"""Rows of views: what a new one must be given, and what it has by default."""
+
+import pytest
+from sqlalchemy import Engine
+from sqlalchemy.exc import IntegrityError
+
+from ledger.db.rows import keep, record
+from ledger.event import Recorded
+from ledger.events.run import PlanProposed
+from ledger.ids import RunId
+from ledger.log import event_store
+from ledger.views import observations, plans, stops
+from tests.ledger.samples import NOW
+
+RUN = RunId("r1")
+PROPOSED = Recorded(1, "run:r1", 1, NOW, PlanProposed(RUN, 1, "Do it", ("a",)))
+
+
+def test_a_column_without_a_default_fails_the_insert_that_forgets_it(ledger: Engine) -> None:
+    with pytest.raises(IntegrityError, match="state"), event_store.writing(ledger) as db:
+        record(db, plans.plans, PROPOSED)
+    with pytest.raises(IntegrityError, match=r'stops\.at|"at"'), event_store.writing(ledger) as db:
+        keep(db, stops.stops, {"board_id": "b", "scope": "board", "target": "b"}, {"by": "ann"})
+
+
+def test_a_column_with_a_default_takes_it(ledger: Engine) -> None:
+    with event_store.writing(ledger) as db:
+        record(db, plans.plans, PROPOSED, state="proposed")
+        keep(db, observations.observations, {"run_id": RUN}, {"denied": 1})
+        plan, seen = plans.newest(db, RUN), observations.get(db, RUN)
+    assert plan == plans.PlanRow(RUN, 1, "Do it", ("a",), "proposed", NOW, "", "")
+    assert seen == observations.ObservationRow(RUN, denied=1)
