@@ -36,7 +36,7 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     order = capture.current(config.home, now)
     files = capture.kept(config.home)
     state = "off" if order is None else f"on until {when(order.until)} UTC, at most {order.most} deliveries"
-    rows = [(one.name, one.stat().st_size) for one in files]
+    rows = [(file.name, file.stat().st_size) for file in files]
     show(
         {"capture": state, "folder": config.home / capture.FOLDER, "kept": [name for name, _ in rows]},
         as_json=as_json,

@@ -20,10 +20,10 @@ def command(as_json: bool) -> None:
     """
     now = utc_now()
     with _home.reading() as db:
-        found = cards.attention(db)
+        waiting = cards.attention(db)
     rows = (
         (_home.name_of(card), state_word(card.state), ago(card.state_at, now), card.run_id, card.title,
          card.because)
-        for card in found
+        for card in waiting
     )  # fmt: skip
-    show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing waits for anybody"))
+    show(waiting, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing waits for anybody"))

@@ -67,10 +67,10 @@ def become(
 def next_dead() -> int | None:
     """Return the pid of a child that died and is not reaped yet."""
     try:
-        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return None
-    return None if found is None else found.si_pid
+    return None if ended is None else ended.si_pid
 
 
 def reap(pid: int) -> int:

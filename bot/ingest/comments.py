@@ -26,7 +26,7 @@ MAX_CHARACTERS = 65_536
 STARTS = ("fix", "investigate", "retry")
 
 
-def said(services: Services, fact: facts.CommentWritten, card: cards.CardRow) -> EventFactory:
+def comment_written(services: Services, fact: facts.CommentWritten, card: cards.CardRow) -> EventFactory:
     """Return the events of a comment: its text, and the command in it if there is one.
 
     A comment longer than GitHub accepts is refused with a sentence, and none of it is stored.
@@ -83,14 +83,14 @@ def _edited(
     meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
         return _nothing  # none is released
-    (one,) = meant
-    where = card.repository if one.place == "issue" else card.pull_repository or card.repository
-    now = github_issues.comment_now(services.hub, where, one.place, one.comment_id, card.pull_number or 0)
-    if now == one.text:
+    (shown,) = meant
+    where = card.repository if shown.place == "issue" else card.pull_repository or card.repository
+    now = github_issues.comment_now(services.hub, where, shown.place, shown.comment_id, card.pull_number or 0)
+    if now == shown.text:
         return _nothing
     how = messages.DELETED if now is None else "edited"
     return comment_altered(
-        facts.CommentAltered(card.repository, card.number or 0, one.comment_id, one.place, how, ""), card
+        facts.CommentAltered(card.repository, card.number or 0, shown.comment_id, shown.place, how, ""), card
     )
 
 

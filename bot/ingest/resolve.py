@@ -51,22 +51,22 @@ class Resolution:
         return tuple(card_id for card_id, _ in self.refreshes)
 
 
-def resolve(services: Services, found: tuple[facts.Fact, ...]) -> Resolution:
+def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution:
     """Resolve the facts; raises a GithubError when a call fails."""
     result = Resolution()
-    for fact in found:
+    for fact in delivered:
         match fact:
             case facts.CardTouched():
-                _rang(services, fact, result)
+                _card_touched(services, fact, result)
             case facts.CommentAltered():
-                _unsaid(services, fact, result)
+                _comment_altered(services, fact, result)
             case facts.BlockerChanged():
-                _ring_dependents(services, fact, result)
+                _refresh_dependents(services, fact, result)
             case facts.IssueFact():
                 for card in cards_of(services, fact.repository, fact.number):
                     _about_card(services, fact, card, result)
                 if isinstance(fact, facts.IssueShut | facts.IssueOpenedAgain):
-                    _ring_dependents(services, fact, result)
+                    _refresh_dependents(services, fact, result)
             case _:
                 _about_repository(services, fact, result)
     return result
@@ -88,7 +88,7 @@ def _about_repository(services: Services, fact: facts.Fact, result: Resolution) 
             fact.resolve(services, result)
 
 
-def _ring_dependents(services: Services, fact: facts.IssueFact, result: Resolution) -> None:
+def _refresh_dependents(services: Services, fact: facts.IssueFact, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         for card_id in links.dependents(db, fact.repository, fact.number, MAX_DEPENDENTS):
             card = cards.get(db, card_id)
@@ -112,7 +112,7 @@ def _known(services: Services, repository: str, number: int) -> tuple[cards.Card
         return (mine,) if mine else cards.of_issue(db, repository, number)
 
 
-def _rang(services: Services, fact: facts.CardTouched, result: Resolution) -> None:
+def _card_touched(services: Services, fact: facts.CardTouched, result: Resolution) -> None:
     if fact.board_id != (board.served(services) or board.refresh(services, *services.config.board)):
         return  # a board that Cardinal does not serve must cost no call
     result.refreshes.append((fact.card_id, fact.board_id))
@@ -136,7 +136,7 @@ def _renamed(fact: facts.Renamed) -> EventFactory:
     return make
 
 
-def _unsaid(services: Services, fact: facts.CommentAltered, result: Resolution) -> None:
+def _comment_altered(services: Services, fact: facts.CommentAltered, result: Resolution) -> None:
     for card in _known(services, fact.repository, fact.number):  # an unknown issue costs no call
         result.makers.append(comments.comment_altered(fact, card))
 
@@ -145,7 +145,7 @@ def _checks(services: Services, fact: facts.ChecksMoved, result: Resolution) -> 
     with event_store.reading(services.engine) as db:
         card = cards.by_head(db, fact.repository, fact.sha)
     if card is not None:
-        result.makers.append(checks.look(services, card))
+        result.makers.append(checks.read(services, card))
 
 
 def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) -> None:
@@ -160,7 +160,7 @@ def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) 
 def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, result: Resolution) -> None:
     match fact:
         case facts.CommentWritten():
-            result.makers.append(comments.said(services, fact, card))
+            result.makers.append(comments.comment_written(services, fact, card))
         case facts.BoxTicked():
             result.makers += comments.ticked(services, fact, card)
         case facts.LinksChanged() | facts.IssueShut():  # in any order: the sync reads the current state

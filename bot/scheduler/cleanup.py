@@ -118,7 +118,7 @@ def _refs(services: Services, places: HostPaths) -> Iterator[str]:
         try:
             known = cleanup.runs_in(mirror)
             with event_store.reading(services.engine) as db:
-                over = [one for one in known if _is_forgotten(db, places, one, services.now())]
+                over = [folder for folder in known if _is_forgotten(db, places, folder, services.now())]
             if over:
                 cleanup.forget(mirror, over)
                 yield f"the refs of {min(len(over), cleanup.MAX_RUNS)} runs in {mirror.name}"

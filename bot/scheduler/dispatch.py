@@ -135,7 +135,7 @@ def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.Que
     A run that waits for another issue is not in it: the rules say so on the card.
     """
     board = boards.get(db, board_id)
-    names = [one.name for one in board.columns] if board else []
+    names = [column.name for column in board.columns] if board else []
     working = [name for name in names if policy.archetype(name).STARTS_RUNS]
     heads = [run_queue.free(db, board_id, name, limit=MAX_WAITING) for name in working]
     heads.append(run_queue.free_elsewhere(db, board_id, working, limit=MAX_WAITING))

@@ -256,7 +256,8 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
         config = TypeAdapter(Config).validate_python(values)
     except ValidationError as error:
         wrong = [
-            f"{PREFIX}{str(one['loc'][0]).upper()}: {one['msg']}" for one in error.errors(include_input=False)
+            f"{PREFIX}{str(problem['loc'][0]).upper()}: {problem['msg']}"
+            for problem in error.errors(include_input=False)
         ]
         raise ConfigError((*problems, *wrong)) from None  # the cause would show the values
     if problems:

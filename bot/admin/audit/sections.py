@@ -29,7 +29,7 @@ from rules.chatops.parser import door_of
 Row = dict[str, Any]
 Summary = dict[str, Any]  # by section: rows in a list, or facts by name
 
-_QUESTION = tuple(one.name for one in fields_of(run.QuestionAsked) if one.name != "run_id")
+_QUESTION = tuple(field.name for field in fields_of(run.QuestionAsked) if field.name != "run_id")
 _COSTS = ("usd", "input_tokens", "output_tokens", "turns", "seconds")
 _STAGE_COSTS = ("usd", "input_tokens", "output_tokens", "seconds", "files_changed", "lines_changed")
 
@@ -210,7 +210,7 @@ def stages(summary: Summary, it: AuditEvent) -> None:
         summary["stages"].append({**row(it), "left_for": "", "handed_over": "", "open_points": ()})
         return
     number = getattr(it.event, "entry", None)
-    entry: Row = next((one for one in summary["stages"] if one["entry"] == number), {})
+    entry: Row = next((entered for entered in summary["stages"] if entered["entry"] == number), {})
     match it.event:
         case stage.SnapshotTaken() as event:
             entry |= {"handed_over": event.summary, "open_points": event.open_points}
@@ -241,7 +241,7 @@ def guards(summary: Summary, it: AuditEvent) -> None:
     if isinstance(it.event, guard.GuardsJudged):
         number = len(it.event.findings) + it.event.left_out
         summary["guards"].append({**row(it, "findings"), "found": number, "leave_by": "", "leave": ""})
-        summary["violations"] += [{"seq": it.seq, **fields(one, "mark")} for one in it.event.findings]
+        summary["violations"] += [{"seq": it.seq, **fields(finding, "mark")} for finding in it.event.findings]
 
 
 def investigation(summary: Summary, it: AuditEvent) -> None:
@@ -250,7 +250,7 @@ def investigation(summary: Summary, it: AuditEvent) -> None:
         case findings.InvestigationBegun(base=base):
             summary["findings"] |= {"base": base}
         case findings.FindingsReported() as event:
-            proposed = [{**fields(one), "made": ""} for one in event.follow_ups]
+            proposed = [{**fields(follow_up), "made": ""} for follow_up in event.follow_ups]
             summary["findings"] |= {**row(it), "follow_ups": proposed}
         case findings.FollowUpMade() as event if event.run_id == summary["run"]:
             proposed = summary["findings"].get("follow_ups", [])
@@ -275,10 +275,10 @@ def artifacts(summary: Summary, it: AuditEvent) -> None:
         case artifact.ArtifactKept() as event:
             summary["artifacts"].append({**fields(event), "dropped": ""})
         case artifact.ArtifactDropped() as event:
-            same = (one for one in summary["artifacts"] if one["digest"] == event.digest)
-            kept = [one for one in same if event.digest or one["name"] == event.name]
-            for one in kept:
-                one["dropped"] = event.reason
+            same = (entry for entry in summary["artifacts"] if entry["digest"] == event.digest)
+            kept = [entry for entry in same if event.digest or entry["name"] == event.name]
+            for entry in kept:
+                entry["dropped"] = event.reason
             if not kept:
                 summary["artifacts"].append({**fields(event, "reason"), "dropped": event.reason})
 
@@ -295,7 +295,7 @@ def pulls(summary: Summary, it: AuditEvent) -> None:
         case pull.BranchDeleted():
             summary["pull"] |= {"branch_deleted_at": it.at}
         case pull.ChecksSettled() as event:
-            red = tuple(one.name for one in event.failures)
+            red = tuple(failure.name for failure in event.failures)
             summary["ci"].append({"seq": it.seq, "at": it.at, "head": event.head, "red": red})
 
 

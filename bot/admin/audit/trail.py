@@ -38,7 +38,7 @@ def make(
     """
     last = event_store.last_seq(db) if upto is None else upto
     hidden = tuple(secrets)
-    events = [_event(link, hidden) for link in sorted(_links(db, run_id, last), key=lambda one: one.seq)]
+    events = [_event(link, hidden) for link in sorted(_links(db, run_id, last), key=lambda link: link.seq)]
     return {
         "format": FORMAT,
         "run": run_id,

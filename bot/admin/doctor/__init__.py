@@ -35,24 +35,34 @@ class CheckResult:
 
     name: str
     level: Level
-    found: str
+    message: str
     next_step: str = ""
     mends: str = ""
 
+    def document(self) -> dict[str, str]:
+        """Return the result as programs read it."""
+        return {
+            "name": self.name,
+            "level": self.level,
+            "found": self.message,
+            "next_step": self.next_step,
+            "mends": self.mends,
+        }
 
-def ok(name: str, found: str, next_step: str = "") -> CheckResult:
+
+def ok(name: str, message: str, next_step: str = "") -> CheckResult:
     """Return a good finding."""
-    return CheckResult(name, Level.OK, found, next_step)
+    return CheckResult(name, Level.OK, message, next_step)
 
 
-def warn(name: str, found: str, next_step: str, mends: str = "") -> CheckResult:
+def warn(name: str, message: str, next_step: str, mends: str = "") -> CheckResult:
     """Return a finding to look after, while Cardinal works on."""
-    return CheckResult(name, Level.WARN, found, next_step, mends)
+    return CheckResult(name, Level.WARN, message, next_step, mends)
 
 
-def fail(name: str, found: str, next_step: str) -> CheckResult:
+def fail(name: str, message: str, next_step: str) -> CheckResult:
     """Return a finding that keeps Cardinal from its work."""
-    return CheckResult(name, Level.FAIL, found, next_step)
+    return CheckResult(name, Level.FAIL, message, next_step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +122,11 @@ def examine(patient: DoctorContext) -> Iterator[CheckResult]:
         except GithubError as error:
             yield CheckResult(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
         except DBAPIError as error:
-            found = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
-            yield CheckResult(check.__name__, Level.FAIL, found, "`cardinal restore FILE` with a back-up")
+            message = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
+            yield CheckResult(check.__name__, Level.FAIL, message, "`cardinal restore FILE` with a back-up")
         except OSError as error:
-            found = f"{error.filename}: {error.strerror}"
-            yield CheckResult(check.__name__, Level.FAIL, found, "let this user write there")
+            message = f"{error.filename}: {error.strerror}"
+            yield CheckResult(check.__name__, Level.FAIL, message, "let this user write there")
         except ConfigError:
             continue
 
@@ -124,7 +134,7 @@ def examine(patient: DoctorContext) -> Iterator[CheckResult]:
 def mend(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:
     """Do what the findings name, each once, and yield a sentence for each; a failure is a sentence, too."""
     repairs = {name: repair for _, theme in THEMES.all() for name, repair in theme.REPAIRS.items()}
-    for name in dict.fromkeys(one.mends for one in findings if one.mends):
+    for name in dict.fromkeys(finding.mends for finding in findings if finding.mends):
         try:
             yield repairs[name](patient)
         except GithubError as error:

@@ -38,10 +38,10 @@ def _subjects() -> dict[str, frozenset[str]]:
 def _require_shape(event: str, payload: Payload) -> None:
     """Raise UnreadablePayloadError for another event's body: GitHub signs the body, and not its name."""
     subjects = _subjects()
-    found = frozenset().union(*subjects.values()) & payload.keys()
-    if found and found != subjects[event]:  # without any of them it has too little to say something
+    subject = frozenset().union(*subjects.values()) & payload.keys()
+    if subject and subject != subjects[event]:  # without any of them it has too little to say something
         wanted = " and ".join(sorted(subjects[event])) or "nothing of other events"
-        raise UnreadablePayloadError(f"body of {event}", wanted, ", ".join(sorted(found)))
+        raise UnreadablePayloadError(f"body of {event}", wanted, ", ".join(sorted(subject)))
 
 
 def read(event: str, payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:

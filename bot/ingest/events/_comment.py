@@ -27,18 +27,18 @@ def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> 
     author_id, sender_id = account(payload, "comment.user"), account(payload, "sender")
     match find(payload, "action"):
         case "created" if author_id == sender_id:
-            return (_said(payload, subject, place),)
+            return (_comment_written(payload, subject, place),)
         case "edited" if author_id == bot_id:
             return _ticked(payload, subject, place)
         case "edited" if find(payload, "changes.body.from") is not None:
-            return (_unsaid(payload, subject, place, "edited"),)
+            return (_comment_altered(payload, subject, place, "edited"),)
         case "deleted" if author_id != bot_id:
-            return (_unsaid(payload, subject, place, "deleted"),)
+            return (_comment_altered(payload, subject, place, "deleted"),)
         case _:
             return ()
 
 
-def _said(payload: Payload, subject: str, place: str) -> CommentWritten:
+def _comment_written(payload: Payload, subject: str, place: str) -> CommentWritten:
     return CommentWritten(
         repository=text(payload, "repository.full_name"),
         number=number(payload, f"{subject}.number"),
@@ -53,7 +53,7 @@ def _said(payload: Payload, subject: str, place: str) -> CommentWritten:
     )
 
 
-def _unsaid(payload: Payload, subject: str, place: str, how: str) -> CommentAltered:
+def _comment_altered(payload: Payload, subject: str, place: str, how: str) -> CommentAltered:
     return CommentAltered(
         repository=text(payload, "repository.full_name"),
         number=number(payload, f"{subject}.number"),

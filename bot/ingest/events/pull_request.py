@@ -45,7 +45,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
 def _wanted(payload: Payload) -> tuple[Fact, ...]:
     """Return the request; nothing where GitHub leaves out what it does not promise for this action."""
     repository, about = find(payload, "repository.full_name"), find(payload, "pull_request.number")
-    asked = find(payload, "requested_reviewer.login") or find(payload, "requested_team.slug")
+    reviewer = find(payload, "requested_reviewer.login") or find(payload, "requested_team.slug")
     if not isinstance(repository, str) or not isinstance(about, int):
         return ()
-    return (ReviewWanted(repository, about, str(asked or "somebody"), login(payload, "sender")),)
+    return (ReviewWanted(repository, about, str(reviewer or "somebody"), login(payload, "sender")),)

@@ -109,8 +109,10 @@ def _unmet(hub: Hub, repository: str, head: str) -> str:
     GitHub checks this too, unless the App may bypass the rules.
     """
     required = checks_api.required(hub, repository, repositories.default_branch(hub, repository)) - OURS
-    found = {one.name: one.light for one in checks_api.of_commit(hub, repository, head)} if required else {}
-    lights = {name: found.get(name, Light.PENDING) for name in sorted(required)}
+    known = (
+        {check.name: check.light for check in checks_api.of_commit(hub, repository, head)} if required else {}
+    )
+    lights = {name: known.get(name, Light.PENDING) for name in sorted(required)}
     unmet = next((name for name, light in lights.items() if light not in (Light.GREEN, Light.PENDING)), "")
     if unmet:
         return f"required check {code(unmet, 80)} is failing"

@@ -29,15 +29,15 @@ def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Act
     root = repository_path(context.config.home_repository)
     if entry.attempts > 1:
         path = f"{root}/commits/{intent.commit}/check-runs"
-        found = context.hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]
-        if found:
-            return ActResult(str(found[0]["id"]), digest_of(summary))
-    asked = {
+        runs = context.hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]
+        if runs:
+            return ActResult(str(runs[0]["id"]), digest_of(summary))
+    body = {
         "name": NAME,
         "head_sha": intent.commit,
         "status": "completed",
         "conclusion": "failure" if problems else "success",
         "output": {"title": title, "summary": summary},
     }
-    answer = context.hub.rest("POST", f"{root}/check-runs", body=asked)
+    answer = context.hub.rest("POST", f"{root}/check-runs", body=body)
     return ActResult(str(answer.body["id"]), digest_of(summary))

@@ -28,7 +28,7 @@ def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Act
         counts = count(db, board_id)
         lost = (
             *structure.troubles(db, board_id),
-            *(one.sentence for one in snapshots.board_losses(db, board_id)),
+            *(loss.sentence for loss in snapshots.board_losses(db, board_id)),
         )
         full = full_disks.newest(db, board_id)
     over = status_update.full_disk(full.since, full.until, context.clock()) if full else ()

@@ -59,18 +59,18 @@ def values(card: CardRow, run: RunRow | None, *, card_usd: float) -> dict[FaceFi
     """Return the value of each field; an empty text clears it. Without spending there is no cost. A resting
     card has no state: "draft" is GitHub's word for an issue that is none yet.
     """
-    found: dict[FaceField, str | float] = {
+    fields: dict[FaceField, str | float] = {
         FaceField.AGENT: f"{MARKS.get(card.state, '')} {state_word(card.state)}".strip(),
         FaceField.PROGRESS: _progress(card, run),
         FaceField.RUN: _run(card, run),
         FaceField.PULL: _pull(card),
     }
     if card_usd >= 0.005:
-        found[FaceField.COST] = round(card_usd, 2)
+        fields[FaceField.COST] = round(card_usd, 2)
     # A later attempt starts at zero again, and must not show the time of the one before.
     if run is not None and (run.active_s >= 30 or run.attempt > 1):
-        found[FaceField.ELAPSED] = float(round(run.active_s / 60))
-    return found
+        fields[FaceField.ELAPSED] = float(round(run.active_s / 60))
+    return fields
 
 
 def _one_line(text: str) -> str:

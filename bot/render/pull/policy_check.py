@@ -10,8 +10,8 @@ def title(problems: tuple[str, ...], *, earlier: bool = True) -> str:
     """Return the check's one line. `earlier`: another policy was in force before."""
     if not problems:
         return "The policy is in force"
-    found = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-    return f"{found}: {'the last good policy stays in force' if earlier else 'nothing is started'}"
+    number = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    return f"{number}: {'the last good policy stays in force' if earlier else 'nothing is started'}"
 
 
 def summary(problems: tuple[str, ...], missing: tuple[str, ...] = ()) -> str:
