@@ -81,7 +81,7 @@ def _described(profile: dict[str, object]) -> Iterable[str]:
 
 def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the mistakes in file and folder, and hints at what may surprise."""
-    beside = _problems_beside(file)
+    beside = capped((*_of_profiles(file), *_of_personas(file)))  # each of them fails a run
     with file.open("rb") as opened:
         raw = opened.read(MAX_BYTES)
     try:
@@ -99,17 +99,12 @@ def _own_profiles(file: Path) -> tuple[str, ...]:
     return _names(_shelf(file), "profiles")[: profile_files.MAX_OWN]
 
 
-def _problems_beside(file: Path) -> tuple[str, ...]:
-    """Return a sentence for each mistake that fails a run: in the repository's profiles and personas."""
-    return capped((*_of_profiles(file), *_of_personas(file)))
-
-
 def _skill_hints(file: Path) -> tuple[str, ...]:
     """Return a sentence for each skill that no run can use; a run goes on without it."""
     root = _folder(file) / "skills"
     return tuple(
-        f"{root / problem.name}: every run skips this skill: {problem.problem}"
-        for problem in skills.unusable(folder_shelf(root, REPOSITORY))
+        f"{root / offer.name}: every run skips this skill: {offer.problem}"
+        for offer in skills.unusable(folder_shelf(root, REPOSITORY))
     )
 
 

@@ -22,7 +22,7 @@ from ledger.events import pull as on_pull
 from ledger.events.access import RepositoryMoved
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
-from ledger.log.event_store import EventFactory
+from ledger.log.event_store import EventFactory, no_events
 from ledger.queue.change_reports import About
 from ledger.queue.refresh_requests import Move
 from ledger.views import cards, links, merges, placements, verdicts
@@ -59,7 +59,8 @@ def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution
             case facts.CardTouched():
                 _card_touched(services, fact, result)
             case facts.CommentAltered():
-                _comment_altered(services, fact, result)
+                for card in _known(services, fact.repository, fact.number):  # an unknown issue costs no call
+                    result.makers.append(comments.comment_altered(fact, card))
             case facts.BlockerChanged():
                 _refresh_dependents(services, fact, result)
             case facts.IssueFact():
@@ -125,7 +126,7 @@ def _card_touched(services: Services, fact: facts.CardTouched, result: Resolutio
 def _pushed(services: Services, fact: facts.Pushed) -> None:
     home = services.config.home_repository
     if fact.touches_policy and fact.repository.casefold() == home.casefold():
-        board.refresh(services, services.config.board_owner, services.config.board_number)
+        board.refresh(services, *services.config.board)
 
 
 def _renamed(fact: facts.Renamed) -> EventFactory:
@@ -134,11 +135,6 @@ def _renamed(fact: facts.Renamed) -> EventFactory:
         return tuple(RepositoryMoved(board_id, fact.before, fact.after) for board_id in sorted(concerned))
 
     return make
-
-
-def _comment_altered(services: Services, fact: facts.CommentAltered, result: Resolution) -> None:
-    for card in _known(services, fact.repository, fact.number):  # an unknown issue costs no call
-        result.makers.append(comments.comment_altered(fact, card))
 
 
 def _checks(services: Services, fact: facts.ChecksMoved, result: Resolution) -> None:
@@ -193,17 +189,12 @@ def _about_review(
             assert_never(fact)
 
 
-def _nothing(_: Connection) -> tuple[Event, ...]:
-    """Return no events: the pull request is gone, and a sync of the card finds the rest."""
-    return ()
-
-
 def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) -> EventFactory:
     """Read the pull request, because deliveries come in any order."""
     try:
         now = pulls.read(services.hub, fact.repository, fact.number)
     except NotFoundError:
-        return _nothing
+        return no_events  # it is gone, and a sync of the card finds the rest
 
     def make(db: Connection) -> tuple[Event, ...]:
         known = cards.get(db, card.card_id)
@@ -221,11 +212,11 @@ def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) ->
     """Read the pull request: one that left the queue may have been merged."""
     with event_store.reading(services.engine) as db:
         if merges.get(db, card.card_id) is None:
-            return _nothing  # Cardinal did not request this merge
+            return no_events  # Cardinal did not request this merge
     try:
         now = github_merges.read(services.hub, card.pull_node_id)
     except NotFoundError:
-        return _nothing
+        return no_events  # it is gone, and a sync of the card finds the rest
 
     def make(db: Connection) -> tuple[Event, ...]:
         known = merges.get(db, card.card_id)
@@ -242,7 +233,7 @@ def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> Ev
     try:
         threads = reviews.threads_of_review(services.hub, fact.repository, fact.number, fact.review_id)
     except NotFoundError:
-        return _nothing
+        return no_events  # it is gone, and a sync of the card finds the rest
 
     def make(db: Connection) -> tuple[Event, ...]:
         if verdicts.knows(db, card.card_id, fact.review_id):

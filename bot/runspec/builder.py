@@ -194,7 +194,14 @@ def _from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -
         "model": column.model,
         "models": column.models,
         "instructions": column.instructions,
-        "limits": _limits(column, rules),
+        "limits": Limits(
+            timeout_s=column.timeout_minutes * 60,
+            silence_s=column.silence_minutes * 60,
+            max_turns=column.max_turns,
+            budget_usd=column.budget_usd,
+            output_bytes=int(column.max_output_mb * BYTES_PER_MB),
+            **rules.limits.model_dump(),
+        ),
         "tools": _tools(column, rules),
         "resources": ResourceSpec(**column.resources.model_dump()),
         "image": rules.image,
@@ -295,14 +302,3 @@ def _guards(written: Guardrails) -> Guards:
     """Return the rules of the guards, each under the name of its file, which is its key."""
     actions = {name: written.actions.get(name, guard.ACTION) for name, guard in guards.GUARDS.all()}
     return Guards(actions, written.protect, written.allow, written.max_file_kb)
-
-
-def _limits(column: ColumnPolicy, rules: RepositoryRules) -> Limits:
-    return Limits(
-        timeout_s=column.timeout_minutes * 60,
-        silence_s=column.silence_minutes * 60,
-        max_turns=column.max_turns,
-        budget_usd=column.budget_usd,
-        output_bytes=int(column.max_output_mb * BYTES_PER_MB),
-        **rules.limits.model_dump(),
-    )

@@ -1,7 +1,8 @@
 """The rules' snapshot of one card, made of the ledger's views."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -178,48 +179,38 @@ def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
     return tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id))
 
 
+def _shared_fields(kind: type[Snapshot] | type[RunSeen], row: object) -> dict[str, Any]:
+    """Return the row's values for the fields that it shares with `kind` by name."""
+    return {it.name: getattr(row, it.name) for it in fields(kind) if hasattr(row, it.name)}
+
+
 def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
     run, target = _run(db, row), _target(db, row)
-    blockers = _blockers(db, row) if run and run.state is RunState.QUEUED else ()
+    holders = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
+    blockers = tuple(
+        BlockerSeen(_name(row, link.repository, link.number), link.title, _standing(link)) for link in holders
+    )
+    waits = any(blocker.standing is not Standing.DONE for blocker in blockers)
+    circle = links.circle(db, row.card_id) if waits else ()
+    own: dict[str, Any] = {
+        "labels": row.choosing_labels,
+        "mover": Mover(row.mover, row.mover_role, row.own_move),
+    }
     return Snapshot(
-        card_id=row.card_id,
-        board_id=row.board_id,
-        repository=row.repository,
-        number=row.number,
-        title=row.title,
-        body=row.body,
-        author=row.author,
-        labels=row.choosing_labels,
-        column=row.column,
-        state=row.state,
-        because=row.because,
-        reason=row.reason,
-        archived=row.archived,
-        held_back=row.held_back,
-        brief=row.brief,
+        **_shared_fields(Snapshot, row) | own,
         run=run,
-        attempts=row.attempts,
         pull=_pull(db, row),
-        verdict=row.verdict,
         pending_threads=threads.pending_count(db, row.card_id),
         stops=board_stops(db, row.board_id),
-        last_said=row.last_said,
-        last_answered=row.last_answered,
-        assistant_waits=row.assistant_waits,
-        closed=row.closed,
-        given_up=row.given_up,
         losses=_losses(db, row, target),
         served=_served(db, row),
         target=target,
         blockers=blockers,
-        circle=_circle(db, row) if any(blocker.standing is not Standing.DONE for blocker in blockers) else (),
-        approved_head=row.approved_head,
-        put_back=row.put_back,
+        circle=tuple(_name(row, *place) for place in circle),
         begun=attempts.begun(db, row.card_id, MAX_KEPT),
         board_owner=boards.owner_of(db, row.board_id),
         policy_digest=policies.digest(db, row.board_id),
         checking=_checking(db, row),
-        mover=Mover(row.mover, row.mover_role, row.own_move),
     )
 
 
@@ -260,35 +251,15 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
     waiting = _open_questions(db, run)
     plan = plans.newest(db, run.run_id) if run.plan_revision else None
     return RunSeen(
-        run_id=run.run_id,
-        attempt=run.attempt,
-        kind=run.kind,
-        column=run.column,
-        state=run.state,
-        ending=run.ending,
-        reason=run.reason,
-        detail=run.detail,
-        plan_required=run.plan_required,
-        plan_revision=run.plan_revision,
-        plan_approved=run.plan_approved,
+        **_shared_fields(RunSeen, run),
         question=waiting[0] if waiting else None,
-        session_id=run.session_id,
-        stop_asked=run.stop_asked,
-        last_line=run.last_line,
-        usd=run.usd,
         wait=row.because if run.state is RunState.QUEUED else "",
-        stop_by=run.stop_by,
-        stop_why=run.stop_why,
         withdrawn=_withdrawn(db, run),
         plan_at=plan.at if plan else None,
         briefed=briefings.issue_of(db, run.run_id),
         plan_digest=plan_digest(run.plan_summary, run.plan_steps) if plan else "",
         plan_base=plan.base if plan else "",
         plan_policy=plan.policy if plan else "",
-        mode=run.mode,
-        mode_rule=run.mode_rule,
-        by=run.by,
-        door=run.door,
         answered=_answered(questions.newest_answered(db, run.run_id)) if run.questions else None,
         plan_by=plan.by if plan and plan.state != "proposed" else "",
         begun=run.claimed_at is not None,
@@ -297,21 +268,10 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
     )
 
 
-def _blockers(db: Connection, row: cards.CardRow) -> tuple[BlockerSeen, ...]:
-    return tuple(
-        BlockerSeen(_name(row, link.repository, link.number), link.title, _standing(link))
-        for link in links.of_card(db, row.card_id)
-    )
-
-
 def _standing(link: links.LinkRow) -> Standing:
     if not link.holds:
         return Standing.DONE
     return Standing.OPEN if link.state == "open" else Standing.ABANDONED
-
-
-def _circle(db: Connection, row: cards.CardRow) -> tuple[str, ...]:
-    return tuple(_name(row, *place) for place in links.circle(db, row.card_id))
 
 
 def _name(row: cards.CardRow, repository: str, number: int) -> str:

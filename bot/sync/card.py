@@ -77,7 +77,7 @@ def _sync_once(services: Services, card_id: CardId, lease: leases.Lease) -> bool
         requests, _ = refresh_requests.counts(db, card_id)
     seen = github_board.read_card(services.hub, card_id)
     if seen is None:  # raises if the whole board is out of sight: that tells nothing about its cards
-        github_board.read_board(services.hub, services.config.board_owner, services.config.board_number)
+        github_board.read_board(services.hub, *services.config.board)
     owner, number = services.config.board
     if seen is not None and (seen.owner.casefold(), seen.board_number) != (owner.casefold(), number):
         seen = None  # it is on a board that Cardinal does not serve

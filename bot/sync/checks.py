@@ -7,9 +7,8 @@ from sqlalchemy import Connection
 from bot.bootstrap import Services
 from bot.github.api import checks, repositories
 from bot.github.api.checks import Check, Light
-from bot.outbox.handlers import report_policy
 from bot.reactor import reactor
-from bot.render.pull import gate_check
+from bot.render.pull.gate_check import OWN_CHECKS
 from bot.state import policies
 from ledger.event import Event
 from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled
@@ -21,8 +20,6 @@ from ledger.views import cards, ci
 from runner.text.plain import redact, tail
 from runner.text.untrusted import without_invisible
 
-# Cardinal's own may be required; it waits for none of them.
-OURS = frozenset({gate_check.NAME, report_policy.NAME})
 MAX_FAILURES = 20  # reported of one commit
 MAX_LOGS = 5  # job logs that are fetched for one commit
 LOG_BYTES = 4_000
@@ -43,7 +40,7 @@ def read(services: Services, card: cards.CardRow, *, patient: bool = True) -> Ev
     base_branch = repositories.default_branch(services.hub, repository)
     required = checks.required(services.hub, repository, base_branch)
     by_name = {check.name: check for check in checks.of_commit(services.hub, repository, head)}
-    counted = {name: by_name.get(name) for name in sorted(required - OURS or by_name)}
+    counted = {name: by_name.get(name) for name in sorted(required - OWN_CHECKS or by_name)}
     pending = tuple(
         name[:NAME_CHARACTERS]
         for name, check in counted.items()

@@ -178,11 +178,6 @@ class Config:
         return self.board.owner
 
     @property
-    def board_number(self) -> int:
-        """The project's number; 0 while no board is set."""
-        return self.board.number
-
-    @property
     def home_repository(self) -> str:
         """The repository whose policy file has the `board:` part, as owner/name."""
         return self.policy_repository or f"{self.board.owner}/board"

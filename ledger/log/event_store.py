@@ -21,6 +21,11 @@ __all__ = ["Fence", "append", "last_seq", "read", "reading", "version", "writing
 EventFactory = Callable[[Connection], tuple[Event, ...]]
 
 
+def no_events(_db: Connection) -> tuple[Event, ...]:
+    """Return no events: an EventFactory for nothing new."""
+    return ()
+
+
 # Built once: building a statement costs more than SQLite takes to run it.
 _INSERT = events.insert()
 _HEAD = select(events.c.seq, events.c.digest).order_by(events.c.seq.desc()).limit(1)

@@ -10,7 +10,7 @@ from bot.github.api import projects
 from bot.github.errors import RefusedError
 from bot.render.board.card_fields import KINDS, FaceField
 from bot.state import policies as policies_in_force
-from bot.sync import structure
+from bot.state import structure
 from ledger.ids import CardId, EntryKey
 from ledger.log import event_store, hash_chain
 from ledger.queue import outbox

@@ -38,11 +38,15 @@ def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> 
             return ()
 
 
+def _where(payload: Payload, subject: str) -> tuple[str, int, int]:
+    """Return repository, number and comment id."""
+    repository, comment_id = text(payload, "repository.full_name"), number(payload, "comment.id")
+    return repository, number(payload, f"{subject}.number"), comment_id
+
+
 def _comment_written(payload: Payload, subject: str, place: str) -> CommentWritten:
     return CommentWritten(
-        repository=text(payload, "repository.full_name"),
-        number=number(payload, f"{subject}.number"),
-        comment_id=number(payload, "comment.id"),
+        *_where(payload, subject),
         place=place,
         author=login(payload, "comment.user"),
         author_id=account(payload, "comment.user"),
@@ -54,14 +58,7 @@ def _comment_written(payload: Payload, subject: str, place: str) -> CommentWritt
 
 
 def _comment_altered(payload: Payload, subject: str, place: str, how: str) -> CommentAltered:
-    return CommentAltered(
-        repository=text(payload, "repository.full_name"),
-        number=number(payload, f"{subject}.number"),
-        comment_id=number(payload, "comment.id"),
-        place=place,
-        how=how,
-        by=login(payload, "sender"),
-    )
+    return CommentAltered(*_where(payload, subject), place=place, how=how, by=login(payload, "sender"))
 
 
 def _ticked(payload: Payload, subject: str, place: str) -> tuple[Fact, ...]:
@@ -72,9 +69,7 @@ def _ticked(payload: Payload, subject: str, place: str) -> tuple[Fact, ...]:
         return ()
     return (
         BoxTicked(
-            repository=text(payload, "repository.full_name"),
-            number=number(payload, f"{subject}.number"),
-            comment_id=number(payload, "comment.id"),
+            *_where(payload, subject),
             place=place,
             boxes=ticked,
             by=login(payload, "sender"),

@@ -8,8 +8,7 @@ from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of
 from bot.render.board import status_update
 from bot.render.markdown.marker import digest_of
-from bot.state import snapshots
-from bot.sync import structure
+from bot.state import snapshots, structure
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.states import CardState

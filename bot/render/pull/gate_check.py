@@ -7,6 +7,7 @@ from typing import Any
 from bot.render import missing_checks
 from bot.render.markdown import links
 from bot.render.markdown.escape import code, fit
+from bot.render.pull import policy_check
 from bot.render.run import evidence
 from ledger.events.run import CHECK as CHECK_KIND
 from ledger.ids import RunId
@@ -19,6 +20,7 @@ from rules.runs.gate import CHECK
 from rules.text import plain, sentence
 
 NAME = "cardinal/gate"
+OWN_CHECKS = frozenset({NAME, policy_check.NAME})
 SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
 
 

@@ -3,6 +3,7 @@
 from bot.render.markdown.escape import cut, line
 from rules.text import code
 
+NAME = "cardinal/policy"
 SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
 
 
