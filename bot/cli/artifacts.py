@@ -36,7 +36,7 @@ class NoArtifactError(CardinalError):
 )
 @json_option
 def command(run: str, digest: str | None, target: Path | None, as_json: bool) -> None:
-    """List what a run left for people.
+    """List the files of a run.
 
     Logs of its checks, the patch of its branch, its report and its briefing.
     """

@@ -1,4 +1,4 @@
-"""`cardinal capture`: keep real deliveries for a while, without what they say about people."""
+"""`cardinal capture`: keep real deliveries for a while, without personal data."""
 
 from datetime import timedelta
 
@@ -24,7 +24,7 @@ HEADS = ("file", "bytes")
 @click.option("--off", is_flag=True, help="Keep no more; what was kept stays.")
 @json_option
 def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
-    """Keep deliveries, or say what is kept.
+    """Keep deliveries, or list those that are kept.
 
     They are kept in the home's folder `captured`.
     """

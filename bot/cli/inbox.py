@@ -1,4 +1,4 @@
-"""`cardinal inbox`: what waits for a person."""
+"""`cardinal inbox`: cards that wait for a person."""
 
 import click
 
@@ -16,7 +16,7 @@ HEADS = ("card", "state", "since", "run", "title", "why")
 def command(as_json: bool) -> None:
     """Print the cards that need a person.
 
-    Questions first, then failures, finished work, requested changes, reviews, and what may be merged.
+    Questions first, then failures, finished work, requested changes, reviews, and pull requests to merge.
     """
     now = utc_now()
     with _home.reading() as db:

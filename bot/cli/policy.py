@@ -54,7 +54,7 @@ def validate(file: Path, home: str, as_json: bool) -> None:
 def profiles(as_json: bool) -> None:
     """List the built-in profiles of repositories.
 
-    Each with what it suggests for a policy, and its skills.
+    Each with its suggestions for a policy, and its skills.
     """
     profiles = [_profile(*part) for part in PROFILES.all()]
     show(profiles, as_json=as_json, text=lambda: [row for profile in profiles for row in _described(profile)])
@@ -80,7 +80,7 @@ def _described(profile: dict[str, object]) -> Iterable[str]:
 
 
 def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the mistakes in file and folder, and hints at what may surprise."""
+    """Return the mistakes in file and folder, and hints at surprising effects."""
     beside = capped((*_of_profiles(file), *_of_personas(file)))  # each of them fails a run
     with file.open("rb") as opened:
         raw = opened.read(MAX_BYTES)

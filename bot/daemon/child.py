@@ -74,7 +74,7 @@ def next_dead() -> int | None:
 
 
 def reap(pid: int) -> int:
-    """Kill what is left of the dead child's group while its pid is still its own; return its exit status."""
+    """Kill the rest of the dead child's group while its pid is still its own; return its exit status."""
     with contextlib.suppress(ProcessLookupError, PermissionError):  # the usual case: nothing is left
         os.killpg(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)

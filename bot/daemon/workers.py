@@ -48,7 +48,7 @@ class _Prompt(BaseWorker):
     """Changes of both kinds to RQ's worker: it brings wake-ups, and obeys no order in Redis.
 
     Of a job only its call counts, and only a function of `calls`. It is taken out of Redis before it begins:
-    what is lost then is found by the next tick.
+    the next tick finds a wake-up that is lost then.
     """
 
     calls: Calls = MappingProxyType({})

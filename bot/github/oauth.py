@@ -35,7 +35,7 @@ STEPS = {
 
 
 class SignInError(CardinalError):
-    """A sign-in failed; `because` says what to do next."""
+    """A sign-in failed; `because` names the next step."""
 
     def __init__(self, because: str) -> None:
         self.because = because

@@ -54,7 +54,7 @@ class ActResult:
 
 
 class GivenUpError(CardinalError):
-    """The act can never succeed as requested; `because` tells a person why and what to do."""
+    """The act can never succeed as requested; `because` tells a person the reason and the next step."""
 
     def __init__(self, because: str) -> None:
         self.because = because

@@ -24,7 +24,7 @@ MAX_BYTES = 256_000  # of all files of one skill
 class Shelf:
     """One place of skills, without any link. `source` as in an offer; paths begin with a skill's name.
 
-    `listing` returns what is in a folder. `read` returns a plain file's bytes, None where there is none or a
+    `listing` returns a folder's entries. `read` returns a plain file's bytes, None where there is none or a
     larger one.
     """
 

@@ -31,7 +31,7 @@ def stages_of(
 ) -> tuple[run_spec.StageSpec, ...]:
     """Return the stages of a column with their personas as they are at `commit`; none for a column without.
 
-    `tools` are what the column allows. A repository's persona goes before a built-in one of the same name.
+    `tools` are those of the column. A repository's persona goes before a built-in one of the same name.
     Raises PersonaError with a sentence for each persona that is unknown or wrong, and a GithubError.
     """
     if not column.stages:

@@ -35,7 +35,7 @@ _FINISHED = (CardState.DONE, CardState.ARCHIVED)
 
 
 def tidy(services: Services) -> tuple[str, ...]:
-    """Remove left-overs and return a sentence for each; the next run tries again what fails."""
+    """Remove left-overs and return a sentence for each; the next run retries failures."""
     places = builder.places(services.config)
 
     def alive(run_id: RunId, generation: int) -> bool:
@@ -113,7 +113,7 @@ def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator
 
 
 def _refs(services: Services, places: HostPaths) -> Iterator[str]:
-    """Remove the refs of runs that are over; the next run tries again what git refuses."""
+    """Remove the refs of runs that are over; the next run retries refusals of git."""
     for mirror in cleanup.mirrors_in(places.mirrors):
         try:
             known = cleanup.runs_in(mirror)

@@ -1,6 +1,6 @@
 """Ticker: finds everything in the ledger that is due, and wakes whoever does it.
 
-Queues carry only wake-ups, so a tick also finds what a crash or a wiped Redis lost.
+Queues carry only wake-ups, so a tick also finds work that a crash or a wiped Redis lost.
 """
 
 import logging

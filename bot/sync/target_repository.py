@@ -92,7 +92,7 @@ def _setter(services: Services, seen: CardLook, placed: ResolvedTarget) -> str:
 
 def _trusted(services: Services, seen: CardLook, placed: ResolvedTarget, author: str) -> ResolvedTarget:
     """Return the decision, or a question if the author of the line or field may not write to that repository:
-    a run publishes what it reads there in the home's issue.
+    a run publishes content of that repository in the home's issue.
     """
     if placed.rule not in ("line", "field") or not placed.repository:
         return placed

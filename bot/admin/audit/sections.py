@@ -90,7 +90,7 @@ def facts(section: str) -> Fill:
 
 @_takes(run.RunQueued, run.SessionStarted)
 def request(summary: Summary, it: AuditEvent) -> None:
-    """Fill `asked`, `repository` and `agent` from what was asked for and from the agent's sessions."""
+    """Fill `asked`, `repository` and `agent` from the request and the agent's sessions."""
     match it.event:
         case run.RunQueued() as event:
             about = fields(event, "card_id", "repository", "branch", "agent", "settings", "session_id")
@@ -160,7 +160,7 @@ def plans(summary: Summary, it: AuditEvent) -> None:
 
 @_takes(run.QuestionAsked, run.QuestionAnswered)
 def questions(summary: Summary, it: AuditEvent) -> None:
-    """Fill `questions` with their answers, and what an answer about guards or files of CI gave leave for."""
+    """Fill `questions` with their answers, and `leave` with permissions that answers gave."""
     match it.event:
         case run.QuestionAsked() as event:
             question = {"asked_at": it.at, **fields(event), "answer": "", "by": "", "at": ""}
@@ -186,7 +186,7 @@ def _leave_of_answer(summary: Summary, at: str, question: Row, event: run.Questi
 
 @_takes(instruction.SkillsPinned, agent.ToolAllowed, agent.CardToolAllowed)
 def leave(summary: Summary, it: AuditEvent) -> None:
-    """Fill `leave` with what people allowed beforehand."""
+    """Fill `leave` with permissions that people gave beforehand."""
     match it.event:
         case instruction.SkillsPinned() as event:
             what, purpose = f"/cardinal skills {' '.join(event.names) or 'none'}", "the card's next runs"
@@ -315,7 +315,7 @@ def artifacts(summary: Summary, it: AuditEvent) -> None:
 @_takes(pull.BranchDeleted, pull.ChecksSettled)
 @_takes(pull.PullOpened, pull.PullChanged, pull.MergeAwaited)
 def pulls(summary: Summary, it: AuditEvent) -> None:
-    """Fill `pull` with what became of the pull request, and `ci` with its checks on GitHub."""
+    """Fill `pull` with the fate of the pull request, and `ci` with its checks on GitHub."""
     match it.event:
         case pull.PullOpened() | pull.PullChanged() as event:
             state = getattr(event, "state", "open")

@@ -93,8 +93,8 @@ Repair = Callable[[DoctorContext], str]
 class DoctorCheck(Protocol):
     """A file of this folder: the checks of one theme, in order, and its place among the themes.
 
-    `REPAIRS` are what `cardinal doctor --fix` does for a finding that names one in `mends`: only what is safe
-    to do twice, and nothing that people wrote. Each returns a sentence.
+    `REPAIRS` are the repairs of `cardinal doctor --fix`, for findings that name one in `mends`. Each is safe
+    to do twice, and changes nothing that people wrote. Each returns a sentence.
     """
 
     CHECKS: tuple[Check, ...]
@@ -114,7 +114,7 @@ def checks() -> tuple[Check, ...]:
 def examine(patient: DoctorContext) -> Iterator[CheckResult]:
     """Yield the findings of all checks; one that GitHub or the ledger fails says so, the next one goes on.
 
-    What GitHub cannot be asked for lack of a setting is left out: `machine.settings` names the setting.
+    Checks that lack a setting for GitHub are left out: `host.settings` names the setting.
     """
     for check in checks():
         try:
@@ -132,7 +132,7 @@ def examine(patient: DoctorContext) -> Iterator[CheckResult]:
 
 
 def mend(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:
-    """Do what the findings name, each once, and yield a sentence for each; a failure is a sentence, too."""
+    """Do the repairs that findings name, each once, and yield a sentence for each, also for a failure."""
     repairs = {name: repair for _, theme in THEMES.all() for name, repair in theme.REPAIRS.items()}
     for name in dict.fromkeys(finding.mends for finding in findings if finding.mends):
         try:

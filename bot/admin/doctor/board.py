@@ -87,7 +87,7 @@ def fields(patient: DoctorContext) -> Iterator[CheckResult]:
 
 
 def headers(patient: DoctorContext) -> Iterator[CheckResult]:
-    """Does each column's description say what a drag into it does?"""
+    """Does each column's description say the effect of a drag into it?"""
     for board in patient.boards():
         stale = [
             column.name
@@ -120,7 +120,7 @@ def wanted_header(patient: DoctorContext, board: BoardRow, column: str) -> str |
 def _are_being_written(patient: DoctorContext, board: BoardRow) -> bool:
     """Tell whether Cardinal writes the first descriptions, or wrote some since it last read the board.
 
-    Two sweeps later the board was read again: what differs then was written by somebody else.
+    Two sweeps later the board was read again: a difference then is somebody else's text.
     """
     if patient.engine is None:
         return False

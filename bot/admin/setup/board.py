@@ -53,7 +53,7 @@ def find(hub: Hub, owner: str, choose: Choose | None) -> int:
 def prepare(
     hub: Hub, owner: str, number: int, home_repository: str, *, named: bool, columns: bool
 ) -> PreparedBoard:
-    """Make what is missing and change what differs; a second time there is nothing to do.
+    """Make missing fields and columns and update the others; a second call changes nothing.
 
     `named`: somebody chose the home repository. `columns`: make the policy's columns too; others stay.
     """

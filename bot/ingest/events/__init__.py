@@ -1,4 +1,4 @@
-"""What deliveries say: one file per GitHub event, found by its name; `read` is pure."""
+"""Deliveries read: one file per GitHub event, found by its name; `read` is pure."""
 
 from functools import cache
 from typing import Protocol
@@ -21,7 +21,7 @@ class WebhookEvent(Protocol):
     SUBSCRIBED: bool = True
 
     def read(self, payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-        """Return what the delivery says; nothing when it is Cardinal's own echo or an action without meaning.
+        """Return the delivery's facts; nothing for Cardinal's own echo or an action without meaning.
 
         Raises UnreadablePayloadError when a field that the event promises is not there.
         """
@@ -45,7 +45,7 @@ def _require_shape(event: str, payload: Payload) -> None:
 
 
 def read(event: str, payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-    """Return what a delivery of `event` says; nothing for an event that Cardinal does not know.
+    """Return the facts of a delivery of `event`; nothing for an event that Cardinal does not know.
 
     Raises UnreadablePayloadError when a field that the event promises is not there, or the body is another's.
     """

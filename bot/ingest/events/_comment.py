@@ -1,4 +1,4 @@
-"""What a new comment and a ticked checkbox have in common, on issues, pull requests and in reviews."""
+"""Comments and ticked checkboxes on issues, pull requests and in reviews."""
 
 from bot.ingest.events._payload import (
     Payload,
@@ -16,7 +16,7 @@ from bot.render.markdown import checkboxes
 
 
 def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> tuple[Fact, ...]:
-    """Return what was said or ticked on the `subject` (issue or pull_request); nothing for an own echo.
+    """Return the comment or ticks on the `subject` (issue or pull_request); nothing for an own echo.
 
     Only a *new* comment speaks, and only for the one who sent it. An edit never does, but it ticks boxes in a
     comment of Cardinal's: then GitHub's sender is the person, its author Cardinal. That somebody changed a

@@ -19,7 +19,7 @@ class UnreadablePayloadError(CardinalError):
 
 
 def find(payload: Payload, path: str) -> Any:
-    """Return what stands at the dotted `path`, None where a step is absent or null."""
+    """Return the value at the dotted `path`, None where a step is absent or null."""
     value: Any = payload
     for step in path.split("."):
         if value is None:
@@ -31,7 +31,7 @@ def find(payload: Payload, path: str) -> Any:
 
 
 def text(payload: Payload, path: str) -> str:
-    """Return a required text without what no database takes: NUL and halves of surrogate pairs."""
+    """Return a required text without NUL and halves of surrogate pairs, which no database takes."""
     value = find(payload, path)
     if not isinstance(value, str):
         raise UnreadablePayloadError(path, "text", value)

@@ -32,7 +32,7 @@ _BLOCK_START = re.compile(r"^(?:[#>|=]|[-+*_](?=\s|[-*_]|$)|`{3}|~{3}|\d{1,9}[.)
 
 
 def tame(text: str) -> str:
-    """Return `text` without what pings, hides, closes, embeds or can be ticked; it reads the same."""
+    """Return `text` without mentions, tags, closing words, images and boxes to tick; it reads the same."""
     text = _LONE_SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _UNSEEN.sub("", text)
     text = _ENTITY.sub("&" + _APART, text)

@@ -43,7 +43,7 @@ def failing(checks: tuple[CheckRow, ...]) -> str:
 def proof(
     checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, definition: str = "", site: str = ""
 ) -> str:
-    """Return what makes the result checkable, folded: commits, image, checks and digests of logs.
+    """Return the proof of the result, folded: commits, image, checks and digests of logs.
 
     A digest leads to its log where Cardinal's pages are served, at `site`.
     """

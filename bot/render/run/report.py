@@ -1,4 +1,4 @@
-"""Final report of a run: the work and what to check, or how it ended and what to do next."""
+"""Final report of a run: the work and points to check, or the ending and the next step."""
 
 from collections.abc import Sequence
 
