@@ -28,7 +28,7 @@ OWN_FIELDS = ("text", "number")  # the kinds of field that a face is made of; co
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-    """Return one refresh request; nothing for an own face's echo. Own moves count: people may have moved on."""
+    """Return one refresh request; nothing for an own face's echo. Own moves count, too."""
     if own(payload, bot_id) and text_or_empty(payload, "changes.field_value.field_type") in OWN_FIELDS:
         return ()
     return (
