@@ -36,15 +36,8 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
             aside = inbox.quarantined(db)
         if not deliveries and not everything:
             rows = (
-                (
-                    delivery.delivery_id,
-                    delivery.event,
-                    delivery.action,
-                    ago(delivery.received_at, now),
-                    delivery.attempts,
-                    delivery.error,
-                )
-                for delivery in aside
+                (row.delivery_id, row.event, row.action, ago(row.received_at, now), row.attempts, row.error)
+                for row in aside
             )
             show(aside, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing is quarantined"))
             return

@@ -229,7 +229,7 @@ def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) ->
 
 
 def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> EventFactory:
-    trusted = roles.may_write(roles.role(services.hub, fact.repository, fact.author))
+    trusted = roles.writes(services.hub, fact.repository, fact.author)
     try:
         threads = reviews.threads_of_review(services.hub, fact.repository, fact.number, fact.review_id)
     except NotFoundError:
@@ -255,6 +255,6 @@ def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> Ev
 
 
 def _wanted(services: Services, fact: facts.ReviewWanted, card: cards.CardRow) -> EventFactory:
-    trusted = roles.may_write(roles.role(services.hub, fact.repository, fact.by))
+    trusted = roles.writes(services.hub, fact.repository, fact.by)
     event = on_pull.ReviewRequested(card.card_id, fact.number, fact.reviewer, fact.by, trusted)
     return lambda _: (event,)

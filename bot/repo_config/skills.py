@@ -90,7 +90,7 @@ def _read(shelf: Shelf, name: str) -> _Skill:
 
 
 def _occasion(services: Services, card: CardRow) -> SkillContext:
-    trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
+    trusted = roles.writes(services.hub, card.repository or "", card.author)
     with event_store.reading(services.engine) as db:
         pinned = pins.of_card(db, card.card_id)
     line = named_in(clean(card.body).text)

@@ -31,7 +31,7 @@ def write(services: Services, card: CardRow, run_id: RunId, *, nonce: str = "") 
     `nonce` is the secret part of the tags around others' words; random unless it is given.
     """
     nonce = nonce or secrets.token_hex(16)
-    trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
+    trusted = roles.writes(services.hub, card.repository or "", card.author)
     with event_store.reading(services.engine) as db:
         return briefing.make_briefing(source(db, card, run_id, author_trusted=trusted), nonce)
 

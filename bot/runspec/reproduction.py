@@ -24,11 +24,11 @@ def with_reproduction(
     """
     if rules.reproduction is None and not run.reproduces:
         return spec
-    plan = wanted(rules, _words(services, run, card), asked=run.reproduces)
-    if plan is None:
+    request = wanted(rules, _words(services, run, card), asked=run.reproduces)
+    if request is None:
         return spec
-    settings = plan.settings
-    steps = tuple(BrowserStep(str(step.verb), step.text, step.first, step.second) for step in plan.steps)
+    settings = request.settings
+    steps = tuple(BrowserStep(str(step.verb), step.text, step.first, step.second) for step in request.steps)
     return replace(
         spec,
         reproduction=ReproductionSpec(
@@ -38,7 +38,7 @@ def with_reproduction(
             ready_s=settings.ready_s,
             limit_s=settings.minutes * 60,
             image=settings.image,
-            absent=plan.absent,
+            absent=request.absent,
         ),
     )
 
@@ -46,7 +46,7 @@ def with_reproduction(
 def _words(services: Services, run: RunRow, card: CardRow) -> tuple[Words, ...]:
     with event_store.reading(services.engine) as db:
         said = messages.newest(db, card.card_id, _COMMENTS)
-    trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
+    trusted = roles.writes(services.hub, card.repository or "", card.author)
     texts = (
         (run.asked, True),
         *(

@@ -53,7 +53,7 @@ def _is_kept(known: placements.PlacementRow, placed: ResolvedTarget) -> bool:
 def _hints(services: Services, seen: CardLook, author: str) -> Hints:
     lines = target_repository.lines_of(strip_hidden(seen.body))
     # The author's role is read only if the description names something.
-    trusted = bool(lines) and roles.may_write(roles.role(services.hub, seen.repository or "", author))
+    trusted = bool(lines) and roles.writes(services.hub, seen.repository or "", author)
     return Hints(seen.labels, lines, seen.repo_field, author, trusted)
 
 
@@ -98,7 +98,7 @@ def _trusted(services: Services, seen: CardLook, placed: ResolvedTarget, author:
         return placed
     by = author if placed.rule == "line" else _setter(services, seen, placed)
     unknown = placed.rule == "field" and not by  # it was judged when it was set
-    if unknown or roles.may_write(roles.role(services.hub, placed.repository, by)):
+    if unknown or roles.writes(services.hub, placed.repository, by):
         return placed
     if placed.rule == "field":
         return target_repository.unchosen(placed, by, "has no write access there")

@@ -32,6 +32,11 @@ def may_write(role_name: str) -> bool:
     return role_name in WRITERS
 
 
+def writes(hub: Hub, repository: str, login: str) -> bool:
+    """Tell whether this person has write access there, by an answer up to a minute old."""
+    return may_write(role(hub, repository, login))
+
+
 def reads(hub: Hub, repository: str, login: str, user_id: int) -> bool:
     """Tell whether this person may read the repository, by a fresh call. Everybody may read a public one.
 
