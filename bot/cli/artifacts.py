@@ -48,7 +48,7 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
             (row.name, row.kind, row.size_bytes, gone(row.dropped) or ago(row.at, now), row.digest)
             for row in known
         )
-        show(rows, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has left nothing"))
+        show(known, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has left nothing"))
         return
     raw = _content(run, digest, known)
     if target is not None:

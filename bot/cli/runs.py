@@ -31,7 +31,7 @@ def command(name: str | None, limit: int, as_json: bool) -> None:
     with _home.reading() as db:
         newest = runs.of_card(db, _home.card(db, name).card_id, limit) if name else runs.newest(db, limit)
         rows = [] if as_json else [_row(db, run, now) for run in newest]
-    show(rows, as_json=as_json, text=lambda: table(HEADS, rows, empty="no run was started yet"))
+    show(newest, as_json=as_json, text=lambda: table(HEADS, rows, empty="no run was started yet"))
 
 
 def _row(db: Connection, run: RunRow, now: datetime) -> tuple[object, ...]:
