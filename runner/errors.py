@@ -119,9 +119,9 @@ class OversizedRepositoryError(RepositoryError):
 class LongHistoryError(RepositoryError):
     """The branch has more new commits than are read one by one."""
 
-    def __init__(self, found: int, most: int) -> None:
+    def __init__(self, count: int, most: int) -> None:
         super().__init__(
-            f"the branch has {found:,} commits that GitHub does not have, and at most {most:,} are read:"
+            f"the branch has {count:,} commits that GitHub does not have, and at most {most:,} are read:"
             " squash them, then retry"
         )
 

@@ -72,7 +72,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
             for thread in threads.pending(db, card.card_id)
         ),
         related=_related(db, card),
-        **({"asked": run.asked, "asked_by": run.by} if run is not None and run.asked else {}),
+        **({"request": run.asked, "requested_by": run.by} if run is not None and run.asked else {}),
     )
 
 

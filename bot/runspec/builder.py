@@ -106,7 +106,7 @@ def places(config: Config) -> HostPaths:
 # Fields of a specification that its run's row has under the same name.
 _OF_RUN = (
     *("run_id", "card_id", "attempt", "kind", "repository", "branch", "agent", "session_id"),
-    *("plan_required", "mode", "asked"),
+    *("plan_required", "mode"),
 )
 
 
@@ -173,7 +173,8 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
     here = (card.repository or "").casefold() == run.repository.casefold()
     return {
         **{name: getattr(run, name) for name in _OF_RUN},
-        "asked_by": run.by,
+        "request": run.asked,
+        "requested_by": run.by,
         "number": card.number,
         "title": card.title,
         "issue_repository": "" if here else card.repository or "",

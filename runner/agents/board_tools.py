@@ -1,4 +1,4 @@
-"""The tools by which an agent says what it means, and the check of what it said; the same for all agents."""
+"""The board tools of an agent, and the validation of its calls; the same for all agents."""
 
 import hashlib
 import json
@@ -179,14 +179,10 @@ class GoToStageInput(Tool):
     open_points: Annotated[Lines, Field(description="What is still open, one line each.")] = ()
 
 
-class CreateCardInput(Tool):
+class CreateCardInput(FollowUpInput):
     """Propose a new card for work that is not part of this one. It is made at once; people decide what
     becomes of it, so leave it alone.
     """
-
-    title: Annotated[Title, Field(min_length=1, description="The title of the new issue.")]
-    body: Annotated[Text, Field(min_length=1, description="What is to be done, as Markdown.")]
-    reason: Annotated[Words, Field(min_length=1, description="Why it is a card of its own, in one line.")]
 
 
 class LinkCardInput(Tool):
@@ -233,38 +229,38 @@ def offered(*, read_only: bool, threads: bool, investigates: bool = False) -> tu
 
 
 def schema_of(tool: str) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's input, without the titles, which say what the names say, and without
+    """Return the JSON Schema of a tool's input, without the titles, which repeat the names, and without
     references, which not every agent follows.
     """
     schema = TOOLS[tool].model_json_schema()
     parts = schema.get("$defs", {})
-    properties = {name: _plain(one, parts) for name, one in schema.get("properties", {}).items()}
+    properties = {name: _plain(part, parts) for name, part in schema.get("properties", {}).items()}
     return {"type": "object", "properties": properties, "required": schema.get("required", [])}
 
 
 def _plain(schema: Any, parts: Mapping[str, Any]) -> Any:
-    """Return a part of a schema with what it refers to in its place."""
+    """Return a part of a schema with its references resolved."""
     if isinstance(schema, list):
-        return [_plain(one, parts) for one in schema]
+        return [_plain(part, parts) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
         return _plain(parts[schema["$ref"].removeprefix("#/$defs/")], parts)
     fields = schema.get("properties")
-    plain = {key: _plain(one, parts) for key, one in schema.items() if key not in ("title", "properties")}
+    plain = {key: _plain(part, parts) for key, part in schema.items() if key not in ("title", "properties")}
     if isinstance(fields, dict):
-        plain["properties"] = {name: _plain(one, parts) for name, one in fields.items()}
+        plain["properties"] = {name: _plain(part, parts) for name, part in fields.items()}
     return plain
 
 
 def description_of(tool: str) -> str:
-    """Return what an agent is told about a tool."""
+    """Return a tool's description for agents."""
     return " ".join((TOOLS[tool].__doc__ or "").split())
 
 
 def call_id_of(turn: str, tool: str, given: Any, count: int) -> str:
     """Return the id of the `count`-th call with the same input in a turn, from 1: the same id again when an
-    agent repeats after a crash what it did before.
+    agent repeats its work after a crash.
     """
     said = json.dumps([turn, tool, given, count], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(said.encode()).hexdigest()[:32]
@@ -289,7 +285,7 @@ class BadCall:
 
 
 def check_call(call_id: str, tool: str, given: Any) -> BoardCall | BadCall:
-    """Return the call as its tool's schema reads it, or what is wrong with it."""
+    """Return the call with the input that its tool's schema accepts, or the call's problem."""
     schema = TOOLS.get(tool)
     if schema is None:
         return BadCall(

@@ -1,5 +1,4 @@
-"""The contract of an agent: how it is started, what its lines mean, how it is answered, steered and
-interrupted.
+"""The contract of an agent: its start, its output, and the replies, messages and interruptions that it gets.
 
 An agent has no I/O of its own: the supervisor starts its command, reads its lines and writes its bytes. One
 process plays one phase; the session is what continues. A dialogue is one such process's protocol.
@@ -16,7 +15,7 @@ from runner.run.run_spec import ReviewThread, ToolSpec
 
 
 class Phase(StrEnum):
-    """What an agent is started for."""
+    """The purpose of an agent's process."""
 
     PLAN = "plan"  # read-only: propose a plan
     INVESTIGATE = "investigate"  # read-only, as every turn of such a run: find out and report
@@ -126,7 +125,7 @@ class ToolEnd:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used since the last such event; `turns` are calls of the model."""
+    """Usage since the last such event; `turns` are calls of the model."""
 
     usd: float
     input_tokens: int
@@ -136,7 +135,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class TodoShown:
-    """The agent's own list of what there is to do: texts with whether each is done."""
+    """The agent's own to-do list: texts, each with whether it is done."""
 
     items: tuple[tuple[str, bool], ...]
 
@@ -195,16 +194,16 @@ class Dialogue(Protocol):
 
     @property
     def command(self) -> Command:
-        """What to start."""
+        """The program to start."""
 
     def decode(self, line: str) -> tuple[AgentEvent, ...]:
-        """Return what a line of its stdout means; never raises, whatever the line holds."""
+        """Return the events of a line of its stdout; never raises, whatever the line holds."""
 
     def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
         """Return the answer to a board call that came by stdout, or None when there is no such thing."""
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
-        """Return the answer to a PermissionAsked; `why` tells the agent what it may not do, and why."""
+        """Return the answer to a PermissionAsked; `why` is the reason for the agent."""
 
     def steer(self, text: str) -> bytes | None:
         """Return how a person's message enters a running turn, or None: it waits for the next one."""
@@ -214,30 +213,17 @@ class Dialogue(Protocol):
 
 
 class AgentAdapter(Protocol):
-    """One kind of coding agent: `AGENT` of `runner/agents/<agent>/adapter.py`. It has no state."""
+    """One kind of coding agent: `AGENT` of `runner/agents/<agent>/adapter.py`. It has no state.
 
-    @property
-    def name(self) -> str:
-        """The name of its folder."""
+    `secrets` are the providers (anthropic, openai, compatible) whose keys a gateway needs to pay for it; the
+    keys never enter a workspace, and an agent without any needs no gateway.
+    """
 
-    @property
-    def version(self) -> str:
-        """The exact version of its program that it was made for; empty where there is only one."""
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The providers (anthropic, openai, compatible) whose keys a gateway needs to pay for it.
-
-        The keys never enter a workspace. An agent without any needs no gateway.
-        """
-
-    @property
-    def trusted(self) -> bool:
-        """Whether it may run without a sandbox: only what cannot be talked into anything."""
-
-    @property
-    def in_image(self) -> bool:
-        """Whether its program is in the agents' image; else it comes with Cardinal, to every workspace."""
+    name: str  # of its folder
+    version: str  # the exact one of its program that it was made for; empty where there is only one
+    secrets: tuple[str, ...]
+    trusted: bool  # it may run without a sandbox: only a program that cannot be talked into anything
+    in_image: bool  # its program is in the agents' image; else it comes with Cardinal, to every workspace
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the models that it asks its provider for when the policy says `wanted` (`default`, `small`

@@ -83,12 +83,12 @@ def keep_files(run: RunContext, room: Workspace, phase: str) -> tuple[str, ...]:
     """
     kept, left = [], MAX_BYTES
     with tempfile.TemporaryDirectory(dir=run.order.places.workspaces.parent, prefix="browser-") as folder:
-        for one in FILES:
+        for expected in FILES:
             run.log.beat()
             copy = Path(folder) / "file"
-            name = f"{phase}-{one.file}"
+            name = f"{phase}-{expected.file}"
             try:
-                room.collect(one.file, copy, min(one.cap_bytes, left))
+                room.collect(expected.file, copy, min(expected.cap_bytes, left))
             except WorkspaceError:  # it is not there, or it is no plain file
                 continue
             except OversizedRepositoryError:
@@ -96,22 +96,22 @@ def keep_files(run: RunContext, room: Workspace, phase: str) -> tuple[str, ...]:
                 continue
             raw = copy.read_bytes()
             left -= len(raw)
-            for event in _stored(run, one, name, raw):
+            for event in _stored(run, expected, name, raw):
                 run.log.append(event)
-                kept += [one.kind] if isinstance(event, ArtifactKept) else []
+                kept += [expected.kind] if isinstance(event, ArtifactKept) else []
     return tuple(kept)
 
 
 def _stored(
-    run: RunContext, one: Expected, name: str, raw: bytes
+    run: RunContext, expected: Expected, name: str, raw: bytes
 ) -> Iterator[ArtifactKept | ArtifactDropped]:
     if not raw:
         return
-    if not raw.startswith(one.begins):
+    if not raw.startswith(expected.begins):
         yield ArtifactDropped(run.order.run_id, name, "", SHAPE)
         return
-    content = raw if one.begins else run.secrecy.redact_private_skills(raw.decode("utf-8", "replace"))
-    stored = Store(run.order.places.artifacts).keep(content, one.cap_bytes)
-    for event in artifact_events(run, name, one.kind, stored):
+    content = raw if expected.begins else run.secrecy.redact_private_skills(raw.decode("utf-8", "replace"))
+    stored = Store(run.order.places.artifacts).keep(content, expected.cap_bytes)
+    for event in artifact_events(run, name, expected.kind, stored):
         if isinstance(event, ArtifactKept | ArtifactDropped):
             yield event

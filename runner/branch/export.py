@@ -49,22 +49,21 @@ def stamp(run: RunContext, head: str) -> str:
     Raises LongHistoryError or GitError.
     """
     order, mirror = run.order, run.mirror
-    card = f"{order.issue_repository or order.repository}#{order.number}"
     gone = rebased(run, head)
-    signed, theirs = set(map(_signed, gone)), Counter(_likeness(run, one) for one in gone)
+    signed, theirs = set(map(_signed, gone)), Counter(_likeness(run, commit) for commit in gone)
     made: dict[str, str] = {}
     ended = run.history.turn_ended_at or run.history.began_at
     fresh = mirror.commits(head, *published(run), mirror.recall(_stamped(run)))
-    for left, one in zip(reversed(range(len(fresh))), fresh, strict=True):
+    for left, commit in zip(reversed(range(len(fresh))), fresh, strict=True):
         when = git_time(ended, left)  # a second apart: GitHub lists commits by their time
-        kept = replace(one, parents=tuple(made.get(parent, parent) for parent in one.parents))
-        likeness = _likeness(run, one) if _signed(one) in signed else None
+        kept = replace(commit, parents=tuple(made.get(parent, parent) for parent in commit.parents))
+        likeness = _likeness(run, commit) if _signed(commit) in signed else None
         if likeness and theirs[likeness]:
             theirs[likeness] -= 1  # once: a second of the kind is the agent's
             kept = replace(kept, committer=_name(order.committer), committed=when)
         else:
-            kept = own(kept, order.committer, order.run_id, card, when)
-        made[one.commit] = mirror.make_commit(kept)
+            kept = own(kept, order.committer, order.run_id, order.full_reference, when)
+        made[commit.commit] = mirror.make_commit(kept)
     stamped = made.get(head, head)
     mirror.remember(_stamped(run), stamped)
     return stamped
@@ -104,14 +103,18 @@ def missing(run: RunContext, head: str) -> tuple[Commit, ...]:
         return ()
     signed = set(map(_signed, gone))
     there = Counter(
-        _likeness(run, one) for one in run.mirror.commits(head, *published(run)) if _signed(one) in signed
+        _likeness(run, commit)
+        for commit in run.mirror.commits(head, *published(run))
+        if _signed(commit) in signed
     )
-    left = Counter(_likeness(run, one) for one in gone) - there
+    left = Counter(_likeness(run, commit) for commit in gone) - there
     if left:
-        left -= Counter(_likeness(run, one) for one in _new_in_base(run) if _signed(one) in signed)
+        left -= Counter(_likeness(run, commit) for commit in _new_in_base(run) if _signed(commit) in signed)
     ours = _name(committer)
     return tuple(
-        one for one in gone if left[_likeness(run, one)] and one.author != ours and len(one.parents) == 1
+        commit
+        for commit in gone
+        if left[_likeness(run, commit)] and commit.author != ours and len(commit.parents) == 1
     )
 
 

@@ -1,4 +1,4 @@
-"""Keeps the run's branch on top of what people pushed; conflicts become a question."""
+"""Keeps the run's branch on top of people's pushes; conflicts become a question."""
 
 from ledger.events.run import Progressed
 from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
@@ -51,8 +51,8 @@ def go_back_to_head(run: RunContext) -> None:
 
 def take_in_base(run: RunContext, head: str) -> None:
     """Rebase the branch on `head` of its base, unless people said to go on without. Raises Park."""
-    asked = run.history.newest(Subject.REBASE)
-    if asked is not None and asked.code is Code.WITHOUT_REBASE:
+    question = run.history.newest(Subject.REBASE)
+    if question is not None and question.code is Code.WITHOUT_REBASE:
         return
     branch, base = run.order.branch, run.order.base_branch
     conflicts = _put_on(run, head)
@@ -89,7 +89,7 @@ def _written_anew(run: RunContext, known: str) -> str:
     Empty as well when all of the work is there, as after a crash right behind the push.
     """
     before = run.workspace.stood_on()
-    if not before or any(run.mirror.goes_on_from(known, one) for one in (before, run.checkout.commit())):
+    if not before or any(run.mirror.goes_on_from(known, head) for head in (before, run.checkout.commit())):
         return ""
     return before
 

@@ -62,27 +62,27 @@ class Browsed:
         if len(line) > _LINE_BYTES:
             return
         try:
-            told = json.loads(line)
+            message = json.loads(line)
         except (ValueError, RecursionError):
             return
-        if not isinstance(told, dict) or told.get("key") != self.key:
+        if not isinstance(message, dict) or message.get("key") != self.key:
             return
-        if "ready" in told:
-            self.ready = told["ready"] is True
-            self.problem = "" if self.ready else _short(told.get("said"))
-        elif "step" in told:
-            self._step(told)
-        elif isinstance(told.get("errors"), list):
-            self.errors = tuple(_short(one) for one in told["errors"][-MAX_ERRORS:])
-            count = told.get("error_count")
+        if "ready" in message:
+            self.ready = message["ready"] is True
+            self.problem = "" if self.ready else _short(message.get("said"))
+        elif "step" in message:
+            self._step(message)
+        elif isinstance(message.get("errors"), list):
+            self.errors = tuple(_short(error) for error in message["errors"][-MAX_ERRORS:])
+            count = message.get("error_count")
             self.error_count = max(len(self.errors), count) if type(count) is int else len(self.errors)
-        self.done = self.done or told.get("done") is True
+        self.done = self.done or message.get("done") is True
 
-    def _step(self, told: dict[str, Any]) -> None:
-        if told["step"] != self.passed + 1 or self.failed or self.passed >= self.steps:
+    def _step(self, message: dict[str, Any]) -> None:
+        if message["step"] != self.passed + 1 or self.failed or self.passed >= self.steps:
             return
-        said = _short(told.get("said"))
-        if said or told.get("said") != "":
+        said = _short(message.get("said"))
+        if said or message.get("said") != "":
             self.failed = said or "it did not work"
         else:
             self.passed += 1
@@ -131,11 +131,13 @@ def play_before(run: RunContext, base: str) -> None:
 def play_after(run: RunContext, start: str) -> None:
     """Play the steps on the commit that passed the gate, once per commit. Raises StopRequested."""
     wanted = run.order.reproduction
-    played = [one for one in run.history.played if isinstance(one, reproduction.ReproductionPlayed)]
+    played = [replay for replay in run.history.played if isinstance(replay, reproduction.ReproductionPlayed)]
     if wanted is None or not played:
         return
     head = run.checkout.commit()
-    if head not in ("", start) and all((one.phase, one.head) != (reproduction.AFTER, head) for one in played):
+    if head not in ("", start) and all(
+        (replay.phase, replay.head) != (reproduction.AFTER, head) for replay in played
+    ):
         _play(run, wanted, reproduction.AFTER, head)
 
 
@@ -225,7 +227,7 @@ def _mind_kill(child: Child, exit_code: int, what: str) -> None:
 
 def _plan(wanted: ReproductionSpec, key: str, limit_s: float) -> bytes:
     steps = [(step.verb, step.first, step.second) for step in wanted.steps]
-    told = {
+    plan = {
         "key": key,
         "start": wanted.start,
         "address": wanted.address,
@@ -233,4 +235,4 @@ def _plan(wanted: ReproductionSpec, key: str, limit_s: float) -> bytes:
         "limit_s": limit_s,
         "steps": steps,
     }
-    return json.dumps(told).encode()
+    return json.dumps(plan).encode()

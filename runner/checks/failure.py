@@ -112,11 +112,11 @@ def read(command: str, output: str) -> Failure:
     """Return the failure in the output of `command`, where its format is known; else the output's end."""
     lines = [plain(line) for line in _window(output).split("\n")]
     tests, problems = _tests(lines), _problems(lines)
-    found = tests or problems
-    errors = [line for line in lines if ERRORS.search(line)][:_MAX_ERRORS] if found else []
-    names = tuple(one_line(name, _NAME_BYTES) for name in found[:MAX_NAMES])
-    same = signature(command, found, errors, lines)
-    return Failure(len(found), names, _useful(lines, tests, problems), same)
+    failing = tests or problems
+    errors = [line for line in lines if ERRORS.search(line)][:_MAX_ERRORS] if failing else []
+    names = tuple(one_line(name, _NAME_BYTES) for name in failing[:MAX_NAMES])
+    same = signature(command, failing, errors, lines)
+    return Failure(len(failing), names, _useful(lines, tests, problems), same)
 
 
 def _window(output: str) -> str:
@@ -127,28 +127,28 @@ def _window(output: str) -> str:
 
 
 def _tests(lines: Sequence[str]) -> list[str]:
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for shapes in TESTS:
         for shape in shapes:
             named = [match["name"].strip() for line in lines if (match := shape.search(line))]
-            found |= dict.fromkeys(named[:_MAX_FOUND])
+            names |= dict.fromkeys(named[:_MAX_FOUND])
             if named:
                 break
     # Go names the test around a failing part as well.
-    around = {name.rsplit("/", 1)[0] for name in found if "/" in name and " " not in name}
-    return [name for name in found if name not in around]
+    around = {name.rsplit("/", 1)[0] for name in names if "/" in name and " " not in name}
+    return [name for name in names if name not in around]
 
 
 def _problems(lines: Sequence[str]) -> list[str]:
-    found: dict[str, None] = {}
+    problems: dict[str, None] = {}
     file = ""
     for line in lines:
         if FILE.match(line):
             file = line
         elif PROBLEMS.search(line):
             indented = line[:1].isspace()
-            found[f"{file}: {line.strip()}" if indented and file else line.strip()] = None
-    return list(found)[:_MAX_FOUND]
+            problems[f"{file}: {line.strip()}" if indented and file else line.strip()] = None
+    return list(problems)[:_MAX_FOUND]
 
 
 def _useful(lines: Sequence[str], tests: Sequence[str], problems: Sequence[str]) -> str:
@@ -171,12 +171,12 @@ def _useful(lines: Sequence[str], tests: Sequence[str], problems: Sequence[str])
     return "\n\n".join(parts)
 
 
-def _listed(title: str, found: Sequence[str]) -> str:
-    if not found:
+def _listed(title: str, names: Sequence[str]) -> str:
+    if not names:
         return ""
-    rows = [f"- {one_line(name, _NAME_BYTES)}" for name in found[:MAX_NAMES]]
-    more = [f"- and {len(found) - MAX_NAMES} more"] if len(found) > MAX_NAMES else []
-    return cut("\n".join([f"{title} ({len(found)}):", *rows, *more]), USEFUL_BYTES - _END_BYTES)
+    rows = [f"- {one_line(name, _NAME_BYTES)}" for name in names[:MAX_NAMES]]
+    more = [f"- and {len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
+    return cut("\n".join([f"{title} ({len(names)}):", *rows, *more]), USEFUL_BYTES - _END_BYTES)
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[str]:

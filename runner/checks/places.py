@@ -20,29 +20,36 @@ PURPOSES = (GATE, BROWSER)
 
 def clear_away(order: RunSpec) -> None:
     """Remove the clean checkouts that a killed claim left of this card."""
-    _place(order, GATE).destroy()
+    _place(order, f"{GATE}{order.card_id}").destroy()
     if order.reproduction is not None:
-        _place(order, BROWSER).destroy()
+        _place(order, f"{BROWSER}{order.card_id}").destroy()
 
 
 @contextmanager
 def clean_room(run: RunContext, purpose: str, name: str, image: str = "") -> Iterator[Workspace]:
     """Give a workspace with the commit that the mirror stores under `name`. Raises RunnerError."""
     order = run.order
-    _place(order, purpose, image).destroy()
-    room = _place(order, purpose, image)
-    try:
+    with empty_place(order, f"{purpose}{order.card_id}", image) as room:
         checkout = Checkout(room, run.mirror.path, order.committer, run.beat)
         checkout.clone_from(f"refs/cardinal/{name}", order.branch, order.base_branch)
+        yield room
+
+
+@contextmanager
+def empty_place(order: RunSpec, name: str, image: str = "") -> Iterator[Workspace]:
+    """Give an empty workspace of that name, which is removed afterwards."""
+    _place(order, name, image).destroy()
+    room = _place(order, name, image)
+    try:
         yield room
     finally:
         room.destroy()
 
 
-def _place(order: RunSpec, purpose: str, image: str = "") -> Workspace:
-    """Return the card's workspace for that purpose, created when missing."""
+def _place(order: RunSpec, name: str, image: str = "") -> Workspace:
+    """Return the workspace of that name, created when missing."""
     tenant = tenancy(order)
-    tenant = replace(tenant, card_id=CardId(f"{purpose}{order.card_id}"), image=image or tenant.image)
+    tenant = replace(tenant, card_id=CardId(name), image=image or tenant.image)
     return workspaces.load(order.workspace).open(order.places, tenant)
 
 

@@ -41,10 +41,10 @@ def oversize(change: DiffStat, limits: Limits, agreed: Iterable[QuestionAsked] =
 
     `agreed` are questions about its size that people agreed to: each allows twice the size that it named.
     """
-    asked = tuple(agreed)
-    files = _over(change.files_changed, limits.files_changed, [one.files_changed for one in asked])
-    lines = _over(change.lines_changed, limits.lines_changed, [one.lines_changed for one in asked])
-    added_mb = _over(change.added_bytes // _MEGABYTE, _ADDED_MB, [one.added_mb for one in asked])
+    sizes = tuple(agreed)
+    files = _over(change.files_changed, limits.files_changed, [size.files_changed for size in sizes])
+    lines = _over(change.lines_changed, limits.lines_changed, [size.lines_changed for size in sizes])
+    added_mb = _over(change.added_bytes // _MEGABYTE, _ADDED_MB, [size.added_mb for size in sizes])
     said = (
         f"{files} files of at most {limits.files_changed}" if files else "",
         f"{lines} lines of at most {limits.lines_changed}" if lines else "",
@@ -53,9 +53,9 @@ def oversize(change: DiffStat, limits: Limits, agreed: Iterable[QuestionAsked] =
     return Oversize(Size(files, lines, added_mb), " and ".join(filter(None, said)))
 
 
-def _over(found: int, most: int, agreed: list[int]) -> int:
-    """Return the value where it exceeds both the limit and twice what was agreed to, else 0."""
-    return found if most and found > max([most, *(2 * number for number in agreed)]) else 0
+def _over(size: int, most: int, agreed: list[int]) -> int:
+    """Return the value where it exceeds both the limit and twice every agreed value, else 0."""
+    return size if most and size > max([most, *(2 * number for number in agreed)]) else 0
 
 
 def bound_repairs(run: RunContext) -> None:
@@ -99,11 +99,13 @@ def describe_failure(rounds: FailedRounds) -> str:
     names = ", ".join(one_line(name, _NAME_BYTES) for name in failed.names[:_SHOWN])
     more = f" and {failed.failing - _SHOWN} more" if failed.failing > _SHOWN else ""
     named = f": {names}{more}" if names else ""
-    size = f"Changed so far: {_many(failed.files_changed, 'file')}, {_many(failed.lines_changed, 'line')}."
+    size = (
+        f"Changed so far: {_counted(failed.files_changed, 'file')}, {_counted(failed.lines_changed, 'line')}."
+    )
     return f"{what}`{one_line(failed.command, 200)}` (exit code {failed.exit_code}){named}. {size}"
 
 
-def _many(number: int, what: str) -> str:
+def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
@@ -112,6 +114,6 @@ def _hopeless(rounds: FailedRounds, limits: Limits) -> str:
     if limits.same_failures and same >= limits.same_failures:
         return f"The checks failed {same} times in a row in the same way: the repairs do not help."
     if rounds.grows(GROWING_ROUNDS):
-        sizes = " → ".join(str(one.lines_changed) for one in rounds.failed[-GROWING_ROUNDS:])
+        sizes = " → ".join(str(failure.lines_changed) for failure in rounds.failed[-GROWING_ROUNDS:])
         return f"The change grows ({sizes} lines), but no fewer tests fail."
     return ""

@@ -140,9 +140,9 @@ class Child:
         """Return its next output, waiting at most `wait_s`."""
         self._send()
         if self._ahead:
-            heard = tuple(self._ahead)
+            pieces = tuple(self._ahead)
             self._ahead.clear()
-            return heard
+            return pieces
         return self._stream.hear(wait_s)
 
     def stop(
@@ -242,20 +242,20 @@ def finish(
     try:
         child.end_input()
         while not ended:
-            for heard in child.hear(BEAT_S):
-                if isinstance(heard, Line):
-                    line(heard.text)
-                    last.append(tail(heard.text, 2000))
-                    cut = cut or (heard.cut and not heard.error)
-                    if not heard.error:
-                        spoken(heard.text)
-                    if not heard.error and kept + len(heard.text) < out_bytes:
-                        kept += len(heard.text) + 1
-                        out.append(heard.text + "\n")
+            for piece in child.hear(BEAT_S):
+                if isinstance(piece, Line):
+                    line(piece.text)
+                    last.append(tail(piece.text, 2000))
+                    cut = cut or (piece.cut and not piece.error)
+                    if not piece.error:
+                        spoken(piece.text)
+                    if not piece.error and kept + len(piece.text) < out_bytes:
+                        kept += len(piece.text) + 1
+                        out.append(piece.text + "\n")
                     else:
-                        cut = cut or not heard.error
-                flooded = flooded or isinstance(heard, Flooded)
-                ended = ended or isinstance(heard, Flooded | Closed)
+                        cut = cut or not piece.error
+                flooded = flooded or isinstance(piece, Flooded)
+                ended = ended or isinstance(piece, Flooded | Closed)
             beat()
             if time.monotonic() - began > timeout_s:
                 raise CommandTimeoutError(what, timeout_s)

@@ -110,7 +110,7 @@ class Stream:
             open_pipes = set(self._pipes)
             while open_pipes and not self._abandoned.is_set():
                 for key, _ in ready.select(timeout=_OFFER_S):
-                    if not (self._overhear(key.fd) if key.fd == self._beside else self._take(key.fd)):
+                    if not (self._take_beside(key.fd) if key.fd == self._beside else self._take(key.fd)):
                         ready.unregister(key.fd)
                         open_pipes.discard(key.fd)
                 if self.read_bytes > self._cap_bytes:
@@ -118,7 +118,7 @@ class Stream:
                     return
         self._offer((Closed(),))
 
-    def _overhear(self, descriptor: int) -> bool:
+    def _take_beside(self, descriptor: int) -> bool:
         """Offer one message from beside; False at its end."""
         try:
             message = os.read(descriptor, _CHUNK_BYTES)
@@ -137,10 +137,10 @@ class Stream:
             self._offer(lines)
         return bool(chunk)
 
-    def _offer(self, heard: tuple[Heard, ...]) -> None:
+    def _offer(self, output: tuple[Heard, ...]) -> None:
         while not self._abandoned.is_set():
             try:
-                self._waiting.put(heard, timeout=_OFFER_S)
+                self._waiting.put(output, timeout=_OFFER_S)
                 return
             except queue.Full:  # the reader is slow: the child waits in its write
                 continue

@@ -80,8 +80,8 @@ class Checkout:
 
     def commit(self, ref: str = "HEAD") -> str:
         """Return the commit that `ref` names, or empty."""
-        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-        return found.out.strip() if found.exit_code == 0 else ""
+        ran = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return ran.out.strip() if ran.exit_code == 0 else ""
 
     def lock_files(self) -> PathList:
         """Return object id and path of every file of HEAD that names dependencies, in order."""
@@ -132,10 +132,8 @@ class Checkout:
 
     def adopt(self, ref: str) -> None:
         """Move HEAD to a ref of the mirror that has the same files."""
-        self._must(
-            "reset",
-            self._script("reset", scripts.ADOPT, self._workspace.mirror_at(self._mirror), ref, mirrored=True),
-        )
+        given = (self._workspace.mirror_at(self._mirror), ref)
+        self._must("reset", self._script("reset", scripts.ADOPT, *given, mirrored=True))
 
     def restore(self, commit: str) -> None:
         """Go back to `commit`: files and commits of validation commands are not the agent's work."""

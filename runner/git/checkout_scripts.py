@@ -63,7 +63,7 @@ fi
 _NOISE = ("__pycache__/", "*.py[co]", "node_modules/", ".DS_Store", ".pytest_cache/", ".mypy_cache/", "*.swp")
 _PASS_OVER = f"""
 mkdir -p .git/info || exit
-printf '%s\\n' {" ".join(f"'{one}'" for one in _NOISE)} > .git/info/exclude || exit
+printf '%s\\n' {" ".join(f"'{pattern}'" for pattern in _NOISE)} > .git/info/exclude || exit
 """
 
 # mirror branch base, and the commits of both; that of the branch is empty where it is not there
@@ -126,7 +126,7 @@ GIT_DIR=$(mktemp -d "$1/aside.XXXXXX") || exit
 export GIT_DIR GIT_ALTERNATE_OBJECT_DIRECTORIES="$3/objects"
 trap 'rm -rf "$GIT_DIR"' EXIT
 must init --quiet
-printf '%s\\n' {" ".join(f"'{one}'" for one in _NOISE)} > "$GIT_DIR/info/exclude"
+printf '%s\\n' {" ".join(f"'{pattern}'" for pattern in _NOISE)} > "$GIT_DIR/info/exclude"
 g read-tree "$4" || exit
 g add --all --ignore-errors || :  # what git cannot take, a pipe say, keeps nothing else from being kept
 g diff --cached --no-color --no-ext-diff --no-textconv "$4" -- > "$1/$2"

@@ -32,13 +32,13 @@ class Commit:
 def parsed(commit: str, text: str) -> Commit:
     """Return the commit in the output of `git cat-file commit`; unknown headers are skipped."""
     head, _, message = text.partition("\n\n")
-    found: dict[str, list[str]] = {}
+    headers: dict[str, list[str]] = {}
     for line in head.split("\n"):
         name, _, rest = line.partition(" ")
-        found.setdefault(name, []).append(rest)
-    author, authored = _signed(found.get("author", [""])[0])
-    committer, committed = _signed(found.get("committer", [""])[0])
-    tree, parents = found.get("tree", [""])[0], tuple(found.get("parent", ()))
+        headers.setdefault(name, []).append(rest)
+    author, authored = _signed(headers.get("author", [""])[0])
+    committer, committed = _signed(headers.get("committer", [""])[0])
+    tree, parents = headers.get("tree", [""])[0], tuple(headers.get("parent", ()))
     return Commit(commit, tree, parents, author, authored, committer, committed, message.rstrip("\n"))
 
 
@@ -78,15 +78,15 @@ def unquoted(path: str) -> str:
         return path
     raw, at = bytearray(), 0
     inside = path[1:-1]
-    for found in _QUOTED.finditer(inside):
-        raw += inside[at : found.start()].encode("utf-8", "replace")
-        code = found[1]
+    for match in _QUOTED.finditer(inside):
+        raw += inside[at : match.start()].encode("utf-8", "replace")
+        code = match[1]
         raw.append(int(code, 8) & 255 if len(code) == 3 else _ESCAPES.get(code, ord(code) & 127))
-        at = found.end()
+        at = match.end()
     raw += inside[at:].encode("utf-8", "replace")
     return raw.decode("utf-8", "backslashreplace")
 
 
 def _signed(text: str) -> tuple[str, str]:
-    found = _SIGNED.fullmatch(text)
-    return (found["who"], found["when"]) if found else (text, _NEVER)
+    match = _SIGNED.fullmatch(text)
+    return (match["who"], match["when"]) if match else (text, _NEVER)

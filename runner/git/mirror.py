@@ -86,10 +86,10 @@ class Mirror:
         self._check_size()
         base = self.head(base_branch)
         if not base:
-            found = self._git("for-each-ref", "--count=1", "refs/heads")
+            ran = self._git("for-each-ref", "--count=1", "refs/heads")
             raise (
                 errors.MissingBaseError(self._repository, base_branch)
-                if found.out.strip()
+                if ran.out.strip()
                 else errors.EmptyRepositoryError(self._repository)
             )
         return base
@@ -119,8 +119,8 @@ class Mirror:
 
     def has(self, commit: str) -> bool:
         """Whether the commit of this id is here."""
-        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
-        return found.exit_code == 0
+        ran = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
+        return ran.exit_code == 0
 
     def goes_on_from(self, head: str, commit: str) -> bool:
         """Whether `commit` is in the history of `head`; a missing commit is in none."""
@@ -128,11 +128,11 @@ class Mirror:
 
     def fork(self, base: str, head: str) -> str:
         """Return the newest common commit. Raises GitError without one."""
-        found = self._git("merge-base", base, head)
-        if found.exit_code == 1:
+        ran = self._git("merge-base", base, head)
+        if ran.exit_code == 1:
             raise errors.GitError("compare the branch with its base", "no commit is in the history of both")
-        self._must("merge-base", found)
-        return found.out.strip()
+        self._must("merge-base", ran)
+        return ran.out.strip()
 
     def tree(self, commit: str) -> str:
         """Return the tree of a commit: equal for equal files."""
@@ -172,7 +172,7 @@ class Mirror:
         words = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", "--", source, refs)
         fetched = self._git(*words, folder=into, timeout_s=_FETCH_S)
         if fetched.exit_code != 0:
-            detail = self._said(fetched)
+            detail = self._error_text(fetched)
             raise (
                 errors.UnsoundObjectsError(detail)
                 if _UNSOUND.search(fetched.tail)
@@ -217,10 +217,10 @@ class Mirror:
         text = self._output("read a file", "cat-file", "blob", name)
         return len(text.removesuffix("\n").split("\n")) if text else 0
 
-    def differing(self, one: str, other: str) -> frozenset[str]:
+    def differing(self, commit: str, other: str) -> frozenset[str]:
         """Return the paths at which two commits differ."""
         words = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
-        return frozenset(map(unquoted, self.look("diff", *words, one, other, "--").splitlines()))
+        return frozenset(map(unquoted, self.look("diff", *words, commit, other, "--").splitlines()))
 
     def commits(self, head: str, *known: str) -> tuple[Commit, ...]:
         """Return the commits of `head` without those of `known`, oldest first. Raises LongHistoryError."""
@@ -228,21 +228,14 @@ class Mirror:
         listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--").split()
         if len(listed) > _MAX_COMMITS:
             raise errors.LongHistoryError(len(listed), _MAX_COMMITS)
-        return tuple(commits.parsed(one, self.look("cat-file", "commit", one)) for one in listed)
+        return tuple(
+            commits.parsed(commit_id, self.look("cat-file", "commit", commit_id)) for commit_id in listed
+        )
 
     def change_digest(self, commit: str) -> str:
         """Return the digest of a commit's changed lines, wherever they stand; its id if unreadable."""
-        words = [
-            "-p",
-            "-U0",
-            "--root",
-            "--text",
-            "--no-color",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-        ]
-        shown = self.read("diff-tree", *words, "--no-commit-id", commit)
+        words = ("-p", "-U0", "--root", "--text", "--no-color", "--no-renames", "--no-ext-diff")
+        shown = self.read("diff-tree", *words, "--no-textconv", "--no-commit-id", commit)
         if shown is None:
             return commit
         rows = (row for row in shown.split("\n") if not row.startswith(("@@ ", "index ")))
@@ -285,7 +278,7 @@ class Mirror:
         if _MOVED.search(said):
             raise errors.MovedBranchError(branch)
         if "[remote rejected]" in said or "GH006" in said or "GH013" in said:
-            raise errors.PushRefusedError(branch, self._said(pushed))
+            raise errors.PushRefusedError(branch, self._error_text(pushed))
         raise self._named("push", pushed)
 
     def _check_size(self) -> None:
@@ -314,7 +307,7 @@ class Mirror:
         )
 
     def _named(self, what: str, ran: Ran) -> errors.RepositoryError:
-        detail = self._said(ran)
+        detail = self._error_text(ran)
         if _GONE.search(ran.tail):
             return errors.GoneRepositoryError(self._repository, detail)
         return (
@@ -329,13 +322,13 @@ class Mirror:
 
     def _must(self, what: str, ran: Ran) -> None:
         if ran.exit_code != 0:
-            raise errors.GitError(what, self._said(ran))
+            raise errors.GitError(what, self._error_text(ran))
 
     @staticmethod
-    def _said(ran: Ran) -> str:
+    def _error_text(ran: Ran) -> str:
         return one_line(redact(ran.tail), 600)
 
 
 def _commit_in(row: str) -> str:
-    found = _COMMIT.match(row)
-    return found[0] if found else ""
+    match = _COMMIT.match(row)
+    return match[0] if match else ""

@@ -35,10 +35,10 @@ def check_entries(look: Look, commit: str, most_listed: int = MAX_LISTED) -> Non
             name = waiting[-1]
             if name in counted:  # it waited more than once; to look again takes as long as the bomb is large
                 waiting.pop()
-            elif uncounted := [one for one in dict.fromkeys(trees[name].trees) if one not in counted]:
+            elif uncounted := [tree for tree in dict.fromkeys(trees[name].trees) if tree not in counted]:
                 waiting += uncounted
             else:
-                counted[name] = trees[name].files + sum(counted[one] for one in trees[name].trees)
+                counted[name] = trees[name].files + sum(counted[tree] for tree in trees[name].trees)
                 if counted[name] > MAX_ENTRIES:
                     raise GitLimitError("diff-tree", f"{MAX_ENTRIES:,} files")
 

@@ -55,7 +55,7 @@ _WORDS = re.compile(r"""[\s<>"'=$,]+""")
 _WRITTEN = re.compile(r"""\d?>{1,2}\s*[^\s<>]+""")  # the target of a redirection is not run
 _ASSIGNED = re.compile(r"""^\s*(?:\w{1,100}=(?:"[^"]*"|'[^']*'|[^\s"'])*\s+){1,20}""")
 _ELSEWHERE = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd|-C|--(?:prefix|directory|cwd))\b")
-_TOLD_BY = re.compile(r"--.*|-c")  # settings, or a shell line
+_CONFIGURED_BY = re.compile(r"--.*|-c")  # settings, or a shell line
 _RUNNERS = frozenset({
     "sh", "bash", "dash", "zsh", "ksh", "source", ".", "python", "python3", "pypy3", "node", "deno", "bun",
     "ruby", "perl", "php", "lua", "tsx", "ts-node", "exec", "env", "time", "nice", "timeout", "sudo",
@@ -101,7 +101,7 @@ def _run_by(words: list[str]) -> Iterator[str]:
         if at and words[at - 1] == "-m" and _MODULE.fullmatch(word):
             module = folded(word.replace(".", "/"))
             yield from (f"{module}.py", f"{module}/__main__.py", f"{module}/__init__.py")
-        elif before in _RUNNERS or (at and _TOLD_BY.fullmatch(words[at - 1])):
+        elif before in _RUNNERS or (at and _CONFIGURED_BY.fullmatch(words[at - 1])):
             yield posixpath.normpath(folded(word))
         if not word.startswith("-") and not word.isdigit():
             before = word.rsplit("/", 1)[-1]
@@ -136,16 +136,16 @@ def _name(path: str) -> str:
     return folded(path).rsplit("/", 1)[-1]
 
 
-def _at(found: object, *keys: str) -> object:
+def _at(value: object, *keys: str) -> object:
     for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
-def _chosen(found: object, places: Iterable[str]) -> Sections:
+def _chosen(document: object, places: Iterable[str]) -> Sections:
     """Return the value at each of these places, whose keys are separated by a space."""
-    chosen = {place: _at(found, *place.split(" ")) for place in places}
-    return {place: one for place, one in chosen.items() if one is not None}
+    chosen = {place: _at(document, *place.split(" ")) for place in places}
+    return {place: value for place, value in chosen.items() if value is not None}
 
 
 def _json(*places: str) -> Callable[[str], Sections]:
@@ -162,9 +162,9 @@ _INI = re.compile(
 
 
 def _ini(text: str) -> Sections:
-    found = configparser.RawConfigParser(strict=False)
-    found.read_string(text)
-    return {name: dict(found.items(name)) for name in found.sections() if _INI.fullmatch(name.casefold())}
+    parser = configparser.RawConfigParser(strict=False)
+    parser.read_string(text)
+    return {name: dict(parser.items(name)) for name in parser.sections() if _INI.fullmatch(name.casefold())}
 
 
 _READERS: dict[str, Callable[[str], Sections]] = {

@@ -1,4 +1,4 @@
-"""The contract of a guard: what it is shown of a change, and what it says. No guard has I/O."""
+"""The contract of a guard: the change that it judges, and its breaches. No guard has I/O."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a commit that GitHub does not have yet says."""
+    """The message of a commit that GitHub does not have yet."""
 
     commit: str
     text: str
@@ -58,7 +58,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Everything that a push would put on GitHub, without what people put there themselves."""
+    """Everything that a push would put on GitHub, without people's own pushes."""
 
     base: str
     head: str
@@ -91,12 +91,12 @@ class Guard(Protocol):
     ACTION: str  # ask or deny, where the policy does not have its key
 
     def look(self, change: Change, rules: Guards) -> Iterator[Breach]:
-        """Yield what is against the rules."""
+        """Yield the breaches of the rules."""
 
 
 def breach(
     touched: Touched, rule: str, what: str, advice: str, *, line: int = 0, doubtful: bool = False
 ) -> Breach:
-    """Return the breach of one path; its content is the mark, so that leave for it is none for another."""
+    """Return the breach of one path; its content is the mark, so that permission for it covers no other."""
     mark = f"{touched.mode}:{touched.object}"
     return Breach(touched.path, rule, what, advice, touched.commit, line, mark, doubtful)

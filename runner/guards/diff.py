@@ -42,17 +42,17 @@ def change_of(mirror: Mirror, base: str, head: str, known: Known) -> Change:
     the way. Raises GitError or LongHistoryError.
     """
     new = mirror.commits(head, *known.published)
-    theirs = {_place(one) for one in _compared(mirror, known.peoples)}
-    found = {_place(one): one for one in _at_the_end(mirror, base, head, known.seen)}
-    for one in _compared(mirror, new):
-        if _place(one) not in theirs:
-            found.setdefault(_place(one), one)
-    messages = tuple(Message(one.commit, one.message) for one in new)
-    return Change(base, head, tuple(_read(mirror, tuple(found.values()))), messages)
+    theirs = {_place(touched) for touched in _compared(mirror, known.peoples)}
+    by_place = {_place(touched): touched for touched in _at_the_end(mirror, base, head, known.seen)}
+    for touched in _compared(mirror, new):
+        if _place(touched) not in theirs:
+            by_place.setdefault(_place(touched), touched)
+    messages = tuple(Message(commit.commit, commit.message) for commit in new)
+    return Change(base, head, tuple(_read(mirror, tuple(by_place.values()))), messages)
 
 
-def _place(one: Touched) -> tuple[str, str, str]:
-    return one.path, one.mode, one.object
+def _place(touched: Touched) -> tuple[str, str, str]:
+    return touched.path, touched.mode, touched.object
 
 
 def _at_the_end(mirror: Mirror, base: str, head: str, seen: str) -> Iterator[Touched]:
@@ -60,28 +60,30 @@ def _at_the_end(mirror: Mirror, base: str, head: str, seen: str) -> Iterator[Tou
     fork = mirror.fork(base, head)
     words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
     for row in mirror.look("diff-tree", *words, fork, head).splitlines():
-        one = _parsed(row, "")
-        if differing is None or one.path in differing:
-            yield one
+        touched = _parsed(row, "")
+        if differing is None or touched.path in differing:
+            yield touched
 
 
 def _compared(mirror: Mirror, commits: Iterable[Commit]) -> Iterator[Touched]:
     """Yield the changes of each commit against all of its parents; the merged part of a merge is none."""
-    found = tuple(commits)
-    trees = {one.commit: one.tree for one in found}
-    for parent in dict.fromkeys(parent for one in found for parent in one.parents):
+    listed = tuple(commits)
+    trees = {commit.commit: commit.tree for commit in listed}
+    for parent in dict.fromkeys(parent for commit in listed for parent in commit.parents):
         if parent not in trees:
             trees[parent] = mirror.look("rev-parse", f"{parent}^{{tree}}").strip()
     pairs = {
-        (trees[parent] if parent else _EMPTY_TREE, one.tree)
-        for one in found
-        for parent in one.parents or ("",)
+        (trees[parent] if parent else _EMPTY_TREE, commit.tree)
+        for commit in listed
+        for parent in commit.parents or ("",)
     }
     rows = _diffs(mirror, sorted(pairs))
-    for one in found:
-        sides = [rows[trees[parent] if parent else _EMPTY_TREE, one.tree] for parent in one.parents or ("",)]
+    for commit in listed:
+        sides = [
+            rows[trees[parent] if parent else _EMPTY_TREE, commit.tree] for parent in commit.parents or ("",)
+        ]
         common = set.intersection(*({touched.path for touched in side} for side in sides))
-        yield from (replace(touched, commit=one.commit) for touched in sides[0] if touched.path in common)
+        yield from (replace(touched, commit=commit.commit) for touched in sides[0] if touched.path in common)
 
 
 def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], list[Touched]]:
@@ -106,10 +108,10 @@ def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> dict[tuple[str, str]
 
 
 def _parsed(row: str, commit: str) -> Touched:
-    found = _RAW.fullmatch(row)
-    if found is None:
+    match = _RAW.fullmatch(row)
+    if match is None:
         raise GitError("diff-tree", f"an odd answer: {row[:100]}")
-    before_mode, mode, before, after, path = found.groups()
+    before_mode, mode, before, after, path = match.groups()
     return Touched(unquoted(path), before_mode, mode, before, after, commit)
 
 
@@ -123,20 +125,20 @@ def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
     sizes = _sizes(mirror, set(_wanted(touched)))
     new, old = _Allowance(_READ_ALL_BYTES, _READ_FILES), _Allowance(_READ_ALL_BYTES, _READ_FILES)
     sections = _Allowance(_READ_ALL_BYTES, _READ_WHOLE)
-    for one in touched:
-        size = sizes.get(one.object, 0)
-        read = one
-        if one.mode == LINK:
-            target = mirror.look("cat-file", "blob", one.object) if size < _TARGET_CHARS else "/"
-            read = replace(one, size_bytes=size, target=target.removesuffix("\n"))
-        elif one.is_file and size:
+    for entry in touched:
+        size = sizes.get(entry.object, 0)
+        read = entry
+        if entry.mode == LINK:
+            target = mirror.look("cat-file", "blob", entry.object) if size < _TARGET_CHARS else "/"
+            read = replace(entry, size_bytes=size, target=target.removesuffix("\n"))
+        elif entry.is_file and size:
             fits = new.takes(size)
-            read = replace(one, size_bytes=size, unread=not fits)
+            read = replace(entry, size_bytes=size, unread=not fits)
             read = _with_lines(mirror, read) if fits else read
-        if not one.commit and one.was_file and not (one.is_file and size):
-            read = _with_what_is_gone(mirror, read, old.takes(sizes.get(one.before_object, 0)))
-        if not one.commit and has_sections(one.path):
-            both = size, sizes.get(one.before_object, 0)
+        if not entry.commit and entry.was_file and not (entry.is_file and size):
+            read = _with_what_is_gone(mirror, read, old.takes(sizes.get(entry.before_object, 0)))
+        if not entry.commit and has_sections(entry.path):
+            both = size, sizes.get(entry.before_object, 0)
             if max(both) <= _WHOLE_BYTES and sections.takes(sum(both)):
                 read = _with_both(mirror, read)
         yield read
@@ -144,11 +146,11 @@ def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
 
 def _wanted(touched: Iterable[Touched]) -> Iterator[str]:
     """Yield the objects to measure: all current ones, and at the end the previous ones."""
-    for one in touched:
-        if one.is_file or one.mode == LINK:
-            yield one.object
-        if one.was_file and not one.commit:
-            yield one.before_object
+    for entry in touched:
+        if entry.is_file or entry.mode == LINK:
+            yield entry.object
+        if entry.was_file and not entry.commit:
+            yield entry.before_object
 
 
 @dataclass(slots=True)
@@ -178,32 +180,37 @@ def _sizes(mirror: Mirror, objects: set[str]) -> dict[str, int]:
     return sizes
 
 
-def _with_lines(mirror: Mirror, one: Touched) -> Touched:
+def _with_lines(mirror: Mirror, entry: Touched) -> Touched:
     """Return it with its lines; NUL bytes of two-byte text are dropped."""
-    if one.was_file:
+    if entry.was_file:
         words = ("-U0", "--text", "--no-color", "--no-ext-diff", "--no-textconv")
-        ran = mirror.read("diff", *words, one.before_object, one.object)
+        ran = mirror.read("diff", *words, entry.before_object, entry.object)
     else:
-        ran = mirror.read("cat-file", "blob", one.object)
+        ran = mirror.read("cat-file", "blob", entry.object)
     if ran is None:
-        return replace(one, unread=True)
+        return replace(entry, unread=True)
     rows = ran.split("\n")
-    lines, gone = _changed(rows) if one.was_file else (list(enumerate(rows, start=1)), [])
+    lines, gone = _changed(rows) if entry.was_file else (list(enumerate(rows, start=1)), [])
     binary = any("\0" in text for _, text in lines)
     return replace(
-        one, binary=binary, lines=tuple((n, _plain(text)) for n, text in lines), gone=tuple(map(_plain, gone))
+        entry,
+        binary=binary,
+        lines=tuple((n, _plain(text)) for n, text in lines),
+        gone=tuple(map(_plain, gone)),
     )
 
 
-def _with_what_is_gone(mirror: Mirror, one: Touched, allowed: bool) -> Touched:
-    text = mirror.read("cat-file", "blob", one.before_object) if allowed else None
-    return replace(one, unread=True) if text is None else replace(one, gone=tuple(_plain(text).split("\n")))
+def _with_what_is_gone(mirror: Mirror, entry: Touched, allowed: bool) -> Touched:
+    text = mirror.read("cat-file", "blob", entry.before_object) if allowed else None
+    return (
+        replace(entry, unread=True) if text is None else replace(entry, gone=tuple(_plain(text).split("\n")))
+    )
 
 
-def _with_both(mirror: Mirror, one: Touched) -> Touched:
-    before = mirror.read("cat-file", "blob", one.before_object) if one.was_file else ""
-    after = mirror.read("cat-file", "blob", one.object) if one.is_file else ""
-    return one if before is None or after is None else replace(one, whole=(before, after))
+def _with_both(mirror: Mirror, entry: Touched) -> Touched:
+    before = mirror.read("cat-file", "blob", entry.before_object) if entry.was_file else ""
+    after = mirror.read("cat-file", "blob", entry.object) if entry.is_file else ""
+    return entry if before is None or after is None else replace(entry, whole=(before, after))
 
 
 def _plain(text: str) -> str:
@@ -226,9 +233,9 @@ def _changed(rows: list[str]) -> tuple[list[tuple[int, str]], list[str]]:
             new -= 1
             lines.append((at, row[1:]))
             at += 1
-        elif not gone and not new and (found := _HUNK.match(row)):
-            gone, new = int(found["gone"] or 1), int(found["new"] or 1)
-            at = int(found["at"])
+        elif not gone and not new and (match := _HUNK.match(row)):
+            gone, new = int(match["gone"] or 1), int(match["new"] or 1)
+            at = int(match["at"])
     return lines, taken
 
 

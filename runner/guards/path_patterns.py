@@ -38,8 +38,8 @@ def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str,
     one for a folder matches everything in it. Case does not count, and look-alikes are what they look like.
     """
     rules = [(pattern, _compiled(pattern, forgiving=True)) for pattern in patterns if pattern.strip(" /")]
-    found = ((path, next((rule for rule, shape in rules if _fits(shape, path)), "")) for path in paths)
-    return tuple((path, rule) for path, rule in found if rule)
+    matches = ((path, next((rule for rule, shape in rules if _fits(shape, path)), "")) for path in paths)
+    return tuple((path, rule) for path, rule in matches if rule)
 
 
 def outside(paths: Iterable[str], patterns: Iterable[str]) -> tuple[str, ...]:

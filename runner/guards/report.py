@@ -11,32 +11,32 @@ _PATH_BYTES = 200
 _RULE_BYTES = 300
 
 
-def sentence(found: Violation) -> str:
+def sentence(violation: Violation) -> str:
     """Return one finding on one line: place, problem and rule."""
-    line = f":{found.line}" if found.line else ""
-    commit = f" in commit {found.commit[:8]}" if found.commit else ""
-    path = one_line(found.path, _PATH_BYTES)
-    return f"{path!r}{line}{commit} {found.what} (rule {one_line(found.rule, _RULE_BYTES)!r})"
+    line = f":{violation.line}" if violation.line else ""
+    commit = f" in commit {violation.commit[:8]}" if violation.commit else ""
+    path = one_line(violation.path, _PATH_BYTES)
+    return f"{path!r}{line}{commit} {violation.what} (rule {one_line(violation.rule, _RULE_BYTES)!r})"
 
 
-def listed(found: Sequence[Violation], more: int = 0, shown: int = _SHOWN) -> str:
+def listed(violations: Sequence[Violation], more: int = 0, shown: int = _SHOWN) -> str:
     """Return the first findings, each once in whatever commits, and the number of others."""
-    rows = tuple(dict.fromkeys(map(sentence, found)))
+    rows = tuple(dict.fromkeys(map(sentence, violations)))
     rest = len(rows) - shown + more if len(rows) > shown else more
     return "; ".join(rows[:shown]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def question(found: Sequence[Violation], more: int) -> str:
+def question(violations: Sequence[Violation], more: int) -> str:
     """Return the question for a person."""
     return (
-        f"The guardrails of the repository's policy ask about this change: {listed(found, more)}. "
+        f"The guardrails of the repository's policy ask about this change: {listed(violations, more)}. "
         "Publish that too?"
     )
 
 
-def refusal(found: Iterable[Violation], fork: str) -> str:
+def refusal(violations: Iterable[Violation], fork: str) -> str:
     """Return the findings to undo, for the agent, and how to rewrite its commits, which begin at `fork`."""
-    rows = list(dict.fromkeys(f"- {sentence(one)}: {one.advice}" for one in found))
+    rows = list(dict.fromkeys(f"- {sentence(violation)}: {violation.advice}" for violation in violations))
     more = [f"- and {len(rows) - _FOR_AGENTS} more of the kind"] if len(rows) > _FOR_AGENTS else []
     text = "\n".join((*rows[:_FOR_AGENTS], *more))
     return (
@@ -48,7 +48,7 @@ def refusal(found: Iterable[Violation], fork: str) -> str:
     )
 
 
-def reason(found: Sequence[Violation], more: int) -> str:
+def reason(violations: Sequence[Violation], more: int) -> str:
     """Return why the run failed that did not undo the findings."""
-    advice = found[0].advice if found else ""
-    return f"the guardrails refuse the change: {listed(found, more)}. What undoes it: {advice}"
+    advice = violations[0].advice if violations else ""
+    return f"the guardrails refuse the change: {listed(violations, more)}. What undoes it: {advice}"

@@ -52,13 +52,13 @@ def _pieces(line: str) -> Iterator[str]:
 
 def _kinds(text: str) -> Iterator[Kind]:
     certain, doubtful, keyword = _plugins()
-    found = [plugin for plugin in certain if _finds(plugin, text)]
-    yield from (Kind(f"what looks like a secret ({plugin.secret_type})", False) for plugin in found)
+    sure = [plugin for plugin in certain if _finds(plugin, text)]
+    yield from (Kind(f"what looks like a secret ({plugin.secret_type})", False) for plugin in sure)
     unsure = [plugin for plugin in doubtful if _finds(plugin, text)]
     yield from (Kind(f"what may be a secret ({plugin.secret_type})", True) for plugin in unsure)
-    if not found and not unsure and redact(text) != text:
+    if not sure and not unsure and redact(text) != text:
         yield Kind("what looks like a secret (token)", False)
-    if not found and _SETS.search(text) and _sets_password(keyword, text):
+    if not sure and _SETS.search(text) and _sets_password(keyword, text):
         yield Kind("what may be a secret (password)", True)
 
 
@@ -69,11 +69,11 @@ def _finds(plugin: BasePlugin, text: str) -> bool:
 def _sets_password(keyword: BasePlugin, text: str) -> bool:
     """Whether a name like `password` gets a value that is no example."""
     at = 0
-    while found := _SETS.search(text, at):
-        piece = text[max(0, found.start() - _BEFORE) : found.start() + _KEYWORD_PIECE]
+    while match := _SETS.search(text, at):
+        piece = text[max(0, match.start() - _BEFORE) : match.start() + _KEYWORD_PIECE]
         if any(_is_random(value) for value in keyword.analyze_string(piece)):
             return True
-        at = found.start() + _KEYWORD_PIECE - _BEFORE
+        at = match.start() + _KEYWORD_PIECE - _BEFORE
     return False
 
 

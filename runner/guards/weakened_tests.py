@@ -132,8 +132,8 @@ def kind_of(path: str) -> int:
 
 def language(path: str) -> str:
     """Return the language of a file: its suffix, or one name for related suffixes."""
-    found = _LANGUAGE.fullmatch(folded(path))
-    return (found.lastgroup or found[found.re.groups]) if found else ""
+    match = _LANGUAGE.fullmatch(folded(path))
+    return (match.lastgroup or match[match.re.groups]) if match else ""
 
 
 def plain(line: str) -> str:

@@ -27,7 +27,7 @@ _RULE_BYTES = 2_500
 
 
 def enforce_guards(run: RunContext, start: str) -> bool:
-    """Let the agent undo what the guards deny; return whether it had to. Publishing judges once more.
+    """Let the agent undo denied findings; return whether it had to. Publishing judges once more.
 
     Each finding is given back once, which counts as an iteration. Raises Finish (guardrail) for one that is
     still there, Park where the iterations are used up, and the exits of a turn.
@@ -41,7 +41,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
         if not run.history.guards.denied:
             return worked
         if run.history.guards.stands:
-            raise _refused(judged)
+            raise _refused(run, judged)
         bound_refusals(run, judged)
         repair_change(run)
         worked = True
@@ -58,16 +58,9 @@ def judge(run: RunContext, head: str) -> GuardsJudged:
         return last
     change = change_of(run.mirror, base, head, Known(published(run), seen(run), peoples(run)))
     run.log.hold(_JUDGE_S)  # after the last git command: each of them renews the claim for a short while
-    found = violations(change, rules)
-    judged = GuardsJudged(
-        run.order.run_id,
-        head,
-        base,
-        rules_digest,
-        found[:_MAX],
-        max(0, len(found) - _MAX),
-        _digest([asdict(one) | {"commit": ""} for one in found]),
-    )
+    findings = violations(change, rules)
+    left_out, digest = findings[_MAX:], _digest([asdict(finding) | {"commit": ""} for finding in findings])
+    judged = GuardsJudged(run.order.run_id, head, base, rules_digest, findings[:_MAX], len(left_out), digest)
     run.log.append(judged)
     return judged
 
@@ -79,15 +72,17 @@ def ask_people(run: RunContext, head: str) -> None:
     """
     judged = judge(run, head)
     if run.history.guards.denied:
-        raise _refused(judged)
-    asked = tuple(one for one in judged.findings if one.action == "ask")
-    workflows = tuple(one for one in asked if one.guard == "protected" and is_workflow(one.path))
-    others = tuple(one for one in asked if one not in workflows)
+        raise _refused(run, judged)
+    doubtful = tuple(finding for finding in judged.findings if finding.action == "ask")
+    workflows = tuple(
+        finding for finding in doubtful if finding.guard == "protected" and is_workflow(finding.path)
+    )
+    others = tuple(finding for finding in doubtful if finding not in workflows)
     if judged.left_out:  # unlisted findings may be of either kind, and each kind needs its own answer
-        workflows, others = workflows or asked[:1], others or asked[:1]
+        workflows, others = workflows or doubtful[:1], others or doubtful[:1]
     of_ci = () if run.order.workflows else workflows
     for subject, some in ((Subject.WORKFLOWS, of_ci), (Subject.GUARD, others)):
-        digest = _digest([judged.digest, judged.left_out, [asdict(one) for one in some]])
+        digest = _digest([judged.digest, judged.left_out, [asdict(finding) for finding in some]])
         if some and not run.may_publish(subject, digest):
             text = question(some, judged.left_out)
             run.ask(subject, text, (PUBLISH_PROTECTED, STOP), digest=digest)
@@ -96,37 +91,36 @@ def ask_people(run: RunContext, head: str) -> None:
 def violations(change: Change, rules: Guards) -> tuple[Violation, ...]:
     """Return the findings of all guards whose action is not allow, denied ones first."""
     actions = {name: rules.action(name) for name in builtin.names()}
-    found = [
-        _violation(name, action, one)
+    findings = [
+        _violation(name, action, breach)
         for name, action in actions.items()
         if action != "allow"
-        for one in builtin.load(name).look(change, rules)
+        for breach in builtin.load(name).look(change, rules)
     ]
-    return tuple(sorted(dict.fromkeys(found), key=_rank))
+    return tuple(sorted(dict.fromkeys(findings), key=_rank))
 
 
-def _rank(one: Violation) -> tuple[bool, bool, str, str]:
+def _rank(finding: Violation) -> tuple[bool, bool, str, str]:
     """Sort key: denied before doubtful, the end state before commits on the way."""
-    return one.action != "deny", bool(one.commit), one.guard, one.path
+    return finding.action != "deny", bool(finding.commit), finding.guard, finding.path
 
 
-def _violation(name: str, action: str, found: Breach) -> Violation:
+def _violation(name: str, action: str, breach: Breach) -> Violation:
     return Violation(
         guard=name,
-        rule=one_line(found.rule, _RULE_BYTES),
-        path=one_line(found.path, _PATH_BYTES),
-        line=found.line,
-        commit=found.commit,
-        action="ask" if found.doubtful else action,
-        what=found.what,
-        advice=found.advice,
-        mark=found.mark,
+        rule=one_line(breach.rule, _RULE_BYTES),
+        path=one_line(breach.path, _PATH_BYTES),
+        line=breach.line,
+        commit=breach.commit,
+        action="ask" if breach.doubtful else action,
+        what=breach.what,
+        advice=breach.advice,
+        mark=breach.mark,
     )
 
 
-def _refused(judged: GuardsJudged) -> Finish:
-    denied = tuple(one for one in judged.findings if one.action == "deny")
-    return failed("guardrail", reason(denied, judged.left_out))
+def _refused(run: RunContext, judged: GuardsJudged) -> Finish:
+    return failed("guardrail", reason(run.history.guards.denied, judged.left_out))
 
 
 def _digest(what: object) -> str:

@@ -51,8 +51,8 @@ def _hand_in(run: RunContext, base: str) -> None:
     discarded = tuple(one_line(path) for path in changed.names[:MAX_DISCARDED])
     omitted = len(changed.names) - len(discarded) + changed.more
     seen = _Reader(run, base)
-    findings = tuple(seen.finding(one) for one in said.findings)
-    follow_ups = tuple(FollowUp(one.title, one.body, one.reason) for one in said.follow_ups)
+    findings = tuple(seen.finding(finding) for finding in said.findings)
+    follow_ups = tuple(FollowUp(card.title, card.body, card.reason) for card in said.follow_ups)
     run.log.append(
         FindingsReported(run_id, base, said.summary, findings, follow_ups, discarded, omitted),
         FinalReported(run_id, said.summary, (), (), ()),
@@ -67,13 +67,13 @@ class _Reader:
         self._run, self._base = run, base
         self._lines: dict[str, int | None] = {}
 
-    def finding(self, told: FindingInput) -> Finding:
-        places = tuple(self._reference(one) for one in told.references)
-        return Finding(told.title, told.cause, told.fix, told.confidence, places)
+    def finding(self, given: FindingInput) -> Finding:
+        places = tuple(self._reference(reference) for reference in given.references)
+        return Finding(given.title, given.cause, given.fix, given.confidence, places)
 
-    def _reference(self, told: ReferenceInput) -> Reference:
-        path = told.path.removeprefix(f"{self._run.workspace.layout.repo}/").removeprefix("./")
-        first, last = told.line, max(told.line, told.end_line)
+    def _reference(self, given: ReferenceInput) -> Reference:
+        path = given.path.removeprefix(f"{self._run.workspace.layout.repo}/").removeprefix("./")
+        first, last = given.line, max(given.line, given.end_line)
         if not first:
             last = 0
         lines = self._lines_of(path)

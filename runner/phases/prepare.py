@@ -43,8 +43,8 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     run.step(RunState.PREPARING)
     digest = digest_of(order.briefing)
     if run.history.instructed.briefed != digest:
-        told = BriefingMade(order.run_id, order.briefing, digest, order.briefing_omitted, order.issue)
-        run.log.append(told, *keep(run, "briefing.md", BRIEFING, order.briefing))
+        made = BriefingMade(order.run_id, order.briefing, digest, order.briefing_omitted, order.issue)
+        run.log.append(made, *keep(run, "briefing.md", BRIEFING, order.briefing))
     _instruct(run)
     run.deliver_answers()
     workspaces.require_program(run.agent, order.workspace)
@@ -101,7 +101,7 @@ def _put_on(run: RunContext, heads: Heads) -> None:
 
 
 def _clear_after_commands(run: RunContext) -> None:
-    """Undo what checks and clean-up commands of a killed claim did to the workspace and the branch."""
+    """Undo the changes of a killed claim's checks and clean-up commands to the workspace and the branch."""
     visit, stage = run.history.stages.open, run.stage
     if run.history.checking:
         run.checkout.restore(run.history.checking)
@@ -140,7 +140,7 @@ def _instruct(run: RunContext) -> None:
     stacked = stack_event(order.run_id, order.stack)
     if stacked.digest != history.digest:
         run.log.append(stacked)
-    run.workspace.equip({one.path: one.content for one in order.skill_files})
+    run.workspace.equip({file.path: file.content for file in order.skill_files})
 
 
 def forget_session(run: RunContext) -> None:
@@ -148,7 +148,7 @@ def forget_session(run: RunContext) -> None:
     history = run.history
     sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
     gone = dict.fromkeys(filter(None, sessions))
-    run.log.append(*(SessionLost(run.order.run_id, one) for one in gone))
+    run.log.append(*(SessionLost(run.order.run_id, session_id) for session_id in gone))
 
 
 def _start(run: RunContext, now: str) -> str:

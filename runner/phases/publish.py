@@ -60,17 +60,8 @@ def _export(run: RunContext) -> str:
     if change.commits == 0 or change.files_changed == 0:
         raise failed("no_changes", "the branch is no different from its base")
     if run.history.exported is None or run.history.exported.head != head:
-        run.log.append(
-            BranchExported(
-                order.run_id,
-                order.branch,
-                base,
-                head,
-                change.files_changed,
-                change.lines_changed,
-                change.commits,
-            )
-        )
+        size = change.files_changed, change.lines_changed, change.commits
+        run.log.append(BranchExported(order.run_id, order.branch, base, head, *size))
     ask_people(run, head)
     _guard(run, change, head)
     return head
@@ -101,8 +92,9 @@ def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
     """Return the remarks about commits that GitHub does not have yet."""
     said = concerns(run.mirror.commits(head, *published(run)), rebased(run, head), run.order.own_number)
     lost = tuple(
-        f"{one.commit[:8]} by {one_line(one.author, 80)!r} was pushed by people, and is missing or altered"
-        for one in missing(run, head)
+        f"{commit.commit[:8]} by {one_line(commit.author, 80)!r} was pushed by people,"
+        " and is missing or altered"
+        for commit in missing(run, head)
     )
     return (*said, *lost[:_SHOWN])
 
@@ -125,17 +117,17 @@ def concerns(commits: Iterable[Commit], known: Iterable[Commit], number: int) ->
     `known` are commits of GitHub's branch: rebased they keep author and message. The card's own issue,
     `number`, may be closed.
     """
-    theirs = {(one.author, one.message) for one in known}
-    found: list[str] = []
-    for one in commits:
-        if (one.author, one.message) in theirs:
+    theirs = {(commit.author, commit.message) for commit in known}
+    remarks: list[str] = []
+    for commit in commits:
+        if (commit.author, commit.message) in theirs:
             continue
-        short = one.commit[:8]
-        closing = _CLOSING.finditer(one.message)
+        short = commit.commit[:8]
+        closing = _CLOSING.finditer(commit.message)
         others = [word[0] for word in closing if word["where"] or int(word["number"]) != number]
         if others:
-            found.append(f"{short} says {one_line(others[0], 80)!r}, which closes another issue")
-        if _SKIPPING.search(one.message):
-            found.append(f"{short} tells GitHub to skip its checks")
-    more = (f"{len(found) - _SHOWN} more of the kind",) if len(found) > _SHOWN else ()
-    return (*found[:_SHOWN], *more)
+            remarks.append(f"{short} says {one_line(others[0], 80)!r}, which closes another issue")
+        if _SKIPPING.search(commit.message):
+            remarks.append(f"{short} tells GitHub to skip its checks")
+    more = (f"{len(remarks) - _SHOWN} more of the kind",) if len(remarks) > _SHOWN else ()
+    return (*remarks[:_SHOWN], *more)

@@ -1,15 +1,10 @@
 """Check-only run: the gate on GitHub's branch, without an agent, a model or a push."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-
 from ledger.events.bounds import ValidationWaived
 from ledger.events.run import RunEnded
-from ledger.ids import CardId
 from ledger.states import Ending, RunState
-from runner import agents, workspaces
-from runner.checks.places import tenancy
+from runner import agents
+from runner.checks.places import empty_place
 from runner.checks.tier import Tier, run_tier
 from runner.errors import NetworkError, UnsandboxedError
 from runner.gateway.control.claim import gateway_of
@@ -19,7 +14,6 @@ from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.log import RunLog
 from runner.run.run_spec import Clock, Remote, RunSpec
-from runner.workspaces.contract import Workspace
 
 PREFIX = "check-"  # begins the names of the places in which such runs stand
 
@@ -33,7 +27,7 @@ def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_
     agent = agents.load("scripted")  # a live run has one; here it is never started, and pays for nothing
     log.beat_and_obey()
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
-    with gateway_of(order, agent, (), {}) as gateway, _place(order) as room:
+    with gateway_of(order, agent, (), {}) as gateway, empty_place(order, f"{PREFIX}{order.run_id}") as room:
         checkout = Checkout(room, mirror.path, order.committer, log.beat_and_obey)
         run = RunContext(order, log, clock, agent, room, mirror, checkout, gateway)
         run.step(RunState.PREPARING)
@@ -73,16 +67,3 @@ def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:
         raise NetworkError(order.workspace, order.tools.network, room.networks)
     if room.locked and not allow_unsandboxed:
         raise UnsandboxedError("what the repository's policy runs", room.locked)
-
-
-@contextmanager
-def _place(order: RunSpec) -> Iterator[Workspace]:
-    """Give an empty workspace of this run's own, which is removed afterwards."""
-    tenant = replace(tenancy(order), card_id=CardId(f"{PREFIX}{order.run_id}"))
-    backend = workspaces.load(order.workspace)
-    backend.open(order.places, tenant).destroy()
-    room = backend.open(order.places, tenant)
-    try:
-        yield room
-    finally:
-        room.destroy()

@@ -5,7 +5,6 @@ import time
 from ledger.events import stage as staged
 from ledger.events.brief import StageBriefed
 from ledger.events.run import UsageMetered
-from ledger.ids import QuestionId
 from ledger.model.limit_answers import question
 from ledger.states import RunState
 from runner.branch.export import export_commit, head_name
@@ -25,7 +24,7 @@ from runner.text.untrusted import flat
 FILES = 60  # that a snapshot names
 NOTES = 20
 _NOTE_BYTES = 1_000
-_TOLD_BYTES = 64_000  # a persona, all that was handed over, and the plan
+_BRIEF_BYTES = 64_000  # a persona, all that was handed over, and the plan
 _TIDY_S = 300.0
 _TAIL_BYTES = 1_000
 TIMED_OUT = 124  # as timeout(1) says it
@@ -57,8 +56,8 @@ def enter(run: RunContext, due: Enter) -> None:
 
 def brief(run: RunContext, visit: StageVisit) -> None:
     """Record the agent's instructions before the first turn of the entry; again after a kill there."""
-    told = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
-    run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
+    text = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _BRIEF_BYTES)
+    run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(text), text))
 
 
 def ask(run: RunContext, due: Ask) -> None:
@@ -66,7 +65,7 @@ def ask(run: RunContext, due: Ask) -> None:
     run_id, log = run.order.run_id, run.history.stages
     last = log.visits[-1] if log.visits else None
     said = f"\n\n{last.stage} hands over: {cut(last.summary, 1_500)}" if last is not None else ""
-    question_id = QuestionId(f"{run_id}-q{run.history.next_question_id}")
+    question_id = run.history.next_question_id(run_id)
     run.step(RunState.WORKING)
     run.log.append(
         question(run_id, question_id, due.subject, f"{due.text}{said}", due.choices),
@@ -90,7 +89,7 @@ def leave(run: RunContext, visit: StageVisit) -> None:
     known = visit.snapshot.files if visit.snapshot is not None else ()
     files = tuple(dict.fromkeys((*known, *paths)))
     plan = run.history.plan
-    many = visit.files_changed + sum(path not in known for path in paths)
+    files_changed = visit.files_changed + sum(path not in known for path in paths)
     run.log.append(
         staged.SnapshotTaken(
             run_id=order.run_id,
@@ -98,7 +97,7 @@ def leave(run: RunContext, visit: StageVisit) -> None:
             entry=visit.entry,
             summary=visit.summary,
             files=files[:FILES],
-            files_omitted=many - len(files[:FILES]),
+            files_omitted=files_changed - len(files[:FILES]),
             notes=tuple(cut(note, _NOTE_BYTES) for note in visit.notes[-NOTES:]),
             open_points=visit.open_points,
             open_steps=plan.steps[plan.done :] if plan is not None else (),
@@ -114,7 +113,7 @@ def leave(run: RunContext, visit: StageVisit) -> None:
             output_tokens=visit.output_tokens,
             turns=visit.turns,
             seconds=visit.seconds,
-            files_changed=many,
+            files_changed=files_changed,
             lines_changed=visit.lines_changed + lines,
             lines_added=visit.lines_added + added,
         ),
@@ -126,7 +125,7 @@ def reopen(run: RunContext, why: str) -> None:
     log = run.history.stages
     if log.open is not None or not log.visits:
         return
-    editing = (one for one in reversed(log.visits) if may_edit(named(run.order.stages, one.stage)))
+    editing = (entry for entry in reversed(log.visits) if may_edit(named(run.order.stages, entry.stage)))
     visit = next(editing, log.visits[-1])
     run.log.append(
         staged.StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit())

@@ -112,7 +112,7 @@ def repair(run: RunContext, iteration: int, failing: str) -> None:
 
 
 def repair_change(run: RunContext) -> None:
-    """Let the same session, or that of the last stage that may edit, undo what the guards refuse."""
+    """Let the same session, or that of the last stage that may edit, undo the refused parts of the change."""
     run.step(RunState.WORKING)
     reopen(run, "repair")
     take_turn(run, Phase.REPAIR, run.history.guards.turn, detail=_refused(run))
@@ -167,10 +167,10 @@ def _granted(run: RunContext, answered: Question | None) -> tuple[str, ...]:
     Permission for the whole card is an event, so that later runs of the card know it too.
     """
     history = run.history
-    for asked in history.questions:
-        command = history.awaited.get(asked.question_id)
-        if command and asked.permits(Subject.TOOL, Code.ALLOW_CARD) and command not in history.granted:
-            run.log.append(ToolAllowed(run.order.run_id, command, asked.answered_by))
+    for question in history.questions:
+        command = history.awaited.get(question.question_id)
+        if command and question.permits(Subject.TOOL, Code.ALLOW_CARD) and command not in history.granted:
+            run.log.append(ToolAllowed(run.order.run_id, command, question.answered_by))
     once = history.awaited.get(answered.question_id, "") if answered is not None else ""
     leave = answered is not None and answered.permits(Subject.TOOL, Code.ALLOW_ONCE) and bool(once)
     return (*run.order.granted, *history.granted, *((once,) if leave else ()))

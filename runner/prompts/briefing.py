@@ -90,8 +90,8 @@ class BriefingSource:
     reviews: tuple[ConversationMessage, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     related: tuple[RelatedReport, ...] = ()
-    asked: str = ""  # the request of `asked_by`, who has write access, for this very run
-    asked_by: str = ""
+    request: str = ""  # the request of `requested_by`, who has write access, for this very run
+    requested_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +113,16 @@ class _Desk:
     def clean(self, text: str, cap_bytes: int, what: str, *, tags: bool = True) -> str:
         """Return the visible part of `text`; without `tags` for text that Cardinal posts for agents."""
         cleaned = clean(text, tags=tags)
-        return self._kept(cleaned.text, cap_bytes, what, cleaned.found)
+        return self._kept(cleaned.text, cap_bytes, what, cleaned.hidden)
 
     def title(self, text: str) -> str:
         """Return the title; GitHub shows it unrendered."""
         cleaned = clean_line(text)
-        return self._kept(cleaned.text, 500, "title", cleaned.found)
+        return self._kept(cleaned.text, 500, "title", cleaned.hidden)
 
-    def _kept(self, text: str, cap_bytes: int, what: str, found: tuple[str, ...]) -> str:
-        if found:
-            self._hidden.append(f"{what} ({', '.join(found)})")
+    def _kept(self, text: str, cap_bytes: int, what: str, hidden: tuple[str, ...]) -> str:
+        if hidden:
+            self._hidden.append(f"{what} ({', '.join(hidden)})")
         shown = redact(text.strip())
         kept = cut(shown, cap_bytes)
         if kept != shown:
@@ -152,7 +152,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
     desk = _Desk()
     tag = f"untrusted-{hashlib.sha256(repr((nonce, source)).encode()).hexdigest()[:16]}"
     title = desk.title(source.title)
-    sections = [*_asked(source, desk), *_sections(source, desk, tag)]
+    sections = [*_request(source, desk), *_sections(source, desk, tag)]
     if not source.author_trusted:  # in the heading a stranger's words would speak for the board
         sections.insert(0, f"## Title, by {source.author}\n{delimit_untrusted(title, tag)}")
         title = "The card"
@@ -172,27 +172,26 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _speaker(one: ConversationMessage) -> str:
-    said = f"{one.author}, let through by {one.vouched_by}," if one.vouched_by else one.author
-    new = f" (since {one.since} began)" if one.since else ""
-    return (
-        f"{said} at {one.at:%Y-%m-%d %H:%M}{new}{f' {_REVIEWS[one.how]}' if one.how in _REVIEWS else ''}:\n"
-    )
+def _author_line(message: ConversationMessage) -> str:
+    said = f"{message.author}, let through by {message.vouched_by}," if message.vouched_by else message.author
+    new = f" (since {message.since} began)" if message.since else ""
+    how = f" {_REVIEWS[message.how]}" if message.how in _REVIEWS else ""
+    return f"{said} at {message.at:%Y-%m-%d %H:%M}{new}{how}:\n"
 
 
-def _asked(source: BriefingSource, desk: _Desk) -> Iterable[str]:
-    if source.asked.strip():
-        asked = desk.clean(source.asked, FIELD_BYTES, "what was asked")
-        yield f"## Asked of this run by {source.asked_by}\n{asked}"
+def _request(source: BriefingSource, desk: _Desk) -> Iterable[str]:
+    if source.request.strip():
+        request = desk.clean(source.request, FIELD_BYTES, "what was asked")
+        yield f"## Asked of this run by {source.requested_by}\n{request}"
 
 
 def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     def fenced(text: str, *, trusted: bool) -> str:
         return text if trusted or not text else delimit_untrusted(text, tag)
 
-    def spoken(one: ConversationMessage, what: str) -> str:
-        text = desk.clean(one.text, COMMENT_BYTES, f"{what} by {one.author}")
-        return _speaker(one) + fenced(text, trusted=one.trusted or bool(one.vouched_by))
+    def spoken(message: ConversationMessage, what: str) -> str:
+        text = desk.clean(message.text, COMMENT_BYTES, f"{what} by {message.author}")
+        return _author_line(message) + fenced(text, trusted=message.trusted or bool(message.vouched_by))
 
     if source.brief:
         yield "## Ready for execution\n" + desk.clean(source.brief, FIELD_BYTES, "brief", tags=False)
@@ -200,25 +199,29 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
         body = desk.clean(source.body, BODY_BYTES, "description")
         yield f"## Description, by {source.author}\n" + fenced(body, trusted=source.author_trusted)
     if talk := desk.newest(source.conversation, COMMENTS, "comments"):
-        yield "## Conversation\n" + "\n\n".join(spoken(one, "a comment") for one in talk)
+        yield "## Conversation\n" + "\n\n".join(spoken(message, "a comment") for message in talk)
     if attempts := desk.newest(source.earlier, ATTEMPTS, "attempts"):
         yield "## Earlier runs\n" + "\n\n".join(
-            f"{one.run_id}: {one.ending}\n"
-            + desk.clean(one.report, FIELD_BYTES, f"report of {one.run_id}", tags=False)
-            for one in attempts
+            f"{run.run_id}: {run.ending}\n"
+            + desk.clean(run.report, FIELD_BYTES, f"report of {run.run_id}", tags=False)
+            for run in attempts
         )
     if reports := desk.newest(source.related, RELATED, "reports of related issues"):
         # An agent wrote them, perhaps after reading hostile text: they are material, no orders.
         yield "## Reports of related issues\n" + "\n\n".join(
-            f"{one.name}, {one.relation}:\n"
-            + fenced(desk.clean(one.report, FIELD_BYTES, f"report of {one.name}", tags=False), trusted=False)
-            for one in reports
+            f"{report.name}, {report.relation}:\n"
+            + fenced(
+                desk.clean(report.report, FIELD_BYTES, f"report of {report.name}", tags=False), trusted=False
+            )
+            for report in reports
         )
     if reviews := desk.newest(source.reviews, COMMENTS, "reviews"):
-        yield "## Reviews of the pull request\n" + "\n\n".join(spoken(one, "a review") for one in reviews)
+        yield "## Reviews of the pull request\n" + "\n\n".join(
+            spoken(message, "a review") for message in reviews
+        )
     if threads := desk.newest(source.feedback, COMMENTS, "review threads"):
         yield "## Review threads to answer\n" + "\n\n".join(
-            f"[{one.thread_id}] {flat(one.path)}{f':{one.line}' if one.line else ''}, by {one.author}:\n"
-            + desk.clean(one.text, COMMENT_BYTES, f"thread {one.thread_id}")
-            for one in threads
+            f"[{thread.thread_id}] {flat(thread.path)}{f':{thread.line}' if thread.line else ''},"
+            f" by {thread.author}:\n" + desk.clean(thread.text, COMMENT_BYTES, f"thread {thread.thread_id}")
+            for thread in threads
         )

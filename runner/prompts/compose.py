@@ -74,8 +74,8 @@ def compose(
         parts += [
             _core(phase, order, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI
         ]
-    if order.asked and session_id and turn in _FIRST_TURNS:
-        parts += [f"This is what {order.asked_by} asks of this run:\n{strip_hidden(order.asked)}"]
+    if order.request and session_id and turn in _FIRST_TURNS:
+        parts += [f"This is what {order.requested_by} asks of this run:\n{strip_hidden(order.request)}"]
     if not history.session(order.session_id) or turn in _FIRST_TURNS or phase is Phase.STAGE:
         parts += [result_on_base(order, history)]
     if order.failing and (phase is Phase.STAGE or turn in (CI_TURN, *_FIRST_TURNS[1:])):
@@ -139,17 +139,17 @@ def _approved(plan: Plan | None) -> str:
 def _threads(order: RunSpec) -> str:
     if not order.threads:
         return ""
-    asked = (
+    threads = (
         f"[{thread.thread_id}] {flat(thread.path)}{f':{thread.line}' if thread.line else ''}\n"
         f"{strip_hidden(thread.text)}"
         for thread in order.threads
     )
-    return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(asked) + "\n\n"
+    return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(threads) + "\n\n"
 
 
 def result_on_base(order: RunSpec, history: History) -> str:
     """Return the result of the steps on the base, with the app's output between tags; empty without one."""
-    played = next((one for one in history.played if isinstance(one, ReproductionPlayed)), None)
+    played = next((replay for replay in history.played if isinstance(replay, ReproductionPlayed)), None)
     if played is None:
         return ""
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(played.steps, start=1))
@@ -167,11 +167,11 @@ def result_on_base(order: RunSpec, history: History) -> str:
 
 
 def _browser_outcome(played: ReproductionPlayed) -> str:
-    many = len(played.steps)
+    count = len(played.steps)
     if played.outcome == PASSED:
-        return f"all {many} steps came true, so what the card describes was not to be seen."
+        return f"all {count} steps came true, so what the card describes was not to be seen."
     if played.outcome == FAILED:
-        return f"step {played.step} of {many} did not come true, so it is reproduced."
+        return f"step {played.step} of {count} did not come true, so it is reproduced."
     if played.outcome == KILLED:
         return "it was killed before its end, which says nothing about the card."
     return "it could not be played to its end, which says nothing about the card."

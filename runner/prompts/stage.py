@@ -31,7 +31,7 @@ def core(order: RunSpec, history: History, matter: str) -> str:
     if visit is None:
         return matter
     stage = named(order.stages, visit.stage)
-    route = ", ".join(one.name for one in order.stages)
+    route = ", ".join(stage.name for stage in order.stages)
     again = f", entered for the {visit.number}th time" if visit.number > 3 else _TIMES[visit.number - 1]
     rules = (
         f"You are in stage {stage.name}{again}. The stages of this run are {route}; do the part of the work"
@@ -59,7 +59,7 @@ def last_call(order: RunSpec, history: History) -> str:
 
 def handed_over(history: History, before: StageVisit) -> str:
     """Return the hand-overs so far, the newest first, within SNAPSHOTS_BYTES; omissions are counted."""
-    past = [one for one in reversed(history.stages.visits) if one.snapshot is not None and one is not before]
+    past = [visit for visit in reversed(history.stages.visits) if visit.snapshot and visit is not before]
     parts, used = [], 0
     for visit in past:
         text = _snapshot(visit)
@@ -81,7 +81,7 @@ def _snapshot(visit: StageVisit) -> str:
     taken = visit.snapshot
     if taken is None:
         return ""
-    failed = [one for one in visit.tidied if one.exit_code != 0]
+    failed = [tidied for tidied in visit.tidied if tidied.exit_code != 0]
     points = (*taken.open_points, *(f"not done: {step}" for step in taken.open_steps))
     rows = (
         f"### Stage {visit.stage}, entry {visit.entry}"
@@ -90,7 +90,7 @@ def _snapshot(visit: StageVisit) -> str:
         _listed("Changed files", tuple(map(flat, taken.files)), _FILES, taken.files_omitted),
         _listed("Notes", tuple(_line(note) for note in taken.notes), _POINTS, 0),
         _listed("Open", tuple(_line(point) for point in points), _POINTS, 0),
-        _listed("Failed when it was tidied up", tuple(flat(one.command) for one in failed), _POINTS, 0),
+        _listed("Failed when it was tidied up", tuple(flat(tidied.command) for tidied in failed), _POINTS, 0),
     )
     return "\n".join(row for row in rows if row)
 
@@ -110,7 +110,7 @@ def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:
         return ""
     more = len(items) - most + omitted if len(items) > most else omitted
     return "\n".join(
-        (f"{head}:", *(f"- {one}" for one in items[:most]), *((f"- and {more} more",) if more else ()))
+        (f"{head}:", *(f"- {item}" for item in items[:most]), *((f"- and {more} more",) if more else ()))
     )
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ledger.events.run import QuestionAsked, RunStepped
-from ledger.ids import QuestionId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import LIMITS, NOTHING, AnswerChoice, Code, Size, Subject
 from ledger.states import RunState
@@ -60,7 +59,7 @@ class RunContext:
     def stage(self) -> StageSpec | None:
         """The open stage; None outside of stages."""
         visit = self.history.stages.open
-        return next((one for one in self.order.stages if visit and one.name == visit.stage), None)
+        return next((stage for stage in self.order.stages if visit and stage.name == visit.stage), None)
 
     @property
     def secrecy(self) -> Secrecy:
@@ -69,11 +68,11 @@ class RunContext:
 
     @property
     def allowance(self) -> Allowance:
-        """The limits with what people added, and the claim's reservation."""
+        """The limits with people's extensions, and the claim's reservation."""
         history, reserved = self.history, self.history.reserved
         return Allowance(
             self.order.limits,
-            Counter(asked.extends for asked in history.questions if asked.extends is not None),
+            Counter(question.extends for question in history.questions if question.extends is not None),
             history.added_usd,
             history.ceiling_usd if reserved is not None else None,
             reserved.by_rule if reserved is not None else "",
@@ -82,11 +81,13 @@ class RunContext:
 
     def published(self, subject: Subject) -> tuple[QuestionAsked, ...]:
         """Return the questions on that subject at which people agreed to publish the change."""
-        return tuple(one.event for one in self.history.questions if one.permits(subject, Code.PUBLISH))
+        return tuple(
+            question.event for question in self.history.questions if question.permits(subject, Code.PUBLISH)
+        )
 
     def may_publish(self, subject: Subject, digest: str) -> bool:
         """Whether a person agreed to exactly the content of that digest."""
-        return any(asked.digest == digest for asked in self.published(subject))
+        return any(question.digest == digest for question in self.published(subject))
 
     def beat(self) -> None:
         """Keep the claim alive during a command. Raises StopRequested, or Finish for an oversized place."""
@@ -152,7 +153,7 @@ class RunContext:
     ) -> NoReturn:
         """Ask people and park. `size` and `digest` are as in QuestionAsked."""
         run_id = self.order.run_id
-        question_id = QuestionId(f"{run_id}-q{self.history.next_question_id}")
+        question_id = self.history.next_question_id(run_id)
         self.log.append(
             limit_answers.question(run_id, question_id, subject, text, choices, size=size, digest=digest)
         )
@@ -160,9 +161,9 @@ class RunContext:
 
     def deliver_answers(self) -> None:
         """Park again on an open question; end the run when a limit was answered with stop."""
-        asked = self.history.open_question
-        if asked is not None:
-            raise Park("limit" if asked.subject in LIMITS else "question")
+        question = self.history.open_question
+        if question is not None:
+            raise Park("limit" if question.subject in LIMITS else "question")
         newest = self.history.own
         if newest is not None and newest.code is Code.STOP:
             raise failed("stopped", f"{newest.answered_by} stopped it, asked: {newest.event.text}")

@@ -223,14 +223,15 @@ class Refusals:
     @property
     def denied(self) -> tuple[Violation, ...]:
         """The findings that the newest judgement refuses."""
-        return tuple(one for one in self.judged.findings if one.action == "deny") if self.judged else ()
+        findings = self.judged.findings if self.judged else ()
+        return tuple(violation for violation in findings if violation.action == "deny")
 
     @property
     def stands(self) -> bool:
         """Whether a refused finding was already given back to the agent."""
-        return any(_key(one) in self.given_back for one in self.denied)
+        return any(_key(violation) in self.given_back for violation in self.denied)
 
 
-def _key(found: Violation) -> tuple[str, ...]:
+def _key(violation: Violation) -> tuple[str, ...]:
     """Return the identity of a finding, whatever its commit and line."""
-    return found.guard, found.rule, found.path, found.what
+    return violation.guard, violation.rule, violation.path, violation.what

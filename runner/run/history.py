@@ -15,7 +15,7 @@ from ledger.events import stage as staged
 from ledger.events.guard import GuardsJudged
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
-from ledger.ids import QuestionId
+from ledger.ids import QuestionId, RunId
 from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, code_of
 from ledger.states import RunState
 from ledger.views.runs import state_after
@@ -36,7 +36,7 @@ class History:
     instructed: KnownInstructions = field(default_factory=KnownInstructions)
     plan: Plan | None = None
     questions: list[Question] = field(default_factory=list)
-    asked: int = 0  # with those that the board asked
+    question_count: int = 0  # with those that the board asked
     turn: TurnRecord | None = None
     turns: dict[str, str] = field(default_factory=dict)  # turn -> newest outcome
     began_at: datetime = _NEVER
@@ -77,14 +77,14 @@ class History:
 
     def take(self, recorded: Iterable[Recorded]) -> None:
         """Fold all events that are newer than `seq`."""
-        for one in recorded:
-            if one.seq > self.seq:
-                self.seq, self.version = one.seq, one.version
-                self.began_at = min(self.began_at, one.at)
-                if isinstance(one.event, TurnEnded):
-                    self.turn_ended_at = one.at
-                self.state = state_after(one.event) or self.state
-                self._fold(one.event)
+        for entry in recorded:
+            if entry.seq > self.seq:
+                self.seq, self.version = entry.seq, entry.version
+                self.began_at = min(self.began_at, entry.at)
+                if isinstance(entry.event, TurnEnded):
+                    self.turn_ended_at = entry.at
+                self.state = state_after(entry.event) or self.state
+                self._fold(entry.event)
 
     def session(self, given: str) -> str:
         """Return the session to continue: the open stage's, the run's, or the `given` one from before."""
@@ -95,46 +95,47 @@ class History:
     @property
     def open_question(self) -> Question | None:
         """The question that waits for a person, if any."""
-        return next((asked for asked in self.questions if asked.answer is None), None)
+        return next((question for question in self.questions if question.answer is None), None)
 
     def newest(self, *subjects: Subject) -> Question | None:
         """Return the newest question about one of these."""
-        return next((asked for asked in reversed(self.questions) if asked.subject in subjects), None)
+        return next((question for question in reversed(self.questions) if question.subject in subjects), None)
 
     @property
     def own(self) -> Question | None:
         """The newest question of Cardinal's own."""
-        return next((asked for asked in reversed(self.questions) if asked.is_own), None)
+        return next((question for question in reversed(self.questions) if question.is_own), None)
 
     def refused(self) -> tuple[str, ...]:
         """Return the commands that people were asked about and did not allow."""
         return tuple(
-            self.awaited[asked.question_id]
-            for asked in self.questions
-            if asked.question_id in self.awaited
-            and asked.answer is not None
-            and not asked.permits(Subject.TOOL, Code.ALLOW_ONCE, Code.ALLOW_CARD)
+            self.awaited[question.question_id]
+            for question in self.questions
+            if question.question_id in self.awaited
+            and question.answer is not None
+            and not question.permits(Subject.TOOL, Code.ALLOW_ONCE, Code.ALLOW_CARD)
         )
 
     def undelivered_answer(self) -> Question | None:
         """Return the agent's answered question whose answer no later turn has delivered."""
-        asked = self.newest(Subject.WORK, Subject.TOOL)
-        return asked if asked is not None and asked.answer is not None and not self._carried(asked) else None
+        question = self.newest(Subject.WORK, Subject.TOOL)
+        if question is None or question.answer is None or self._carried(question):
+            return None
+        return question
 
     def unheeded_words(self) -> Question | None:
         """Return Cardinal's own newest question, if its answer is words that no turn has delivered."""
-        asked = self.own
-        return asked if asked is not None and asked.words and not self._carried(asked) else None
+        question = self.own
+        return question if question is not None and question.words and not self._carried(question) else None
 
-    def _carried(self, asked: Question) -> bool:
+    def _carried(self, question: Question) -> bool:
         """Whether a turn that began after the question ended by itself, and so delivered the answer."""
         turn = self.turn
-        return turn is not None and turn.seq > asked.seq and turn.outcome in ("done", "asked")
+        return turn is not None and turn.seq > question.seq and turn.outcome in ("done", "asked")
 
-    @property
-    def next_question_id(self) -> int:
-        """The number of the next question, from 1."""
-        return self.asked + 1
+    def next_question_id(self, run_id: RunId) -> QuestionId:
+        """Return the id of the run's next question; they count from 1."""
+        return QuestionId(f"{run_id}-q{self.question_count + 1}")
 
     @singledispatchmethod
     def _fold(self, event: Event) -> None:
@@ -189,19 +190,17 @@ class History:
 
     @_fold.register
     def _(self, event: happened.QuestionAsked) -> None:
-        self.asked += 1
-        if (
-            asker_of(event.asker) is not QuestionSource.RULES
-        ):  # the board asks about the card; the run goes on
+        self.question_count += 1
+        if asker_of(event.asker) is not QuestionSource.RULES:  # those are about the card; the run goes on
             self.questions.append(Question(event, self.seq))
 
     @_fold.register
     def _(self, event: happened.QuestionAnswered) -> None:
-        for asked in self.questions:
-            if asked.question_id == event.question_id and asked.answer is None:
-                asked.answer, asked.answered_by = event.text, event.by
-                asked.code = code_of(asked.event, event.code, event.text)
-                if asked.subject is Subject.REPAIRS:
+        for question in self.questions:
+            if question.question_id == event.question_id and question.answer is None:
+                question.answer, question.answered_by = event.text, event.by
+                question.code = code_of(question.event, event.code, event.text)
+                if question.subject is Subject.REPAIRS:
                     self.rounds.let_go()
 
     @_fold.register

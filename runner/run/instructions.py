@@ -17,17 +17,19 @@ _ORDER = (
     "column, the card, skills. A later layer may make an earlier one more exact, and may never loosen what "
     "Cardinal enforces in code: what you may touch and run, limits, the checks, and who approves."
 )
+_BY_WORDS = (
+    "Where you have no such tools, write the call on lines of its own in what you say: ```board, "
+    'then {"tool": "<name>", "input": {…}}, then ```.'
+)
 SYSTEM = (
     "Say what you mean through the board tools: `plan`, `tick`, `progress`, `note`, `ask`, `thread`, `block` "
     "and `finish`. A question to people is `ask`, and ends this turn. The work ends with `finish`, and only "
-    "with it. Where you have no such tools, write the call on lines of its own in what you say: ```board, "
-    'then {"tool": "<name>", "input": {…}}, then ```.'
+    f"with it. {_BY_WORDS}"
 )
 INVESTIGATING = (
     "Say what you mean through the board tools: `progress`, `note`, `ask`, `block` and `findings`. "
     "A question to people is `ask`, and ends this turn. The work ends with `findings`, and only with it. "
-    "Where you have no such tools, write the call on lines of its own in what you say: ```board, "
-    'then {"tool": "<name>", "input": {…}}, then ```.'
+    f"{_BY_WORDS}"
 )
 MODES: Mapping[str, str] = {
     "fix": (
@@ -143,10 +145,10 @@ def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple
 def stack_event(run_id: RunId, layers: tuple[Layer, ...]) -> InstructionsStacked:
     """Return the event about a stack, without the texts of private layers and of the card."""
     digest = digest_of(json.dumps([[layer.kind, layer.name, layer.digest] for layer in layers]))
-    return InstructionsStacked(run_id, digest, tuple(_told(layer) for layer in layers))
+    return InstructionsStacked(run_id, digest, tuple(_as_event(layer) for layer in layers))
 
 
-def _told(layer: Layer) -> LayerTold:
+def _as_event(layer: Layer) -> LayerTold:
     hidden = layer.private or layer.kind is LayerKind.CARD
     text = "" if hidden else redact(layer.text)
     return LayerTold(
@@ -196,4 +198,4 @@ def _files(layer: Layer, folder: str) -> str:
 
 def _deeper(text: str) -> str:
     """Return the text with its headings two levels down, below the layer's own."""
-    return _HEADING.sub(lambda found: found[1] + "##", text.strip())
+    return _HEADING.sub(lambda match: match[1] + "##", text.strip())

@@ -1,4 +1,4 @@
-"""Watchdogs: pure verdicts over what a run used and how long its agent was silent."""
+"""Watchdogs: pure verdicts over a run's usage and its agent's silence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

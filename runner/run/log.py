@@ -1,6 +1,6 @@
 """A run's access to the ledger: fenced appends, its history, and the lease of its claim."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from sqlalchemy import Connection, Engine
@@ -57,9 +57,9 @@ class RunLog:
     def append(self, *events: RunEvent) -> None:
         """Append `events` in one transaction while the claim is alive, and fold them into the history."""
         if events:
-            told = tuple(map(self.secrecy.redact_event, events))
+            redacted = tuple(map(self.secrecy.redact_event, events))
             with event_store.writing(self._engine) as db:
-                event_store.append(db, *told, at=self._now(), fence=self._fence)
+                event_store.append(db, *redacted, at=self._now(), fence=self._fence)
                 self._renew(db)
             self._on_append()
             self.look()
@@ -70,7 +70,7 @@ class RunLog:
         An answer can arrive between the question and the parking. Parking after it would leave the run
         asleep.
         """
-        told = tuple(map(self.secrecy.redact_event, events))
+        redacted = tuple(map(self.secrecy.redact_event, events))
         while True:
             self.look()
             if self.history.state is RunState.QUEUED:
@@ -78,7 +78,7 @@ class RunLog:
             try:
                 with event_store.writing(self._engine) as db:
                     event_store.append(
-                        db, *told, at=self._now(), expected=self.history.version, fence=self._fence
+                        db, *redacted, at=self._now(), expected=self.history.version, fence=self._fence
                     )
             except LateWriterError:
                 continue  # each round means that somebody else wrote: it ends when they do
@@ -89,12 +89,8 @@ class RunLog:
     def look(self) -> None:
         """Fold the events that others appended since the last look."""
         self._looked = self._clock.monotonic()
-        while True:
-            with event_store.reading(self._engine) as db:
-                page = event_store.read(db, after=self.history.seq, limit=_PAGE, stream=f"run:{self._run_id}")
+        for page in self._pages(after=self.history.seq):
             self.history.take(page)
-            if len(page) < _PAGE:
-                return
 
     def beat(self) -> None:
         """Look and renew the lease when either is due; cheap enough for every turn of a loop."""
@@ -122,15 +118,17 @@ class RunLog:
 
     def events(self) -> tuple[Recorded, ...]:
         """Return the whole stream of the run."""
-        found: tuple[Recorded, ...] = ()
+        return tuple(recorded for page in self._pages(after=0) for recorded in page)
+
+    def _pages(self, after: int) -> Iterator[tuple[Recorded, ...]]:
+        """Yield the run's events after that one, in pages; each page is read in its own transaction."""
         while True:
             with event_store.reading(self._engine) as db:
-                page = event_store.read(
-                    db, after=found[-1].seq if found else 0, limit=_PAGE, stream=f"run:{self._run_id}"
-                )
-            found += page
+                page = event_store.read(db, after=after, limit=_PAGE, stream=f"run:{self._run_id}")
+            yield page
             if len(page) < _PAGE:
-                return found
+                return
+            after = page[-1].seq
 
     def _renewal_is_due(self) -> bool:
         return self._clock.monotonic() - self._renewed >= self._ttl_s / 3

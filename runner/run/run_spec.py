@@ -237,8 +237,8 @@ class RunSpec:
     layers: tuple[Layer, ...] = ()  # profile, guides and skills, for the stack
     skill_files: tuple[SkillContent, ...] = ()  # readable by the agent
     considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
-    asked: str = ""  # the request of the person who started this very run
-    asked_by: str = ""
+    request: str = ""  # the request of the person who started this very run
+    requested_by: str = ""
     reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
 
@@ -251,6 +251,11 @@ class RunSpec:
     def reference(self) -> str:
         """The card's issue as the repository refers to it: #12, or owner/name#12."""
         return f"{self.issue_repository}#{self.number}"
+
+    @property
+    def full_reference(self) -> str:
+        """The card's issue as any repository refers to it: owner/name#12."""
+        return f"{self.issue_repository or self.repository}#{self.number}"
 
     @property
     def own_number(self) -> int:

@@ -31,18 +31,19 @@ class Secrecy:
         """Return the event without such lines."""
         if not self.phrases:
             return event
-        names = (one.name for one in dataclasses.fields(event) if one.name not in _NAMES)
-        told = {name: self._redacted(getattr(event, name)) for name in names}
+        names = (field.name for field in dataclasses.fields(event) if field.name not in _NAMES)
+        values = {name: self._redacted(getattr(event, name)) for name in names}
         if isinstance(event, BoardToolCalled):  # value by value: a line may hold a part of the JSON around it
-            told["body"] = json.dumps(self._redacted(json.loads(event.body)), ensure_ascii=False)
-        return dataclasses.replace(event, **told)
+            values["body"] = json.dumps(self._redacted(json.loads(event.body)), ensure_ascii=False)
+        return dataclasses.replace(event, **values)
 
     def _redacted(self, value: Any) -> Any:
         if type(value) is str:
             return self.redact_private_skills(value)
         if isinstance(value, dict):
             return {
-                name: one if name in _NAMES_IN_CALLS else self._redacted(one) for name, one in value.items()
+                name: item if name in _NAMES_IN_CALLS else self._redacted(item)
+                for name, item in value.items()
             }
         return type(value)(map(self._redacted, value)) if isinstance(value, tuple | list) else value
 
@@ -58,7 +59,7 @@ def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent], before: I
     """Return the Secrecy of the private layers and their files, and of earlier phrases, `before`."""
     private = {layer.name: layer for layer in layers if layer.private}
     texts = [layer.text for layer in private.values()]
-    texts += [one.content.decode(errors="replace") for one in files if one.path.split("/")[0] in private]
+    texts += [file.content.decode(errors="replace") for file in files if file.path.split("/")[0] in private]
     phrases: dict[str, None] = {}
     for text in texts:
         for line in map(str.strip, text.splitlines()):

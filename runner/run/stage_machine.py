@@ -52,7 +52,9 @@ def admit(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
     last = log.visits[-1] if log.visits else None
     source = last.stage if last is not None else ""
     target = (last.target if last is not None else "") or stages[0].name
-    made = sum(one.source == source and one.stage == target and not one.sent_back for one in log.visits)
+    made = sum(
+        visit.source == source and visit.stage == target and not visit.sent_back for visit in log.visits
+    )
     if source and made >= SAME_WAY * (1 + _granted(history, "again", source, target)):
         said = f"This would be the time number {made + 1} that stage {source} hands the work to {target}:"
         return Ask("again", source, target, f"{said} it may be going round in a circle.", (ONCE_MORE, STOP))
@@ -67,10 +69,10 @@ def admit(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
 
 def named(stages: Sequence[StageSpec], name: str) -> StageSpec:
     """Return the stage of that name. Raises ValueError, which the policy's checks prevent."""
-    found = next((stage for stage in stages if stage.name == name), None)
-    if found is None:
+    stage = next((stage for stage in stages if stage.name == name), None)
+    if stage is None:
         raise ValueError(f"there is no stage {name!r}")
-    return found
+    return stage
 
 
 def may_edit(stage: StageSpec) -> bool:
@@ -85,14 +87,14 @@ def choices_of(stage: StageSpec, source: str) -> tuple[AnswerChoice, ...]:
 
 
 def _approved(stages: Sequence[StageSpec], history: History, stage: StageSpec, source: str) -> Enter | Ask:
-    asked = _asked(history, stage.name, source)
-    if asked is None or asked.answer is None:
+    question = _question_about(history, stage.name, source)
+    if question is None or question.answer is None:
         return Ask("approval", source, stage.name, _approval(stage, source), choices_of(stage, source))
-    if asked.code is Code.GO_ON:
-        return Enter(stage, source, asked.answered_by)
+    if question.code is Code.GO_ON:
+        return Enter(stage, source, question.answered_by)
     if not source:  # there is nowhere to go back to, so it is asked until somebody chooses
         return Ask("approval", source, stage.name, _approval(stage, source), choices_of(stage, source))
-    return Enter(named(stages, source), source, asked.answered_by, sent_back=True)
+    return Enter(named(stages, source), source, question.answered_by, sent_back=True)
 
 
 def _approval(stage: StageSpec, source: str) -> str:
@@ -100,18 +102,20 @@ def _approval(stage: StageSpec, source: str) -> str:
     return f"Stage {stage.name} (persona {stage.persona}) begins only when a person agrees. May it?{words}"
 
 
-def _asked(history: History, target: str, source: str) -> Question | None:
+def _question_about(history: History, target: str, source: str) -> Question | None:
     """Return the question about the entry that is due, if it was asked."""
     due = len(history.stages.visits) + 1
     for gate in reversed(history.stages.gates):
         if (gate.why, gate.entry, gate.target, gate.source) == ("approval", due, target, source):
-            return next((one for one in history.questions if one.question_id == gate.question_id), None)
+            return next(
+                (question for question in history.questions if question.question_id == gate.question_id), None
+            )
     return None
 
 
 def _granted(history: History, why: str, source: str = "", target: str = "") -> int:
     """Return how often people let the run continue at this limit."""
-    agreed = {one.question_id for one in history.questions if one.code is Code.GO_ON}
+    agreed = {question.question_id for question in history.questions if question.code is Code.GO_ON}
     return sum(
         gate.why == why
         and gate.question_id in agreed

@@ -117,16 +117,16 @@ class _Listener:
         self._errors, self._refused, self._usd, self._tokens = "", "", 0.0, 0
         self._end: contract.TurnEnd | None = None
 
-    def take(self, heard: Heard) -> bool:
+    def take(self, piece: Heard) -> bool:
         """Take one piece of output; True once the agent is done. Raises ChatError at an early end."""
-        if not isinstance(heard, Line):
+        if not isinstance(piece, Line):
             raise ChatError(f"the agent ended without an answer: {redact(self._errors)[-300:]}")
-        if heard.beside:
-            self.overhear(heard.text)
-        elif heard.error:
-            self._errors = (self._errors + heard.text)[-1000:]
+        if piece.beside:
+            self.overhear(piece.text)
+        elif piece.error:
+            self._errors = (self._errors + piece.text)[-1000:]
         else:
-            for event in self._dialogue.decode(heard.text):
+            for event in self._dialogue.decode(piece.text):
                 self._react(event)
         return self._end is not None
 
@@ -159,8 +159,8 @@ class _Listener:
             case contract.TurnEnd():
                 self._end = self._end or event
 
-    def _meter(self, told: contract.Usage) -> None:
-        used = believable(told)
+    def _meter(self, usage: contract.Usage) -> None:
+        used = believable(usage)
         self._usd += used.usd
         self._tokens += used.input_tokens + used.output_tokens
 
@@ -168,7 +168,7 @@ class _Listener:
 def _listen(child: Child, listener: _Listener, timeout_s: float) -> None:
     until = time.monotonic() + timeout_s
     while time.monotonic() < until:
-        for heard in child.hear(BEAT_S):
-            if listener.take(heard):
+        for piece in child.hear(BEAT_S):
+            if listener.take(piece):
                 return
     raise CommandTimeoutError("the assistant", timeout_s)

@@ -8,7 +8,6 @@ from typing import assert_never
 from ledger.events import agent as seen
 from ledger.events.artifact import FILE, PAGE, ArtifactDropped
 from ledger.events.run import Progressed, RunEvent, SessionStarted, ToolUsed
-from ledger.ids import QuestionId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
 from runner.agents import contract
@@ -45,7 +44,7 @@ class AgentListener:
         self._session_id = task.session_id
         self._todos: seen.TodoListed | None = None
         self._hosts: set[seen.HostReached] = set()
-        self._spoken: Counter[tuple[str, str]] = Counter()
+        self._text_calls: Counter[tuple[str, str]] = Counter()
         self._refusals = 0
         self.end: contract.TurnEnd | None = None
         self.parks = False
@@ -160,8 +159,8 @@ class AgentListener:
             investigates=self._task.investigates,
         )
         for spoken in calls_in(text)[:_WORDS]:
-            self._spoken[(spoken.tool, repr(spoken.input))] += 1
-            count = self._spoken[(spoken.tool, repr(spoken.input))]
+            self._text_calls[(spoken.tool, repr(spoken.input))] += 1
+            count = self._text_calls[(spoken.tool, repr(spoken.input))]
             call_id = f"w{call_id_of(self._task.turn, spoken.tool, spoken.input, count)}"
             problem = spoken.problem or ("" if spoken.tool in offer else f"there is no {spoken.tool!r} now")
             call = BadCall(call_id, spoken.tool, problem) if problem else None
@@ -184,15 +183,15 @@ class AgentListener:
         if self._run.gateway is not None:
             self._run.gateway.reply(call_id, result)
 
-    def _permit(self, asked: contract.PermissionAsked) -> None:
+    def _permit(self, request: contract.PermissionAsked) -> None:
         """Answer at once where the policy decides, else ask people and park."""
         run_id = self._run.order.run_id
-        command = self._run.secrecy.redact_private_skills(one_line(redact(asked.command), 2_000))
+        command = self._run.secrecy.redact_private_skills(one_line(redact(request.command), 2_000))
         # An answer covers exactly the question, which is identified by its stored text.
-        marked = command + permission.mark(asked, command, self._run.order.card_id)
-        meant = (asked.command or asked.tool,)
+        marked = command + permission.mark(request, command, self._run.order.card_id)
+        meant = (request.command or request.tool,)
         judged = permission.judge(
-            asked,
+            request,
             self._task.tools,
             permission.Allowed(meant if marked in self._task.granted else (), self._task.allowed),
             read_only=self._task.read_only,
@@ -200,19 +199,19 @@ class AgentListener:
         )
         if judged.verdict is permission.PermissionDecision.ASK and not self.parks:
             self.batch.flush(now=True)
-            question_id = QuestionId(f"{run_id}-q{self._run.history.next_question_id}")
-            text = redact(permission.question(asked, judged.why))
+            question_id = self._run.history.next_question_id(run_id)
+            text = redact(permission.question(request, judged.why))
             self._run.log.append(
                 limit_answers.question(run_id, question_id, Subject.TOOL, text, permission.CHOICES),
-                seen.PermissionAwaited(run_id, question_id, one_line(asked.tool, 100), marked),
+                seen.PermissionAwaited(run_id, question_id, one_line(request.tool, 100), marked),
             )
             self.parks = True
             return
         if judged.verdict is permission.PermissionDecision.DENY and self._refusals < _REFUSALS:
             self._refusals += 1
-            self.batch.add(seen.PermissionRefused(run_id, one_line(asked.tool, 100), command, judged.why))
+            self.batch.add(seen.PermissionRefused(run_id, one_line(request.tool, 100), command, judged.why))
         allowed = judged.verdict is permission.PermissionDecision.ALLOW
-        answer = self._dialogue.permit(asked.ask_id, allowed=allowed, why=judged.why)
+        answer = self._dialogue.permit(request.ask_id, allowed=allowed, why=judged.why)
         if answer is not None:
             self._write(answer)
 

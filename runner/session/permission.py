@@ -50,25 +50,34 @@ class Allowed:
 _ALLOWED = Judgement(PermissionDecision.ALLOW)
 
 
+def _denied(why: str) -> Judgement:
+    return Judgement(PermissionDecision.DENY, why)
+
+
 def judge(
-    asked: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool, refused: Collection[str] = ()
+    request: PermissionAsked,
+    tools: ToolSpec,
+    leave: Allowed,
+    *,
+    read_only: bool,
+    refused: Collection[str] = (),
 ) -> Judgement:
     """Return the policy's decision about one use of a tool; `leave` and `refused` are people's."""
-    judged = _by_policy(asked, tools, leave, read_only=read_only)
-    if judged.verdict is PermissionDecision.ASK and (asked.command or asked.tool) in refused:
-        return Judgement(PermissionDecision.DENY, "a person was asked, and did not allow it")
+    judged = _by_policy(request, tools, leave, read_only=read_only)
+    if judged.verdict is PermissionDecision.ASK and (request.command or request.tool) in refused:
+        return _denied("a person was asked, and did not allow it")
     return judged
 
 
-def _by_policy(asked: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool) -> Judgement:
-    match asked.kind:
+def _by_policy(request: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool) -> Judgement:
+    match request.kind:
         case "board" | "read":
             return _ALLOWED
         case "edit":
-            return _edit(asked, tools, leave, read_only=read_only)
+            return _edit(request, tools, leave, read_only=read_only)
         case "run":
-            return _run(asked, tools, leave)
-    return _named(asked, tools, leave)
+            return _run(request, tools, leave)
+    return _named(request, tools, leave)
 
 
 def matches(pattern: str, command: str) -> bool:
@@ -98,56 +107,50 @@ def _parts(command: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, parts)))
 
 
-def _edit(asked: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool) -> Judgement:
+def _edit(request: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool) -> Judgement:
     if read_only:
-        return Judgement(
-            PermissionDecision.DENY, "the repository is read-only in this turn: nothing in it can be changed"
-        )
+        return _denied("the repository is read-only in this turn: nothing in it can be changed")
     if tools.edit == "deny":
-        return Judgement(PermissionDecision.DENY, "the column's policy says `edit: deny`")
-    return _asked(asked, leave, "the column's policy says `edit: ask`") if tools.edit == "ask" else _ALLOWED
+        return _denied("the column's policy says `edit: deny`")
+    if tools.edit == "ask":
+        return _ask_people(request, leave, "the column's policy says `edit: ask`")
+    return _ALLOWED
 
 
-def _run(asked: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
+def _run(request: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
     if tools.run == "deny":
-        return Judgement(PermissionDecision.DENY, "the column's policy says `run: deny`")
-    if (tools.ask or tools.deny) and len(_PARTS.split(asked.command)) > _MAX_PARTS:
-        return Judgement(
-            PermissionDecision.DENY, "the line has too many parts to be judged: put it into a script"
-        )
+        return _denied("the column's policy says `run: deny`")
+    if (tools.ask or tools.deny) and len(_PARTS.split(request.command)) > _MAX_PARTS:
+        return _denied("the line has too many parts to be judged: put it into a script")
     for pattern in tools.deny:
-        if matches(pattern, asked.command):
-            return Judgement(PermissionDecision.DENY, f"the policy refuses commands like `{pattern}`")
-    commits = matches("git commit:*", asked.command)
+        if matches(pattern, request.command):
+            return _denied(f"the policy refuses commands like `{pattern}`")
+    commits = matches("git commit:*", request.command)
     if commits and tools.commit == "deny":
-        return Judgement(
-            PermissionDecision.DENY, "the column's policy says `commit: deny`: Cardinal commits the work"
-        )
+        return _denied("the column's policy says `commit: deny`: Cardinal commits the work")
     for pattern in tools.ask:
-        if matches(pattern, asked.command):
-            return _asked(asked, leave, f"the policy asks a person before `{pattern}`")
+        if matches(pattern, request.command):
+            return _ask_people(request, leave, f"the policy asks a person before `{pattern}`")
     if tools.run == "ask":
-        return _asked(asked, leave, "the column's policy says `run: ask`")
+        return _ask_people(request, leave, "the column's policy says `run: ask`")
     if commits and tools.commit == "ask":
-        return _asked(asked, leave, "the column's policy says `commit: ask`")
+        return _ask_people(request, leave, "the column's policy says `commit: ask`")
     return _ALLOWED
 
 
-def _named(asked: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
+def _named(request: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
     for pattern in tools.ask:
-        if fnmatchcase(asked.tool, pattern):
-            return _asked(asked, leave, f"the policy asks a person before `{pattern}`")
+        if fnmatchcase(request.tool, pattern):
+            return _ask_people(request, leave, f"the policy asks a person before `{pattern}`")
     return _ALLOWED
 
 
-def _asked(asked: PermissionAsked, leave: Allowed, why: str) -> Judgement:
-    wish = asked.command or asked.tool
+def _ask_people(request: PermissionAsked, leave: Allowed, why: str) -> Judgement:
+    wish = request.command or request.tool
     if wish in leave.commands or any(_all_parts(pattern, wish) for pattern in leave.patterns):
         return _ALLOWED
     if _shown(wish).endswith(CUT):
-        return Judgement(
-            PermissionDecision.DENY, "the line is too long to be shown to people: put it into a script"
-        )
+        return _denied("the line is too long to be shown to people: put it into a script")
     return Judgement(PermissionDecision.ASK, why)
 
 
@@ -163,19 +166,19 @@ def _all_parts(pattern: str, command: str) -> bool:
     return all(_is(wanted, piece) for piece in pieces if piece)
 
 
-def mark(asked: PermissionAsked, written: str, card_id: str) -> str:
+def mark(request: PermissionAsked, written: str, card_id: str) -> str:
     """Return a mark that distinguishes commands `written` alike; empty for a command written unchanged.
 
     It is slow to compute, so that nobody finds a secret by trying.
     """
-    if asked.kind == "run" and written == asked.command:
+    if request.kind == "run" and written == request.command:
         return ""
-    whole = "\0".join((asked.kind, asked.tool, asked.command)).encode("utf-8", "surrogatepass")
+    whole = "\0".join((request.kind, request.tool, request.command)).encode("utf-8", "surrogatepass")
     return f" [{scrypt(whole, salt=card_id.encode(), n=2**14, r=8, p=1, dklen=12).hex()}]"
 
 
-def question(asked: PermissionAsked, why: str) -> str:
+def question(request: PermissionAsked, why: str) -> str:
     """Return the question for a person."""
-    wish = _shown(asked.command) or asked.tool
-    verb = "edit" if asked.kind == "edit" else "run" if asked.kind == "run" else "use"
+    wish = _shown(request.command) or request.tool
+    verb = "edit" if request.kind == "edit" else "run" if request.kind == "run" else "use"
     return f"May the agent {verb} this? ({why})\n\n    {wish}"

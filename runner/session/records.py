@@ -74,13 +74,15 @@ class Batch:
     def say(self, text: str) -> None:
         """Add text; text between two other events becomes one event."""
         clean = redact(text)
-        if self._waiting and isinstance(self._waiting[-1], AgentSaid):
-            clean = f"{self._waiting.pop().text}\n{clean}"  # type: ignore[attr-defined]
+        last = self._waiting[-1] if self._waiting else None
+        if isinstance(last, AgentSaid):
+            self._waiting.pop()
+            clean = f"{last.text}\n{clean}"
         self.add(AgentSaid(self._run.order.run_id, cut(clean, _SAID_BYTES)))
 
-    def meter(self, told: Usage) -> None:
+    def meter(self, usage: Usage) -> None:
         """Add usage."""
-        used, before = believable(told), self._used
+        used, before = believable(usage), self._used
         self._used = UsageMetered(
             before.run_id,
             before.usd + used.usd,

@@ -14,7 +14,7 @@ _FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)")
 
 @dataclass(frozen=True, slots=True)
 class TextCall:
-    """One block. `problem` is empty, or says what is wrong, for the agent."""
+    """One block. `problem` is for the agent; empty without one."""
 
     tool: str
     input: Any
@@ -33,11 +33,11 @@ def calls_in(text: str) -> tuple[TextCall, ...]:
 def _blocks(text: str) -> Iterator[str]:
     fence, ours, lines = "", False, list[str]()
     for line in text.split("\n"):
-        found = _FENCE.fullmatch(line.rstrip("\r"))
+        match = _FENCE.fullmatch(line.rstrip("\r"))
         if not fence:
-            if found:
-                fence, ours, lines = found["fence"], found["info"].strip() == "board", []
-        elif found and found["fence"].startswith(fence) and not found["info"].strip():
+            if match:
+                fence, ours, lines = match["fence"], match["info"].strip() == "board", []
+        elif match and match["fence"].startswith(fence) and not match["info"].strip():
             if ours:
                 yield "\n".join(lines)
             fence = ""

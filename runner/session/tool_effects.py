@@ -8,7 +8,6 @@ from typing import Any
 from ledger.events import run as happened
 from ledger.events.related import CardLinked, CardProposed
 from ledger.events.turn import BoardToolCalled
-from ledger.ids import QuestionId
 from ledger.model.limit_answers import Subject, is_reserved, of_agent
 from runner.agents import board_tools
 from runner.run.history import History
@@ -55,8 +54,8 @@ def effect_of(
         return Effect((), {"error": problem})
     clean = type(call.input).model_validate(_redacted(call.input.model_dump(mode="json")))
     attaches = clean if isinstance(clean, board_tools.AttachInput) else None
-    told = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
-    body = json.dumps(told, ensure_ascii=False)
+    stored = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
+    body = json.dumps(stored, ensure_ascii=False)
     recorded = BoardToolCalled(order.run_id, session_id, call.call_id, call.tool, body)
     meant = _meaning(board_tools.BoardCall(call.call_id, call.tool, clean), order, history)
     parks = isinstance(clean, board_tools.AskInput | board_tools.BlockInput)
@@ -68,17 +67,17 @@ def _redacted(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list | tuple):
-        return [_redacted(one) for one in value]
-    return {key: _redacted(one) for key, one in value.items()} if isinstance(value, dict) else value
+        return [_redacted(item) for item in value]
+    return {key: _redacted(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _repeated(call: board_tools.BoardCall, history: History) -> Effect:
     if call.tool not in ("ask", "block"):
         return Effect((), {"ok": True, "repeated": True})
-    asked = history.newest(Subject.WORK)
-    if asked is None or asked.answer is None:
+    question = history.newest(Subject.WORK)
+    if question is None or question.answer is None:
         return Effect((), {"ok": True, "repeated": True}, parks=True)
-    return Effect((), {"ok": True, "repeated": True, "answer": asked.answer})
+    return Effect((), {"ok": True, "repeated": True, "answer": question.answer})
 
 
 def _refusal(call: board_tools.BoardCall, order: RunSpec, *, planning: bool) -> str:
@@ -115,10 +114,7 @@ def _misfit(call: board_tools.BoardCall, order: RunSpec, history: History) -> st
         case board_tools.LinkCardInput(target=target):
             if history.linked >= _LINKS:
                 return f"this run linked {_LINKS} cards already: name further ones in `finish`"
-            if (
-                _spelt_out(target, order).lower()
-                == f"{order.issue_repository or order.repository}#{order.number}".lower()
-            ):
+            if _spelt_out(target, order).lower() == order.full_reference.lower():
                 return "this is the card itself: name the number of another one"
     return ""
 
@@ -155,8 +151,7 @@ def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> t
 def _question(
     order: RunSpec, history: History, text: str, choices: tuple[str, ...]
 ) -> happened.QuestionAsked:
-    question_id = QuestionId(f"{order.run_id}-q{history.next_question_id}")
-    return of_agent(order.run_id, question_id, text, choices)
+    return of_agent(order.run_id, history.next_question_id(order.run_id), text, choices)
 
 
 def report(order: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
@@ -185,7 +180,7 @@ def card_shown(order: RunSpec, history: History) -> dict[str, object]:
 
 def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
     text_bytes, items = _TEXT_BYTES // share, _ITEMS // share
-    answers = [asked for asked in history.questions if asked.answer is not None]
+    answers = [question for question in history.questions if question.answer is not None]
     return {
         "number": order.number,
         "issue": order.reference,
@@ -210,10 +205,10 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
         "notes": [cut(strip_hidden(note, tags=False), text_bytes) for note in history.notes[-items:]],
         "answers": [
             {
-                "question": cut(strip_hidden(asked.event.text, tags=False), text_bytes),
-                "answer": cut(redact(strip_hidden(asked.answer or "")), text_bytes),
+                "question": cut(strip_hidden(question.event.text, tags=False), text_bytes),
+                "answer": cut(redact(strip_hidden(question.answer or "")), text_bytes),
             }
-            for asked in answers[-items:]
+            for question in answers[-items:]
         ],
         "briefing": cut(order.briefing, _BRIEFING_BYTES // share),
     }

@@ -54,8 +54,8 @@ class Turn:
     ) -> None:
         self._run, self._task, self._dialogue = run, task, dialogue
         self._child, self._transcript = child, transcript
-        self._hearing = AgentListener(run, task, dialogue, child.write)
-        self._heard_at = run.clock.monotonic()
+        self._listener = AgentListener(run, task, dialogue, child.write)
+        self._last_output_at = run.clock.monotonic()
         self._bound_usd = run.allowance.bound_usd
         self._errors = self._overweight = ""
         self._parked_at: float | None = None
@@ -74,19 +74,19 @@ class Turn:
         except SystemExit:
             took_s = self._bring_to_end(None, _HASTY)
             self._settle()
-            self._hearing.batch.flush(last=True)
+            self._listener.batch.flush(last=True)
             self._run.log.append(self._ended("stopped", self._child.exit_code(), took_s))
             raise
 
     def _play(self) -> TurnResult:
         verdict, stop = None, None
         while not self._closed:
-            for heard in self._child.hear(BEAT_S):
-                self._take(heard)
+            for piece in self._child.hear(BEAT_S):
+                self._take(piece)
             self._run.log.beat()
             self._top_up()
             self._steer()
-            self._hearing.batch.flush()
+            self._listener.batch.flush()
             stop = self._run.history.stop
             verdict = self._verdict()
             if stop or verdict or self._over():
@@ -94,8 +94,8 @@ class Turn:
         took_s = self._bring_to_end(verdict)
         exit_code = self._child.exit_code()
         self._settle()
-        verdict = verdict or self._hearing.verdict
-        self._hearing.batch.flush(last=True)
+        verdict = verdict or self._listener.verdict
+        self._listener.batch.flush(last=True)
         outcome, problem = self._outcome(exit_code, stopped=bool(stop or verdict))
         self._run.log.append(self._ended(outcome, exit_code, took_s))
         killed = outcome == "broken" and exit_code in SIGKILLED and not self._child.fate
@@ -107,12 +107,12 @@ class Turn:
     def _bring_to_end(self, verdict: ExceededLimit | None, grace: StopGrace = DEFAULT_GRACE) -> float:
         if self._closed:
             return 0.0
-        interrupt = None if self._hearing.end is not None else self._dialogue.interrupt()
+        interrupt = None if self._listener.end is not None else self._dialogue.interrupt()
         stopped = self._child.stop(interrupt, hurry=verdict is ExceededLimit.FLOOD, grace=grace)
         while not self._closed and not self._flooded:
             rest = self._child.hear(BEAT_S)
-            for heard in rest:
-                self._take(heard)
+            for piece in rest:
+                self._take(piece)
             if not rest:
                 break
         return stopped.took_s
@@ -124,51 +124,51 @@ class Turn:
             return
         self._child.close()
         for message in settle(gateway):
-            self._hearing.message(message)
+            self._listener.message(message)
 
-    def _take(self, heard: Heard) -> None:
-        match heard:
+    def _take(self, piece: Heard) -> None:
+        match piece:
             case Closed():
                 self._closed = True
             case Flooded():
                 self._flooded = True
             case Line(text=said_text, beside=True):
-                self._heard_at = self._run.clock.monotonic()
-                self._hearing.message(said_text)
+                self._last_output_at = self._run.clock.monotonic()
+                self._listener.message(said_text)
             case Line(text=said_text, error=error):
-                self._heard_at = self._run.clock.monotonic()
+                self._last_output_at = self._run.clock.monotonic()
                 text = self._run.secrecy.redact_private_skills(said_text)
                 self._transcript.write("!" if error else ">", text)
                 if error:
                     self._errors = tail(self._errors + text + "\n", _STDERR_BYTES)
-                elif not heard.cut:  # half a message means nothing
-                    self._hearing.line(said_text)  # judged and granted as it is; events are hushed later
+                elif not piece.cut:  # half a message means nothing
+                    self._listener.line(said_text)  # judged and granted as it is; events are hushed later
         self._mark()
 
     def _mark(self) -> None:
         """Note when the agent asked or ended; after its end it gets no more input."""
         now = self._run.clock.monotonic()
-        if self._hearing.parks and self._parked_at is None:
+        if self._listener.parks and self._parked_at is None:
             self._parked_at = now
-        if self._hearing.end is not None and self._ended_at is None:
+        if self._listener.end is not None and self._ended_at is None:
             self._ended_at = now
             self._child.end_input()
 
     def _steer(self) -> None:
-        heard = []
+        delivered = []
         for comment_id, text in self._run.history.steering.items():
             message = None if comment_id in self._steered else self._dialogue.steer(strip_hidden(text))
             if message is not None and self._child.write(message):
-                heard.append(comment_id)
-        if heard:
-            self._steered.update(heard)
-            self._hearing.batch.add(SteeringHeard(self._run.order.run_id, tuple(heard)))
+                delivered.append(comment_id)
+        if delivered:
+            self._steered.update(delivered)
+            self._listener.batch.add(SteeringHeard(self._run.order.run_id, tuple(delivered)))
 
     def _spent(self) -> RunUsage:
-        batch = self._hearing.batch
+        batch = self._listener.batch
         return RunUsage(
             active_s=batch.active_s,
-            silent_s=self._run.clock.monotonic() - self._heard_at,
+            silent_s=self._run.clock.monotonic() - self._last_output_at,
             usd=batch.usd,
             turns=batch.turns,
             output_bytes=self._child.output_bytes,
@@ -179,7 +179,7 @@ class Turn:
         allowance = self._run.allowance
         if self._run.gateway is not None and allowance.bound_usd != self._bound_usd:
             self._bound_usd = allowance.bound_usd
-            self._run.gateway.top_up(allowance.left_usd(self._hearing.batch.usd))
+            self._run.gateway.top_up(allowance.left_usd(self._listener.batch.usd))
 
     def _verdict(self) -> ExceededLimit | None:
         if self._closed or self._parked_at is not None:
@@ -187,19 +187,19 @@ class Turn:
         self._overweight = self._run.overweight()
         if self._overweight:
             return ExceededLimit.DISK
-        return self._hearing.verdict or self._run.allowance.verdict(self._spent())
+        return self._listener.verdict or self._run.allowance.verdict(self._spent())
 
     def _over(self) -> bool:
         now = self._run.clock.monotonic()
-        asked = self._parked_at is not None and now - self._parked_at > ASKED_GRACE_S
-        return asked or (self._ended_at is not None and now - self._ended_at > LEAVE_S)
+        parked = self._parked_at is not None and now - self._parked_at > ASKED_GRACE_S
+        return parked or (self._ended_at is not None and now - self._ended_at > LEAVE_S)
 
     def _outcome(self, exit_code: int, *, stopped: bool) -> tuple[str, str]:
-        end = self._hearing.end
+        end = self._listener.end
         if self._parked_at is not None:
             return "asked", ""
         if stopped:
-            return "stopped", self._overweight or self._hearing.problem
+            return "stopped", self._overweight or self._listener.problem
         if end is not None and not end.error and self._ended_at is not None and not self._closed:
             return "done", ""  # by its own word; only its program did not exit
         if end is None or end.error or exit_code != 0:
@@ -207,7 +207,7 @@ class Turn:
         return "done", ""
 
     def _problem(self, exit_code: int) -> str:
-        end = self._hearing.end
+        end = self._listener.end
         if exit_code < 0:
             how = f"was killed by {signal.Signals(-exit_code).name}"
         elif exit_code > 128 and exit_code - 128 in signal.valid_signals():

@@ -211,8 +211,8 @@ class PageText(HTMLParser):
         text = re.sub(r"[ \t\f\v]*\n\s*", "\n", "".join(self._buffer)).strip()
         self._buffer.clear()
         self._spans = [(tag, 0, address) for tag, _, address in self._spans]
-        text = _FORMULA.sub(lambda found: FORMULA if "\\" in found[0] or "%" in found[0] else found[0], text)
-        text = _DOLLARS.sub(lambda found: FORMULA if "\\" in found[0] else found[0], text)
+        text = _FORMULA.sub(lambda match: FORMULA if "\\" in match[0] or "%" in match[0] else match[0], text)
+        text = _DOLLARS.sub(lambda match: FORMULA if "\\" in match[0] else match[0], text)
         text = _EMBEDDED.sub(r"\1\2", text)
         return _REFERENCE.sub(r"\1", re.sub(r"[ \t\f\v]+", " ", text)).translate(_AS_TEXT)
 

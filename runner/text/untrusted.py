@@ -16,7 +16,7 @@ _LIKE = re.compile(r"untrusted(?=-)", re.IGNORECASE)
 
 def delimit_untrusted(text: str, tag: str) -> str:
     """Return `text` between `tag`s, with nothing in it that looks like one."""
-    kept = _LIKE.sub(lambda found: found[0][:2] + "·" + found[0][2:], text)
+    kept = _LIKE.sub(lambda match: match[0][:2] + "·" + match[0][2:], text)
     return f"<{tag}>\n{kept}\n</{tag}>"
 
 

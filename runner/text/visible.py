@@ -58,14 +58,16 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """Visible text; `found` names hidden contents. Links and pictures are marked in place."""
+    """Visible text; `hidden` names hidden contents. Links and pictures are marked in place."""
 
     text: str
-    found: tuple[str, ...]
+    hidden: tuple[str, ...]
 
     def note(self) -> str:
         """Return a sentence about the hidden contents, empty without any."""
-        return f"(Left out here, as GitHub does not show it: {', '.join(self.found)}.)" if self.found else ""
+        return (
+            f"(Left out here, as GitHub does not show it: {', '.join(self.hidden)}.)" if self.hidden else ""
+        )
 
 
 def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
@@ -81,8 +83,8 @@ def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
     reader.feed(nh3.clean(page, _TAGS, _EMPTIED, attributes=_ATTRIBUTES, link_rel=None))
     seen = reader.text()
     kept = without_invisible(seen if tags else seen.replace(_TAG, "<"))
-    found = _left_out(text, source, page, seen, " ".join(reader.addresses))
-    return Cleaned(kept, found)
+    hidden = _left_out(text, source, page, seen, " ".join(reader.addresses))
+    return Cleaned(kept, hidden)
 
 
 def clean_line(text: str) -> Cleaned:
@@ -100,14 +102,14 @@ def strip_hidden(text: str, *, tags: bool = True, paths: bool = False) -> str:
 def _rendered(source: str) -> str:
     """Return the HTML of GitHub's parser; empty for a page too complex to read or parse."""
     page: str = github_flavored_markdown_to_html(source, options=_OPTIONS)
-    opened = [found[0].lower() for found in _REOPENED.finditer(source)]
+    opened = [match[0].lower() for match in _REOPENED.finditer(source)]
     plain = {tag for tag in opened if tag.endswith(">")}  # of which three at most are opened again
     given = sum(not tag.endswith(">") for tag in opened)
     if (3 * len(plain) + given) * page.count("<") > _MAX_REOPENED:
         return ""
     depth = 0
-    for found in _NESTED.finditer(page):
-        depth += -1 if found[1] else 1
+    for match in _NESTED.finditer(page):
+        depth += -1 if match[1] else 1
         if depth > _MAX_DEPTH:
             return ""
     return page

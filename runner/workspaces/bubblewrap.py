@@ -104,10 +104,10 @@ def locked_in(
     for bind in binds:
         shown += ["--bind" if bind.writable else "--ro-bind", str(bind.outside), bind.inside]
     limits = ("prlimit", f"--fsize={_FILE_BYTES}", f"--nproc={_PROCESSES}", "--core=0", "--")
-    told = "\0".join(
+    arguments = "\0".join(
         (*_shell()[1:], *_interpreter(), *shown, "--remount-ro", "/", "--chdir", INSIDE.repo)
     ).encode()
-    descriptors = (_opened("sandbox", told), _opened("seccomp", packed(platform.machine())))
+    descriptors = (_opened("sandbox", arguments), _opened("seccomp", packed(platform.machine())))
     shell = ("bwrap", "--args", str(descriptors[0]), "--seccomp", str(descriptors[1]))
     return (*shell, "--", *limits, *argv), descriptors
 

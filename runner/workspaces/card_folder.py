@@ -113,7 +113,7 @@ class Folder:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             path.chmod(0o444)
-        for folder in (place, *(one for one in place.rglob("*") if one.is_dir())):
+        for folder in (place, *(path for path in place.rglob("*") if path.is_dir())):
             folder.chmod(0o555)
 
     def confide(self, phrases: Sequence[str]) -> None:
@@ -170,12 +170,12 @@ class Folder:
         """
         for name in names:
             try:
-                found = self._resolve(name)
+                path = self._resolve(name)
             except OSError as error:
                 raise WorkspaceError(f"hiding {name}", str(error)) from error
-            if found is not None:
-                folder = self.root.joinpath(*found.split("/")[2:]).is_dir()
-                yield "empty" if folder else "blank", found
+            if path is not None:
+                folder = self.root.joinpath(*path.split("/")[2:]).is_dir()
+                yield "empty" if folder else "blank", path
 
     def _resolve(self, name: str) -> str | None:
         """Resolve links as a command inside would, never on the host; None for a missing path."""

@@ -15,7 +15,7 @@ NO_RUN = RunId("")
 
 @dataclass(frozen=True, slots=True)
 class Tenancy:
-    """Who opens a workspace: what its containers are labelled with and how far they may go.
+    """The tenant of a workspace: labels and limits of its containers.
 
     `card_id` names the place; it is no card's where a gate or a chat has one of its own.
     """
@@ -40,7 +40,7 @@ class Workspace(Protocol):
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """What it can grant of a policy's `network`: none, list, full."""
+        """The values of a policy's `network` that it can grant: none, list, full."""
 
     @property
     def image(self) -> str:
@@ -110,16 +110,16 @@ class Workspace(Protocol):
         """
 
     def confide(self, phrases: Sequence[str]) -> None:
-        """Remember, where the agent cannot read, what it is told here that nobody else may read."""
+        """Store private phrases that the agent sees, where the agent cannot read."""
 
     def private_phrases(self) -> tuple[str, ...]:
-        """Return what `confide` was given last in this place; nothing where it is new."""
+        """Return the newest phrases of `confide` in this place; nothing where it is new."""
 
     def stand_on(self, commit: str) -> None:
         """Remember, where the agent cannot write, which head of GitHub's branch the work goes on from."""
 
     def stood_on(self) -> str:
-        """Return what `stand_on` was given last in this place, by any run; empty where it is new."""
+        """Return the newest commit of `stand_on` in this place, by any run; empty where it is new."""
 
     def used_bytes(self) -> int:
         """Return how much disk the place takes. Raises WorkspaceError."""
@@ -130,10 +130,10 @@ class Workspace(Protocol):
         """
 
     def restore_setup(self, key: str) -> bool:
-        """Bring back what set-up left behind when it ran before under this key; False: it never did."""
+        """Restore the stored result of set-up under this key; False: there is none."""
 
     def keep_setup(self, key: str) -> None:
-        """Remember what set-up left behind in this place, for others with the same key."""
+        """Store the result of set-up in this place, for others with the same key."""
 
     def destroy(self) -> None:
         """Remove the place and all that is in it."""
@@ -142,13 +142,8 @@ class Workspace(Protocol):
 class Backend(Protocol):
     """A kind of workspace: `BACKEND` of `runner/workspaces/<backend>/backend.py`."""
 
-    @property
-    def rank(self) -> int:
-        """Of those that a machine can use, the lowest is taken where the operator chose none."""
-
-    @property
-    def runs_images(self) -> bool:
-        """Whether commands run in container images, which have the agents' programs."""
+    rank: int  # of those that a machine can use, the lowest is taken where the operator chose none
+    runs_images: bool  # commands run in container images, which have the agents' programs
 
     def problem(self) -> str:
         """Return why it cannot be used on this machine at all, as a person reads it; empty when it can."""

@@ -40,7 +40,7 @@ class ClaudeDialogue(JsonLinesDialogue):
         self._session: contract.Session | None = None
         self._asks: dict[str, Mapping[str, Any]] = {}
         self._in_use: dict[str, tuple[str, str]] = {}
-        self._sent, self._heard = 1, 0
+        self._sent, self._replayed = 1, 0
         self._interrupted = False
 
     @property
@@ -72,19 +72,19 @@ class ClaudeDialogue(JsonLinesDialogue):
     def _events(self, said: Any) -> Iterator[contract.AgentEvent]:
         match said["type"]:
             case "system":
-                yield from self._told(said)
+                yield from self._system_message(said)
             case "assistant":
-                yield from self._spoken(said)
+                yield from self._assistant_message(said)
             case "user":
-                yield from self._returned(said)
+                yield from self._tool_results(said)
             case "control_request":
-                yield self._asked(str(said["request_id"]), said["request"])
+                yield self._requested(str(said["request_id"]), said["request"])
             case "control_cancel_request":
                 self._asks.pop(str(said["request_id"]), None)
             case "result":
                 yield self._ended(said)
 
-    def _told(self, said: Any) -> Iterator[contract.AgentEvent]:
+    def _system_message(self, said: Any) -> Iterator[contract.AgentEvent]:
         if said["subtype"] == "init":
             version = one_line(str(said["claude_code_version"]), 50)
             session = contract.Session(one_line(str(said["session_id"]), 200), version)
@@ -94,7 +94,7 @@ class ClaudeDialogue(JsonLinesDialogue):
         elif said["subtype"] == "api_retry":
             yield contract.Noise(f"attempt {said['attempt']!s:.20} failed: {said['error']!s:.100}")
 
-    def _spoken(self, said: Any) -> Iterator[contract.AgentEvent]:
+    def _assistant_message(self, said: Any) -> Iterator[contract.AgentEvent]:
         message, subagent = said["message"], bool(said.get("parent_tool_use_id"))
         if said.get("error") or message.get("model") == _SYNTHETIC:
             return  # the result repeats it
@@ -117,19 +117,19 @@ class ClaudeDialogue(JsonLinesDialogue):
             self._in_use[str(block["id"])] = (tool, summary)
         yield contract.ToolStart(tool, summary)
 
-    def _returned(self, said: Any) -> Iterator[contract.AgentEvent]:
+    def _tool_results(self, said: Any) -> Iterator[contract.AgentEvent]:
         content = said["message"]["content"]
         blocks = content if isinstance(content, list) else [{"type": "text"}]
         if said.get("isReplay") is True:
             # Messages that wait for the same moment come back as one, with a block for each.
-            self._heard += sum(block["type"] == "text" for block in blocks)
+            self._replayed += sum(block["type"] == "text" for block in blocks)
             return
         for block in blocks:
             used = self._in_use.pop(str(block.get("tool_use_id")), None)
             if block["type"] == "tool_result" and used is not None:
                 yield contract.ToolEnd(*used, ok=block.get("is_error") is not True)
 
-    def _asked(self, ask_id: str, request: Any) -> contract.AgentEvent:
+    def _requested(self, ask_id: str, request: Any) -> contract.AgentEvent:
         if request["subtype"] != "can_use_tool":
             return contract.Send(unknown_request(ask_id))
         tool, wish = one_line(request["tool_name"], _NAME_BYTES), dict(request["input"])
@@ -140,7 +140,7 @@ class ClaudeDialogue(JsonLinesDialogue):
 
     def _ended(self, result: Any) -> contract.AgentEvent:
         problem = problem_of(result, self._task.session_id)
-        if not problem and self._heard < self._sent and not self._interrupted:
+        if not problem and self._replayed < self._sent and not self._interrupted:
             return contract.Noise("a message of a person came at the very end: the next turn is about it")
         return contract.TurnEnd(problem)
 
@@ -180,14 +180,14 @@ def problem_of(result: Mapping[str, Any], session_id: str) -> str:
     if result["subtype"] == "success" and result["is_error"] is False:
         return ""
     errors = result.get("errors")
-    told = " ".join(map(str, errors)) if isinstance(errors, list) else ""
-    if "No conversation found" in told or "--resume requires" in told:
+    error_text = " ".join(map(str, errors)) if isinstance(errors, list) else ""
+    if "No conversation found" in error_text or "--resume requires" in error_text:
         gone = one_line(session_id, 80)
         return f"its session {gone} is not in this workspace any more, so claude cannot go on in it"
     if str(result.get("terminal_reason", "")).startswith("aborted"):
         return "it was interrupted"
     said = result.get("result")
-    text = one_line(_AROUND.sub("", said if isinstance(said, str) else told), _ERROR_BYTES)
+    text = one_line(_AROUND.sub("", said if isinstance(said, str) else error_text), _ERROR_BYTES)
     status = result.get("api_error_status")
     if isinstance(status, int):
         return cut(f"the model's provider answered {status}: {text}", _ERROR_BYTES)

@@ -26,7 +26,12 @@ _ABOUT_THE_BOARD = (
     " inside of exec they are in ALL_TOOLS."
 )
 # Copies of other messages; pieces of text stay, since they are signs of life.
-_UNHEARD = ["turn/diff/updated", "thread/tokenUsage/updated", "account/rateLimits/updated", "thread/started"]
+_UNWANTED = [
+    "turn/diff/updated",
+    "thread/tokenUsage/updated",
+    "account/rateLimits/updated",
+    "thread/started",
+]
 
 
 class CodexDialogue(JsonLinesDialogue):
@@ -46,7 +51,7 @@ class CodexDialogue(JsonLinesDialogue):
         """The app server; it leaves with code 0 when its stdin ends."""
         hello = {
             "clientInfo": {"name": "cardinal", "title": "Cardinal", "version": "1"},
-            "capabilities": {"optOutNotificationMethods": _UNHEARD},
+            "capabilities": {"optOutNotificationMethods": _UNWANTED},
         }
         env = {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
         return contract.Command(self._argv, request(_INITIALIZE, "initialize", hello), env)
@@ -59,7 +64,7 @@ class CodexDialogue(JsonLinesDialogue):
         """Return the message for the running turn, or None while there is none."""
         if not self._turn_id:
             return None
-        said = {"threadId": self._thread_id, "expectedTurnId": self._turn_id, "input": _said(text)}
+        said = {"threadId": self._thread_id, "expectedTurnId": self._turn_id, "input": _text_input(text)}
         return request(self._take_id(), "turn/steer", said)
 
     def interrupt(self) -> bytes | None:
@@ -77,8 +82,8 @@ class CodexDialogue(JsonLinesDialogue):
         if "method" in said:
             params = said.get("params") or {}
             if "id" in said:
-                return self._asked(said["id"], str(said["method"]), params)
-            return self._told(str(said["method"]), params)
+                return self._requested(said["id"], str(said["method"]), params)
+            return self._notified(str(said["method"]), params)
         number = said["id"]
         if number not in self._unanswered:
             return (
@@ -129,7 +134,7 @@ class CodexDialogue(JsonLinesDialogue):
         sandbox = {"type": "readOnly"} if self._task.phase is contract.Phase.CHAT else outside
         turn = {
             "threadId": self._thread_id,
-            "input": _said(self._task.prompt),
+            "input": _text_input(self._task.prompt),
             "approvalPolicy": "untrusted",
             "sandboxPolicy": sandbox,
         }
@@ -145,7 +150,7 @@ class CodexDialogue(JsonLinesDialogue):
         self._ended, self._turn_id = True, ""
         return contract.TurnEnd(cut(error, _ERROR_BYTES))
 
-    def _told(self, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
+    def _notified(self, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
         if params.get("threadId", self._thread_id) != self._thread_id:
             return ()
         match method:
@@ -161,23 +166,23 @@ class CodexDialogue(JsonLinesDialogue):
                 return ()
             case "turn/plan/updated":
                 steps = params["plan"][:_ITEMS]
-                done = tuple((one_line(str(one["step"])), one["status"] == "completed") for one in steps)
+                done = tuple((one_line(str(step["step"])), step["status"] == "completed") for step in steps)
                 return (contract.TodoShown(done),)
             case "serverRequest/resolved":
-                return self._explained(str(params["requestId"]))
+                return self._explain_refusal(str(params["requestId"]))
             case "error":
                 return self._failed(params)
             case "turn/completed":
                 return (self._end(self._problem(params["turn"])),)
         return ()
 
-    def _explained(self, ask_id: str) -> tuple[contract.AgentEvent, ...]:
+    def _explain_refusal(self, ask_id: str) -> tuple[contract.AgentEvent, ...]:
         why = self._asking.why(ask_id)
         message = self.steer(f"Cardinal refused that: {why}") if why else None
         return (contract.Send(message),) if message else ()
 
     def _failed(self, params: Any) -> tuple[contract.AgentEvent, ...]:
-        problem = _told_error(params["error"])
+        problem = _error_text(params["error"])
         if not params.get("willRetry"):
             self._last_error = problem
         return (contract.Noise(problem),)
@@ -189,24 +194,26 @@ class CodexDialogue(JsonLinesDialogue):
             case "interrupted":
                 return "codex was interrupted"
         error = turn.get("error")
-        return _told_error(error) if error else self._last_error or "codex failed and did not say why"
+        return _error_text(error) if error else self._last_error or "codex failed and did not say why"
 
-    def _asked(self, request_id: Any, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
-        asked = self._asking.asked(request_id, method, params)
-        if asked is None:
+    def _requested(self, request_id: Any, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
+        permission = self._asking.permission(request_id, method, params)
+        if permission is None:
             return (contract.Send(not_offered(request_id, method)),)
         if self._task.phase is contract.Phase.CHAT:
-            return self._refused(asked.ask_id, "")
-        if len(asked.command) > LONGEST_CHARS:
-            return self._refused(asked.ask_id, f"it is longer than {LONGEST_CHARS} characters: use a file")
-        return (asked,)
+            return self._refused(permission.ask_id, "")
+        if len(permission.command) > LONGEST_CHARS:
+            return self._refused(
+                permission.ask_id, f"it is longer than {LONGEST_CHARS} characters: use a file"
+            )
+        return (permission,)
 
     def _refused(self, ask_id: str, why: str) -> tuple[contract.AgentEvent, ...]:
         answer = self._asking.answer(ask_id, allowed=False, why=why)
         return (contract.Send(answer),) if answer else ()
 
 
-def _said(text: str) -> list[dict[str, str]]:
+def _text_input(text: str) -> list[dict[str, str]]:
     return [{"type": "text", "text": text}]
 
 
@@ -216,6 +223,6 @@ def _version(agent: object, known: str) -> str:
     return one_line(words[0], 50) if words else known
 
 
-def _told_error(error: Any) -> str:
+def _error_text(error: Any) -> str:
     more = error.get("additionalDetails")
     return cut(": ".join(str(part) for part in (error["message"], more) if part), _ERROR_BYTES)

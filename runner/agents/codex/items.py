@@ -36,7 +36,7 @@ class Asking:
         if item["type"] == "fileChange" and len(self._edits) < _MAX:
             self._edits[str(item["id"])] = edited_paths(item, self._repo)
 
-    def asked(self, request_id: object, method: str, params: Any) -> PermissionAsked | None:
+    def permission(self, request_id: object, method: str, params: Any) -> PermissionAsked | None:
         """Return the permission that a request asks for; None for another request, or one too many."""
         ask_id = str(request_id)[:100]
         wish = self._wish(ask_id, method, params)

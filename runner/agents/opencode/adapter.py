@@ -52,7 +52,11 @@ class OpenCode:
 
     name = "opencode"
     version = VERSION
-    secrets = ("compatible", "anthropic", "openai")  # which one depends on the model's prefix
+    secrets: tuple[str, ...] = (
+        "compatible",
+        "anthropic",
+        "openai",
+    )  # which one depends on the model's prefix
     trusted = False
     in_image = True
 
@@ -119,7 +123,7 @@ class OpenCodeDialogue(JsonLinesDialogue):
                 items = tuple((_short(text), bool(done)) for text, done in said["items"][:100])
                 return (contract.TodoShown(items),)
             case "permission":
-                return (self._asked(said),)
+                return (self._permission(said),)
             case "retry":
                 return (contract.Noise(f"attempt {int(said['attempt'])} failed: {_short(said['message'])}"),)
             case "end":
@@ -141,12 +145,12 @@ class OpenCodeDialogue(JsonLinesDialogue):
         return (contract.ToolEnd(tool, summary, said["ok"] is True),)
 
     def _summary(self, tool: str, given: Any, title: str) -> str:
-        shown = next((str(given[key]) for key in _TOLD if given.get(key)), "")
+        shown = next((str(given[key]) for key in _SUMMARY_KEYS if given.get(key)), "")
         if tool == "invalid":
             return f"no such tool: {shown or title}"
         return shown.removeprefix(self._repo) or title or tool
 
-    def _asked(self, said: Any) -> contract.PermissionAsked:
+    def _permission(self, said: Any) -> contract.PermissionAsked:
         permission = _short(said["permission"], 60)
         kind = _KINDS.get(permission, "board" if permission.startswith(f"{_BOARD}_") else "other")
         patterns = ", ".join(str(pattern) for pattern in said["patterns"])
@@ -156,7 +160,7 @@ class OpenCodeDialogue(JsonLinesDialogue):
         return contract.PermissionAsked(str(said["id"])[:200], kind, permission, cut(command, _TEXT_BYTES))
 
 
-_TOLD = ("command", "filePath", "path", "pattern", "description", "tool", "name", "url")
+_SUMMARY_KEYS = ("command", "filePath", "path", "pattern", "description", "tool", "name", "url")
 
 
 def _model(wanted: str) -> tuple[str, str]:

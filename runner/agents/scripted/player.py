@@ -122,10 +122,10 @@ class Player:
             stages = self.scenario.get("stages", {})
             of_stage: list[dict[str, Any]] = stages.get(f"{name}-{number}", stages.get(name, []))
             return of_stage
-        found: list[dict[str, Any]] = self.scenario.get(section) or (
+        steps: list[dict[str, Any]] = self.scenario.get(section) or (
             self.scenario.get("plan", []) if section == "redirect" else []
         )
-        return found
+        return steps
 
     def filled(self, value: Any) -> Any:
         """Put answer, prompt and title where a scenario names them in double braces."""
@@ -186,9 +186,10 @@ class Player:
         if index is not None:
             chosen = threads[index : index + 1]
         else:
-            chosen = [one for one in threads if given.get("match", "") in one["path"] + "\n" + one["text"]]
-        for one in chosen:
-            self.call("thread", thread_id=one["thread_id"], text=given["say"])
+            match = given.get("match", "")
+            chosen = [thread for thread in threads if match in f"{thread['path']}\n{thread['text']}"]
+        for thread in chosen:
+            self.call("thread", thread_id=thread["thread_id"], text=given["say"])
 
     def do_edit(self, edit: dict[str, Any]) -> None:
         path = self.repo / edit["path"]
@@ -250,8 +251,8 @@ class Player:
 
 def title_of(prompt: str) -> str:
     """Return the card's title from the heading that a briefing starts with; empty where there is none."""
-    found = re.search(r"^# (?:The card: )?(.+)$", prompt, re.MULTILINE)
-    return found[1].strip() if found else ""
+    match = re.search(r"^# (?:The card: )?(.+)$", prompt, re.MULTILINE)
+    return match[1].strip() if match else ""
 
 
 def slug_of(title: str) -> str:

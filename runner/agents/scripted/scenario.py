@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from runner.agents import board_tools
 from runner.errors import ScenarioError
 
 PACKAGED = Path(__file__).parent / "scenarios"
@@ -16,23 +17,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 
 
 class ScenarioModel(BaseModel):
-    """The base of all parts of a scenario: an unknown key is an error."""
+    """The base of all parts of a scenario: an unknown key is an error, also in the input of a board tool."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class PlanStep(ScenarioModel):
+class PlanStep(board_tools.PlanInput, ScenarioModel):
     """Proposes a plan."""
 
-    summary: str
-    steps: list[str]
 
-
-class AskStep(ScenarioModel):
+class AskStep(board_tools.AskInput, ScenarioModel):
     """Asks people and ends the turn; `{{answer}}` holds the answer afterwards."""
-
-    question: str
-    choices: list[str] = []
 
 
 class EditStep(ScenarioModel):
@@ -50,11 +45,8 @@ class EditStep(ScenarioModel):
         return self
 
 
-class AttachStep(ScenarioModel):
+class AttachStep(board_tools.AttachInput, ScenarioModel):
     """Gives people a text that is kept with the run."""
-
-    name: str
-    content: str
 
 
 class ThreadStep(ScenarioModel):
@@ -65,56 +57,33 @@ class ThreadStep(ScenarioModel):
     match: str = ""
 
 
-class FinishStep(ScenarioModel):
+class FinishStep(board_tools.FinishInput, ScenarioModel):
     """Ends the work with a report."""
 
-    done: str
-    changed: list[str] = []
-    check: list[str] = []
-    open_questions: list[str] = []
-    nothing_to_do: bool = False
 
-
-class GoToStageStep(ScenarioModel):
+class GoToStageStep(board_tools.GoToStageInput, ScenarioModel):
     """Hands the work to another stage."""
 
-    stage: str
-    summary: str
-    open_points: list[str] = []
 
-
-class ReferenceStep(ScenarioModel):
+class ReferenceStep(board_tools.ReferenceInput, ScenarioModel):
     """A place in the repository."""
 
-    path: str
-    line: int = 0
-    end_line: int = 0
 
-
-class FindingStep(ScenarioModel):
+class FindingStep(board_tools.FindingInput, ScenarioModel):
     """One thing that was found."""
 
-    title: str
-    cause: str
-    fix: str
-    confidence: Literal["low", "medium", "high"] = "medium"
-    references: list[ReferenceStep] = []
+    references: tuple[ReferenceStep, ...] = ()
 
 
-class FollowUpStep(ScenarioModel):
+class FollowUpStep(board_tools.FollowUpInput, ScenarioModel):
     """A card to propose."""
 
-    title: str
-    body: str
-    reason: str
 
-
-class FindingsStep(ScenarioModel):
+class FindingsStep(board_tools.FindingsInput, ScenarioModel):
     """Ends an investigation."""
 
-    summary: str
-    findings: list[FindingStep] = []
-    follow_ups: list[FollowUpStep] = []
+    findings: tuple[FindingStep, ...] = ()
+    follow_ups: tuple[FollowUpStep, ...] = ()
 
 
 class FloodStep(ScenarioModel):
@@ -199,9 +168,9 @@ class CardScene(ScenarioModel):
 
 
 class Scenario(ScenarioModel):
-    """What the player does in each phase; a phase that is not named does nothing and ends.
+    """The steps of each phase; a phase that is not named does nothing and ends.
 
-    `stages` has the steps of each stage by its name; `verify-2` is what `verify` does the second time.
+    `stages` has the steps of each stage by its name; `verify-2` are the steps of its second time.
     `{{title}}` is the card's title and `{{slug}}` the same as a file name. `cards`: the first that fits a
     card's title is played instead.
     """
@@ -224,13 +193,13 @@ def find_scenario(folder: Path, name: str) -> Mapping[str, Any]:
 
     Raises ScenarioError.
     """
-    found = dict(_find(folder, name))
-    if "cards" in found:
-        found["cards"] = [
+    scenario = dict(_find(folder, name))
+    if "cards" in scenario:
+        scenario["cards"] = [
             {"title": scene["title"], "scenario": _find(folder, scene["scenario"])}
-            for scene in found["cards"]
+            for scene in scenario["cards"]
         ]
-    return found
+    return scenario
 
 
 def _find(folder: Path, name: str) -> Mapping[str, Any]:

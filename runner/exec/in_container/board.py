@@ -32,7 +32,7 @@ class Board:
     def __init__(self, gateway: str) -> None:
         self._host = urlsplit(gateway).netloc
         self._session: dict[str, str] = {}
-        self._asked = 0
+        self._request_count = 0
 
     def open(self) -> None:
         """Shake hands. Raises BoardError."""
@@ -43,10 +43,10 @@ class Board:
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Return the result of one request. Raises BoardError."""
-        self._asked += 1
-        text = self._post({"id": self._asked, "method": method, "params": params})
+        self._request_count += 1
+        text = self._post({"id": self._request_count, "method": method, "params": params})
         for message in messages(text):
-            if message.get("id") == self._asked and isinstance(message.get("result"), dict):
+            if message.get("id") == self._request_count and isinstance(message.get("result"), dict):
                 return dict(message["result"])
             if isinstance(message.get("error"), dict):
                 raise BoardError(str(message["error"].get("message", "refused without a reason")))
@@ -81,15 +81,15 @@ def messages(text: str) -> list[dict[str, Any]]:
             "\n".join(line[5:].removeprefix(" ") for line in event.split("\n") if line.startswith("data:"))
             for event in events
         ]
-    found = []
+    parsed = []
     for document in documents:
         try:
             message = json.loads(document)
         except ValueError:
             continue
         if isinstance(message, dict):
-            found.append(message)
-    return found
+            parsed.append(message)
+    return parsed
 
 
 def result_text(result: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ from playwright.sync_api import (
     Page,
     Request,
     TimeoutError,
+    ViewportSize,
     sync_playwright,
 )
 
@@ -52,7 +53,7 @@ SCREENSHOTS = 19  # of steps; the last ones stay, and one more of the end
 _SCREENSHOT_S = 5.0
 _CONSOLE_BYTES, _LINE_BYTES, _APP_BYTES = 500_000, 2_000, 500_000
 _ERRORS = 10
-_SIZE = {"width": 1024, "height": 768}
+_SIZE: ViewportSize = {"width": 1024, "height": 768}
 _PR_SET_DUMPABLE = 4
 _ROLES = ("button", "link", "tab", "menuitem", "checkbox", "radio", "option", "switch")
 
@@ -265,13 +266,13 @@ class BrowserPlayer:
     def _first(self, candidates: list[Locator]) -> Locator:
         """Return the best that is to be seen; every look is bounded, for a page may hang at any of them."""
         every = candidates[0]
-        for one in candidates[1:]:
-            every = every.or_(one)
+        for candidate in candidates[1:]:
+            every = every.or_(candidate)
         self._await(every.filter(visible=True).first, "visible", STEP_S, "nothing of that name was seen")
-        for one in candidates:
+        for candidate in candidates:
             with contextlib.suppress(Error):
-                one.filter(visible=True).first.wait_for(state="visible", timeout=50)
-                return one.filter(visible=True).first
+                candidate.filter(visible=True).first.wait_for(state="visible", timeout=50)
+                return candidate.filter(visible=True).first
         raise StepError("what was seen went away again")
 
 
@@ -329,9 +330,9 @@ def picture(page: Page, path: Path) -> None:
 def recorded(browser: Browser) -> BrowserContext:
     """Return a context of which a video is made."""
     return browser.new_context(
-        viewport=_SIZE,  # type: ignore[arg-type]
+        viewport=_SIZE,
         record_video_dir="/tmp/video",  # noqa: S108 - the container's own
-        record_video_size=_SIZE,  # type: ignore[arg-type]
+        record_video_size=_SIZE,
         accept_downloads=False,
         ignore_https_errors=True,
     )

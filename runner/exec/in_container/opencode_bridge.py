@@ -60,12 +60,12 @@ class Wire:
             self._rest += chunk
         *lines, rest = self._rest.split(b"\n")
         self._rest = bytearray(rest)
-        heard = []
+        messages = []
         for line in lines:
             with contextlib.suppress(ValueError):
                 message = json.loads(line)
-                heard += [message] if isinstance(message, dict) else []
-        return heard
+                messages += [message] if isinstance(message, dict) else []
+        return messages
 
 
 class OpencodeTurn:
@@ -173,11 +173,11 @@ class OpencodeTurn:
         else:
             # Without a message OpenCode takes a refusal as the end of the turn.
             self._refused[ask_id] = str(message.get("why") or "this is not allowed here")
-        rest = [one for one, where in self._facts.asking.items() if where == session]
-        if all(one in self._refused for one in rest):
-            for one in rest:
-                self._facts.asking.pop(one)
-                self._reply(one, {"reply": "reject", "message": self._refused.pop(one)})
+        rest = [request_id for request_id, where in self._facts.asking.items() if where == session]
+        if all(request_id in self._refused for request_id in rest):
+            for request_id in rest:
+                self._facts.asking.pop(request_id)
+                self._reply(request_id, {"reply": "reject", "message": self._refused.pop(request_id)})
 
     def _reply(self, ask_id: str, answer: dict[str, str]) -> None:
         with contextlib.suppress(BridgeError):  # it was withdrawn meanwhile
@@ -197,8 +197,8 @@ class OpencodeTurn:
             raise BridgeError("opencode's stream of events broke again and again")
         self._events = EventStream(self._api)
         self._catch_up(self._api.call("GET", f"/session/{self._session}/message"))
-        for asked in self._api.call("GET", "/permission"):
-            self._understand("permission.asked", asked)
+        for request in self._api.call("GET", "/permission"):
+            self._understand("permission.asked", request)
         self.look()
 
     def _catch_up(self, messages: list[dict[str, Any]]) -> None:
@@ -243,8 +243,8 @@ def attend(turn: OpencodeTurn, wire: Wire, server: OpencodeServer) -> None:
     """Serve both sides until the supervisor closes our stdin."""
     outputs: list[OpencodeServer | EventStream] = [server]
     while not wire.ended:
-        heard: list[int | OpencodeServer | EventStream] = [0, *outputs, *turn.sources()]
-        ready = select.select(heard, [], [], turn.wait_s())[0]
+        sources: list[int | OpencodeServer | EventStream] = [0, *outputs, *turn.sources()]
+        ready = select.select(sources, [], [], turn.wait_s())[0]
         if 0 in ready:
             for message in wire.hear(0):
                 turn.obey(message)
@@ -267,7 +267,7 @@ def hear_opening(wire: Wire) -> dict[str, Any] | None:
     return None
 
 
-def _explained(error: Exception, server: OpencodeServer | None) -> str:
+def _explain(error: Exception, server: OpencodeServer | None) -> str:
     if server is not None and server.ended(_GONE_S):
         return f"opencode's server ended by itself ({cut(error, 300)}): see the log, then retry"
     if isinstance(error, BridgeError):
@@ -290,7 +290,7 @@ def play(opening: dict[str, Any], wire: Wire) -> None:
         turn.begin()
         attend(turn, wire, server)
     except (BridgeError, OSError, LookupError, TypeError, AttributeError, ValueError) as error:
-        problem = _explained(error, server)
+        problem = _explain(error, server)
         if turn is None:
             wire.say("end", error=problem)
         else:

@@ -19,7 +19,7 @@ class Facts:
         self.asking: dict[str, str] = {}  # requests that wait, and whose session
         self.empty_steps = 0  # of the model, in a row: without a single token
         self._prompts: set[str] = set()  # messages of people, not of the agent
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._alive_at = 0.0
 
     def tell(self, kind: str, about: dict[str, Any]) -> None:
@@ -35,14 +35,14 @@ class Facts:
                 if about["info"].get("role") == "user":
                     self._prompts.add(str(about["info"].get("id")))
             case "permission.asked":
-                self._asked(about, main)
+                self._permission(about, main)
             case "permission.replied":
                 self.asking.pop(str(about.get("requestID")), None)
             case "todo.updated" if main:
                 items = [[cut(t["content"]), t["status"] == "completed"] for t in about["todos"][:_ITEMS]]
                 self._say("todo", items=items)
 
-    def _asked(self, about: dict[str, Any], main: bool) -> None:
+    def _permission(self, about: dict[str, Any], main: bool) -> None:
         if self._first(str(about["id"]), "asked"):
             self.asking[str(about["id"])] = str(about.get("sessionID"))
             more = about.get("metadata") or {}
@@ -72,15 +72,15 @@ class Facts:
     def _tool(self, part: dict[str, Any], child: bool) -> None:
         state = part["state"]
         given = {key: cut(text) for key, text in state.get("input", {}).items() if isinstance(text, str)}
-        told = {"tool": cut(part["tool"]), "input": given, "child": child}
+        use = {"tool": cut(part["tool"]), "input": given, "child": child}
         if state["status"] == "running" and self._first(part["id"], "start"):
-            self._say("tool_start", **told)
+            self._say("tool_start", **use)
         if state["status"] in {"completed", "error"} and self._first(part["id"], "end"):
             ok = state["status"] == "completed" and part["tool"] != "invalid"
             if part["tool"] == "bash":
                 ok = ok and (state.get("metadata") or {}).get("exit") == 0
             title = state.get("title") or state.get("error") or ""
-            self._say("tool_end", **told, ok=ok, title=cut(title))
+            self._say("tool_end", **use, ok=ok, title=cut(title))
 
     def _alive(self) -> None:
         """Report a sign of life while the model speaks: the supervisor counts silence."""
@@ -89,8 +89,8 @@ class Facts:
             self._say("alive")
 
     def _first(self, what: str, fact: str) -> bool:
-        known = (what, fact) in self._told
-        self._told.add((what, fact))
+        known = (what, fact) in self._reported
+        self._reported.add((what, fact))
         return not known
 
 

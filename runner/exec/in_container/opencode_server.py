@@ -116,13 +116,13 @@ class OpencodeServer:
     def listen(self) -> Api:
         """Return the API once the server listens. Raises BridgeError when it does not."""
         said, until = b"", time.monotonic() + START_S
-        while not (found := _LISTENS.search(said)):
+        while not (match := _LISTENS.search(said)):
             left = until - time.monotonic()
             chunk = self._output(left) if left > 0 else b""
             if not chunk:
                 raise BridgeError(f"opencode's server did not start: {said[-600:].decode(errors='replace')}")
             said = (said + chunk)[-10_000:]
-        return Api(int(found[1]), self._password)
+        return Api(int(match[1]), self._password)
 
     def drain(self) -> bool:
         """Discard its output; False once that is closed."""

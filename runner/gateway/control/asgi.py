@@ -56,8 +56,12 @@ class BodyRoom:
 
 async def answer(send: Send, status: int, body: bytes, headers: Headers = ()) -> None:
     """Send a JSON answer in one piece."""
-    told = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": told})
+    all_headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        *headers,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": all_headers})
     await send({"type": "http.response.body", "body": body})
 
 

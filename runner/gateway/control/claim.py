@@ -38,7 +38,7 @@ def gateway_for(
     if not agent.secrets and terms.network == "none":
         yield None
         return
-    wanted = {one: providers[one] for one in agent.secrets if one in providers}
+    wanted = {provider: providers[provider] for provider in agent.secrets if provider in providers}
     folder = places.gateways / name
     shutil.rmtree(folder, ignore_errors=True)
     gateway = Gateway.spawn(folder, terms, wanted)
@@ -63,17 +63,19 @@ def settle(gateway: Gateway) -> Iterator[str]:
 
 def requested_hosts(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
     """Return the hosts that commands asked for since the last turn, each once, at most MAX_HOSTS."""
-    found: dict[HostReached, None] = {}
+    hosts: dict[HostReached, None] = {}
     while message := _next(gateway, 0.0):
         for event in gateway.decode(message):
-            if isinstance(event, HostRequest) and len(found) < MAX_HOSTS:
-                found[host_reached(run_id, event)] = None
-    return tuple(found)
+            if isinstance(event, HostRequest) and len(hosts) < MAX_HOSTS:
+                hosts[host_reached(run_id, event)] = None
+    return tuple(hosts)
 
 
-def host_reached(run_id: RunId, asked: HostRequest) -> HostReached:
+def host_reached(run_id: RunId, request: HostRequest) -> HostReached:
     """Return the event of a requested host."""
-    return HostReached(run_id, one_line(asked.host, 255), asked.port, asked.allowed, one_line(asked.why))
+    return HostReached(
+        run_id, one_line(request.host, 255), request.port, request.allowed, one_line(request.why)
+    )
 
 
 def _next(gateway: Gateway, within_s: float) -> str:

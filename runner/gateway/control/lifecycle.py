@@ -69,12 +69,12 @@ def _forget(kept: tuple[socket.socket, ...]) -> None:
     os.setsid()
     signal.set_wakeup_fd(-1)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM):
-        signal.signal(one, signal.SIG_DFL)
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM):
+        signal.signal(signal_number, signal.SIG_DFL)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
-    mine = {0, 1, 2, *(one.fileno() for one in kept)}
+    mine = {0, 1, 2, *(open_socket.fileno() for open_socket in kept)}
     for number in {int(name) for name in os.listdir("/proc/self/fd")} - mine:
         with contextlib.suppress(OSError):  # the listing's own is closed already
             os.close(number)

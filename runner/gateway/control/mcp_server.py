@@ -66,22 +66,22 @@ def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) ->
 class _Desk:
     """Handles the calls of one run's agent."""
 
-    def __init__(self, uplink: Uplink, pace: RateLimiter, tells: RateLimiter) -> None:
-        self._uplink, self._pace, self._tells = uplink, pace, tells
+    def __init__(self, uplink: Uplink, pace: RateLimiter, refusal_pace: RateLimiter) -> None:
+        self._uplink, self._pace, self._refusal_pace = uplink, pace, refusal_pace
         self._seen: Counter[str] = Counter()
 
     async def listed(self, _context: object, _page: PaginatedRequestParams | None) -> ListToolsResult:
         """Return the tools of the turn; none when no turn is open."""
         return ListToolsResult(tools=[_shown(name) for name in self._uplink.tools if name in TOOLS])
 
-    async def called(self, _context: object, asked: CallToolRequestParams) -> CallToolResult:
+    async def called(self, _context: object, request: CallToolRequestParams) -> CallToolResult:
         """Return the supervisor's answer to a call, or why it was refused."""
-        given = asked.arguments or {}
-        problem = self._problem(asked.name, given)
+        given = request.arguments or {}
+        problem = self._problem(request.name, given)
         if problem:
             return _answer({"error": problem})
-        call_id = self._call_id(asked.name, given)
-        message = {"type": "call", "id": call_id, "tool": asked.name, "input": given}
+        call_id = self._call_id(request.name, given)
+        message = {"type": "call", "id": call_id, "tool": request.name, "input": given}
         return _answer(await self._uplink.ask(call_id, message, limit_s=ANSWER_S))
 
     def _problem(self, tool: str, given: Mapping[str, Any]) -> str:
@@ -96,7 +96,7 @@ class _Desk:
         if size > INPUT_BYTES:
             return f"the input is {size} bytes of JSON, more than {INPUT_BYTES}: say it shorter"
         if not self._pace.allows():
-            if self._tells.allows():
+            if self._refusal_pace.allows():
                 self._uplink.say(CallRefusal("rate", f"more than {CALLS_PER_MINUTE} board calls in a minute"))
             return f"more than {CALLS_PER_MINUTE} calls in a minute: go on with the work, call less often"
         return ""

@@ -82,13 +82,13 @@ _KINDS: Mapping[str, type[GatewayMessage]] = {
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
-def written(told: GatewayMessage) -> dict[str, object]:
+def written(event: GatewayMessage) -> dict[str, object]:
     """Return the message of an event; its texts are truncated to fit a datagram."""
     fields = {
         name: one_line(value, _DETAIL_BYTES) if isinstance(value, str) else value
-        for name, value in asdict(told).items()
+        for name, value in asdict(event).items()
     }
-    return {"type": _NAMES[type(told)], **fields}
+    return {"type": _NAMES[type(event)], **fields}
 
 
 def read(message: str) -> tuple[GatewayEvent, ...]:
@@ -123,14 +123,14 @@ def _fits(value: object, wanted: Any) -> bool:
     return type(value) is wanted
 
 
-def believable(told: Usage) -> Usage:
+def believable(usage: Usage) -> Usage:
     """Return usage clamped to numbers that can be summed and stored; nonsense becomes 0.
 
     A sum beyond all limits stays so: it must stop the run.
     """
     return Usage(
-        usd=min(max(0.0, told.usd), _MAX_USD),  # max() also drops NaN
-        input_tokens=min(max(0, told.input_tokens), _MAX_TOKENS),
-        output_tokens=min(max(0, told.output_tokens), _MAX_TOKENS),
-        turns=min(max(0, told.turns), _MAX_TURNS),
+        usd=min(max(0.0, usage.usd), _MAX_USD),  # max() also drops NaN
+        input_tokens=min(max(0, usage.input_tokens), _MAX_TOKENS),
+        output_tokens=min(max(0, usage.output_tokens), _MAX_TOKENS),
+        turns=min(max(0, usage.turns), _MAX_TURNS),
     )

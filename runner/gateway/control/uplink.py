@@ -31,16 +31,16 @@ class Uplink:
         self._line, self._obey, self._gone = line, obey, gone
         self._loop = asyncio.get_running_loop()
         self._unsent: deque[bytes] = deque()
-        self._asked: dict[str, asyncio.Future[Mapping[str, object]]] = {}
+        self._pending: dict[str, asyncio.Future[Mapping[str, object]]] = {}
         self.is_open = False
         self.turn = ""
         self.tools: tuple[str, ...] = ()
         line.setblocking(False)
-        self._loop.add_reader(line.fileno(), self._hear)
+        self._loop.add_reader(line.fileno(), self._receive)
 
-    def say(self, told: GatewayMessage) -> None:
+    def say(self, event: GatewayMessage) -> None:
         """Send an event."""
-        self.tell(written(told))
+        self.tell(written(event))
 
     def tell(self, message: Mapping[str, object]) -> None:
         """Send or queue a message; oversized ones are dropped, and optional ones while too many wait."""
@@ -60,10 +60,10 @@ class Uplink:
             return {"error": "no turn is open: the board answers only a working agent"}
         if len(json.dumps(message)) > MESSAGE_BYTES:
             return {"error": f"the call is larger than {MESSAGE_BYTES} bytes: say it shorter"}
-        waiting = self._asked.get(call_id)
+        waiting = self._pending.get(call_id)
         if waiting is None:
-            waiting = self._asked[call_id] = self._loop.create_future()
-            waiting.add_done_callback(lambda _: self._asked.pop(call_id, None))
+            waiting = self._pending[call_id] = self._loop.create_future()
+            waiting.add_done_callback(lambda _: self._pending.pop(call_id, None))
             self.tell(message)
         try:
             return await asyncio.wait_for(asyncio.shield(waiting), limit_s)
@@ -75,7 +75,7 @@ class Uplink:
         self._loop.remove_reader(self._line.fileno())
         self._loop.remove_writer(self._line.fileno())
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         try:
             packed = self._line.recv(1 << 17)
         except BlockingIOError:
@@ -89,7 +89,7 @@ class Uplink:
         order = json.loads(packed)
         match order["type"]:
             case "reply":
-                waiting = self._asked.get(order["id"])
+                waiting = self._pending.get(order["id"])
                 if waiting is not None and not waiting.done():
                     waiting.set_result(order["result"])
                 return
@@ -97,7 +97,7 @@ class Uplink:
                 self.is_open, self.turn, self.tools = True, order["turn"], tuple(order["tools"])
             case "shut":
                 self.is_open, self.turn, self.tools = False, "", ()
-                for waiting in tuple(self._asked.values()):
+                for waiting in tuple(self._pending.values()):
                     if not waiting.done():
                         waiting.set_result({"error": "the turn is over"})
         self._obey(order)

@@ -47,7 +47,7 @@ class ModelCall:
 
     route: Route
     provider: Provider
-    asked: ModelRequest
+    request: ModelRequest
     meter: Meter | None
     headers: Headers
     query: bytes
@@ -77,23 +77,25 @@ class Forward:
         except _FailedError as failure:
             self.settle(call, asked_in_vain=True)
             detail = redact(failure.detail, [call.provider.key])
-            told = self._streaks.failed(call.provider.name, failure.status, one_line(detail, 300))
-            self._say(told)
+            failure_event = self._streaks.failed(call.provider.name, failure.status, one_line(detail, 300))
+            self._say(failure_event)
             if call.started:
                 raise CutError(detail) from failure
             status = failure.status if failure.status in _BAD_KEY else 502
-            await answer(send, status, call.route.wire.error(status, "provider", told.detail))
+            await answer(send, status, call.route.wire.error(status, "provider", failure_event.detail))
 
     def settle(self, call: ModelCall, *, asked_in_vain: bool) -> None:
         """Report a call's usage, once."""
         cost = call.meter.settle(asked_in_vain=asked_in_vain) if call.meter else None
         if cost is not None:
-            self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.asked.turns))
+            self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.request.turns))
 
     async def _attempt(self, call: ModelCall, send: Send) -> None:
-        asked, provider = call.asked, call.provider
+        request, provider = call.request, call.provider
         try:
-            out = routes.request(provider, call.route.path, call.query, asked.sent, call.headers, self._waits)
+            out = routes.request(
+                provider, call.route.path, call.query, request.sent, call.headers, self._waits
+            )
         except (httpx2.InvalidURL, ValueError) as error:
             raise _FailedError(0, f"the settings have no proper address for {provider.name}") from error
         try:
@@ -127,8 +129,8 @@ class Forward:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         streamed = call.accepted and kind == "text/event-stream"
         headers = routes.returned(response.headers.raw, streamed=streamed)
-        if call.asked.changed:
-            headers.append((b"x-cardinal-changed", call.asked.changed.encode()))
+        if call.request.changed:
+            headers.append((b"x-cardinal-changed", call.request.changed.encode()))
         call.started = True
         await send({"type": "http.response.start", "status": status, "headers": headers})
         passing = _Passing(call, response, send, limit, self._waits.idle_s)
@@ -155,7 +157,7 @@ class Forward:
         """Judge an answer that came in one piece."""
         given = loaded(body)
         if status >= 500 or status in (_RETRIED, 429):
-            self._fail_quietly(call, status, f"{call.provider.name} answered {status}: {_said(given)}")
+            self._fail_quietly(call, status, f"{call.provider.name} answered {status}: {_error_text(given)}")
         elif status >= 300 or call.meter is None:
             self.settle(call, asked_in_vain=True)
         else:
@@ -204,11 +206,11 @@ class _Passing:
         """
         events, meter, wire = sse.SseParser(), self.call.meter, self.call.route.wire
         clock = asyncio.get_running_loop().time
-        told_at, told_bytes = clock(), 0
+        reported_at, reported_bytes = clock(), 0
         async for chunk in self._chunks():
             if meter is not None:
-                if clock() - told_at >= _ALIVE_S and meter.reading.text_bytes > told_bytes:
-                    told_at, told_bytes = clock(), meter.reading.text_bytes
+                if clock() - reported_at >= _ALIVE_S and meter.reading.text_bytes > reported_bytes:
+                    reported_at, reported_bytes = clock(), meter.reading.text_bytes
                     say(Answering())
                 for payload in events.feed(chunk):
                     wire.read_event(meter.reading, payload)
@@ -235,7 +237,7 @@ class _Passing:
         self.call.sends = False
 
 
-def _said(given: dict[str, object]) -> str:
+def _error_text(given: dict[str, object]) -> str:
     error = given.get("error")
     message = error.get("message") if isinstance(error, dict) else error
     return one_line(str(message or "no message"), 200)

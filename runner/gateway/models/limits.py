@@ -39,7 +39,7 @@ class RunBudget:
     @property
     def held_usd(self) -> float:
         """The dollars reserved by calls under way."""
-        return sum(max(one.usd, one.so_far_usd) for one in self._held)
+        return sum(max(reservation.usd, reservation.so_far_usd) for reservation in self._held)
 
     @property
     def free_usd(self) -> float:
@@ -68,7 +68,7 @@ class RunBudget:
 
     def exceeded(self) -> bool:
         """Whether the calls under way have cost more than is left, slack included."""
-        return sum(one.so_far_usd for one in self._held) > self.left_usd + self.slack_usd
+        return sum(reservation.so_far_usd for reservation in self._held) > self.left_usd + self.slack_usd
 
     def close(self) -> None:
         """Spend nothing more until the next grant, since a call was cut.

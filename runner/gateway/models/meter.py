@@ -54,7 +54,7 @@ class Meter:
 
     def __init__(
         self,
-        asked: ModelRequest,
+        request: ModelRequest,
         wire: Wire,
         price: ModelPrice,
         budget: RunBudget,
@@ -62,7 +62,7 @@ class Meter:
         parts: Iterable[tuple[bytes, Weight]],
     ) -> None:
         """Weigh a request. Raises UnknownCostError."""
-        self.asked = asked
+        self.request = request
         self._wire, self._price = wire, price
         self._budget, self._experience = budget, experience
         self._at = datetime.now(UTC)
@@ -78,29 +78,31 @@ class Meter:
         self._estimate(known, fresh)
         self._expected_usd = 0.0
         self._held: Reservation | None = None
-        self.reading = Reading(context=dict(asked.context))
+        self.reading = Reading(context=dict(request.context))
 
     def _estimate(self, known: Weight, fresh: Weight) -> None:
         """Set the input's usual and maximal cost; no token is less than a byte."""
         window = self._price.model.context_window or 0
         if (known.files or fresh.files) and not window:
-            raise UnknownCostError(f"a file or a search with {self.asked.model}, whose context is not known,")
+            raise UnknownCostError(
+                f"a file or a search with {self.request.model}, whose context is not known,"
+            )
         usual = [
-            tokens_of(one.text_bytes) + one.pictures * _PICTURE_TOKENS + one.files * window
-            for one in (known, fresh)
+            tokens_of(weight.text_bytes) + weight.pictures * _PICTURE_TOKENS + weight.files * window
+            for weight in (known, fresh)
         ]
         everything = known + fresh
         most = (
             everything.text_bytes + everything.pictures * _LARGEST_PICTURE_TOKENS + everything.files * window
         )
-        body = self.asked.body
+        body = self.request.body
         if b"\\u00" in body:  # escaped characters mean the same
-            body = json.dumps(self.asked.given).encode()
+            body = json.dumps(self.request.given).encode()
         write = next(factor for mark, factor in _WRITES if mark in body)
         self._input_tokens = sum(usual)
-        rate, self._token_usd = self._price.rates(self._input_tokens, self.asked.context, self._at)
-        dear, _ = self._price.rates(most + _UNSEEN_TOKENS, self.asked.context, self._at)
-        share = self._experience.share(self.asked.model)
+        rate, self._token_usd = self._price.rates(self._input_tokens, self.request.context, self._at)
+        dear, _ = self._price.rates(most + _UNSEEN_TOKENS, self.request.context, self._at)
+        share = self._experience.share(self.request.model)
         self._plain_usd = self._input_tokens * rate
         self._usual_usd = usual[0] * rate * share + usual[1] * rate * max(write, share)
         self._most_usd = (most + _UNSEEN_TOKENS) * dear * write
@@ -116,8 +118,8 @@ class Meter:
         tokens = self._answer_tokens(free_usd, alone=alone)
         if not tokens:
             return False
-        if tokens < (self.asked.limit_tokens or _LONGEST_TOKENS):
-            self.asked = self.asked.limited(tokens)
+        if tokens < (self.request.limit_tokens or _LONGEST_TOKENS):
+            self.request = self.request.limited(tokens)
         self._expected_usd = self._usual_usd
         self._held = self._budget.hold(input_usd + tokens * self._token_usd)
         return True
@@ -138,8 +140,8 @@ class Meter:
             return 0
         room_usd += self._budget.slack_usd if alone else 0.0
         most = int(room_usd / self._token_usd) if self._token_usd > 0 else _LONGEST_TOKENS
-        said = self.asked.limit_tokens
-        if not self.asked.streamed:
+        said = self.request.limit_tokens
+        if not self.request.streamed:
             wanted = said or _UNSAID_TOKENS
             return wanted if wanted <= most else 0
         wanted = said or _LONGEST_TOKENS
@@ -188,12 +190,12 @@ class Meter:
         exact = self._exact()
         if exact is not None:
             output_usd = exact.output_tokens * self._token_usd
-            self._experience.learn(self.asked.model, self._plain_usd, exact.usd - output_usd, self._digests)
+            self._experience.learn(self.request.model, self._plain_usd, exact.usd - output_usd, self._digests)
             more = 0 if reading.ended else max(0, written - exact.output_tokens)
             usd = exact.usd + more * self._token_usd
             return Cost(usd, exact.input_tokens, exact.output_tokens + more)
         if asked_in_vain and not written:
             return None
-        if not self.asked.streamed and not reading.ended:  # its length is unknown
-            written = max(written, self.asked.limit_tokens or _UNSAID_TOKENS)
+        if not self.request.streamed and not reading.ended:  # its length is unknown
+            written = max(written, self.request.limit_tokens or _UNSAID_TOKENS)
         return Cost(self._usual_usd + written * self._token_usd, self._input_tokens, written)

@@ -136,7 +136,7 @@ class Chat(_OpenAI):
 
 def _choices(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     choices = given.get("choices")
-    return [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
 
 
 def _text_bytes(message: object) -> int:

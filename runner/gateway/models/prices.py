@@ -39,9 +39,9 @@ class ModelPrice:
         self, figures: Mapping[str, Any], form: tuple[str, str], context: Mapping[str, str], at: datetime
     ) -> Cost | None:
         """Return the cost of a provider's usage `figures`; None for unusable ones."""
-        for told in (figures, {name: figures[name] for name in _FLAT[form[0]] if name in figures}):
+        for counts in (figures, {name: figures[name] for name in _FLAT[form[0]] if name in figures}):
             try:
-                used = extract_usage({"usage": told}, provider_id=form[0], api_flavor=form[1]).usage
+                used = extract_usage({"usage": counts}, provider_id=form[0], api_flavor=form[1]).usage
                 cost = Cost(self._usd(used, context, at), int(used.input_tokens), int(used.output_tokens))
                 if math.isfinite(cost.usd):
                     return cost
@@ -82,10 +82,10 @@ def price_of(provider: str, url: str, model: str) -> ModelPrice:
         ways = ({"provider_api_url": url}, {}, {"provider_id": "openai"})
     for way in ways:
         try:
-            found = calc_price(Usage(input_tokens=1), model, **way)  # type: ignore[call-overload]
+            price = calc_price(Usage(input_tokens=1), model, **way)  # type: ignore[call-overload]
         except (LookupError, ValueError):
             continue
-        return ModelPrice(found.provider, found.model, known=True)
+        return ModelPrice(price.provider, price.model, known=True)
     return _dearest("openai" if provider == "compatible" else provider)
 
 
@@ -98,14 +98,14 @@ def tokens_of(count_bytes: int) -> int:
 def _dearest(provider: str) -> ModelPrice:
     used = Usage(input_tokens=1000, output_tokens=1000)
     best: tuple[float, ModelPrice] | None = None
-    for one in data_snapshot.get_snapshot().providers:
-        for model in one.models if one.id == provider else ():
+    for candidate in data_snapshot.get_snapshot().providers:
+        for model in candidate.models if candidate.id == provider else ():
             try:
-                usd = float(model.calc_price(used, one).total_price)
+                usd = float(model.calc_price(used, candidate).total_price)
             except ValueError:  # priced by something else than tokens
                 continue
             if best is None or usd > best[0]:
-                best = (usd, ModelPrice(one, model, known=False))
+                best = (usd, ModelPrice(candidate, model, known=False))
     if best is None:
         raise LookupError(f"the price list has no provider {provider!r}")
     return best[1]

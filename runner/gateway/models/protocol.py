@@ -28,7 +28,7 @@ class UnreadableCallError(RunnerError):
 class ModelRequest:
     """A request for a model's answer. `limits` are the fields that bound the answer, the usual one first.
 
-    `context` holds what else the price depends on, `added` the fields that the gateway sets.
+    `context` holds the other facts that the price depends on, `added` the fields that the gateway sets.
     """
 
     model: str
@@ -83,9 +83,9 @@ class Reading:
     failure: str = ""
     context: dict[str, str] = field(default_factory=dict)
 
-    def take(self, told: Mapping[str, Any] | None) -> None:
+    def take(self, usage: Mapping[str, Any] | None) -> None:
         """Add usage figures; later ones replace earlier ones, since all are totals."""
-        for name, value in (told if isinstance(told, Mapping) else {}).items():
+        for name, value in (usage if isinstance(usage, Mapping) else {}).items():
             if value is not None:
                 self.figures[name] = value
         self.note("speed", self.figures.get("speed"))

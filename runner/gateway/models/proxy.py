@@ -21,7 +21,7 @@ from runner.gateway.models.routes import LISTS, ROUTES, Route, models_listed, wi
 from runner.gateway.network.addresses import NetworkAccess
 from runner.run.run_spec import Provider
 
-_RATE_TOLD_S = 5.0
+_RATE_REPORT_S = 5.0
 _STATUS = {"rate": 429, "closed": 403, "key": 403, "size": 413}  # else 400: nobody tries that again
 _FINAL = ((b"x-should-retry", b"false"),)  # Anthropic's and OpenAI's own clients obey it
 _LATER = ((b"retry-after", b"5"),)
@@ -54,7 +54,7 @@ class Models:
         self._pace = RateLimiter(terms.calls_per_minute, clock)
         self._forward = Forward(terms.waits, transport, uplink.say, self._streaks)
         self._room = asgi.BodyRoom(terms.request_bytes, all_bytes=2 * terms.request_bytes)
-        self._rate_told_s = -_RATE_TOLD_S
+        self._rate_reported_s = -_RATE_REPORT_S
         self._unknown: set[str] = set()
         self._live: set[asyncio.Task[None]] = set()
         self._turned = asyncio.Event()
@@ -94,12 +94,12 @@ class Models:
             provider = self._admit(route.wire)
             body = await self._room.read(receive)
             held_bytes = len(body)
-            asked = self._asked(route, body)
-            meter = None if route.free else self._meter(route.wire, provider, asked)
+            request = self._read_request(route, body)
+            meter = None if route.free else self._meter(route.wire, provider, request)
             if meter is not None:
                 await self._reserve(meter, receive)
-                asked = meter.asked
-            call = ModelCall(route, provider, asked, meter, scope["headers"], scope["query_string"])
+                request = meter.request
+            call = ModelCall(route, provider, request, meter, scope["headers"], scope["query_string"])
             await self._follow(call, receive, send)
         except CallRefusedError as refused:
             await self._refuse(route.wire, refused, send)
@@ -133,13 +133,13 @@ class Models:
             )
         return provider
 
-    def _asked(self, route: Route, body: bytes) -> ModelRequest:
+    def _read_request(self, route: Route, body: bytes) -> ModelRequest:
         given = parsed(body)
-        asked = read_call(route.wire, given, body)
-        if asked.model not in self._terms.models:
+        request = read_call(route.wire, given, body)
+        if request.model not in self._terms.models:
             listed = ", ".join(self._terms.models) or "none"
             raise CallRefusedError(
-                "model", f"the policy does not allow the model {asked.model!r}, only: {listed}"
+                "model", f"the policy does not allow the model {request.model!r}, only: {listed}"
             )
         network = self._reach.network
         reached = "" if network == "full" else outreach(given)
@@ -147,16 +147,16 @@ class Models:
             said = f"`network: {network}` does not let the provider fetch for the agent: {reached}"
             more = f"`tools: {{network: full}}` of the {self._reach.by} would"
             raise CallRefusedError("network", f"{said}. {more}")
-        return asked
+        return request
 
-    def _meter(self, wire: Wire, provider: Provider, asked: ModelRequest) -> Meter:
-        price = price_of(wire.provider, provider.url, asked.model)
-        if not price.known and asked.model not in self._unknown:
-            self._unknown.add(asked.model)
+    def _meter(self, wire: Wire, provider: Provider, request: ModelRequest) -> Meter:
+        price = price_of(wire.provider, provider.url, request.model)
+        if not price.known and request.model not in self._unknown:
+            self._unknown.add(request.model)
             self._uplink.say(
-                Warned(f"no price is known for the model {asked.model}: it counts as {price.model.id}")
+                Warned(f"no price is known for the model {request.model}: it counts as {price.model.id}")
             )
-        return Meter(asked, wire, price, self._budget, self._experience, weights(asked.given))
+        return Meter(request, wire, price, self._budget, self._experience, weights(request.given))
 
     async def _reserve(self, meter: Meter, receive: asgi.Receive) -> None:
         """Reserve a call's dollars. A call that fits alone waits for those under way."""
@@ -217,9 +217,9 @@ class Models:
             raise CallRefusedError("closed", "the turn is over")
 
     async def _refuse(self, wire: Wire, refused: CallRefusedError, send: asgi.Send) -> None:
-        told_s = self._clock()
-        if refused.kind != "rate" or told_s - self._rate_told_s >= _RATE_TOLD_S:
-            self._rate_told_s = told_s if refused.kind == "rate" else self._rate_told_s
+        now_s = self._clock()
+        if refused.kind != "rate" or now_s - self._rate_reported_s >= _RATE_REPORT_S:
+            self._rate_reported_s = now_s if refused.kind == "rate" else self._rate_reported_s
             self._uplink.say(CallRefusal(refused.kind, refused.detail))
         status = _STATUS.get(refused.kind, 400)
         body = wire.error(status, refused.kind, refused.detail)

@@ -168,7 +168,7 @@ def _read(part: object) -> Weight:
         if isinstance(part, list):
             waiting += part
         elif isinstance(part, dict):
-            total += _one(part)
+            total += _weight_of(part)
             if _kind(part) in _HOLDERS:
                 waiting += [part[name] for name in _INNER if name in part]
             source = part.get("source")
@@ -182,7 +182,7 @@ def _kind(part: Mapping[str, Any]) -> object:
     return part.get("type", "message" if part.keys() & {"role", "content"} else None)
 
 
-def _one(part: Mapping[str, Any]) -> Weight:
+def _weight_of(part: Mapping[str, Any]) -> Weight:
     kind, offered = _kind(part), part.get("tools")
     inside = [value for name in ("source", "file", "image_url") if isinstance(value := part.get(name), dict)]
     if any(holder.get(name) for holder in (part, *inside) for name in _STORED):

@@ -112,6 +112,9 @@ def returned(headers: _RawHeaders, *, streamed: bool) -> list[tuple[bytes, bytes
 def _kept(headers: _RawHeaders, drop: frozenset[bytes] | set[bytes]) -> Iterable[tuple[bytes, bytes]]:
     lowered = [(name.lower(), value) for name, value in headers]
     named = {
-        one.strip().lower() for name, value in lowered if name == b"connection" for one in value.split(b",")
+        option.strip().lower()
+        for name, value in lowered
+        if name == b"connection"
+        for option in value.split(b",")
     }
     return [(name, value) for name, value in lowered if name not in drop and name not in named]

@@ -142,7 +142,9 @@ def reachable(rules: NetworkRules, host: str, port: int, addresses: Iterable[Add
     Addresses of metadata services are never allowed.
     """
     private = _matches(rules.private_hosts, host, port)
-    return tuple(one for one in addresses if is_public(one) or (private and _may_be_private(one)))
+    return tuple(
+        address for address in addresses if is_public(address) or (private and _may_be_private(address))
+    )
 
 
 def is_public(address: Address) -> bool:
@@ -177,7 +179,7 @@ def _meant(address: Address) -> tuple[Address, ...]:
 
 
 def _is_metadata(address: Address) -> bool:
-    return any(_within(one, _METADATA) for one in _meant(address))
+    return any(_within(variant, _METADATA) for variant in _meant(address))
 
 
 def _within(address: Address, networks: Iterable[Network]) -> bool:
@@ -200,10 +202,10 @@ def _fits(pattern: str, host: str, port: int) -> bool:
 
 def _host(text: str, whole: str) -> str:
     if text.startswith("[") and text.endswith("]"):
-        found = literal(text[1:-1]) if "%" not in text else None
-        if not isinstance(found, ipaddress.IPv6Address):
+        address = literal(text[1:-1]) if "%" not in text else None
+        if not isinstance(address, ipaddress.IPv6Address):
             raise BadAuthorityError(whole)
-        return str(found)
+        return str(address)
     name = text.lower() if text.isascii() else ""
     name = name.removesuffix(".")
     labels = name.split(".")

@@ -43,8 +43,8 @@ class NetworkLimits:
 async def resolved(host: str) -> tuple[Address, ...]:
     """Return the addresses of a name, as this machine resolves it. Raises OSError."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    texts = dict.fromkeys(str(entry[4][0]) for entry in found)
+    infos = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    texts = dict.fromkeys(str(entry[4][0]) for entry in infos)
     return tuple(address for address in map(literal, texts) if address is not None)
 
 
@@ -78,9 +78,9 @@ class _Proxy:
     """One run's proxy: open connections, and hosts that were reported."""
 
     def __init__(self, reach: NetworkAccess, tell: Tell, resolve: Resolve, limits: NetworkLimits) -> None:
-        self._open_to, self._tell, self._resolve, self._limits = reach, tell, resolve, limits
+        self._open_to, self._report, self._resolve, self._limits = reach, tell, resolve, limits
         self._open: set[asyncio.Task[None]] = set()
-        self._told: set[tuple[str, int, bool]] = set()
+        self._reported: set[tuple[str, int, bool]] = set()
         self._over = False
 
     def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -107,7 +107,7 @@ class _Proxy:
             await self._obey(reader, writer)
         except _RefusedError as refused:
             writer.write(_answer(refused))
-            await _hear_out(reader, writer)
+            await _drain(reader, writer)
         except OSError:  # one of the two is gone or fell silent
             return
         await _closed(writer)
@@ -124,75 +124,75 @@ class _Proxy:
         head = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
         try:
             async with asyncio.timeout(self._limits.head_s):
-                asked = target_of(await _request(head, reader))
+                request = target_of(await _request(head, reader))
         except (BadRequestError, BadAuthorityError, h11.RemoteProtocolError) as error:
             raise _RefusedError(400, str(error)) from error
-        upstream_reader, upstream = await self._reach(asked)
+        upstream_reader, upstream = await self._reach(request)
         try:
-            if asked.tunnel:
+            if request.tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 await self._tunnel(
-                    asked, head.trailing_data[0], (reader, writer), (upstream_reader, upstream)
+                    request, head.trailing_data[0], (reader, writer), (upstream_reader, upstream)
                 )
             else:
-                await self._forward(asked, head, (reader, writer), (upstream_reader, upstream))
+                await self._forward(request, head, (reader, writer), (upstream_reader, upstream))
         except BaseException:
             upstream.transport.abort()
             raise
         await _closed(upstream)
 
-    async def _reach(self, asked: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _reach(self, request: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the requested host, or refuse it."""
-        why = self._open_to.refusal(asked.host, asked.port)
-        addresses = () if why else await self._addresses(asked)
-        permitted = reachable(self._open_to.granted, asked.host, asked.port, addresses)
+        why = self._open_to.refusal(request.host, request.port)
+        addresses = () if why else await self._addresses(request)
+        permitted = reachable(self._open_to.granted, request.host, request.port, addresses)
         if not why and not permitted:
-            why = f"network: {asked.host} has no public address: only the operator can allow a private one"
-        self._tell_once(asked, why)
+            why = f"network: {request.host} has no public address: only the operator can allow a private one"
+        self._report_once(request, why)
         if why:
             raise _RefusedError(403, why)
         problem = ""
         for address in permitted[:_TRIED]:
             try:
                 async with asyncio.timeout(self._limits.reach_s):
-                    return await asyncio.open_connection(str(address), asked.port, limit=_CHUNK_BYTES)
+                    return await asyncio.open_connection(str(address), request.port, limit=_CHUNK_BYTES)
             except OSError as error:
                 problem = str(error) or "it does not answer"
-        raise _RefusedError(502, f"network: {asked.host}:{asked.port} cannot be reached: {problem}")
+        raise _RefusedError(502, f"network: {request.host}:{request.port} cannot be reached: {problem}")
 
-    async def _addresses(self, asked: ProxyRequest) -> tuple[Address, ...]:
-        written_out = literal(asked.host)
+    async def _addresses(self, request: ProxyRequest) -> tuple[Address, ...]:
+        written_out = literal(request.host)
         if written_out is not None:
             return (written_out,)
         try:
             async with asyncio.timeout(self._limits.reach_s):
-                return await self._resolve(asked.host)
+                return await self._resolve(request.host)
         except (OSError, UnicodeError) as error:
-            self._tell_once(asked, "")
-            raise _RefusedError(502, f"network: {asked.host} has no address: {error}") from error
+            self._report_once(request, "")
+            raise _RefusedError(502, f"network: {request.host} has no address: {error}") from error
 
-    def _tell_once(self, asked: ProxyRequest, why: str) -> None:
+    def _report_once(self, request: ProxyRequest, why: str) -> None:
         allowed = not why
-        key = (asked.host, asked.port, allowed)
-        if key in self._told or len(self._told) > self._limits.hosts_told:
+        key = (request.host, request.port, allowed)
+        if key in self._reported or len(self._reported) > self._limits.hosts_told:
             return
-        self._told.add(key)
-        if len(self._told) > self._limits.hosts_told:
-            self._tell(written(Warned("network: further hosts that the agent asks for are not recorded")))
+        self._reported.add(key)
+        if len(self._reported) > self._limits.hosts_told:
+            self._report(written(Warned("network: further hosts that the agent asks for are not recorded")))
             return
         reason = why or f"network: {self._open_to.network} allows it"
-        self._tell(written(HostRequest(asked.host, asked.port, allowed, reason)))
+        self._report(written(HostRequest(request.host, request.port, allowed, reason)))
 
-    async def _tunnel(self, asked: ProxyRequest, early: bytes, inner: "_Ends", outer: "_Ends") -> None:
+    async def _tunnel(self, request: ProxyRequest, early: bytes, inner: "_Ends", outer: "_Ends") -> None:
         async with asyncio.timeout(self._limits.idle_s) as limit:
             beat = self._beat(limit)
-            there = asyncio.create_task(self._carry(asked, early, inner, outer[1], beat))
+            there = asyncio.create_task(self._carry(request, early, inner, outer[1], beat))
             back = asyncio.create_task(_pump(outer[0], inner[1], beat))
             await _both(there, back)
 
     async def _carry(
         self,
-        asked: ProxyRequest,
+        request: ProxyRequest,
         early: bytes,
         inner: "_Ends",
         upstream: asyncio.StreamWriter,
@@ -203,7 +203,7 @@ class _Proxy:
         A port that the policy names explicitly may carry another protocol, unless it begins with TLS.
         """
         reader, writer = inner
-        strict = asked.port in self._limits.tls_ports
+        strict = request.port in self._limits.tls_ports
         if strict and not early:
             async with asyncio.timeout(self._limits.head_s):
                 early = await reader.read(_CHUNK_BYTES)
@@ -212,7 +212,7 @@ class _Proxy:
             upstream.write(early)
             await _pump(reader, upstream, beat)
             return
-        hellos = Hellos(asked.host, has_name=literal(asked.host) is None)
+        hellos = Hellos(request.host, has_name=literal(request.host) is None)
         try:
             upstream.write(hellos.feed(early))
             async with asyncio.timeout(self._limits.head_s):
@@ -220,15 +220,15 @@ class _Proxy:
                     upstream.write(hellos.feed(chunk))
             await _pump(reader, upstream, beat, hellos.feed)
         except BadHelloError as bad:
-            self._tell_once(replace(asked, host=bad.name or asked.host), str(bad))
+            self._report_once(replace(request, host=bad.name or request.host), str(bad))
             writer.write(UNRECOGNIZED_NAME)
             raise ConnectionAbortedError(str(bad)) from bad
 
     async def _forward(
-        self, asked: ProxyRequest, head: h11.Connection, inner: "_Ends", outer: "_Ends"
+        self, request: ProxyRequest, head: h11.Connection, inner: "_Ends", outer: "_Ends"
     ) -> None:
         onwards = h11.Connection(h11.CLIENT)
-        outer[1].write(onwards.send(onward(asked)))
+        outer[1].write(onwards.send(onward(request)))
         async with asyncio.timeout(self._limits.idle_s) as limit:
             beat = self._beat(limit)
             body = asyncio.create_task(_send_body(head, onwards, inner[0], outer[1], beat))
@@ -291,7 +291,7 @@ async def _pump(
         writer.write_eof()
 
 
-async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _drain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Read the rest: a socket closed with unread bytes would discard its answer."""
     with suppress(OSError):
         writer.write_eof()

@@ -48,31 +48,35 @@ def target_of(request: h11.Request) -> ProxyRequest:
             raise BadRequestError("CONNECT has no body")
         host, port = host_and_port(target)
         return ProxyRequest(host, port, True, request)
-    found = _ABSOLUTE.fullmatch(target)
-    if found is None:
+    match = _ABSOLUTE.fullmatch(target)
+    if match is None:
         raise BadRequestError(
             "this is a proxy: ask for `http://host/path`, or CONNECT to `host:443` for https"
         )
-    host, port = host_and_port(found["authority"], 80)
+    host, port = host_and_port(match["authority"], 80)
     for name, value in request.headers:
         if name == b"host" and host_and_port(value.decode("latin-1"), 80) != (host, port):
             raise BadRequestError("the Host header names another host than the address")
-    path = (found["path"] or "/") + (found["query"] or "")
+    path = (match["path"] or "/") + (match["query"] or "")
     return ProxyRequest(host, port, False, request, path)
 
 
-def onward(asked: ProxyRequest) -> h11.Request:
+def onward(proxied: ProxyRequest) -> h11.Request:
     """Return the request for its host, alone on its connection, with the checked host."""
     named = {
-        one.strip().lower()
-        for name, value in asked.request.headers
+        option.strip().lower()
+        for name, value in proxied.request.headers
         if name == b"connection"
-        for one in value.split(b",")
+        for option in value.split(b",")
     } - {b"content-length", b"transfer-encoding"}
     kept = [
-        (name, value) for name, value in asked.request.headers if name not in _ENDS_HERE and name not in named
+        (name, value)
+        for name, value in proxied.request.headers
+        if name not in _ENDS_HERE and name not in named
     ]
-    host = f"[{asked.host}]" if ":" in asked.host else asked.host
-    written = host if asked.port == 80 else f"{host}:{asked.port}"
+    host = f"[{proxied.host}]" if ":" in proxied.host else proxied.host
+    written = host if proxied.port == 80 else f"{host}:{proxied.port}"
     headers = [(b"host", written.encode()), *kept, (b"connection", b"close")]
-    return h11.Request(method=asked.request.method, target=asked.target.encode("latin-1"), headers=headers)
+    return h11.Request(
+        method=proxied.request.method, target=proxied.target.encode("latin-1"), headers=headers
+    )

@@ -12,6 +12,6 @@ _ADVICE = "take the binary file out, or make it when it is needed"
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield binary files."""
-    for one in change.touched:
-        if one.binary:
-            yield breach(one, f"binaries: {rules.action('binaries')}", "is a binary file", _ADVICE)
+    for touched in change.touched:
+        if touched.binary:
+            yield breach(touched, f"binaries: {rules.action('binaries')}", "is a binary file", _ADVICE)

@@ -17,26 +17,26 @@ _ADVICE = "leave it as the base branch has it, so that the checks stay what they
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield the changes of the end state that alter the checks; test files belong to the guard `tests`."""
     rule = f"checks: {rules.action('checks')}"
-    for one in change.touched:
-        if not one.commit and (what := _what(one, rules)):
-            yield breach(one, rule, what, _ADVICE)
+    for touched in change.touched:
+        if not touched.commit and (what := _what(touched, rules)):
+            yield breach(touched, rule, what, _ADVICE)
 
 
-def _what(one: Touched, rules: Guards) -> str:
-    if what := ci_files.whole(one.path):
+def _what(touched: Touched, rules: Guards) -> str:
+    if what := ci_files.whole(touched.path):
         return what
-    if ci_files.named(one.path, rules.checks):
+    if ci_files.named(touched.path, rules.checks):
         return "is run by the checks"
-    if ci_files.has_sections(one.path):
-        return _sections(one)
-    lines = (*one.gone, *(text for _, text in one.lines))
-    if ci_files.by_lines(one.path) and (one.unread or any(map(ci_files.decides, lines))):
+    if ci_files.has_sections(touched.path):
+        return _sections(touched)
+    lines = (*touched.gone, *(text for _, text in touched.lines))
+    if ci_files.by_lines(touched.path) and (touched.unread or any(map(ci_files.decides, lines))):
         return "decides what the checks do, in lines about tests"
     return ""
 
 
-def _sections(one: Touched) -> str:
-    if one.whole is None:
+def _sections(touched: Touched) -> str:
+    if touched.whole is None:
         return "may decide what the checks do: it was not read"
-    altered = ci_files.altered(one.path, *one.whole)
+    altered = ci_files.altered(touched.path, *touched.whole)
     return f"decides what the checks do, in {', '.join(ci_files.sections_named(altered))}" if altered else ""

@@ -36,8 +36,8 @@ _ADVICE = "take the change of dependencies out; ask people where the work cannot
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield every manifest and lock file that changes."""
-    for one in change.touched:
-        plain = folded(one.path)
+    for touched in change.touched:
+        plain = folded(touched.path)
         if _NAMES.fullmatch(plain.rsplit("/", 1)[-1]) or _FOLDERS.search(plain):
             rule = f"dependencies: {rules.action('dependencies')}"
-            yield breach(one, rule, "says what is installed", _ADVICE)
+            yield breach(touched, rule, "says what is installed", _ADVICE)

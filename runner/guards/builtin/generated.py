@@ -26,7 +26,7 @@ _ADVICE = "remove it with `git rm --cached` and name it in .gitignore"
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield new files that look generated; files that the repository has already may change."""
     rule = f"generated: {rules.action('generated')}"
-    for one in change.touched:
-        plain = folded(one.path)
-        if one.is_new and (_FOLDERS.search(plain) or _FILES.fullmatch(plain.rsplit("/", 1)[-1])):
-            yield breach(one, rule, "looks made by a tool, not written", _ADVICE)
+    for touched in change.touched:
+        plain = folded(touched.path)
+        if touched.is_new and (_FOLDERS.search(plain) or _FILES.fullmatch(plain.rsplit("/", 1)[-1])):
+            yield breach(touched, rule, "looks made by a tool, not written", _ADVICE)

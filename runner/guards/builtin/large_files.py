@@ -13,8 +13,8 @@ _ADVICE = "take the large file out of every commit"
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield files over the limit; one that is too large to be read is asked about whatever the limit is."""
-    for one in change.touched:
-        large = bool(rules.max_file_kb) and one.size_bytes > rules.max_file_kb * _BYTES_PER_KB
+    for touched in change.touched:
+        large = bool(rules.max_file_kb) and touched.size_bytes > rules.max_file_kb * _BYTES_PER_KB
         if large:
-            what = f"has {one.size_bytes / _BYTES_PER_KB:,.0f} KB"
-            yield breach(one, f"max_file_kb: {rules.max_file_kb}", what, _ADVICE)
+            what = f"has {touched.size_bytes / _BYTES_PER_KB:,.0f} KB"
+            yield breach(touched, f"max_file_kb: {rules.max_file_kb}", what, _ADVICE)

@@ -15,10 +15,10 @@ _ODD = "give the file an ordinary mode"
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield files that became executable, and modes that git does not give itself."""
     rule = f"modes: {rules.action('modes')}"
-    for one in change.touched:
-        if one.mode == EXECUTABLE and one.before_mode != EXECUTABLE:
-            yield breach(one, rule, "becomes executable", _ADVICE)
-        elif one.is_file and one.mode not in (_PLAIN, EXECUTABLE):
-            yield breach(one, rule, f"has the odd mode {one.mode}", _ODD)
-        elif one.before_mode in (LINK, SUBMODULE) and one.is_file:
-            yield breach(one, rule, "was no file before", "leave what stood there")
+    for touched in change.touched:
+        if touched.mode == EXECUTABLE and touched.before_mode != EXECUTABLE:
+            yield breach(touched, rule, "becomes executable", _ADVICE)
+        elif touched.is_file and touched.mode not in (_PLAIN, EXECUTABLE):
+            yield breach(touched, rule, f"has the odd mode {touched.mode}", _ODD)
+        elif touched.before_mode in (LINK, SUBMODULE) and touched.is_file:
+            yield breach(touched, rule, "was no file before", "leave what stood there")

@@ -15,8 +15,8 @@ def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield every path outside; without patterns every path is inside."""
     if not rules.allow:
         return
-    found = set(outside({one.path for one in change.touched}, rules.allow))
+    paths_outside = set(outside({touched.path for touched in change.touched}, rules.allow))
     said = f"allow: {', '.join(rules.allow)}"
-    for one in change.touched:
-        if one.path in found:
-            yield breach(one, said, "is outside of the allowed paths", _ADVICE)
+    for touched in change.touched:
+        if touched.path in paths_outside:
+            yield breach(touched, said, "is outside of the allowed paths", _ADVICE)

@@ -13,7 +13,7 @@ _ADVICE = "leave the file as the base branch has it"
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield every path that a pattern protects: both ends of a rename, and links in place of folders."""
-    found = dict(protected({one.path for one in change.touched}, rules.protect))
-    for one in change.touched:
-        if one.path in found:
-            yield breach(one, f"protect: {found[one.path]}", "is protected", _ADVICE)
+    pattern_by_path = dict(protected({touched.path for touched in change.touched}, rules.protect))
+    for touched in change.touched:
+        if touched.path in pattern_by_path:
+            yield breach(touched, f"protect: {pattern_by_path[touched.path]}", "is protected", _ADVICE)

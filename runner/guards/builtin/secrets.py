@@ -15,13 +15,15 @@ _UNREAD = "make the change smaller, so that all of it can be looked through"
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield added lines and commit messages that look like secrets, by kind."""
     rule = f"secrets: {rules.action('secrets')}"
-    for one in change.touched:
-        if one.unread and one.is_file:
+    for touched in change.touched:
+        if touched.unread and touched.is_file:
             what = "was not searched for secrets: it is too large, or one of too many files"
-            yield breach(one, rule, what, _UNREAD, doubtful=True)
-        for number, text in one.lines:
+            yield breach(touched, rule, what, _UNREAD, doubtful=True)
+        for number, text in touched.lines:
             for kind in kinds_in(text):
-                yield breach(one, rule, f"holds {kind.name}", _ADVICE, line=number, doubtful=kind.doubtful)
+                yield breach(
+                    touched, rule, f"holds {kind.name}", _ADVICE, line=number, doubtful=kind.doubtful
+                )
     for message in change.messages:
         kinds = dict.fromkeys(kind for line in message.text.splitlines() for kind in kinds_in(line))
         for kind in kinds:

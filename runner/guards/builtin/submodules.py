@@ -14,8 +14,8 @@ _ADVICE = "remove the submodule and its entry in .gitmodules"
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield added, moved and removed gitlinks, and every change of .gitmodules."""
     rule = f"submodules: {rules.action('submodules')}"
-    for one in change.touched:
-        if SUBMODULE in (one.mode, one.before_mode):
-            yield breach(one, rule, "is a submodule", _ADVICE)
-        elif folded(one.path.rsplit("/", 1)[-1]) == ".gitmodules":
-            yield breach(one, rule, "says where submodules come from", _ADVICE)
+    for touched in change.touched:
+        if SUBMODULE in (touched.mode, touched.before_mode):
+            yield breach(touched, rule, "is a submodule", _ADVICE)
+        elif folded(touched.path.rsplit("/", 1)[-1]) == ".gitmodules":
+            yield breach(touched, rule, "says where submodules come from", _ADVICE)

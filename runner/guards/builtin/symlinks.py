@@ -13,18 +13,22 @@ _ADVICE = "remove the link; put a file of its own there"
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield links that are more than a short way to a neighbour."""
-    gone = {(one.commit, folded(one.path).split("/")[0]) for one in change.touched if one.mode == NOTHING}
-    for one in change.touched:
-        if one.mode == LINK:
-            what = _why_not(one, rules) or _stands_in(one, gone)
+    gone = {
+        (touched.commit, folded(touched.path).split("/")[0])
+        for touched in change.touched
+        if touched.mode == NOTHING
+    }
+    for touched in change.touched:
+        if touched.mode == LINK:
+            what = _why_not(touched, rules) or _stands_in(touched, gone)
             if what:
-                yield breach(one, f"symlinks: {rules.action('symlinks')}", what, _ADVICE)
+                yield breach(touched, f"symlinks: {rules.action('symlinks')}", what, _ADVICE)
 
 
-def _why_not(one: Touched, rules: Guards) -> str:
-    if one.target.startswith(("/", "\\", "~")) or one.target[1:2] == ":":
+def _why_not(touched: Touched, rules: Guards) -> str:
+    if touched.target.startswith(("/", "\\", "~")) or touched.target[1:2] == ":":
         return "is a link to an absolute path"
-    place = _resolved(one.path, one.target)
+    place = _resolved(touched.path, touched.target)
     if place is None:
         return "is a link that leads out of the repository"
     if not place or folded(place[0]) == ".git":
@@ -34,11 +38,11 @@ def _why_not(one: Touched, rules: Guards) -> str:
     return ""
 
 
-def _stands_in(one: Touched, gone: set[tuple[str, str]]) -> str:
+def _stands_in(touched: Touched, gone: set[tuple[str, str]]) -> str:
     """Return which file or folder of that name the link replaces, as the end of a sentence."""
-    if one.before_mode not in (NOTHING, LINK):
+    if touched.before_mode not in (NOTHING, LINK):
         return "is a link in the place of a file"
-    if "/" not in one.path and (one.commit, folded(one.path)) in gone:
+    if "/" not in touched.path and (touched.commit, folded(touched.path)) in gone:
         return "is a link in the place of a folder"
     return ""
 

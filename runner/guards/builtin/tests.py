@@ -25,27 +25,29 @@ def look(change: Change, rules: Guards) -> Iterator[Breach]:
     only the end is checked.
     """
     rule = f"tests: {rules.action('tests')}"
-    ends = [one for one in change.touched if not one.commit]
-    files = [one for one in ends if weakened_tests.kind_of(one.path) != weakened_tests.NOWHERE]
-    tricks = {one.path: tuple(_tricks(one.path, one.lines)) for one in ends}
+    ends = [touched for touched in change.touched if not touched.commit]
+    files = [touched for touched in ends if weakened_tests.kind_of(touched.path) != weakened_tests.NOWHERE]
+    tricks = {touched.path: tuple(_tricks(touched.path, touched.lines)) for touched in ends}
     old = ends if any(tricks.values()) else []  # what went is looked through only where something came
-    before = Counter(trick for one in old for _, trick in _tricks(one.path, enumerate(one.gone)))
-    for one in ends:
-        said = {what: number for number, what in reversed(tuple(_new_tricks(tricks[one.path], before)))}
+    before = Counter(trick for touched in old for _, trick in _tricks(touched.path, enumerate(touched.gone)))
+    for touched in ends:
+        said = {what: number for number, what in reversed(tuple(_new_tricks(tricks[touched.path], before)))}
         for what, number in sorted(said.items(), key=lambda item: item[1])[:_MAX_LINES]:
-            yield breach(one, rule, what, _ADVICE, line=number)
+            yield breach(touched, rule, what, _ADVICE, line=number)
     tests, asserts = _lost(files, weakened_tests.tests_in), _lost(files, weakened_tests.assertions_in)
-    for one in files:
-        if one.unread:
+    for touched in files:
+        if touched.unread:
             what = "was not compared with its tests before: it is too large, or one of too many files"
-            yield breach(one, rule, what, _ADVICE, doubtful=True)
-        elif tests[one.path] and not one.is_file:
-            yield breach(one, rule, f"is gone, with {_counted(tests[one.path], 'test')}", _ADVICE)
-        elif tests[one.path]:
-            yield breach(one, rule, f"has {_counted(tests[one.path], 'test')} less than before", _ADVICE)
-        elif asserts[one.path]:
-            what = f"has {_counted(asserts[one.path], 'assertion')} less than before"
-            yield breach(one, rule, what, _ADVICE)
+            yield breach(touched, rule, what, _ADVICE, doubtful=True)
+        elif tests[touched.path] and not touched.is_file:
+            yield breach(touched, rule, f"is gone, with {_counted(tests[touched.path], 'test')}", _ADVICE)
+        elif tests[touched.path]:
+            yield breach(
+                touched, rule, f"has {_counted(tests[touched.path], 'test')} less than before", _ADVICE
+            )
+        elif asserts[touched.path]:
+            what = f"has {_counted(asserts[touched.path], 'assertion')} less than before"
+            yield breach(touched, rule, what, _ADVICE)
 
 
 def _tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Trick]]:
@@ -75,8 +77,8 @@ def _lost(files: list[Touched], count: _Count) -> dict[str, int]:
     A line counts as moved once, and only into a file of its language in which runners look for tests as
     surely.
     """
-    gone = {one.path: _counting(count, one.gone) for one in files}
-    new = {one.path: _counting(count, (text for _, text in one.lines)) for one in files}
+    gone = {touched.path: _counting(count, touched.gone) for touched in files}
+    new = {touched.path: _counting(count, (text for _, text in touched.lines)) for touched in files}
     less = {path: _sum(count, gone[path]) - _sum(count, new[path]) for path in gone}
     more = {path: new[path] - gone[path] for path, number in less.items() if number < 0}
     for path, number in less.items():
@@ -87,14 +89,14 @@ def _lost(files: list[Touched], count: _Count) -> dict[str, int]:
 
 def _moved(path: str, lines: Counter[str], more: dict[str, Counter[str]], count: _Count) -> int:
     """Return how many of these lines other files gained, and use them up there."""
-    found = 0
+    total = 0
     for other, gained in more.items():
         same = weakened_tests.language(other) == weakened_tests.language(path)
         if same and weakened_tests.kind_of(other) >= weakened_tests.kind_of(path):
             both = lines & gained
-            found += _sum(count, both)
+            total += _sum(count, both)
             lines, more[other] = lines - both, gained - both
-    return found
+    return total
 
 
 def _counting(count: _Count, texts: Iterable[str]) -> Counter[str]:

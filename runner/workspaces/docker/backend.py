@@ -4,14 +4,14 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from ledger.ids import CardId, RunId
-from runner.agents.contract import Layout
 from runner.exec.child import Child
 from runner.run.run_spec import HostPaths
-from runner.workspaces.bubblewrap import MIRROR, Bind
+from runner.workspaces.bubblewrap import INSIDE, MIRROR, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Tenancy
 from runner.workspaces.docker import seeds, sweeping
@@ -21,16 +21,7 @@ from runner.workspaces.docker.engine import Engine, Image, engine_address
 from runner.workspaces.docker.programs import programs
 
 DEFAULT_IMAGE = "cardinal/agent:latest"
-LAYOUT = Layout(
-    repo="/workspace/repo",
-    home="/workspace/home",
-    out="/workspace/out",
-    python="python3",
-    player="/player",
-    gateway="http://127.0.0.1:4000",
-    proxy="http://127.0.0.1:4001",
-    skills="/workspace/skills",
-)
+LAYOUT = replace(INSIDE, python="python3", gateway="http://127.0.0.1:4000", proxy="http://127.0.0.1:4001")
 _SOCKETS = "/run/cardinal"
 _AGENT_ID = 1000
 _PROBLEM_S = 5.0

@@ -87,18 +87,10 @@ class Container(Child):
         """Start it. Raises SpawnError; the caller then removes it. `keeps`: the caller always does."""
         self._engine, self._id, self._cell = engine, container_id, cell
         self._killed, self._removed = False, keeps
-        self._asked: int | None = None
+        self._known_code: int | None = None
         self._fate = ""
         super().__init__(
-            (
-                working_cli(engine.address),
-                "-H",
-                engine.address,
-                "start",
-                "--attach",
-                "--interactive",
-                container_id,
-            ),
+            (working_cli(engine.address), "-H", engine.address, *_ATTACH, container_id),
             env=cli_environment(),
             cwd=Path("/"),
             cap_bytes=cap_bytes,
@@ -116,10 +108,10 @@ class Container(Child):
         Raises ContainerStartError or DiskFullError when it never ran, EngineAwayError when the engine went
         away meanwhile.
         """
-        if self._asked is None:
+        if self._known_code is None:
             code = super().exit_code(wait_s)
-            self._asked = code if code < 0 or self._killed else self._examine(code)
-        return self._asked
+            self._known_code = code if code < 0 or self._killed else self._examine(code)
+        return self._known_code
 
     def _examine(self, code: int) -> int:
         try:

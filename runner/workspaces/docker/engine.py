@@ -66,12 +66,12 @@ class Engine:
 
     def ping(self) -> None:
         """Return when the engine answers."""
-        with self._told("answer") as client:
+        with self._client_for("answer") as client:
             client.ping()
 
     def create(self, cell: Cell) -> str:
         """Return the id of a new container that has not started. Raises ImageMissingError too."""
-        with self._told("make a container") as client:
+        with self._client_for("make a container") as client:
             cpus = _machine_cpus(os.getpid(), self.address)
             try:
                 settings = client.create_host_config(**lockdown(cell, cpus))
@@ -82,82 +82,82 @@ class Engine:
 
     def kill(self, container_id: str, signal: str = "SIGKILL") -> None:
         """Send a signal to its init, whose death ends everything inside; a stopped container is ignored."""
-        with self._told("kill a container") as client, _unless_gone():
+        with self._client_for("kill a container") as client, _unless_gone():
             client.kill(container_id, signal)
 
     def remove(self, container_id: str) -> None:
         """Remove it with everything that runs in it, if it exists."""
-        with self._told("remove a container") as client, _unless_gone():
+        with self._client_for("remove a container") as client, _unless_gone():
             client.remove_container(container_id, force=True, v=True)
 
     def state(self, container_id: str) -> State:
         """Return the state of a container. Raises ContainerGoneError."""
-        with self._told("look at a container") as client:
+        with self._client_for("look at a container") as client:
             try:
-                told = client.inspect_container(container_id)["State"]
+                state = client.inspect_container(container_id)["State"]
             except docker.errors.NotFound as error:
                 raise errors.ContainerGoneError from error
         return State(
-            running=bool(told.get("Running")),
-            started=not str(told.get("StartedAt", "")).startswith("0001-"),
-            exit_code=int(told.get("ExitCode", 0)),
-            out_of_memory=bool(told.get("OOMKilled")),
-            error=str(told.get("Error", "")),
+            running=bool(state.get("Running")),
+            started=not str(state.get("StartedAt", "")).startswith("0001-"),
+            exit_code=int(state.get("ExitCode", 0)),
+            out_of_memory=bool(state.get("OOMKilled")),
+            error=str(state.get("Error", "")),
         )
 
     def find(self, labels: Mapping[str, str]) -> tuple[LabelledContainer, ...]:
         """Return all containers with these labels, running or not."""
         wanted = [f"{name}={text}" for name, text in labels.items()]
-        with self._told("list containers") as client:
+        with self._client_for("list containers") as client:
             listed = client.containers(all=True, filters={"label": wanted})
         return tuple(
             LabelledContainer(
-                one["Id"],
-                (one.get("Names") or [one["Id"][:12]])[0].lstrip("/"),
-                RunId((one.get("Labels") or {}).get("cardinal.run", "")),
-                _number((one.get("Labels") or {}).get("cardinal.generation", "")),
+                container["Id"],
+                (container.get("Names") or [container["Id"][:12]])[0].lstrip("/"),
+                RunId((container.get("Labels") or {}).get("cardinal.run", "")),
+                _number((container.get("Labels") or {}).get("cardinal.generation", "")),
             )
-            for one in listed
+            for container in listed
         )
 
     def image(self, name: str) -> Image:
         """Return the image of that name. Raises ImageMissingError."""
-        with self._told("look at an image") as client:
+        with self._client_for("look at an image") as client:
             try:
-                told = client.inspect_image(name)  # type: ignore[no-untyped-call]
+                details = client.inspect_image(name)  # type: ignore[no-untyped-call]
             except docker.errors.NotFound as error:
                 raise errors.ImageMissingError(name) from error
-        volumes = tuple(sorted((told.get("Config") or {}).get("Volumes") or ()))
-        return Image(told["Id"], tuple(told.get("RepoTags") or ()), 0.0, volumes)
+        volumes = tuple(sorted((details.get("Config") or {}).get("Volumes") or ()))
+        return Image(details["Id"], tuple(details.get("RepoTags") or ()), 0.0, volumes)
 
     def images(self, labels: Mapping[str, str]) -> tuple[Image, ...]:
         """Return the images with these labels, the newest first; one whose name was reassigned has none."""
         wanted = [f"{name}={text}" for name, text in labels.items()]
-        with self._told("list images") as client:
+        with self._client_for("list images") as client:
             listed = client.images(filters={"label": wanted})
-        found = [
-            Image(one["Id"], tuple(set(one.get("RepoTags") or ()) - {_NAMELESS}), one["Created"], ())
-            for one in listed
+        images = [
+            Image(row["Id"], tuple(set(row.get("RepoTags") or ()) - {_NAMELESS}), row["Created"], ())
+            for row in listed
         ]
-        return tuple(sorted(found, key=lambda image: image.created, reverse=True))
+        return tuple(sorted(images, key=lambda image: image.created, reverse=True))
 
     def remove_image(self, name: str) -> None:
         """Remove a name (or id) of an image; an image without names and containers goes."""
-        with self._told("remove an image") as client, _unless_gone():
+        with self._client_for("remove an image") as client, _unless_gone():
             client.remove_image(name)
 
     def unpack(self, container_id: str, archive: bytes) -> None:
         """Extract a tar archive, which must be our own, in a container's root."""
-        with self._told("put files into a container") as client:
+        with self._client_for("put files into a container") as client:
             client.put_archive(container_id, "/", archive)
 
     def commit(self, container_id: str, repository: str, tag: str) -> None:
         """Make an image of a stopped container."""
-        with self._told("keep an image", _COMMIT_S) as client:
+        with self._client_for("keep an image", _COMMIT_S) as client:
             client.commit(container_id, repository=repository, tag=tag)
 
     @contextmanager
-    def _told(self, what: str, limit_s: int = 0) -> Iterator[docker.APIClient]:
+    def _client_for(self, what: str, limit_s: int = 0) -> Iterator[docker.APIClient]:
         """Give the client, and translate its errors."""
         limit_s = limit_s or self._limit_s
         try:

@@ -34,25 +34,26 @@ def labels_of(home: str, tenancy: Tenancy) -> dict[str, str]:
 
 def remove_older(engine: Engine, home: str, tenancy: Tenancy) -> None:
     """Remove the containers of the same card from other runs and older claims of this one."""
-    for found in engine.find({HOME_LABEL: home, CARD_LABEL: tenancy.card_id}):
-        if found.run_id != tenancy.run_id or found.generation < tenancy.generation:
-            engine.remove(found.container_id)
+    for container in engine.find({HOME_LABEL: home, CARD_LABEL: tenancy.card_id}):
+        if container.run_id != tenancy.run_id or container.generation < tenancy.generation:
+            engine.remove(container.container_id)
 
 
 def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
     """Remove the containers of that card's workspace."""
-    for found in engine.find({HOME_LABEL: home, CARD_LABEL: card_id}):
-        engine.remove(found.container_id)
+    for container in engine.find({HOME_LABEL: home, CARD_LABEL: card_id}):
+        engine.remove(container.container_id)
 
 
 def remove_dead(engine: Engine, home: str, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
     """Remove the containers of dead claims, and report them."""
     said = []
-    for found in engine.find({HOME_LABEL: home}):
-        if not alive(found.run_id, found.generation):
-            engine.remove(found.container_id)
-            whose = f"run {found.run_id}" if found.run_id else "no run"
+    for container in engine.find({HOME_LABEL: home}):
+        if not alive(container.run_id, container.generation):
+            engine.remove(container.container_id)
+            whose = f"run {container.run_id}" if container.run_id else "no run"
             said.append(
-                f"removed the container {found.name} of {whose}, claim {found.generation}, for it ended"
+                f"removed the container {container.name} of {whose}, claim {container.generation},"
+                " for it ended"
             )
     return tuple(said)

@@ -71,30 +71,25 @@ class LocalWorkspace(Folder):
             "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
             "USER": "agent",
         } | dict(env)
+        command, cwd, inherited = tuple(argv), self.root / "repo", tuple[int, ...]()
         if self._problem:
-            path = os.pathsep.join((str(Path(sys.executable).parent), bubblewrap.PATH))
-            return Child(
-                argv,
-                env=inside | {"PATH": path},
-                cwd=self.root / "repo",
-                cap_bytes=cap_bytes,
-                expendable=True,
-                beside=beside,
-            )
-        binds = self._binds(writable=writable, commits=commits, export=export, mirror=mirror, hides=hides)
-        command, told = bubblewrap.locked_in(argv, binds, self.root / "identity")
+            inside["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), bubblewrap.PATH))
+        else:
+            binds = self._binds(writable=writable, commits=commits, export=export, mirror=mirror, hides=hides)
+            command, inherited = bubblewrap.locked_in(argv, binds, self.root / "identity")
+            cwd = self.root
         try:  # bwrap is found on the PATH that it is given, and passes this environment on
             return Child(
                 command,
                 env=inside,
-                cwd=self.root,
+                cwd=cwd,
                 cap_bytes=cap_bytes,
-                inherits=told,
+                inherits=inherited,
                 expendable=True,
                 beside=beside,
             )
         finally:
-            for descriptor in told:
+            for descriptor in inherited:
                 os.close(descriptor)
 
     def _binds(

@@ -97,7 +97,7 @@ _OWN = {"image", "formula", "mermaid", "diagram", "folded", "end", "of", "what",
 def test_what_the_page_does_not_show_does_not_get_through_and_is_counted(text: str, seen: str) -> None:
     cleaned = clean(text)
     assert cleaned.text == seen
-    assert cleaned.found or seen == text or _MARKED.search(seen) or text.startswith("~~~")
+    assert cleaned.hidden or seen == text or _MARKED.search(seen) or text.startswith("~~~")
 
 
 ISSUE = """## Steps to reproduce
@@ -135,7 +135,7 @@ Skills: one, two"""
 
 
 def test_an_ordinary_issue_reads_as_it_was_written() -> None:
-    assert clean(ISSUE).found == ()
+    assert clean(ISSUE).hidden == ()
     assert clean(ISSUE).text == ISSUE
     assert clean(ISSUE.replace("\n", "\r\n")).text == ISSUE
 
@@ -184,7 +184,7 @@ def test_files_of_a_repository_keep_links_to_files_and_no_others() -> None:
 
 def test_a_title_is_shown_as_it_is() -> None:
     assert clean_line("Fix <b> in *x*\u200b").text == "Fix <b> in *x*"
-    assert clean_line("Fix\u200b").found == ("1 invisible character",)
+    assert clean_line("Fix\u200b").hidden == ("1 invisible character",)
 
 
 def test_the_reader_is_told_what_was_left_out_and_how_much() -> None:
@@ -195,7 +195,7 @@ def test_the_reader_is_told_what_was_left_out_and_how_much() -> None:
         "hi [a](…)\n(Left out here, as GitHub does not show it: 1 HTML comment, 1 invisible character,"
         " 2 hidden words.)"
     )
-    assert clean("a" * (MAX_CHARACTERS + 5)).found == ("5 characters over 65,536",)
+    assert clean("a" * (MAX_CHARACTERS + 5)).hidden == ("5 characters over 65,536",)
 
 
 _MARKS = """<!-- --> [ ] ( ) : # " ' ^1 ![ ]( ``` ~~~ ` $ \\ | </p> > <rp> <pre> <td> <svg> <sub> * ~~
