@@ -42,7 +42,7 @@ class Services:
 
 
 def open_services(environ: Mapping[str, str], cwd: Path) -> Services:
-    """Open everything for this process; raises a ConfigError that says what is missing."""
+    """Open everything for this process; raises a ConfigError that names missing settings."""
     config = configuration.read(environ, cwd)
     engine = open_ledger(config.database_url)
     hub = Hub(config, clock=utc_now)

@@ -46,6 +46,11 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
+def in_queue(place: int) -> str:
+    """Return `1st in the queue`, `2nd in the queue`."""
+    return f"{ordinal(place)} in the queue"
+
+
 def count(number: int, noun: str) -> str:
     """Return `1 thread`, `2 threads`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -5,7 +5,7 @@ import json
 import platform
 import tarfile
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -36,15 +36,17 @@ def write(path: Path, patient: DoctorContext, findings: Iterable[CheckResult]) -
 
 
 def _texts(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[tuple[str, str]]:
-    yield "findings.json", json.dumps([asdict(one) for one in findings], indent=1, default=str)
-    shown = {one.name: str(getattr(patient.config, one.name)) for one in fields(patient.config)}
+    yield "findings.json", json.dumps([finding.document() for finding in findings], indent=1)
+    shown = {field.name: str(getattr(patient.config, field.name)) for field in fields(patient.config)}
     yield "settings.json", json.dumps(shown, indent=1)
     machine = {"python": platform.python_version(), "system": platform.platform(), "at": str(patient.now)}
     yield "machine.json", json.dumps(machine, indent=1)
     if patient.engine is not None:
         with event_store.reading(patient.engine) as db:
             counts = {"events": event_store.last_seq(db), "inbox": inbox.counts(db)}
-            late = [(one.act, one.attempts, one.error) for one in outbox.stuck(db, patient.now, 300)[:50]]
+            late = [
+                (entry.act, entry.attempts, entry.error) for entry in outbox.stuck(db, patient.now, 300)[:50]
+            ]
         yield "ledger.json", json.dumps({**counts, "outbox_late": late}, indent=1, default=str)
     for log in sorted((patient.config.home / "logs").glob("*.log"))[:MAX_LOGS]:
         with log.open("rb") as file:
@@ -54,8 +56,8 @@ def _texts(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[
 
 def secrets_of(config: Config) -> Iterator[str]:
     """Return every secret of the settings, and the passwords in addresses: those of databases."""
-    for one in fields(config):
-        value = getattr(config, one.name)
+    for field in fields(config):
+        value = getattr(config, field.name)
         if isinstance(value, Secret):
             yield value.reveal()
     for address in (config.database_url, config.redis_url or ""):

@@ -10,7 +10,7 @@ from ledger.parts import Registry
 
 
 class CliError(click.ClickException):
-    """What went wrong, as one sentence for a person; ends with exit code 2."""
+    """A failure as one sentence for a person; ends with exit code 2."""
 
     exit_code = 2
 

@@ -17,14 +17,14 @@ def stack_of(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]
     """Return the instructions of the run's agent, for programs and as lines for people."""
     briefing, layers = briefings.newest(db, run.run_id), instructions.stack(db, run.run_id)
     skills = instructions.considered(db, run.run_id)
-    found: dict[str, object] = {"run": run.run_id, "briefing": briefing}
+    document: dict[str, object] = {"run": run.run_id, "briefing": briefing}
     if briefing is None:
-        return found, [f"{run.run_id} was not briefed yet"]
+        return document, [f"{run.run_id} was not briefed yet"]
     if not layers:  # a run of before there were layers
-        return found, list(_lines(briefing.text))
+        return document, list(_lines(briefing.text))
     entered, briefs = stages.of_run(db, run.run_id), briefings.of_stages(db, run.run_id)
-    found |= {"layers": layers, "skills": skills, "stages": briefs}
-    return found, [*_text(briefing, layers, skills), *_of_stages(entered, briefs)]
+    document |= {"layers": layers, "skills": skills, "stages": briefs}
+    return document, [*_text(briefing, layers, skills), *_of_stages(entered, briefs)]
 
 
 def _text(briefing: BriefingRow, layers: tuple[LayerRow, ...], skills: tuple[SkillRow, ...]) -> Iterator[str]:
@@ -48,14 +48,14 @@ def _text(briefing: BriefingRow, layers: tuple[LayerRow, ...], skills: tuple[Ski
 def _of_stages(entered: tuple[StageRow, ...], briefs: tuple[StageBriefed, ...]) -> Iterator[str]:
     """Yield the brief of each stage, which its agent got besides the layers."""
     by_entry = {row.entry: row for row in entered}
-    for one in briefs:
-        row = by_entry.get(one.entry)
+    for brief in briefs:
+        row = by_entry.get(brief.entry)
         who = f"persona {line(row.persona)} from {line(row.persona_source)}, " if row is not None else ""
         of_file = f"sha256 of its file {row.persona_digest[:16]}, " if row is not None else ""
         yield ""
-        yield f"=== stage {one.entry}, {line(one.stage)} ({who}{of_file}sha256 {one.digest[:16]})"
-        yield from _lines(one.text)
+        yield f"=== stage {brief.entry}, {line(brief.stage)} ({who}{of_file}sha256 {brief.digest[:16]})"
+        yield from _lines(brief.text)
 
 
 def _lines(text: str) -> Iterator[str]:
-    yield from (line(one) if one else "" for one in text.splitlines())
+    yield from (line(row) if row else "" for row in text.splitlines())

@@ -84,13 +84,13 @@ def card(db: Connection, name: str) -> CardRow:
     """Return the card of `owner/repository#number`, or with that card id. Raises UnlistedNameError."""
     issue = ISSUE.fullmatch(name)
     if issue is None:
-        found = cards.get(db, CardId(name))
+        row = cards.get(db, CardId(name))
     else:
         place = issue["repository"], int(issue["number"])
-        found = cards.by_issue(db, *place) or cards.by_pull(db, *place)
-    if found is None:
+        row = cards.by_issue(db, *place) or cards.by_pull(db, *place)
+    if row is None:
         raise UnlistedNameError("card", name)
-    return found
+    return row
 
 
 def name_of(row: CardRow | CardLine) -> str:
@@ -100,7 +100,7 @@ def name_of(row: CardRow | CardLine) -> str:
 
 def run(db: Connection, name: str) -> RunRow:
     """Return the run. Raises UnlistedNameError."""
-    found = runs.get(db, RunId(name))
-    if found is None:
+    row = runs.get(db, RunId(name))
+    if row is None:
         raise UnlistedNameError("run", name)
-    return found
+    return row

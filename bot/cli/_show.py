@@ -35,10 +35,10 @@ def json_option(command: C) -> C:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
 
 
-def show(found: object, *, as_json: bool, text: Callable[[], Iterable[str]]) -> None:
+def show(value: object, *, as_json: bool, text: Callable[[], Iterable[str]]) -> None:
     """Print `found` as JSON, or the lines that `text` makes of it."""
     if as_json:
-        click.echo(json.dumps(_simple(found), indent=2))
+        click.echo(json.dumps(_simple(value), indent=2))
         return
     for line in text():
         click.echo(line)
@@ -110,8 +110,8 @@ def line(text: str) -> str:
 
 def block(text: str) -> Iterable[str]:
     """Yield outside text line by line, each harmless and indented."""
-    for one in text.splitlines():
-        yield f"  {line(one)}" if one.strip() else ""
+    for row in text.splitlines():
+        yield f"  {line(row)}" if row.strip() else ""
 
 
 def when(at: datetime | None) -> str:
@@ -140,16 +140,16 @@ def _word(cell: object) -> str:
     return "" if cell is None else str(cell)
 
 
-def _simple(found: object) -> object:
+def _simple(value: object) -> object:
     """Return plain JSON values: dataclasses and named tuples by field, times as text."""
-    if dataclasses.is_dataclass(found) and not isinstance(found, type):
-        return {field.name: _simple(getattr(found, field.name)) for field in dataclasses.fields(found)}
-    if isinstance(found, tuple) and hasattr(found, "_asdict"):
-        found = found._asdict()
-    if isinstance(found, Mapping):
-        return {str(name): _simple(value) for name, value in found.items()}
-    if isinstance(found, list | tuple | set | frozenset):
-        return [_simple(one) for one in found]
-    if found is None or isinstance(found, bool | int | float):
-        return found
-    return found.isoformat() if isinstance(found, datetime) else str(found)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _simple(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(name): _simple(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_simple(item) for item in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return value.isoformat() if isinstance(value, datetime) else str(value)

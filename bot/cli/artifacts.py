@@ -36,21 +36,21 @@ class NoArtifactError(CardinalError):
 )
 @json_option
 def command(run: str, digest: str | None, target: Path | None, as_json: bool) -> None:
-    """List what a run left for people.
+    """List the files of a run.
 
     Logs of its checks, the patch of its branch, its report and its briefing.
     """
     with _home.reading() as db:
-        found = artifacts.of_run(db, _home.run(db, run).run_id)
+        known = artifacts.of_run(db, _home.run(db, run).run_id)
     if digest is None:
         now = utc_now()
         rows = (
-            (one.name, one.kind, one.size_bytes, gone(one.dropped) or ago(one.at, now), one.digest)
-            for one in found
+            (row.name, row.kind, row.size_bytes, gone(row.dropped) or ago(row.at, now), row.digest)
+            for row in known
         )
-        show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has left nothing"))
+        show(known, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has left nothing"))
         return
-    raw = _content(run, digest, found)
+    raw = _content(run, digest, known)
     if target is not None:
         write_file(target, raw)
     elif sys.stdout.isatty():  # a program wrote it: it may steer a terminal
@@ -59,10 +59,10 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
         sys.stdout.buffer.write(raw)
 
 
-def _content(run: str, digest: str, found: tuple[artifacts.ArtifactRow, ...]) -> bytes:
+def _content(run: str, digest: str, rows: tuple[artifacts.ArtifactRow, ...]) -> bytes:
     if len(digest) < SHORTEST:
         raise NoArtifactError(run, digest, f"give at least {SHORTEST} letters of the digest")
-    named = {one.digest: one for one in found if one.digest.startswith(digest)}
+    named = {row.digest: row for row in rows if row.digest.startswith(digest)}
     if len(named) != 1:
         because = "more than one begins so" if named else f"`cardinal artifacts {run}` lists what there is"
         raise NoArtifactError(run, digest, because)

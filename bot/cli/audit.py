@@ -52,12 +52,12 @@ def verify(file: Path | None, as_json: bool) -> None:
         broken = {"whole": False, "broken_at": error.seq}
         show(broken, as_json=as_json, text=lambda error=error: (str(error),))  # type: ignore[misc]
         raise SystemExit(1) from error
-    differs, heads = (compared.differs, compared.found) if compared else ((), None)
-    found = {"whole": not differs, "events": report.events, "head": report.head, "github": heads}
-    found |= {"differs": differs, "not_compared": why_not}
+    differs, heads = (compared.differs, compared.heads) if compared else ((), None)
+    result = {"whole": not differs, "events": report.events, "head": report.head, "github": heads}
+    result |= {"differs": differs, "not_compared": why_not}
     whole = f"{report.events} events, {'not what GitHub holds' if differs else 'whole'}, head {report.head}"
     last = why_not or f"{heads} heads that GitHub holds were compared"
-    show(found, as_json=as_json, text=lambda: (whole, *differs, last))
+    show(result, as_json=as_json, text=lambda: (whole, *differs, last))
     if differs:
         raise SystemExit(1)
 
@@ -86,27 +86,27 @@ def _compare() -> tuple[published_heads.Compared | None, str]:
 def export(run: str, form: str, target: Path | None) -> None:
     """Print the audit trail of a run.
 
-    Who asked, what was done, seen and decided, and each event with its digest. Only JSON can be verified;
+    The request, the work, the decisions, and each event with its digest. Only JSON can be verified;
     Markdown is the same for reading.
     """
     settings = _home.settings()
     with _home.reading() as db:
-        found = _home.run(db, run)
-        document = audit_trail.make(db, found.run_id, at=utc_now(), secrets=secrets_of(settings))
+        known = _home.run(db, run)
+        document = audit_trail.make(db, known.run_id, at=utc_now(), secrets=secrets_of(settings))
     written = text.write(document) if form == "md" else json.dumps(document, indent=1) + "\n"
     if target is None:
         click.echo(written, nl=False)
         return
     write_file(target, written.encode())
-    click.echo(f"{len(document['events'])} events of {found.run_id} are in {target}")
+    click.echo(f"{len(document['events'])} events of {known.run_id} are in {target}")
 
 
 def _verify_file(file: Path, *, as_json: bool) -> None:
     trail = audit_proof.read(file)
     with _home.reading() as db:
         differs = audit_proof.differences(db, trail, secrets=secrets_of(_home.settings()))
-    found = {"whole": not differs, "run": trail.run, "events": len(trail.events), "differs": differs}
+    result = {"whole": not differs, "run": trail.run, "events": len(trail.events), "differs": differs}
     good = (f"{len(trail.events)} events of {trail.run}, as the log has them",)
-    show(found, as_json=as_json, text=lambda: differs or good)
+    show(result, as_json=as_json, text=lambda: differs or good)
     if differs:
         raise SystemExit(1)

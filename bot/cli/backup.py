@@ -25,5 +25,5 @@ def command(target: Path | None, as_json: bool) -> None:
         report = backups.backup(engine, file)
     finally:
         engine.dispose()
-    found = {"file": str(file), "events": report.events, "head": report.head}
-    show(found, as_json=as_json, text=lambda: (f"{report.events} events are in {file}",))
+    result = {"file": str(file), "events": report.events, "head": report.head}
+    show(result, as_json=as_json, text=lambda: (f"{report.events} events are in {file}",))

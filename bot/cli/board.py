@@ -37,8 +37,8 @@ def command(column: str | None, as_json: bool) -> None:
     Each card has its state and why it waits.
     """
     with _home.reading() as db:
-        found = [_board(db, board, column) for board in boards.all_boards(db)]
-    show(found, as_json=as_json, text=lambda: _text(found))
+        stories = [_board(db, board, column) for board in boards.all_boards(db)]
+    show(stories, as_json=as_json, text=lambda: _text(stories))
 
 
 def _board(db: Connection, board: BoardRow, column: str | None) -> BoardStory:
@@ -51,12 +51,12 @@ def _board(db: Connection, board: BoardRow, column: str | None) -> BoardStory:
     )
 
 
-def _text(found: Sequence[BoardStory]) -> Iterable[str]:
-    if not found:
+def _text(stories: Sequence[BoardStory]) -> Iterable[str]:
+    if not stories:
         yield "no board was seen yet: `cardinal doctor` says what is missing"
     elif away := _home.absence():
         yield away
-    for board in found:
+    for board in stories:
         yield f"{board.board}  {line(board.title)}"
         for stop in board.stops:
             yield f"stopped: {stop.scope} {line(stop.target)} by {line(stop.by)}"

@@ -1,4 +1,4 @@
-"""`cardinal capture`: keep real deliveries for a while, without what they say about people."""
+"""`cardinal capture`: keep real deliveries for a while, without personal data."""
 
 from datetime import timedelta
 
@@ -24,7 +24,7 @@ HEADS = ("file", "bytes")
 @click.option("--off", is_flag=True, help="Keep no more; what was kept stays.")
 @json_option
 def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
-    """Keep deliveries, or say what is kept.
+    """Keep deliveries, or list those that are kept.
 
     They are kept in the home's folder `captured`.
     """
@@ -36,7 +36,7 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     order = capture.current(config.home, now)
     files = capture.kept(config.home)
     state = "off" if order is None else f"on until {when(order.until)} UTC, at most {order.most} deliveries"
-    rows = [(one.name, one.stat().st_size) for one in files]
+    rows = [(file.name, file.stat().st_size) for file in files]
     show(
         {"capture": state, "folder": config.home / capture.FOLDER, "kept": [name for name, _ in rows]},
         as_json=as_json,

@@ -47,21 +47,23 @@ def command(fix: bool, archive: Path | None, as_json: bool) -> None:
     try:
         config = _home.settings()
     except ConfigError as error:  # nothing else can be looked at without them
-        wrong = [CheckResult("settings", Level.FAIL, one, CORRECT) for one in error.problems]
-        show(wrong, as_json=as_json, text=lambda: _lines(wrong, ()))
+        wrong = [CheckResult("settings", Level.FAIL, problem, CORRECT) for problem in error.problems]
+        show([result.document() for result in wrong], as_json=as_json, text=lambda: _lines(wrong, ()))
         raise SystemExit(1) from None
     engine, trouble = _ledger(config)
     patient = DoctorContext(config, engine, Hub(config, utc_now), utc_now(), trouble)
     try:
         findings = list(examine(patient))
         mended = list(mend(patient, findings)) if fix else []
-        show(findings, as_json=as_json, text=lambda: _lines(findings, mended))
+        show(
+            [result.document() for result in findings], as_json=as_json, text=lambda: _lines(findings, mended)
+        )
         if archive is not None:
             _pack(archive, patient, findings)
     finally:
         if engine is not None:
             engine.dispose()
-    raise SystemExit(1 if any(one.level is Level.FAIL for one in findings) else 0)
+    raise SystemExit(1 if any(finding.level is Level.FAIL for finding in findings) else 0)
 
 
 def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
@@ -92,7 +94,7 @@ def _pack(archive: Path, patient: DoctorContext, findings: Sequence[CheckResult]
 
 
 def _lines(findings: Sequence[CheckResult], mended: Sequence[str]) -> Iterable[str]:
-    for one in findings:
-        step = f" → {sentence(one.next_step)}" if one.next_step else ""
-        yield f"{one.level:<5} {one.name:<14} {sentence(line(one.found))}{step}"
-    yield from (f"fixed {line(one)}" for one in mended)
+    for finding in findings:
+        step = f" → {sentence(finding.next_step)}" if finding.next_step else ""
+        yield f"{finding.level:<5} {finding.name:<14} {sentence(line(finding.message))}{step}"
+    yield from (f"fixed {line(repaired)}" for repaired in mended)

@@ -23,10 +23,10 @@ def command(card: str, as_json: bool) -> None:
         if snapshot is None:
             raise _home.UnlistedNameError("card", card)
         because = why(policies.in_force(db, row.board_id), snapshot, utc_now())
-    found = {"card": card, "column": row.column, "state": row.state, "because": because}
+    result = {"card": card, "column": row.column, "state": row.state, "because": because}
 
     def text() -> tuple[str]:
         away = _home.absence()
         return (line(f"{away}. When it last ran: {because}" if away else because),)
 
-    show(found, as_json=as_json, text=text)
+    show(result, as_json=as_json, text=text)

@@ -1,4 +1,4 @@
-"""`cardinal inbox`: what waits for a person."""
+"""`cardinal inbox`: cards that wait for a person."""
 
 import click
 
@@ -16,14 +16,14 @@ HEADS = ("card", "state", "since", "run", "title", "why")
 def command(as_json: bool) -> None:
     """Print the cards that need a person.
 
-    Questions first, then failures, finished work, requested changes, reviews, and what may be merged.
+    Questions first, then failures, finished work, requested changes, reviews, and pull requests to merge.
     """
     now = utc_now()
     with _home.reading() as db:
-        found = cards.attention(db)
+        waiting = cards.attention(db)
     rows = (
         (_home.name_of(card), state_word(card.state), ago(card.state_at, now), card.run_id, card.title,
          card.because)
-        for card in found
+        for card in waiting
     )  # fmt: skip
-    show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing waits for anybody"))
+    show(waiting, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing waits for anybody"))

@@ -171,8 +171,8 @@ def _existing(app_id: int, key: Path | None, secret: str) -> Registered | None:
     return Registered(app_id, "", "", pem, secret)
 
 
-def _choose(found: Sequence[tuple[int, str]]) -> int:
-    for number, title in found:
+def _choose(boards: Sequence[tuple[int, str]]) -> int:
+    for number, title in boards:
         click.echo(f"  {number}  {line(title)}")
-    numbers = click.Choice([str(number) for number, _ in found])
+    numbers = click.Choice([str(number) for number, _ in boards])
     return int(click.prompt("Which board", type=numbers, show_choices=False))

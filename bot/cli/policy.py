@@ -43,9 +43,9 @@ def validate(file: Path, home: str, as_json: bool) -> None:
     skill there that cannot be used is told.
     """
     problems, hints = _read(file, home)
-    found = {"file": str(file), "valid": not problems, "problems": problems, "hints": hints}
-    said = [line(one) for one in problems] or [f"{file} is valid", *map(line, hints)]
-    show(found, as_json=as_json, text=lambda: said)
+    result = {"file": str(file), "valid": not problems, "problems": problems, "hints": hints}
+    said = [line(problem) for problem in problems] or [f"{file} is valid", *map(line, hints)]
+    show(result, as_json=as_json, text=lambda: said)
     raise SystemExit(1 if problems else 0)
 
 
@@ -54,10 +54,10 @@ def validate(file: Path, home: str, as_json: bool) -> None:
 def profiles(as_json: bool) -> None:
     """List the built-in profiles of repositories.
 
-    Each with what it suggests for a policy, and its skills.
+    Each with its suggestions for a policy, and its skills.
     """
-    found = [_profile(*one) for one in PROFILES.all()]
-    show(found, as_json=as_json, text=lambda: [one for profile in found for one in _described(profile)])
+    profiles = [_profile(*part) for part in PROFILES.all()]
+    show(profiles, as_json=as_json, text=lambda: [row for profile in profiles for row in _described(profile)])
 
 
 def _profile(name: str, part: BuiltInProfile) -> dict[str, object]:
@@ -74,12 +74,14 @@ def _described(profile: dict[str, object]) -> Iterable[str]:
     yield from block(str(profile["text"]))
     for tier in ("setup", "fast", "full", "start", "address", "skills"):
         lines = profile[tier]
-        yield from (f"  {tier}: {one}" for one in (lines if isinstance(lines, tuple) else ()))
+        yield from (
+            f"  {tier}: {command_line}" for command_line in (lines if isinstance(lines, tuple) else ())
+        )
 
 
 def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the mistakes in file and folder, and hints at what may surprise."""
-    beside = _problems_beside(file)
+    """Return the mistakes in file and folder, and hints at surprising effects."""
+    beside = capped((*_of_profiles(file), *_of_personas(file)))  # each of them fails a run
     with file.open("rb") as opened:
         raw = opened.read(MAX_BYTES)
     try:
@@ -97,17 +99,12 @@ def _own_profiles(file: Path) -> tuple[str, ...]:
     return _names(_shelf(file), "profiles")[: profile_files.MAX_OWN]
 
 
-def _problems_beside(file: Path) -> tuple[str, ...]:
-    """Return a sentence for each mistake that fails a run: in the repository's profiles and personas."""
-    return capped((*_of_profiles(file), *_of_personas(file)))
-
-
 def _skill_hints(file: Path) -> tuple[str, ...]:
     """Return a sentence for each skill that no run can use; a run goes on without it."""
     root = _folder(file) / "skills"
     return tuple(
-        f"{root / one.name}: every run skips this skill: {one.problem}"
-        for one in skills.unusable(folder_shelf(root, REPOSITORY))
+        f"{root / offer.name}: every run skips this skill: {offer.problem}"
+        for offer in skills.unusable(folder_shelf(root, REPOSITORY))
     )
 
 
@@ -135,12 +132,12 @@ def _of_personas(file: Path) -> Iterator[str]:
         except UnicodeDecodeError:
             yield f"{_folder(file) / path}: the file is not UTF-8"
         except PersonaError as error:
-            yield from (f"{_folder(file) / path}: {one}" for one in error.problems)
+            yield from (f"{_folder(file) / path}: {problem}" for problem in error.problems)
 
 
 def _names(shelf: Shelf, folder: str) -> tuple[str, ...]:
     """Return the names of Markdown files, without links, as GitHub lists them."""
-    listed = (one.name for one in shelf.listing(folder) if one.kind == "file")
+    listed = (entry.name for entry in shelf.listing(folder) if entry.kind == "file")
     return tuple(name.removesuffix(SUFFIX) for name in listed if name.endswith(SUFFIX))
 
 

@@ -36,12 +36,12 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
             aside = inbox.quarantined(db)
         if not deliveries and not everything:
             rows = (
-                (one.delivery_id, one.event, one.action, ago(one.received_at, now), one.attempts, one.error)
-                for one in aside
+                (row.delivery_id, row.event, row.action, ago(row.received_at, now), row.attempts, row.error)
+                for row in aside
             )
             show(aside, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing is quarantined"))
             return
-        chosen = tuple(one.delivery_id for one in aside) if everything else tuple(map(DeliveryId, deliveries))
+        chosen = tuple(row.delivery_id for row in aside) if everything else tuple(map(DeliveryId, deliveries))
         with event_store.writing(engine) as db:
             for delivery_id in chosen:
                 if not inbox.replay(db, delivery_id):

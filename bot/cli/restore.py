@@ -24,5 +24,5 @@ def command(source: Path, overwrite_newer: bool, as_json: bool) -> None:
     config = _home.settings()
     with lock_file.hold(config.home):
         report = backups.restore(source, config.database_url, overwrite_newer=overwrite_newer)
-    found = {"events": report.events, "head": report.head}
-    show(found, as_json=as_json, text=lambda: (f"the ledger has {report.events} events again",))
+    result = {"events": report.events, "head": report.head}
+    show(result, as_json=as_json, text=lambda: (f"the ledger has {report.events} events again",))

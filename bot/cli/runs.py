@@ -29,9 +29,9 @@ def command(name: str | None, limit: int, as_json: bool) -> None:
     """
     now = utc_now()
     with _home.reading() as db:
-        found = runs.of_card(db, _home.card(db, name).card_id, limit) if name else runs.newest(db, limit)
-        rows = [] if as_json else [_row(db, run, now) for run in found]
-    show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty="no run was started yet"))
+        newest = runs.of_card(db, _home.card(db, name).card_id, limit) if name else runs.newest(db, limit)
+        rows = [] if as_json else [_row(db, run, now) for run in newest]
+    show(newest, as_json=as_json, text=lambda: table(HEADS, rows, empty="no run was started yet"))
 
 
 def _row(db: Connection, run: RunRow, now: datetime) -> tuple[object, ...]:

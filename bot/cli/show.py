@@ -82,11 +82,11 @@ class CardStory:
 def command(name: str, briefing: bool, zoom: str, as_json: bool) -> None:
     """Print one run, or one card with its timeline."""
     with _home.reading() as db:
-        found, text = _found(db, name, briefing, Zoom(zoom))
-    show(found, as_json=as_json, text=lambda: text)
+        document, text = _document(db, name, briefing, Zoom(zoom))
+    show(document, as_json=as_json, text=lambda: text)
 
 
-def _found(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
+def _document(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
     if briefing:
         return _briefing.stack_of(db, _home.run(db, name))
     if RUN.fullmatch(name):
@@ -147,26 +147,26 @@ def _run_text(story: RunStory) -> Iterable[str]:
     for check in story.checks:
         ended = f"exit code {check.exit_code} after {check.duration_s:.1f} s"
         yield f"{check.tier} {check.iteration}: {line(check.command)}: {ended}"
-    for one in story.artifacts:
-        size = ", ".join(filter(None, (f"{one.size_bytes} bytes", gone(one.dropped))))
-        yield f"{one.kind} {one.digest[:12]}: {line(one.name)} ({size})"
+    for artifact in story.artifacts:
+        size = ", ".join(filter(None, (f"{artifact.size_bytes} bytes", gone(artifact.dropped))))
+        yield f"{artifact.kind} {artifact.digest[:12]}: {line(artifact.name)} ({size})"
     if story.report is not None:
         yield "report:"
         yield from block(story.report.done)
     yield from _findings(story.findings)
 
 
-def _findings(found: FindingsReported | None) -> Iterable[str]:
-    if found is None:
+def _findings(report: FindingsReported | None) -> Iterable[str]:
+    if report is None:
         return
-    for number, one in enumerate(found.findings, start=1):
-        yield f"finding {number}, {line(one.confidence)} confidence: {line(one.title)}"
-        for at in one.references:
+    for number, finding in enumerate(report.findings, start=1):
+        yield f"finding {number}, {line(finding.confidence)} confidence: {line(finding.title)}"
+        for at in finding.references:
             place = f"{at.path}:{at.line}" if at.line else at.path
             yield f"  {line(place)}{'' if at.found else ' (not found)'}"
-        yield f"  cause: {line(one.cause)}"
-        yield f"  fix: {line(one.fix)}"
-    for number, follow_up in enumerate(found.follow_ups, start=1):
+        yield f"  cause: {line(finding.cause)}"
+        yield f"  fix: {line(finding.fix)}"
+    for number, follow_up in enumerate(report.follow_ups, start=1):
         yield f"follow-up {number}: {line(follow_up.title)}"
 
 

@@ -67,14 +67,14 @@ def become(
 def next_dead() -> int | None:
     """Return the pid of a child that died and is not reaped yet."""
     try:
-        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return None
-    return None if found is None else found.si_pid
+    return None if ended is None else ended.si_pid
 
 
 def reap(pid: int) -> int:
-    """Kill what is left of the dead child's group while its pid is still its own; return its exit status."""
+    """Kill the rest of the dead child's group while its pid is still its own; return its exit status."""
     with contextlib.suppress(ProcessLookupError, PermissionError):  # the usual case: nothing is left
         os.killpg(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)

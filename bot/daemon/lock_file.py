@@ -58,8 +58,8 @@ def record(home: Path, presence: Presence) -> None:
 def look(home: Path) -> Presence | None:
     """Return the group that runs in the home; None without one, also when a killed one left its record."""
     try:
-        found = json.loads(_pids(home).read_text(encoding="utf-8"))
-        presence = Presence(int(found["up"]), str(found["address"]), dict(found["parts"]))
+        content = json.loads(_pids(home).read_text(encoding="utf-8"))
+        presence = Presence(int(content["up"]), str(content["address"]), dict(content["parts"]))
         os.kill(presence.up, 0)
     except (FileNotFoundError, ProcessLookupError, PermissionError):  # or the pid is somebody else's now
         return None

@@ -48,7 +48,7 @@ class _Prompt(BaseWorker):
     """Changes of both kinds to RQ's worker: it brings wake-ups, and obeys no order in Redis.
 
     Of a job only its call counts, and only a function of `calls`. It is taken out of Redis before it begins:
-    what is lost then is found by the next tick.
+    the next tick finds a wake-up that is lost then.
     """
 
     calls: Calls = MappingProxyType({})
@@ -76,7 +76,7 @@ class _Prompt(BaseWorker):
 
     def run_maintenance_tasks(self) -> None:
         """Forget the jobs of killed workers; RQ would read every job that is left in Redis."""
-        self.connection.delete(*(one.intermediate_queue_key for one in self.queues))
+        self.connection.delete(*(queue.intermediate_queue_key for queue in self.queues))
         self.last_cleaned_at = now()  # type: ignore[assignment]  # rq 3.0
 
     def set_state(self, state: str, pipeline: object = None) -> None:  # noqa: ARG002 -- RQ's

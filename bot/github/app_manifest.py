@@ -63,10 +63,10 @@ class Manifest:
 @cache
 def manifest() -> Manifest:
     """Return the App as `app.yml` has it, with the events that have a file in `bot/ingest/events/`."""
-    found = yaml.safe_load(pkgutil.get_data("bot", "app.yml") or b"")
+    fields = yaml.safe_load(pkgutil.get_data("bot", "app.yml") or b"")
     events = tuple(name for name, event in EVENTS.all() if event.SUBSCRIBED)
     return Manifest(
-        found["name"], found["default_permissions"], events, {**found, "default_events": [*events]}
+        fields["name"], fields["default_permissions"], events, {**fields, "default_events": [*events]}
     )
 
 
@@ -95,21 +95,21 @@ def convert(api_url: str, code: str) -> Converted:
     address = f"{api_url}/app-manifests/{code}/conversions"
     try:
         answer = send_plain("POST", address, headers=PLAIN_HEADERS, timeout_s=(CONNECT_S, READ_S))
-        found: Any = answer.json() if answer.content else None
+        app: Any = answer.json() if answer.content else None
     except requests.RequestException as error:  # also JSONDecodeError: a proxy's page, for one
         raise UnavailableError(CALL, 0, type(error).__name__) from None  # the cause would show the address
     if answer.status_code != 201:
         lowered = {name.lower(): value for name, value in answer.headers.items()}
-        raise from_answer(CALL, answer.status_code, lowered, found, time.time())
+        raise from_answer(CALL, answer.status_code, lowered, app, time.time())
     return Converted(
-        int(found["id"]),
-        str(found["slug"]),
-        str(found["html_url"]),
-        str((found.get("owner") or {}).get("login") or ""),
-        Secret(str(found["pem"])),
-        Secret(str(found.get("webhook_secret") or "")),
-        str(found["client_id"]),
-        Secret(str(found["client_secret"])),
+        int(app["id"]),
+        str(app["slug"]),
+        str(app["html_url"]),
+        str((app.get("owner") or {}).get("login") or ""),
+        Secret(str(app["pem"])),
+        Secret(str(app.get("webhook_secret") or "")),
+        str(app["client_id"]),
+        Secret(str(app["client_secret"])),
     )
 
 

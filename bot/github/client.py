@@ -75,8 +75,8 @@ class Hub:
 
         Raises NotFoundError where it is not installed.
         """
-        found: Mapping[str, Any] = self._tokens.read_installation()
-        return found
+        installation: Mapping[str, Any] = self._tokens.read_installation()
+        return installation
 
     def rest(
         self,
@@ -156,15 +156,15 @@ class Hub:
 
     def _query(self, name: str, call: ApiCall, may_miss: frozenset[str]) -> dict[str, Any]:
         answer = self._send(call)
-        found = answer.body if isinstance(answer.body, dict) else {}
-        errors = [error for error in found.get("errors") or () if not _may_miss(error, may_miss)]
+        content = answer.body if isinstance(answer.body, dict) else {}
+        errors = [error for error in content.get("errors") or () if not _may_miss(error, may_miss)]
         if errors:
             refusal = from_graphql(name, errors, answer.headers, self._clock().timestamp())
             self._installed.note(refusal)
             raise refusal
-        if not isinstance(found.get("data"), dict):
+        if not isinstance(content.get("data"), dict):
             raise UnavailableError(name, answer.status, "an answer without data")
-        return dict(found["data"])
+        return dict(content["data"])
 
     def git_url(self, repository: str) -> str:
         """Return the address that git clones and pushes; it holds no token."""
@@ -240,8 +240,8 @@ class Hub:
 
     def _read_bot(self) -> tuple[str, int]:
         login = f"{self.as_app('GET', '/app').body['slug']}[bot]"
-        found = self.rest("GET", f"/users/{quote(login, safe='')}").body
-        bot_id = int(found["id"])
+        user = self.rest("GET", f"/users/{quote(login, safe='')}").body
+        bot_id = int(user["id"])
         self._kept.put("bot", json.dumps([login, bot_id, self._clock().timestamp()]))
         return login, bot_id
 

@@ -98,7 +98,7 @@ def from_answer(
 
     Source: docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api.
     """
-    because, messages = _said(body)
+    because, messages = _message_of(body)
     if status == 429 or (status == 403 and _is_rate_limit(headers, because)):
         return _limited(call, status, because, headers, now_s)
     if status == 401 and "not accessible" in because:  # GraphQL's message for a missing permission
@@ -173,19 +173,19 @@ def _says_rate_limit(because: str) -> bool:
     return "rate limit" in said or "abuse detection" in said
 
 
-def _said(body: object) -> tuple[str, tuple[str, ...]]:
+def _message_of(body: object) -> tuple[str, tuple[str, ...]]:
     """Return GitHub's message and its single reasons, for a body of any shape."""
     if not isinstance(body, Mapping):
         return "an answer that is not JSON" if body else "an empty answer", ()
     message = str(body.get("message") or "no message")
     reasons = body.get("errors")
-    found = reasons if isinstance(reasons, list) else []
-    messages = tuple(_reason(one) for one in found[:20])
+    listed = reasons if isinstance(reasons, list) else []
+    messages = tuple(_reason(reason) for reason in listed[:20])
     return ": ".join((message, *messages)), messages
 
 
-def _reason(one: object) -> str:
-    if isinstance(one, Mapping):
-        known = (one.get("message"), one.get("resource"), one.get("field"), one.get("code"))
+def _reason(reason: object) -> str:
+    if isinstance(reason, Mapping):
+        known = (reason.get("message"), reason.get("resource"), reason.get("field"), reason.get("code"))
         return str(known[0]) if known[0] else " ".join(str(part) for part in known[1:] if part)
-    return one if isinstance(one, str) else json.dumps(one)
+    return reason if isinstance(reason, str) else json.dumps(reason)

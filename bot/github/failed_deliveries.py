@@ -57,16 +57,16 @@ def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
     `came` returns those of some deliveries that are in the inbox. Each is requested a few times, with growing
     pauses. All attempts of one have the same GUID, so a duplicate is recognised.
     """
-    due = [one for one in failed(hub, now - RECENT, came) if one.is_due(now)][:MAX_ASKED]
-    asked = []
-    for one in due:
+    due = [delivery for delivery in failed(hub, now - RECENT, came) if delivery.is_due(now)][:MAX_ASKED]
+    requested = []
+    for delivery in due:
         try:
-            hub.as_app("POST", f"{PATH}/{one.attempt_id}/attempts")
+            hub.as_app("POST", f"{PATH}/{delivery.attempt_id}/attempts")
         except (NotFoundError, RefusedError) as error:  # it must not block those behind it
-            log.warning("delivery not repeated id=%s reason=%s", one.delivery_id, error)
+            log.warning("delivery not repeated id=%s reason=%s", delivery.delivery_id, error)
             continue
-        asked.append(one)
-    return tuple(asked)
+        requested.append(delivery)
+    return tuple(requested)
 
 
 def failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tuple[FailedDelivery, ...]:
@@ -107,7 +107,9 @@ def _missing(attempts: Iterable[Mapping[str, Any]], came: Came) -> tuple[FailedD
     open_ = [guid for guid in newest if guid not in accepted]
     there = came(DeliveryId(guid) for guid in open_)
     return tuple(
-        FailedDelivery(DeliveryId(guid), int(one["id"]), str(one["event"]), _time_of(one), counts[guid])
+        FailedDelivery(
+            DeliveryId(guid), int(attempt["id"]), str(attempt["event"]), _time_of(attempt), counts[guid]
+        )
         for guid in reversed(open_)
-        if guid not in there and (one := newest[guid])
+        if guid not in there and (attempt := newest[guid])
     )

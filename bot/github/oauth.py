@@ -35,7 +35,7 @@ STEPS = {
 
 
 class SignInError(CardinalError):
-    """A sign-in failed; `because` says what to do next."""
+    """A sign-in failed; `because` names the next step."""
 
     def __init__(self, because: str) -> None:
         self.because = because
@@ -81,10 +81,10 @@ def who(config: Config, code: str, verifier: str) -> Person:
         "code_verifier": verifier,
     }
     address = f"{config.git_url}/login/oauth/access_token"
-    found = _answer("POST", address, {"Accept": "application/json"}, form)
-    if "access_token" not in found:  # with the status 200
-        raise refused(str(found.get("error") or ""))
-    headers = {**PLAIN_HEADERS, "Authorization": f"Bearer {found['access_token']}"}
+    answer = _answer("POST", address, {"Accept": "application/json"}, form)
+    if "access_token" not in answer:  # with the status 200
+        raise refused(str(answer.get("error") or ""))
+    headers = {**PLAIN_HEADERS, "Authorization": f"Bearer {answer['access_token']}"}
     person = _answer("GET", f"{config.github_url}/user", headers, None)
     if not isinstance(person.get("id"), int) or not isinstance(person.get("login"), str):
         raise refused("")
@@ -97,9 +97,9 @@ def _answer(
     """Return GitHub's answer, an object; raises SignInError for any other, and for none."""
     try:
         answer = send_plain(method, address, headers=headers, timeout_s=WAIT_S, form=form)
-        found = answer.json() if answer.status_code == 200 else None
+        content = answer.json() if answer.status_code == 200 else None
     except requests.RequestException:  # also JSONDecodeError; its words and its cause could show secrets
         raise SignInError("GitHub did not answer: try again soon") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise SignInError(f"GitHub answered {answer.status_code}: try again soon")
-    return found
+    return content

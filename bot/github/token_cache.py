@@ -63,10 +63,10 @@ class TokenFile:
 
     def _opened(self, sealed: bytes) -> dict[str, str]:
         try:
-            found: dict[str, str] = json.loads(self._lock().decrypt(sealed)) if sealed else {}
+            texts: dict[str, str] = json.loads(self._lock().decrypt(sealed)) if sealed else {}
         except InvalidToken:  # torn by a crash, or another App's
             return {}
-        return found
+        return texts
 
     def _lock(self) -> Fernet:
         if not self._made:

@@ -32,8 +32,8 @@ class TokenScope:
 
         Source: docs.github.com/rest/apps/apps#create-an-installation-access-token-for-an-app.
         """
-        asked: dict[str, Any] = {"repositories": [self.repository.partition("/")[2]]}
-        return {**asked, "permissions": dict(self.permissions)} if self.permissions else asked
+        fields: dict[str, Any] = {"repositories": [self.repository.partition("/")[2]]}
+        return {**fields, "permissions": dict(self.permissions)} if self.permissions else fields
 
 
 # The rest of the path -> permissions to read and to write there; the first match counts.

@@ -110,11 +110,11 @@ class Tokens:
         return True
 
     def _fresh(self, name: str, reach: TokenScope | None) -> Token:
-        found = self._others(name)
-        if found is None or self._stale(found):
-            found = self._new(reach)
-            self._shared.put(_name(name), _written(found))
-        return found
+        token = self._others(name)
+        if token is None or self._stale(token):
+            token = self._new(reach)
+            self._shared.put(_name(name), _written(token))
+        return token
 
     def _stale(self, token: Token) -> bool:
         return token.expires_at - EARLY <= self._clock()
@@ -130,15 +130,15 @@ class Tokens:
         """Request a token. Source: docs.github.com/rest/apps/apps, "Create an installation access token"."""
         path = f"/app/installations/{self._installation()}/access_tokens"
         try:
-            found = self._ask("POST", path, reach.body() if reach else None)
+            answer = self._ask("POST", path, reach.body() if reach else None)
         except GithubError as error:
             if isinstance(error, NotFoundError):  # installed anew, under another id
                 self._installation_id = None
             if reach is None:
                 raise
             raise refusal(error, reach) from error
-        expires_at = datetime.fromisoformat(found["expires_at"])
-        return Token(Secret(found["token"]), expires_at, self._clock())
+        expires_at = datetime.fromisoformat(answer["expires_at"])
+        return Token(Secret(answer["token"]), expires_at, self._clock())
 
     def _installation(self) -> int:
         if self._installation_id is None:

@@ -123,7 +123,7 @@ class CallSlots:
     wait_s: float = LONGEST_WAIT_S
 
     @contextmanager
-    def one(self, call: str) -> Iterator[None]:
+    def hold(self, call: str) -> Iterator[None]:
         """Hold a slot for one call. Raises UnavailableError if none gets free in time; nothing was sent."""
         private_file.make_folder(self.folder)
         until = time.monotonic() + self.wait_s
@@ -178,7 +178,7 @@ class Wire:
         self._refuse_while_limited(call)
         self._speaker.reach = call.reach
         try:
-            with self._places.one(str(call)):
+            with self._places.hold(str(call)):
                 status, headers, text = self._requester().requestJson(
                     call.method,
                     call.path,
@@ -192,14 +192,14 @@ class Wire:
             raise RefusedError(str(call), 301, str(error)) from error
         if self._budget is not None:
             self._budget.count(headers, points=call.price.points, creates=call.price.creates)
-        found = _parsed(text)
+        content = _parsed(text)
         if call.redirects and status == 302 and headers.get("location"):
             return Answer(status, headers, None)
         if 200 <= status < 300:
-            if text and found is None:
+            if text and content is None:
                 raise UnavailableError(str(call), status, "an answer that is not JSON")
-            return Answer(status, headers, found)
-        refusal = from_answer(str(call), status, headers, found, self._clock().timestamp())
+            return Answer(status, headers, content)
+        refusal = from_answer(str(call), status, headers, content, self._clock().timestamp())
         self.note(refusal)
         raise refusal
 

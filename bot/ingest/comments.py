@@ -14,7 +14,7 @@ from bot.sync import card as card_sync
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
 from ledger.log import event_store
-from ledger.log.event_store import EventFactory
+from ledger.log.event_store import EventFactory, no_events
 from ledger.views import cards, messages, runs
 from rules.card import target_repository
 from rules.chatops import parser
@@ -26,7 +26,7 @@ MAX_CHARACTERS = 65_536
 STARTS = ("fix", "investigate", "retry")
 
 
-def said(services: Services, fact: facts.CommentWritten, card: cards.CardRow) -> EventFactory:
+def comment_written(services: Services, fact: facts.CommentWritten, card: cards.CardRow) -> EventFactory:
     """Return the events of a comment: its text, and the command in it if there is one.
 
     A comment longer than GitHub accepts is refused with a sentence, and none of it is stored.
@@ -76,26 +76,22 @@ def _edited(
     about an edit may be late or lost.
     """
     if not isinstance(parsed, parser.Parsed) or parsed.command != "ok" or card.repository is None:
-        return _nothing
+        return no_events
     with event_store.reading(services.engine) as db:
         given = command_event(policies.in_force(db, card.board_id), card, parsed, asker)
         held = snapshots.held(db, card.card_id)
     meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
-        return _nothing  # none is released
-    (one,) = meant
-    where = card.repository if one.place == "issue" else card.pull_repository or card.repository
-    now = github_issues.comment_now(services.hub, where, one.place, one.comment_id, card.pull_number or 0)
-    if now == one.text:
-        return _nothing
+        return no_events  # none is released
+    (shown,) = meant
+    where = card.repository if shown.place == "issue" else card.pull_repository or card.repository
+    now = github_issues.comment_now(services.hub, where, shown.place, shown.comment_id, card.pull_number or 0)
+    if now == shown.text:
+        return no_events
     how = messages.DELETED if now is None else "edited"
     return comment_altered(
-        facts.CommentAltered(card.repository, card.number or 0, one.comment_id, one.place, how, ""), card
+        facts.CommentAltered(card.repository, card.number or 0, shown.comment_id, shown.place, how, ""), card
     )
-
-
-def _nothing(_: Connection) -> tuple[Event, ...]:
-    return ()
 
 
 def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:

@@ -54,8 +54,8 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
         payload = json.loads(delivery.payload)
         # The bot id cannot be read while the App is not installed.
         bot_id = 0 if delivery.event.startswith("installation") else services.hub.bot_id
-        found = webhook_events.read(delivery.event, payload, bot_id=bot_id)
-        result = resolve.resolve(services, found)
+        facts = webhook_events.read(delivery.event, payload, bot_id=bot_id)
+        result = resolve.resolve(services, facts)
         with event_store.writing(services.engine) as db:
             _record(db, services, result)
             inbox.settle(db, delivery, services.now())

@@ -22,7 +22,7 @@ from ledger.events import pull as on_pull
 from ledger.events.access import RepositoryMoved
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
-from ledger.log.event_store import EventFactory
+from ledger.log.event_store import EventFactory, no_events
 from ledger.queue.change_reports import About
 from ledger.queue.refresh_requests import Move
 from ledger.views import cards, links, merges, placements, verdicts
@@ -51,22 +51,23 @@ class Resolution:
         return tuple(card_id for card_id, _ in self.refreshes)
 
 
-def resolve(services: Services, found: tuple[facts.Fact, ...]) -> Resolution:
+def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution:
     """Resolve the facts; raises a GithubError when a call fails."""
     result = Resolution()
-    for fact in found:
+    for fact in delivered:
         match fact:
             case facts.CardTouched():
-                _rang(services, fact, result)
+                _card_touched(services, fact, result)
             case facts.CommentAltered():
-                _unsaid(services, fact, result)
+                for card in _known(services, fact.repository, fact.number):  # an unknown issue costs no call
+                    result.makers.append(comments.comment_altered(fact, card))
             case facts.BlockerChanged():
-                _ring_dependents(services, fact, result)
+                _refresh_dependents(services, fact, result)
             case facts.IssueFact():
                 for card in cards_of(services, fact.repository, fact.number):
                     _about_card(services, fact, card, result)
                 if isinstance(fact, facts.IssueShut | facts.IssueOpenedAgain):
-                    _ring_dependents(services, fact, result)
+                    _refresh_dependents(services, fact, result)
             case _:
                 _about_repository(services, fact, result)
     return result
@@ -88,7 +89,7 @@ def _about_repository(services: Services, fact: facts.Fact, result: Resolution) 
             fact.resolve(services, result)
 
 
-def _ring_dependents(services: Services, fact: facts.IssueFact, result: Resolution) -> None:
+def _refresh_dependents(services: Services, fact: facts.IssueFact, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         for card_id in links.dependents(db, fact.repository, fact.number, MAX_DEPENDENTS):
             card = cards.get(db, card_id)
@@ -112,7 +113,7 @@ def _known(services: Services, repository: str, number: int) -> tuple[cards.Card
         return (mine,) if mine else cards.of_issue(db, repository, number)
 
 
-def _rang(services: Services, fact: facts.CardTouched, result: Resolution) -> None:
+def _card_touched(services: Services, fact: facts.CardTouched, result: Resolution) -> None:
     if fact.board_id != (board.served(services) or board.refresh(services, *services.config.board)):
         return  # a board that Cardinal does not serve must cost no call
     result.refreshes.append((fact.card_id, fact.board_id))
@@ -125,7 +126,7 @@ def _rang(services: Services, fact: facts.CardTouched, result: Resolution) -> No
 def _pushed(services: Services, fact: facts.Pushed) -> None:
     home = services.config.home_repository
     if fact.touches_policy and fact.repository.casefold() == home.casefold():
-        board.refresh(services, services.config.board_owner, services.config.board_number)
+        board.refresh(services, *services.config.board)
 
 
 def _renamed(fact: facts.Renamed) -> EventFactory:
@@ -136,16 +137,11 @@ def _renamed(fact: facts.Renamed) -> EventFactory:
     return make
 
 
-def _unsaid(services: Services, fact: facts.CommentAltered, result: Resolution) -> None:
-    for card in _known(services, fact.repository, fact.number):  # an unknown issue costs no call
-        result.makers.append(comments.comment_altered(fact, card))
-
-
 def _checks(services: Services, fact: facts.ChecksMoved, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         card = cards.by_head(db, fact.repository, fact.sha)
     if card is not None:
-        result.makers.append(checks.look(services, card))
+        result.makers.append(checks.read(services, card))
 
 
 def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) -> None:
@@ -160,7 +156,7 @@ def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) 
 def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, result: Resolution) -> None:
     match fact:
         case facts.CommentWritten():
-            result.makers.append(comments.said(services, fact, card))
+            result.makers.append(comments.comment_written(services, fact, card))
         case facts.BoxTicked():
             result.makers += comments.ticked(services, fact, card)
         case facts.LinksChanged() | facts.IssueShut():  # in any order: the sync reads the current state
@@ -193,17 +189,12 @@ def _about_review(
             assert_never(fact)
 
 
-def _nothing(_: Connection) -> tuple[Event, ...]:
-    """Return no events: the pull request is gone, and a sync of the card finds the rest."""
-    return ()
-
-
 def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) -> EventFactory:
     """Read the pull request, because deliveries come in any order."""
     try:
         now = pulls.read(services.hub, fact.repository, fact.number)
     except NotFoundError:
-        return _nothing
+        return no_events  # it is gone, and a sync of the card finds the rest
 
     def make(db: Connection) -> tuple[Event, ...]:
         known = cards.get(db, card.card_id)
@@ -221,11 +212,11 @@ def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) ->
     """Read the pull request: one that left the queue may have been merged."""
     with event_store.reading(services.engine) as db:
         if merges.get(db, card.card_id) is None:
-            return _nothing  # Cardinal did not request this merge
+            return no_events  # Cardinal did not request this merge
     try:
         now = github_merges.read(services.hub, card.pull_node_id)
     except NotFoundError:
-        return _nothing
+        return no_events  # it is gone, and a sync of the card finds the rest
 
     def make(db: Connection) -> tuple[Event, ...]:
         known = merges.get(db, card.card_id)
@@ -238,11 +229,11 @@ def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) ->
 
 
 def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> EventFactory:
-    trusted = roles.may_write(roles.role(services.hub, fact.repository, fact.author))
+    trusted = roles.writes(services.hub, fact.repository, fact.author)
     try:
         threads = reviews.threads_of_review(services.hub, fact.repository, fact.number, fact.review_id)
     except NotFoundError:
-        return _nothing
+        return no_events  # it is gone, and a sync of the card finds the rest
 
     def make(db: Connection) -> tuple[Event, ...]:
         if verdicts.knows(db, card.card_id, fact.review_id):
@@ -264,6 +255,6 @@ def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> Ev
 
 
 def _wanted(services: Services, fact: facts.ReviewWanted, card: cards.CardRow) -> EventFactory:
-    trusted = roles.may_write(roles.role(services.hub, fact.repository, fact.by))
+    trusted = roles.writes(services.hub, fact.repository, fact.by)
     event = on_pull.ReviewRequested(card.card_id, fact.number, fact.reviewer, fact.by, trusted)
     return lambda _: (event,)

@@ -19,7 +19,6 @@ from ledger.views.cards import CardRow
 from rules.policy.repository import IMAGE
 from rules.runs.queue import stopped_by
 from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError
-from runner.run.run_spec import HostPaths
 from runner.session import chat
 
 MAX_MESSAGES = 30  # the newest of the card, in a prompt
@@ -37,7 +36,7 @@ def trust_of(hub: Hub, card: CardRow) -> assistant_prompt.Trust:
     Only people with write access can write a draft issue.
     """
     repository = card.repository
-    trusted = repository is None or roles.may_write(roles.role(hub, repository, card.author))
+    trusted = repository is None or roles.writes(hub, repository, card.author)
     return assistant_prompt.Trust(trusted, secrets.token_hex(8))
 
 
@@ -64,14 +63,12 @@ def metered(card_id: CardId, answer: chat.ChatAnswer) -> AssistantMetered:
 
 def ask(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: str) -> chat.ChatAnswer:
     """Return the answer; raises GivenUpError if this was the last attempt or no attempt can succeed."""
-    home = context.config.home
-    places = HostPaths(home / "mirrors", home / "workspaces", home / "logs", context.config.scenarios)
     try:
         return chat.ask_once(
             agent,
             prompt,
             model=model,
-            places=places,
+            places=builder.places(context.config),
             timeout_s=TIMEOUT_S,
             workspace=builder.workspace(context.config),
             image=IMAGE,

@@ -13,10 +13,9 @@ from bot.state import policies
 from bot.system.clock import Clock
 from bot.system.config import Config
 from ledger.errors import CardinalError
-from ledger.event import Event
 from ledger.ids import BoardId, EntryKey
 from ledger.log import event_store
-from ledger.log.event_store import EventFactory
+from ledger.log.event_store import EventFactory, no_events
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import Intent
 from rules.policy.model import Policy
@@ -41,16 +40,12 @@ class OutboxContext:
             return policies.in_force(db, board_id)
 
 
-def no_events(_: Connection) -> tuple[Event, ...]:
-    """Return no events: GitHub's own webhooks report the rest."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class ActResult:
     """GitHub's id of the result (of a comment …, or empty) and the SHA-256 of the text that was sent.
 
-    `events` runs inside the transaction that settles the entry: it sees events recorded meanwhile.
+    `events` runs inside the transaction that settles the entry: it sees events recorded meanwhile. Without it
+    GitHub's own webhooks report the result.
     """
 
     remote_id: str = ""
@@ -59,7 +54,7 @@ class ActResult:
 
 
 class GivenUpError(CardinalError):
-    """The act can never succeed as requested; `because` tells a person why and what to do."""
+    """The act can never succeed as requested; `because` tells a person the reason and the next step."""
 
     def __init__(self, because: str) -> None:
         self.because = because

@@ -135,7 +135,7 @@ def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
         card_usd=spend.of_card(db, card.card_id).usd,
         on_pull=talks_on_pull(db, card, run),
         dollars=budgets.get(db, run_id),
-        asker=next((asked.asker for asked in questions.open_of_run(db, run_id)), ""),
+        asker=next((question.asker for question in questions.open_of_run(db, run_id)), ""),
         seen=observations.get(db, run_id),
         waived=_waived(db, card, run),
         stages=stages.of_run(db, run_id),
@@ -175,5 +175,5 @@ def _waived(db: Connection, card: CardRow, run: RunRow) -> bool:
     """Tell whether the checks of this run's push, or else of the card's pull request, were waived."""
     head = run.pushed_head or card.pull_head
     of_card = runs.of_card(db, card.card_id, limit=MAX_RUNS)
-    pusher = next((one for one in of_card if head and one.pushed_head == head), None)
+    pusher = next((past for past in of_card if head and past.pushed_head == head), None)
     return pusher is not None and checks.covers(db, pusher.run_id, head)

@@ -115,10 +115,10 @@ def _redirect(db: Connection, policy: Policy, intent: internal.RedirectPlan) -> 
 def _answer(db: Connection, policy: Policy, intent: internal.AnswerQuestion) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     waiting = questions.open_of_run(db, intent.run_id) if run is not None else ()
-    asked = next((row for row in waiting if row.question_id == intent.question_id), None)
-    if run is None or asked is None:
+    row = next((row for row in waiting if row.question_id == intent.question_id), None)
+    if run is None or row is None:
         return ()
-    return (answered(run.run_id, asked.question_id, asked, by=intent.by, text=intent.text, code=intent.code),)
+    return (answered(run.run_id, row.question_id, row, by=intent.by, text=intent.text, code=intent.code),)
 
 
 def _ask(db: Connection, policy: Policy, intent: internal.AskQuestion) -> tuple[Event, ...]:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from dataclasses import asdict, replace
 
 from sqlalchemy import Connection
 
@@ -46,24 +47,15 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
         return ()
     return (
         RunQueued(
+            **asdict(intent),
             run_id=runs.next_id(db),
-            card_id=card.card_id,
             attempt=card.attempts + 1,
-            kind=intent.kind,
             column=card.column,
             repository=repository,
             branch=card.branch or branch_name(card.number, card.title, _elsewhere(card, repository)),
             agent=column.agent,
-            by=intent.by,
             session_id=_session(newest, column.agent, intent.mode),
             settings=column.to_json(),
-            plan_required=intent.plan_required,
-            mode=intent.mode,
-            mode_rule=intent.mode_rule,
-            mode_value=intent.mode_value,
-            asked=intent.asked,
-            reproduces=intent.reproduces,
-            door=intent.door,
         ),
     )
 
@@ -78,19 +70,15 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow
     column = policy.column(newest.column)
     return (
         RunQueued(
+            **asdict(replace(intent, plan_required=False)),
             run_id=runs.next_id(db),
-            card_id=card.card_id,
             attempt=newest.attempt,
-            kind=CHECK,
             column=newest.column,
             repository=newest.repository,
             branch=newest.branch,
             agent="",
-            by=intent.by,
             session_id="",
             settings=column.to_json() if column else newest.settings,
-            plan_required=False,
-            door=intent.door,
         ),
     )
 

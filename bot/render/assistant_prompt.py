@@ -65,7 +65,8 @@ def task(
     values = {
         "title": trust.fenced(_title(card), trust.author),
         "description": trust.fenced(_body(card), trust.author),
-        "conversation": "\n\n".join(_message(one, trust) for one in messages) or "(nobody said anything)",
+        "conversation": "\n\n".join(_message(message, trust) for message in messages)
+        or "(nobody said anything)",
         "labels": cut(without_invisible(", ".join(card.labels)), 1_000, CUT) or "(no labels)",
     }
     parts = (
@@ -80,8 +81,8 @@ def task(
 def brief_of(text: str) -> str:
     """Return the section under the Ready-for-execution heading, without it; empty where there is none."""
     lines = text.splitlines()
-    for position, found in enumerate(lines):
-        if found.strip().lower().rstrip(":.") == READY.lower():
+    for position, text_line in enumerate(lines):
+        if text_line.strip().lower().rstrip(":.") == READY.lower():
             return "\n".join(lines[position + 1 :]).strip()
     return ""
 

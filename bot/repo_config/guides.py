@@ -14,12 +14,12 @@ def layers(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tu
 
     Raises a GithubError when GitHub does not answer.
     """
-    found = {
+    files = {
         layer.digest: layer
         for name in reversed(rules.guides)
         for layer in (own(LayerKind.GUIDE, name, name, _text(hub, repository, name, commit)),)
     }
-    return tuple(reversed(found.values()))
+    return tuple(reversed(files.values()))
 
 
 def unread(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tuple[str, ...]:

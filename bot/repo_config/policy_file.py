@@ -49,20 +49,20 @@ def read(hub: Hub, repository: str) -> PolicyFile:
 def read_at(hub: Hub, repository: str, ref: str) -> str | None:
     """Return the file's text at a branch or commit; None where there is no file, or no such place."""
     try:
-        found = hub.rest("GET", f"{repository_path(repository)}/contents/{PATH}", params={"ref": ref}).body
+        answer = hub.rest("GET", f"{repository_path(repository)}/contents/{PATH}", params={"ref": ref}).body
     except NotFoundError:
         return None
-    return text_of(found)
+    return text_of(answer)
 
 
-def text_of(found: object) -> str:
+def text_of(answer: object) -> str:
     """Return the text of one file as GitHub handed it over; NOT_TEXT where it is none."""
-    if not isinstance(found, dict) or found.get("type") != "file":
+    if not isinstance(answer, dict) or answer.get("type") != "file":
         return NOT_TEXT  # a folder, a link or a submodule stands where the file should
-    if found.get("encoding") != "base64":
-        return "#" * min(int(found.get("size") or INLINE_BYTES), INLINE_BYTES)
+    if answer.get("encoding") != "base64":
+        return "#" * min(int(answer.get("size") or INLINE_BYTES), INLINE_BYTES)
     try:
-        content = base64.b64decode(str(found.get("content", "")))
+        content = base64.b64decode(str(answer.get("content", "")))
         return content.decode("utf-8-sig")
     except (UnicodeDecodeError, binascii.Error):
         return NOT_TEXT

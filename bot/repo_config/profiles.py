@@ -27,9 +27,11 @@ def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, .
         return ()
     if wanted == NO_PROFILE or wanted in PROFILES.names() or not commit:
         return ()
-    found = contents.entries(hub, repository, ROOT, commit)
+    listed = contents.entries(hub, repository, ROOT, commit)
     return tuple(
-        one.name.removesuffix(".md") for one in found if one.kind == "file" and one.name.endswith(".md")
+        entry.name.removesuffix(".md")
+        for entry in listed
+        if entry.kind == "file" and entry.name.endswith(".md")
     )[:MAX_OWN]
 
 
@@ -63,7 +65,7 @@ def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Prof
     name = rules.profile
     if name == NO_PROFILE:
         return Profile()
-    listed = {one.name: one for one in contents.entries(hub, repository, ROOT, commit)}
+    listed = {entry.name: entry for entry in contents.entries(hub, repository, ROOT, commit)}
     entry = listed.get(f"{name}.md")
     if entry is None or entry.kind != "file":
         part = PROFILES.load(name)

@@ -24,7 +24,7 @@ MAX_BYTES = 256_000  # of all files of one skill
 class Shelf:
     """One place of skills, without any link. `source` as in an offer; paths begin with a skill's name.
 
-    `listing` returns what is in a folder. `read` returns a plain file's bytes, None where there is none or a
+    `listing` returns a folder's entries. `read` returns a plain file's bytes, None where there is none or a
     larger one.
     """
 
@@ -34,7 +34,7 @@ class Shelf:
 
     def names(self) -> tuple[str, ...]:
         """Return the folders that can be skills, sorted."""
-        folders = (one.name for one in self.listing("") if one.kind == "dir")
+        folders = (entry.name for entry in self.listing("") if entry.kind == "dir")
         return tuple(name for name in folders if NAME.fullmatch(name))
 
 
@@ -74,8 +74,8 @@ def files_of(shelf: Shelf, name: str) -> Iterator[tuple[str, bytes | None]]:
     Left out are large files, too many files, links, folders and odd names.
     """
     left, count = MAX_BYTES, 0
-    parts = {one.name for one in shelf.listing(name) if one.kind == "dir"}
-    for part in (one for one in PARTS if one in parts):
+    parts = {entry.name for entry in shelf.listing(name) if entry.kind == "dir"}
+    for part in (folder for folder in PARTS if folder in parts):
         for entry in shelf.listing(f"{name}/{part}")[: 2 * MAX_FILES]:
             path = f"{part}/{entry.name}"
             sound = entry.kind == "file" and _is_plain(entry.name) and count < MAX_FILES
@@ -87,7 +87,7 @@ def files_of(shelf: Shelf, name: str) -> Iterator[tuple[str, bytes | None]]:
 
 def main_of(shelf: Shelf, name: str) -> bytes | None:
     """Return the skill's SKILL.md, to one byte more than is read; None where it is no plain file."""
-    listed = [one for one in shelf.listing(name) if one.name == MAIN]
+    listed = [entry for entry in shelf.listing(name) if entry.name == MAIN]
     if not listed or listed[0].kind != "file":
         return None
     return shelf.read(f"{name}/{MAIN}", 64 * SKILL_BYTES)
@@ -107,16 +107,16 @@ def _entries(place: Path) -> tuple[contents.FolderEntry, ...]:
         if place.is_symlink():
             return ()
         with os.scandir(place) as listed:
-            found = [
-                contents.FolderEntry(one.name, _kind(one), one.stat(follow_symlinks=False).st_size)
-                for one in listed
+            files = [
+                contents.FolderEntry(entry.name, _kind(entry), entry.stat(follow_symlinks=False).st_size)
+                for entry in listed
             ]
     except OSError:
         return ()
-    return tuple(sorted(found))[: contents.MAX_ENTRIES]
+    return tuple(sorted(files))[: contents.MAX_ENTRIES]
 
 
-def _kind(one: "os.DirEntry[str]") -> str:
-    if one.is_symlink():
+def _kind(entry: "os.DirEntry[str]") -> str:
+    if entry.is_symlink():
         return "symlink"
-    return "dir" if one.is_dir(follow_symlinks=False) else "file"
+    return "dir" if entry.is_dir(follow_symlinks=False) else "file"

@@ -51,17 +51,17 @@ def gather(
     shelves = [repository_shelf(services.hub, repository, commit)]
     if services.config.skills is not None:
         shelves.append(folder_shelf(services.config.skills))
-    found = {(one.offer.source, one.offer.name): one for shelf in shelves for one in _all(shelf)}
-    names = {name.casefold() for _, name in found}
-    attached = tuple(one for one in profile.skills if profile.firm or one.casefold() in names)
+    known = {(skill.offer.source, skill.offer.name): skill for shelf in shelves for skill in _all(shelf)}
+    names = {name.casefold() for _, name in known}
+    attached = tuple(name for name in profile.skills if profile.firm or name.casefold() in names)
     occasion = replace(_occasion(services, card), profile=profile.name, attached=attached)
-    choices = choose(rules, occasion, [one.offer for one in found.values()])
-    return _equipment(choices, found)
+    choices = choose(rules, occasion, [skill.offer for skill in known.values()])
+    return _equipment(choices, known)
 
 
 def unusable(shelf: Shelf) -> Iterator[Offer]:
     """Yield the skills of a shelf that no run gets: `problem` says why."""
-    return (one.offer for one in _all(shelf) if one.offer.problem)
+    return (skill.offer for skill in _all(shelf) if skill.offer.problem)
 
 
 def _all(shelf: Shelf) -> Iterator[_Skill]:
@@ -90,18 +90,18 @@ def _read(shelf: Shelf, name: str) -> _Skill:
 
 
 def _occasion(services: Services, card: CardRow) -> SkillContext:
-    trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
+    trusted = roles.writes(services.hub, card.repository or "", card.author)
     with event_store.reading(services.engine) as db:
         pinned = instructions.pinned(db, card.card_id)
     line = named_in(clean(card.body).text)
     return SkillContext(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
 
 
-def _equipment(choices: tuple[ConsideredSkill, ...], found: Mapping[tuple[str, str], _Skill]) -> Equipment:
+def _equipment(choices: tuple[ConsideredSkill, ...], known: Mapping[tuple[str, str], _Skill]) -> Equipment:
     layers, files, considered = [], [], []
     for choice in choices:
         offer, why = choice.offer, choice.why
-        here = found.get((offer.source, offer.name))
+        here = known.get((offer.source, offer.name))
         if choice.loaded and here is not None and here.file is not None:
             layer, contents, left = _loaded(here, here.file)
             layers.append(layer)
@@ -149,6 +149,6 @@ def _loaded(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], l
         digest.hexdigest(),
         file.version,
         private=here.offer.source == OPERATOR,
-        files=tuple(one.path.partition("/")[2] for one in contents),
+        files=tuple(file.path.partition("/")[2] for file in contents),
     )
     return layer, contents, left

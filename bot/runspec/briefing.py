@@ -31,7 +31,7 @@ def write(services: Services, card: CardRow, run_id: RunId, *, nonce: str = "") 
     `nonce` is the secret part of the tags around others' words; random unless it is given.
     """
     nonce = nonce or secrets.token_hex(16)
-    trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
+    trusted = roles.writes(services.hub, card.repository or "", card.author)
     with event_store.reading(services.engine) as db:
         return briefing.make_briefing(source(db, card, run_id, author_trusted=trusted), nonce)
 
@@ -49,12 +49,12 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
     before = before[: briefing.ATTEMPTS + 1]
     run = runs.get(db, run_id)
     last = next((past for past in before if past.claimed_at is not None), None)
-    found = reports.of_runs(db, (past.run_id for past in before))
+    by_run = reports.of_runs(db, (past.run_id for past in before))
     earlier = [
         EarlierRun(
             past.run_id,
             f"{past.ending or past.state} {past.reason}".strip(),
-            _report(db, past, found.get(past.run_id)),
+            _report(db, past, by_run.get(past.run_id)),
         )
         for past in before
     ]
@@ -64,60 +64,62 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
         author=card.author,
         author_trusted=author_trusted,
         brief=card.brief,
-        conversation=tuple(_said(one, last) for one in said),
-        reviews=tuple(_said(one, last) for one in reviews),
+        conversation=tuple(_conversation_message(message, last) for message in said),
+        reviews=tuple(_conversation_message(message, last) for message in reviews),
         earlier=tuple(reversed(earlier)),
         feedback=tuple(
-            Feedback(one.thread_id, one.author, one.path, one.line or None, one.text)
-            for one in threads.pending(db, card.card_id)
+            Feedback(thread.thread_id, thread.author, thread.path, thread.line or None, thread.text)
+            for thread in threads.pending(db, card.card_id)
         ),
         related=_related(db, card),
         **({"request": run.asked, "requested_by": run.by} if run is not None and run.asked else {}),
     )
 
 
-def _said(one: messages.MessageRow, last: runs.RunRow | None) -> ConversationMessage:
+def _conversation_message(message: messages.MessageRow, last: runs.RunRow | None) -> ConversationMessage:
     """Return the message; the agent of `last`, the run before, read nothing newer than its start."""
-    new = last is not None and last.claimed_at is not None and one.at > last.claimed_at
-    how = one.place if one.place in messages.REVIEWS else ""
+    new = last is not None and last.claimed_at is not None and message.at > last.claimed_at
+    how = message.place if message.place in messages.REVIEWS else ""
     return ConversationMessage(
-        one.author or "Cardinal's planning assistant",
-        one.trusted,
-        one.text,
-        one.at,
-        one.vouched_by,
+        message.author or "Cardinal's planning assistant",
+        message.trusted,
+        message.text,
+        message.at,
+        message.vouched_by,
         since=last.run_id if new and last is not None else "",
-        how="dismissed" if how and one.changed == "dismissed" else how,
+        how="dismissed" if how and message.changed == "dismissed" else how,
     )
 
 
 def _related(db: Connection, card: CardRow) -> tuple[RelatedReport, ...]:
     """Return the reports of the issues that blocked the card, and of its parent."""
     parent = links.parent_of(db, card.card_id)
-    others = [(one.repository, one.number, "done before this one") for one in links.of_card(db, card.card_id)]
+    others = [
+        (link.repository, link.number, "done before this one") for link in links.of_card(db, card.card_id)
+    ]
     others += [(parent.repository, parent.number, "which this one is a part of")] if parent else []
-    found = (
+    related = (
         (f"{repository}#{number}", says, _last_report(db, repository, number))
         for repository, number, says in others
     )
-    return tuple(RelatedReport(*one) for one in found if one[2])
+    return tuple(RelatedReport(*report) for report in related if report[2])
 
 
 def _last_report(db: Connection, repository: str, number: int) -> str:
     """Return the report of the newest run of the issue's card that succeeded; empty without one."""
     card = cards.by_issue(db, repository, number) if repository else None
     past = runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS) if card else ()
-    done = next((one for one in past if one.ending is Ending.SUCCEEDED and one.kind != CHECK), None)
+    done = next((run for run in past if run.ending is Ending.SUCCEEDED and run.kind != CHECK), None)
     return _report(db, done, reports.get(db, done.run_id)) if done else ""
 
 
-def _report(db: Connection, past: runs.RunRow, found: reports.ReportRow | None) -> str:
-    if found is None:
+def _report(db: Connection, past: runs.RunRow, report: reports.ReportRow | None) -> str:
+    if report is None:
         return past.detail
     lines = (
-        found.done,
-        *(f"- {item}" for item in found.changed),
-        *(f"open: {one}" for one in found.open_questions),
+        report.done,
+        *(f"- {item}" for item in report.changed),
+        *(f"open: {question}" for question in report.open_questions),
         *_findings(db, past),
     )
     return "\n".join(line for line in lines if line)
@@ -126,10 +128,11 @@ def _report(db: Connection, past: runs.RunRow, found: reports.ReportRow | None) 
 def _findings(db: Connection, past: runs.RunRow) -> Iterator[str]:
     """Yield the findings of an investigation in its agent's words."""
     reported = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
-    for number, one in enumerate(reported.findings if reported else (), start=1):
+    for number, finding in enumerate(reported.findings if reported else (), start=1):
         places = ", ".join(
-            f"{at.path}{f':{at.line}' if at.line else ''}" for at in one.references if at.found
+            f"{at.path}{f':{at.line}' if at.line else ''}" for at in finding.references if at.found
         )
-        yield f"finding {number} ({one.confidence} confidence): {one.title}{f' [{places}]' if places else ''}"
-        yield f"cause: {one.cause}"
-        yield f"recommended fix: {one.fix}"
+        where = f" [{places}]" if places else ""
+        yield f"finding {number} ({finding.confidence} confidence): {finding.title}{where}"
+        yield f"cause: {finding.cause}"
+        yield f"recommended fix: {finding.fix}"

@@ -24,11 +24,11 @@ def with_reproduction(
     """
     if rules.reproduction is None and not run.reproduces:
         return spec
-    found = wanted(rules, _words(services, run, card), requested=run.reproduces)
-    if found is None:
+    request = wanted(rules, _words(services, run, card), requested=run.reproduces)
+    if request is None:
         return spec
-    settings = found.settings
-    steps = tuple(BrowserStep(str(one.verb), one.text, one.first, one.second) for one in found.steps)
+    settings = request.settings
+    steps = tuple(BrowserStep(str(step.verb), step.text, step.first, step.second) for step in request.steps)
     return replace(
         spec,
         reproduction=ReproductionSpec(
@@ -38,7 +38,7 @@ def with_reproduction(
             ready_s=settings.ready_s,
             limit_s=settings.minutes * 60,
             image=settings.image,
-            absent=found.absent,
+            absent=request.absent,
         ),
     )
 
@@ -46,10 +46,14 @@ def with_reproduction(
 def _words(services: Services, run: RunRow, card: CardRow) -> tuple[Words, ...]:
     with event_store.reading(services.engine) as db:
         said = messages.newest(db, card.card_id, _COMMENTS)
-    trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
+    trusted = roles.writes(services.hub, card.repository or "", card.author)
     texts = (
         (run.asked, True),
-        *((one.text, one.trusted or bool(one.vouched_by)) for one in reversed(said) if one.author),
+        *(
+            (message.text, message.trusted or bool(message.vouched_by))
+            for message in reversed(said)
+            if message.author
+        ),
         (card.body, trusted),
     )
     return tuple(Words(clean(text).text, counts) for text, counts in texts)

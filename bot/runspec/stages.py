@@ -31,21 +31,21 @@ def stages_of(
 ) -> tuple[run_spec.StageSpec, ...]:
     """Return the stages of a column with their personas as they are at `commit`; none for a column without.
 
-    `tools` are what the column allows. A repository's persona goes before a built-in one of the same name.
+    `tools` are those of the column. A repository's persona goes before a built-in one of the same name.
     Raises PersonaError with a sentence for each persona that is unknown or wrong, and a GithubError.
     """
     if not column.stages:
         return ()
-    found = _find(hub, repository, commit, column.stages)
-    wrong = tuple(_unallowed(column, found))
+    sources = _find(hub, repository, commit, column.stages)
+    wrong = tuple(_unallowed(column, sources))
     if wrong:
         raise PersonaError(wrong)
-    return tuple(_stage(stage, found[stage.persona], tools) for stage in column.stages)
+    return tuple(_stage(stage, sources[stage.persona], tools) for stage in column.stages)
 
 
 def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> Mapping[str, Source]:
     own = personas.own_names(hub, repository, commit) if commit else ()
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     problems: list[str] = []
     for name in dict.fromkeys(stage.persona for stage in stages):
         try:
@@ -57,36 +57,36 @@ def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> 
                 known = tuple(sorted({*own, *personas.names()}))
                 problems.append(f"{unknown('persona', name, known)}; there are {', '.join(known)}")
                 continue
-            found[name] = Source(parse_persona(name, text), source)
+            sources[name] = Source(parse_persona(name, text), source)
         except PersonaError as error:
             problems += error.problems
     if problems:
         raise PersonaError(tuple(problems))
-    return found
+    return sources
 
 
-def _unallowed(column: ColumnPolicy, found: Mapping[str, Source]) -> list[str]:
+def _unallowed(column: ColumnPolicy, sources: Mapping[str, Source]) -> list[str]:
     """Return a sentence for each persona that wants a model which the policy does not know."""
     named = (stage.model for stage in column.stages if stage.model)
     allowed = tuple(dict.fromkeys((column.model, *column.models, *named)))
     # A stage's own model goes before its persona's.
-    wanting = (found[stage.persona].persona for stage in column.stages if not stage.model)
+    wanting = (sources[stage.persona].persona for stage in column.stages if not stage.model)
     return [
-        f"persona `{one.name}` wants the model `{one.model}`, which the column does not allow: add it to"
-        " `models` of the column, or name another one in the stage"
-        for one in dict.fromkeys(wanting)
-        if one.model and one.model not in allowed
+        f"persona `{persona.name}` wants the model `{persona.model}`, which the column does not allow: add"
+        " it to `models` of the column, or name another one in the stage"
+        for persona in dict.fromkeys(wanting)
+        if persona.model and persona.model not in allowed
     ]
 
 
-def _stage(stage: Stage, found: Source, tools: ToolSpec) -> run_spec.StageSpec:
-    persona = found.persona
+def _stage(stage: Stage, source: Source, tools: ToolSpec) -> run_spec.StageSpec:
+    persona = source.persona
     return run_spec.StageSpec(
         name=stage.name,
         persona=persona.name,
         text=strip_hidden(persona.text, paths=True),
         digest=persona.digest,
-        source=found.source,
+        source=source.source,
         next=stage.follows,
         ends=stage.ends,
         approval=stage.approval == "required",
@@ -100,15 +100,15 @@ def _narrowed(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
     """Return the column's tools, narrowed by stage and persona; neither can add any."""
     wanted = (stage.tools, persona.tools)
     allowed = policy_network.FULL if tools.network == "full" else tools.hosts  # hosts of a list only
-    hosts = policy_network.narrowest(allowed, *(one.network for one in wanted))
+    hosts = policy_network.narrowest(allowed, *(rules.network for rules in wanted))
     network = policy_network.word(hosts)
     return replace(
         tools,
         network=network,
         hosts=hosts if network == "list" else (),
-        edit=_least(tools.edit, *(one.edit for one in wanted)),
-        run=_least(tools.run, *(one.run for one in wanted)),
-        commit=_least(tools.commit, *(one.commit for one in wanted)),
+        edit=_least(tools.edit, *(rules.edit for rules in wanted)),
+        run=_least(tools.run, *(rules.run for rules in wanted)),
+        commit=_least(tools.commit, *(rules.commit for rules in wanted)),
         ask=tuple(dict.fromkeys((*tools.ask, *stage.tools.ask, *persona.tools.ask))),
     )
 

@@ -99,19 +99,19 @@ def _record_stalled(services: Services, now: datetime, late: Mapping[RunId, date
         if not late and not known:
             return
         rows = [row for row in (runs.get(db, run_id) for run_id in late) if row is not None]
-        found = [(row, card) for row in rows if (card := cards.get(db, row.card_id)) is not None]
-    counted: Counter[BoardId] = Counter(card.board_id for _, card in found)
+        stuck = [(row, card) for row in rows if (card := cards.get(db, row.card_id)) is not None]
+    counted: Counter[BoardId] = Counter(card.board_id for _, card in stuck)
     boards = dict.fromkeys((*counted, *known))
     news: list[Event] = [
         WorkStalled(board, counted[board]) for board in boards if counted[board] != known.get(board, 0)
     ]
-    for row, card in found:
+    for row, card in stuck:
         because = f"{row.run_id} is ready since {late[row.run_id]:%H:%M} UTC and does not start: {WAY_OUT}"
         # A check moves no card, so nothing on it would say later that the check runs.
         if row.kind != CHECK and card.because != because:
             news.append(CardExplained(card.card_id, because))
     if news:
-        log.warning("ready work starts nowhere runs=%s", len(found))
+        log.warning("ready work starts nowhere runs=%s", len(stuck))
         with event_store.writing(services.engine) as db:
             event_store.append(db, *news, at=now)
             reactor.advance(db, now=now)

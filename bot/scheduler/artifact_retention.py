@@ -35,13 +35,13 @@ def _too_much(services: Services) -> tuple[ArtifactRow, ...]:
         over = artifacts.total_bytes(db) - most
         if over <= 0:
             return ()
-        found: list[ArtifactRow] = []
+        excess: list[ArtifactRow] = []
         for row in artifacts.oldest(db, MAX_AT_ONCE):
             if over <= 0:
                 break
-            found.append(row)
+            excess.append(row)
             over -= row.size_bytes  # less, where another run has the file: the next turn takes the rest
-        return tuple(found)
+        return tuple(excess)
 
 
 def _removed(services: Services, store: Store, rows: tuple[ArtifactRow, ...], reason: str) -> str:

@@ -35,7 +35,7 @@ _FINISHED = (CardState.DONE, CardState.ARCHIVED)
 
 
 def tidy(services: Services) -> tuple[str, ...]:
-    """Remove left-overs and return a sentence for each; the next run tries again what fails."""
+    """Remove left-overs and return a sentence for each; the next run retries failures."""
     places = builder.places(services.config)
 
     def alive(run_id: RunId, generation: int) -> bool:
@@ -113,12 +113,12 @@ def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator
 
 
 def _refs(services: Services, places: HostPaths) -> Iterator[str]:
-    """Remove the refs of runs that are over; the next run tries again what git refuses."""
+    """Remove the refs of runs that are over; the next run retries refusals of git."""
     for mirror in cleanup.mirrors_in(places.mirrors):
         try:
             known = cleanup.runs_in(mirror)
             with event_store.reading(services.engine) as db:
-                over = [one for one in known if _is_forgotten(db, places, one, services.now())]
+                over = [folder for folder in known if _is_forgotten(db, places, folder, services.now())]
             if over:
                 cleanup.forget(mirror, over)
                 yield f"the refs of {min(len(over), cleanup.MAX_RUNS)} runs in {mirror.name}"

@@ -135,7 +135,7 @@ def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.Que
     A run that waits for another issue is not in it: the rules say so on the card.
     """
     board = boards.get(db, board_id)
-    names = [one.name for one in board.columns] if board else []
+    names = [column.name for column in board.columns] if board else []
     working = [name for name in names if policy.archetype(name).STARTS_RUNS]
     heads = [run_queue.free(db, board_id, name, limit=MAX_WAITING) for name in working]
     heads.append(run_queue.free_elsewhere(db, board_id, working, limit=MAX_WAITING))
@@ -147,10 +147,11 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     reasons = {run_id: reason for choice in choices for run_id, reason in choice.reasons.items()}
     if not reasons:
         return ()
+    places = {run_id: place for choice in choices for run_id, place in choice.places.items()}
     cards_of = run_queue.cards_of(db, reasons)
     known = run_queue.reasons_of(db, cards_of.values())
     return tuple(
-        CardExplained(cards_of[run_id], reason)
+        CardExplained(cards_of[run_id], reason, place=places[run_id])
         for run_id, reason in reasons.items()
         if run_id in cards_of and known.get(cards_of[run_id], reason) != reason
     )

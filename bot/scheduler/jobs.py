@@ -42,7 +42,7 @@ def sync_card(card_id: str) -> None:
 def late_checks(card_id: str) -> None:
     """Look at the checks of a card's pull request that no delivery told of."""
     services = current()
-    checks.look_again(services, CardId(card_id))
+    checks.read_again(services, CardId(card_id))
     wake(services)
 
 

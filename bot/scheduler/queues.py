@@ -75,7 +75,7 @@ def _call(raw: bytes, label: bytes) -> QueuedCall | None:
         job_id = label.decode("ascii")
     except (zlib.error, ValueError, TypeError, RecursionError):
         return None
-    texts = isinstance(arguments, list) and all(isinstance(one, str) for one in (function, *arguments))
+    texts = isinstance(arguments, list) and all(isinstance(text, str) for text in (function, *arguments))
     if not texts or instance is not None or keywords != {} or not LABEL.fullmatch(job_id):
         return None
     return QueuedCall(function, tuple(arguments), job_id)

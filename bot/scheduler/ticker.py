@@ -1,6 +1,6 @@
 """Ticker: finds everything in the ledger that is due, and wakes whoever does it.
 
-Queues carry only wake-ups, so a tick also finds what a crash or a wiped Redis lost.
+Queues carry only wake-ups, so a tick also finds work that a crash or a wiped Redis lost.
 """
 
 import logging
@@ -77,11 +77,11 @@ def sync_cards(services: Services) -> None:
     """Wake the sync of cards with a refresh request; one that failed for long is tried less often."""
     with event_store.reading(services.engine) as db:
         waiting = refresh_requests.waiting(db, limit=MAX_AT_ONCE)
-    for one in waiting:
-        waited_s = (services.now() - one.rung_at).total_seconds()
+    for card in waiting:
+        waited_s = (services.now() - card.rung_at).total_seconds()
         if waited_s > EAGER_S and int(waited_s) % PATIENT_S:
             continue  # GitHub is away: a look every half second would only spend the budget
-        queues.request(services.redis, "sync_card", one.card_id)
+        queues.request(services.redis, "sync_card", card.card_id)
 
 
 def probe(services: Services) -> None:

@@ -24,7 +24,7 @@ def settle(services: Services) -> None:
 
 
 def wake(services: Services) -> None:
-    """Wake the publishers for what is due, and workers for the runs that may start."""
+    """Wake the publishers for due entries, and workers for the runs that may start."""
     now = services.now()
     for lane, name in LANES:
         due = outbox.next_due(services.engine, lane)

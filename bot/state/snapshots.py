@@ -1,7 +1,8 @@
 """The rules' snapshot of one card, made of the ledger's views."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -107,9 +108,9 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
     return snapshot
 
 
-def _of_choice(db: Connection, run: RunSeen | None, asked: str) -> RunSeen | None:
+def _of_choice(db: Connection, run: RunSeen | None, question_id: str) -> RunSeen | None:
     """Return the run, with the answer to the question of a ticked choice if it is the run's own."""
-    row = questions.get(db, QuestionId(asked)) if asked else None
+    row = questions.get(db, QuestionId(question_id)) if question_id else None
     if run is None or row is None or row.run_id != run.run_id:
         return run
     return replace(run, answered=_answered(row) or run.answered)
@@ -128,8 +129,10 @@ def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpS
         for proposal, row in findings.follow_ups_made(db, report.run_id).items()
     }
     return tuple(
-        FollowUpSeen(report.run_id, number, one.title, one.body, one.reason, made.get(number, ""))
-        for number, one in enumerate(report.follow_ups, start=1)
+        FollowUpSeen(
+            report.run_id, number, follow_up.title, follow_up.body, follow_up.reason, made.get(number, "")
+        )
+        for number, follow_up in enumerate(report.follow_ups, start=1)
     )
 
 
@@ -175,58 +178,48 @@ def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
     return tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id))
 
 
+def _shared_fields(kind: type[Snapshot] | type[RunSeen], row: object) -> dict[str, Any]:
+    """Return the row's values for the fields that it shares with `kind` by name."""
+    return {it.name: getattr(row, it.name) for it in fields(kind) if hasattr(row, it.name)}
+
+
 def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
     run, target = _run(db, row), _target(db, row)
-    blockers = _blockers(db, row) if run and run.state is RunState.QUEUED else ()
+    holders = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
+    blockers = tuple(
+        BlockerSeen(_name(row, link.repository, link.number), link.title, _standing(link)) for link in holders
+    )
+    waits = any(blocker.standing is not Standing.DONE for blocker in blockers)
+    circle = links.circle(db, row.card_id) if waits else ()
+    own: dict[str, Any] = {
+        "labels": row.choosing_labels,
+        "mover": Mover(row.mover, row.mover_role, row.own_move),
+    }
     return Snapshot(
-        card_id=row.card_id,
-        board_id=row.board_id,
-        repository=row.repository,
-        number=row.number,
-        title=row.title,
-        body=row.body,
-        author=row.author,
-        labels=row.choosing_labels,
-        column=row.column,
-        state=row.state,
-        because=row.because,
-        reason=row.reason,
-        archived=row.archived,
-        held_back=row.held_back,
-        brief=row.brief,
+        **_shared_fields(Snapshot, row) | own,
         run=run,
-        attempts=row.attempts,
         pull=_pull(db, row),
-        verdict=row.verdict,
         pending_threads=threads.pending_count(db, row.card_id),
         stops=board_stops(db, row.board_id),
-        last_said=row.last_said,
-        last_answered=row.last_answered,
-        assistant_waits=row.assistant_waits,
-        closed=row.closed,
-        given_up=row.given_up,
         losses=_losses(db, row, target),
         served=_served(db, row),
         target=target,
         blockers=blockers,
-        circle=_circle(db, row) if any(one.standing is not Standing.DONE for one in blockers) else (),
-        approved_head=row.approved_head,
-        put_back=row.put_back,
+        circle=tuple(_name(row, *place) for place in circle),
         begun=attempts.begun(db, row.card_id, MAX_KEPT),
         board_owner=boards.owner_of(db, row.board_id),
         policy_digest=policies.digest(db, row.board_id),
         checking=_checking(db, row),
-        mover=Mover(row.mover, row.mover_role, row.own_move),
     )
 
 
 def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
-    found = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
-    if not found:
+    checking = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
+    if not checking:
         return None
-    alive = found[0].state is not RunState.ENDED
-    begun = tuple(run.queued_at for run in found)
-    return CheckingSeen(found[0].run_id, alive, begun, found[0].by, found[0].stop_by)
+    alive = checking[0].state is not RunState.ENDED
+    begun = tuple(run.queued_at for run in checking)
+    return CheckingSeen(checking[0].run_id, alive, begun, checking[0].by, checking[0].stop_by)
 
 
 def _served(db: Connection, row: cards.CardRow) -> bool:
@@ -246,58 +239,31 @@ def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:
 def _losses(db: Connection, row: cards.CardRow, target: TargetSeen | None) -> tuple[Loss, ...]:
     pulled = row.pull_repository if row.pull_state == "open" else None
     places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))
-    lost = (one for place in places for one in losses.of_repository(db, row.board_id, place))
-    return tuple(dict.fromkeys(Loss(one.target, one.reason, one.detail) for one in lost))
+    lost = (loss for place in places for loss in losses.of_repository(db, row.board_id, place))
+    return tuple(dict.fromkeys(Loss(loss.target, loss.reason, loss.detail) for loss in lost))
 
 
 def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
     run = runs.get(db, RunId(row.run_id)) if row.run_id else None
     if run is None:
         return None
-    asked = _open_questions(db, run)
+    waiting = _open_questions(db, run)
     plan = plans.newest(db, run.run_id) if run.plan_revision else None
     return RunSeen(
-        run_id=run.run_id,
-        attempt=run.attempt,
-        kind=run.kind,
-        column=run.column,
-        state=run.state,
-        ending=run.ending,
-        reason=run.reason,
-        detail=run.detail,
-        plan_required=run.plan_required,
-        plan_revision=run.plan_revision,
-        plan_approved=run.plan_approved,
-        question=asked[0] if asked else None,
-        session_id=run.session_id,
-        stop_asked=run.stop_asked,
-        last_line=run.last_line,
-        usd=run.usd,
+        **_shared_fields(RunSeen, run),
+        question=waiting[0] if waiting else None,
         wait=row.because if run.state is RunState.QUEUED else "",
-        stop_by=run.stop_by,
-        stop_why=run.stop_why,
         withdrawn=_withdrawn(db, run),
         plan_at=plan.at if plan else None,
         briefed=briefings.issue_of(db, run.run_id),
         plan_digest=plan_digest(run.plan_summary, run.plan_steps) if plan else "",
         plan_base=plan.base if plan else "",
         plan_policy=plan.policy if plan else "",
-        mode=run.mode,
-        mode_rule=run.mode_rule,
-        by=run.by,
-        door=run.door,
         answered=_answered(questions.newest_answered(db, run.run_id)) if run.questions else None,
         plan_by=plan.by if plan and plan.state != "proposed" else "",
         begun=run.claimed_at is not None,
         finish_by=_finish_by(db, run) if row.held_back else "",
-        behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
-    )
-
-
-def _blockers(db: Connection, row: cards.CardRow) -> tuple[BlockerSeen, ...]:
-    return tuple(
-        BlockerSeen(_name(row, one.repository, one.number), one.title, _standing(one))
-        for one in links.of_card(db, row.card_id)
+        behind=waiting[1] if len(waiting) > 1 and waiting[1].asker == LEAVE else None,
     )
 
 
@@ -305,10 +271,6 @@ def _standing(link: links.LinkRow) -> Standing:
     if not link.holds:
         return Standing.DONE
     return Standing.OPEN if link.state == "open" else Standing.ABANDONED
-
-
-def _circle(db: Connection, row: cards.CardRow) -> tuple[str, ...]:
-    return tuple(_name(row, *place) for place in links.circle(db, row.card_id))
 
 
 def _name(row: cards.CardRow, repository: str, number: int) -> str:
@@ -320,20 +282,20 @@ def _name(row: cards.CardRow, repository: str, number: int) -> str:
 def _withdrawn(db: Connection, run: runs.RunRow) -> tuple[QuestionId, ...]:
     if run.ending is None or not run.questions:
         return ()
-    return tuple(one.question_id for one in questions.of_run(db, run.run_id) if one.withdrawn)
+    return tuple(question.question_id for question in questions.of_run(db, run.run_id) if question.withdrawn)
 
 
 def _finish_by(db: Connection, run: runs.RunRow) -> str:
-    answered = (one for one in questions.of_run(db, run.run_id) if one.code == Code.FINISH)
-    return next((one.answered_by for one in answered), "")
+    answered = (question for question in questions.of_run(db, run.run_id) if question.code == Code.FINISH)
+    return next((question.answered_by for question in answered), "")
 
 
 def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...]:
     """Return the run's open questions, newest first; only the one about leaving can be behind another."""
-    asked = questions.open_of_run(db, run.run_id) if run.questions else ()
+    rows = questions.open_of_run(db, run.run_id) if run.questions else ()
     return tuple(
         OpenQuestion(it.question_id, it.asker, it.text, it.choices, it.asked_at, it.subject, it.codes)
-        for it in asked
+        for it in rows
     )
 
 

@@ -40,25 +40,25 @@ def check(services: Services, *, thoroughly: bool) -> bool:
     if board_id is None:
         return True  # no board is known yet: the first call on it raises GitHub's reason
     owner = services.config.board_owner
-    found = _installation(services)
-    _record(services, board_id, {owner: found} if found else {}, (owner,))
-    if found is not None and found[0] in INSTALLED:
+    fault = _installation(services)
+    _record(services, board_id, {owner: fault} if fault else {}, (owner,))
+    if fault is not None and fault[0] in INSTALLED:
         return False
     if thoroughly or _is_due(services):
         _check_repositories(services, board_id)
-        _ask_again(services, board_id)
+        _refresh_waiting(services, board_id)
     return True
 
 
 def _installation(services: Services) -> tuple[str, str] | None:
     """Return reason and detail of a fault of the installation; None without one."""
     try:
-        found = services.hub.installation()
+        installed = services.hub.installation()
     except NotFoundError:
         return "uninstalled", ""
-    if found.get("suspended_at"):
+    if installed.get("suspended_at"):
         return "suspended", ""
-    lacking = manifest().lacking(found.get("permissions") or {})
+    lacking = manifest().lacking(installed.get("permissions") or {})
     return ("permissions", ", ".join(lacking)) if lacking else None
 
 
@@ -71,15 +71,15 @@ def _check_repositories(services: Services, board_id: BoardId) -> None:
     owner = services.config.board_owner.casefold()
     with event_store.reading(services.engine) as db:
         named = (*cards.repositories_of(db, board_id), *placements.repositories(db, board_id))
-    mine = tuple(one for one in named if one.partition("/")[0].casefold() == owner)
-    there = {str(one["full_name"]).casefold(): one for one in reachable(services.hub)}
+    mine = tuple(repository for repository in named if repository.partition("/")[0].casefold() == owner)
+    there = {str(repository["full_name"]).casefold(): repository for repository in reachable(services.hub)}
     complete = len(there) < MAX_PAGES * 100
     wrong: dict[str, tuple[str, str]] = {}
     for repository in mine:
-        found = there.get(repository.casefold())
-        if found is None and complete and not _followed(services, board_id, repository):
+        visible = there.get(repository.casefold())
+        if visible is None and complete and not _followed(services, board_id, repository):
             wrong[repository] = ("removed", "")
-        elif found is not None and found.get("archived"):
+        elif visible is not None and visible.get("archived"):
             wrong[repository] = ("archived", "")
     with event_store.reading(services.engine) as db:  # a repository without cards needs no report any more
         forgotten = tuple(loss.target for loss in losses.of_board(db, board_id) if "/" in loss.target)
@@ -123,7 +123,7 @@ def _take_back(services: Services, board_id: BoardId, there: Mapping[str, Mappin
         record_moved(services.engine, back, at=services.now())
 
 
-def _ask_again(services: Services, board_id: BoardId) -> None:
+def _refresh_waiting(services: Services, board_id: BoardId) -> None:
     """Request a refresh of cards without a clear repository: it may be in reach by now."""
     with event_store.writing(services.engine) as db:
         for card_id in placements.asking(db, board_id, MAX_ASKED_AGAIN):
@@ -137,9 +137,9 @@ def reachable(hub: Hub) -> Iterator[Mapping[str, Any]]:
     """
     for page in range(1, MAX_PAGES + 1):
         params = {"per_page": 100, "page": page}
-        found = hub.rest("GET", "/installation/repositories", params=params).body["repositories"]
-        yield from found
-        if len(found) < 100:
+        listed = hub.rest("GET", "/installation/repositories", params=params).body["repositories"]
+        yield from listed
+        if len(listed) < 100:
             return
 
 
@@ -161,7 +161,7 @@ def _record(
 def _news(
     db: Connection, board_id: BoardId, wrong: Mapping[str, tuple[str, str]], judged: tuple[str, ...]
 ) -> Iterator[Event]:
-    known = {one.target: (one.reason, one.detail) for one in losses.of_board(db, board_id)}
+    known = {loss.target: (loss.reason, loss.detail) for loss in losses.of_board(db, board_id)}
     for target in judged:
         now = wrong.get(target)
         if now is not None and known.get(target) != now:

@@ -45,7 +45,9 @@ def agrees(services: Services, seen: CardLook) -> bool:
     """
     with event_store.reading(services.engine) as db:
         known = boards.get(db, seen.board_id)
-    if known is not None and seen.status == tuple((one.option_id, one.name) for one in known.columns):
+    if known is not None and seen.status == tuple(
+        (column.option_id, column.name) for column in known.columns
+    ):
         return True
     try:
         note(services, github_board.read_board(services.hub, *services.config.board))
@@ -56,10 +58,10 @@ def agrees(services: Services, seen: CardLook) -> bool:
 
 def refresh(services: Services, owner: str, number: int) -> BoardId:
     """Read the board's shape and its policy file, append the differences, and return the board's id."""
-    found = github_board.read_board(services.hub, owner, number)
-    note(services, found)
-    load_policy(services, found.board_id)
-    return found.board_id
+    seen = github_board.read_board(services.hub, owner, number)
+    note(services, seen)
+    load_policy(services, seen.board_id)
+    return seen.board_id
 
 
 def note(services: Services, seen: BoardSeen) -> None:
@@ -118,7 +120,11 @@ def served(services: Services) -> BoardId | None:
     with event_store.reading(services.engine) as db:
         known = boards.all_boards(db)
     owner, number = services.config.board
-    mine = (one.board_id for one in known if (one.owner.casefold(), one.number) == (owner.casefold(), number))
+    mine = (
+        board.board_id
+        for board in known
+        if (board.owner.casefold(), board.number) == (owner.casefold(), number)
+    )
     return next(mine, None)
 
 

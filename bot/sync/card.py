@@ -57,7 +57,7 @@ def sync_card(services: Services, card_id: CardId) -> bool:
         for _ in range(MAX_LOOKS):
             if not boards.ready(services):
                 return False
-            if _answer(services, card_id, lease):
+            if _sync_once(services, card_id, lease):
                 return True
     finally:
         with event_store.writing(services.engine) as db:
@@ -71,13 +71,13 @@ def require_synced(services: Services, card_id: CardId) -> None:
         raise CardBusyError(card_id)
 
 
-def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
+def _sync_once(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
     """Read the card once and record it; return True, the lease released, if no request came meanwhile."""
     with event_store.reading(services.engine) as db:
-        rung, _ = refresh_requests.counts(db, card_id)
+        requests, _ = refresh_requests.counts(db, card_id)
     seen = github_board.read_card(services.hub, card_id)
     if seen is None:  # raises if the whole board is out of sight: that tells nothing about its cards
-        github_board.read_board(services.hub, services.config.board_owner, services.config.board_number)
+        github_board.read_board(services.hub, *services.config.board)
     owner, number = services.config.board
     if seen is not None and (seen.owner.casefold(), seen.board_number) != (owner.casefold(), number):
         seen = None  # it is on a board that Cardinal does not serve
@@ -97,9 +97,9 @@ def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
         if labels and known is not None and not known.archived:
             event_store.append(db, *labels, at=services.now())
         change_reports.drop(db, card_id, moved.reports, services.now() - movers.KEPT)
-        refresh_requests.mark_served(db, card_id, rung)
+        refresh_requests.mark_served(db, card_id, requests)
         reactor.advance(db, now=services.now())
-        quiet = refresh_requests.counts(db, card_id)[0] == rung
+        quiet = refresh_requests.counts(db, card_id)[0] == requests
         if quiet:
             leases.release(db, lease)
     return quiet
@@ -195,7 +195,7 @@ def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:
         return ()
     known = links.of_card(db, seen.card_id)
     blocked_by = tuple(
-        Blocker(one.repository, one.number, one.title, one.state) for one in known if one.repository
+        Blocker(link.repository, link.number, link.title, link.state) for link in known if link.repository
     )
     above = links.parent_of(db, seen.card_id)
     parent = f"{above.repository}#{above.number}" if above else ""

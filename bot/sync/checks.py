@@ -7,9 +7,8 @@ from sqlalchemy import Connection
 from bot.bootstrap import Services
 from bot.github.api import checks, repositories
 from bot.github.api.checks import Check, Light
-from bot.outbox.handlers import report_policy
 from bot.reactor import reactor
-from bot.render.pull import gate_check
+from bot.render.pull.gate_check import OWN_CHECKS
 from bot.state import policies
 from ledger.event import Event
 from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled
@@ -21,8 +20,6 @@ from ledger.views import cards, ci
 from runner.text.plain import redact, tail
 from runner.text.untrusted import without_invisible
 
-# Cardinal's own may be required; it waits for none of them.
-OURS = frozenset({gate_check.NAME, report_policy.NAME})
 MAX_FAILURES = 20  # reported of one commit
 MAX_LOGS = 5  # job logs that are fetched for one commit
 LOG_BYTES = 4_000
@@ -32,7 +29,7 @@ SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 60, 3600  # between two readings without a d
 FIRST_LOOK = timedelta(minutes=2)
 
 
-def look(services: Services, card: cards.CardRow, *, patient: bool = True) -> EventFactory:
+def read(services: Services, card: cards.CardRow, *, patient: bool = True) -> EventFactory:
     """Read the checks of the card's pull request; return the events about them.
 
     Only checks that the base branch requires count, or all if it requires none. With `patient`, red checks
@@ -42,12 +39,14 @@ def look(services: Services, card: cards.CardRow, *, patient: bool = True) -> Ev
     repository, head = card.pull_repository or "", card.pull_head
     base_branch = repositories.default_branch(services.hub, repository)
     required = checks.required(services.hub, repository, base_branch)
-    found = {one.name: one for one in checks.of_commit(services.hub, repository, head)}
-    counted = {name: found.get(name) for name in sorted(required - OURS or found)}
+    by_name = {check.name: check for check in checks.of_commit(services.hub, repository, head)}
+    counted = {name: by_name.get(name) for name in sorted(required - OWN_CHECKS or by_name)}
     pending = tuple(
-        name[:NAME_CHARACTERS] for name, one in counted.items() if one is None or one.light is Light.PENDING
+        name[:NAME_CHARACTERS]
+        for name, check in counted.items()
+        if check is None or check.light is Light.PENDING
     )
-    red = tuple(one for one in counted.values() if one is not None and one.light is Light.RED)
+    red = tuple(check for check in counted.values() if check is not None and check.light is Light.RED)
     if pending and patient:
         return _awaited(card.card_id, head, pending)
     failures = (
@@ -62,7 +61,7 @@ def overdue(services: Services, now: datetime) -> tuple[CardId, ...]:
         return tuple(row.card_id for row in ci.waiting(db) if _is_due(db, row, now))
 
 
-def look_again(services: Services, card_id: CardId) -> None:
+def read_again(services: Services, card_id: CardId) -> None:
     """Read the checks without a delivery; checks that take too long are reported as they are.
 
     One reading at a time, less and less often without results. Raises a GithubError.
@@ -75,7 +74,7 @@ def look_again(services: Services, card_id: CardId) -> None:
         pause_s = min(max(waited_s / 4, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
         if not leases.due(db, f"checks:{card_id}", now=services.now(), every_s=pause_s):
             return
-    make = look(services, card, patient=not late)
+    make = read(services, card, patient=not late)
     with event_store.writing(services.engine) as db:
         reactor.append(db, *make(db), now=services.now())
 
@@ -138,19 +137,21 @@ def _is_news(services: Services, card: cards.CardRow, red: tuple[Check, ...]) ->
     with event_store.reading(services.engine) as db:
         known = ci.of_card(db, card.card_id)
         reported = {failure.name for failure in ci.failures_of(db, card.card_id, card.pull_head)}
-    return known is None or not known.settled or reported != {one.name[:NAME_CHARACTERS] for one in red}
+    return known is None or not known.settled or reported != {check.name[:NAME_CHARACTERS] for check in red}
 
 
 def _failures(services: Services, repository: str, red: tuple[Check, ...]) -> tuple[CheckFailure, ...]:
     base = repositories.head(services.hub, repository)
     base_red = {
-        one.name for one in checks.of_commit(services.hub, repository, base) if one.light is Light.RED
+        check.name for check in checks.of_commit(services.hub, repository, base) if check.light is Light.RED
     }
     failures, fetched = [], 0
-    for one in red:
-        said = one.said
-        if one.name not in base_red and fetched < MAX_LOGS:
-            said, fetched = checks.log_tail(services.hub, repository, one), fetched + 1
+    for check in red:
+        said = check.said
+        if check.name not in base_red and fetched < MAX_LOGS:
+            said, fetched = checks.log_tail(services.hub, repository, check), fetched + 1
         text = tail(redact(without_invisible(said)), LOG_BYTES)
-        failures.append(CheckFailure(one.name[:NAME_CHARACTERS], one.url[:500], text, one.name in base_red))
+        failures.append(
+            CheckFailure(check.name[:NAME_CHARACTERS], check.url[:500], text, check.name in base_red)
+        )
     return tuple(failures)

@@ -83,13 +83,13 @@ def labels(
         for report in reports
         if report.about == About.LABEL and report.value in seen.labels
     }
-    barred, found = known.barred if known is not None else (), []
+    barred, judged = known.barred if known is not None else (), []
     for label, by in newest.items():
         role = roles.role(services.hub, seen.repository, by)
         counts = may_move(policy, Mover(by, role, own=by == services.hub.bot_login))
         if counts == (label in barred):
-            found.append(LabelJudged(card_id, label, by, role, counts))
-    return tuple(found)
+            judged.append(LabelJudged(card_id, label, by, role, counts))
+    return tuple(judged)
 
 
 def _news(known: CardRow | None, seen: CardLook | None) -> tuple[About, ...] | None:

@@ -28,14 +28,14 @@ def sweep(services: Services) -> tuple[CardId, ...]:
     """
     if not access.check(services, thoroughly=False):
         return ()  # no call can succeed, and the fault is recorded
-    rung = _compare(services)
+    requested = _compare(services)
     failed_deliveries.recover(services.hub, services.now(), lambda ids: _came(services, ids))
-    return rung
+    return requested
 
 
 def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
     with event_store.reading(services.engine) as db:
-        return frozenset(one for one in ids if inbox.known(db, one))
+        return frozenset(delivery_id for delivery_id in ids if inbox.known(db, delivery_id))
 
 
 def _compare(services: Services) -> tuple[CardId, ...]:
@@ -44,7 +44,7 @@ def _compare(services: Services) -> tuple[CardId, ...]:
     path = services.config.home / "run" / MEMORY
     memory = sweep_cursor.load(path, [*services.config.board, *quiet])
     turn = sweep_cursor.Round(memory, services.now())
-    rung: dict[CardId, None] = {}
+    requested: dict[CardId, None] = {}
     try:
         while True:
             sight = survey(
@@ -53,9 +53,9 @@ def _compare(services: Services) -> tuple[CardId, ...]:
             board.note(services, sight.board)
             board.follow_policy(services, sight.board.board_id, newest=sight.home, last=memory.home)
             memory.home = sight.home
-            rung |= dict.fromkeys(_ring(services, sight, turn.take(sight), quiet))
+            requested |= dict.fromkeys(_request_refreshes(services, sight, turn.take(sight), quiet))
             if not turn.goes_on() or (memory.whole and services.hub.budget.spare(SPARING) > 0):
-                return tuple(rung)
+                return tuple(requested)
     except StatusMissingError as error:
         board.note_lost(services, error)
         return ()
@@ -75,7 +75,7 @@ def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
     return tuple(name for name in policy.board.columns if policy.archetype(name).IS_FINAL)
 
 
-def _ring(
+def _request_refreshes(
     services: Services, sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
 ) -> tuple[CardId, ...]:
     """Request a refresh of every card that differs; at a round's end also of those on no page."""
@@ -85,15 +85,17 @@ def _ring(
         issues = cards.issues_of(db, board_id)
         late = run_queue.unrefreshed_dependents(db, board_id, services.now() - LOOK_AGAIN, MAX_WAITING)
     stubs = [stub for page in sight.pages for stub in page.stubs]
-    rung = [stub.card_id for stub in stubs if _differs(stub, known, closed, issues)]
+    requested = [stub.card_id for stub in stubs if _differs(stub, known, closed, issues)]
     if all_seen is not None:
-        rung += [one for one, column in known.items() if one not in all_seen and column not in quiet]
-    rung += [card_id for card_id in late if card_id not in rung]
-    if rung:
+        requested += [
+            card_id for card_id, column in known.items() if card_id not in all_seen and column not in quiet
+        ]
+    requested += [card_id for card_id in late if card_id not in requested]
+    if requested:
         with event_store.writing(services.engine) as db:
-            for card_id in rung:
+            for card_id in requested:
                 refresh_requests.add(db, card_id, board_id, services.now())
-    return tuple(rung)
+    return tuple(requested)
 
 
 def _differs(

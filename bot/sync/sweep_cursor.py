@@ -114,12 +114,12 @@ class Round:
 
     def _close(self) -> frozenset[CardId]:
         memory = self.memory
-        found = list(memory.seen.items())
-        cuts = range(STRIDE - 1, max(len(found) - (PAGE - STRIDE) - 1, 0), STRIDE)
-        memory.starts = [(found[n][1], found[n][0]) for n in cuts]
+        cards = list(memory.seen.items())
+        cuts = range(STRIDE - 1, max(len(cards) - (PAGE - STRIDE) - 1, 0), STRIDE)
+        memory.starts = [(cards[n][1], cards[n][0]) for n in cuts]
         memory.place, memory.seen, memory.whole = 0, {}, True
         memory.at_once = min(MAX_PAGES, memory.at_once + 1)
-        return frozenset(CardId(card_id) for card_id, _ in found)
+        return frozenset(CardId(card_id) for card_id, _ in cards)
 
 
 def slow_down(memory: SweepState) -> None:

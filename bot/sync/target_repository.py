@@ -53,7 +53,7 @@ def _is_kept(known: placements.PlacementRow, placed: ResolvedTarget) -> bool:
 def _hints(services: Services, seen: CardLook, author: str) -> Hints:
     lines = target_repository.lines_of(strip_hidden(seen.body))
     # The author's role is read only if the description names something.
-    trusted = bool(lines) and roles.may_write(roles.role(services.hub, seen.repository or "", author))
+    trusted = bool(lines) and roles.writes(services.hub, seen.repository or "", author)
     return Hints(seen.labels, lines, seen.repo_field, author, trusted)
 
 
@@ -92,13 +92,13 @@ def _setter(services: Services, seen: CardLook, placed: ResolvedTarget) -> str:
 
 def _trusted(services: Services, seen: CardLook, placed: ResolvedTarget, author: str) -> ResolvedTarget:
     """Return the decision, or a question if the author of the line or field may not write to that repository:
-    a run publishes what it reads there in the home's issue.
+    a run publishes content of that repository in the home's issue.
     """
     if placed.rule not in ("line", "field") or not placed.repository:
         return placed
     by = author if placed.rule == "line" else _setter(services, seen, placed)
     unknown = placed.rule == "field" and not by  # it was judged when it was set
-    if unknown or roles.may_write(roles.role(services.hub, placed.repository, by)):
+    if unknown or roles.writes(services.hub, placed.repository, by):
         return placed
     if placed.rule == "field":
         return target_repository.unchosen(placed, by, "has no write access there")

@@ -178,11 +178,6 @@ class Config:
         return self.board.owner
 
     @property
-    def board_number(self) -> int:
-        """The project's number; 0 while no board is set."""
-        return self.board.number
-
-    @property
     def home_repository(self) -> str:
         """The repository whose policy file has the `board:` part, as owner/name."""
         return self.policy_repository or f"{self.board.owner}/board"
@@ -256,7 +251,8 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
         config = TypeAdapter(Config).validate_python(values)
     except ValidationError as error:
         wrong = [
-            f"{PREFIX}{str(one['loc'][0]).upper()}: {one['msg']}" for one in error.errors(include_input=False)
+            f"{PREFIX}{str(problem['loc'][0]).upper()}: {problem['msg']}"
+            for problem in error.errors(include_input=False)
         ]
         raise ConfigError((*problems, *wrong)) from None  # the cause would show the values
     if problems:

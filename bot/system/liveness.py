@@ -104,7 +104,7 @@ def expire_dead_holders(engine: Engine, now: datetime) -> int:
         return 0
     with event_store.writing(engine) as db:
         landed = now + timedelta(seconds=IN_FLIGHT_S)
-        return sum(outbox.release(db, one, landed) + leases.lapse(db, one, now) for one in dead)
+        return sum(outbox.release(db, holder, landed) + leases.lapse(db, holder, now) for holder in dead)
 
 
 class LeaseGrace:
@@ -124,5 +124,5 @@ class LeaseGrace:
             return True
         now = self._monotonic()
         since = self._since.setdefault(lease, now)
-        self._since = {one: began for one, began in self._since.items() if now - began < self._grace_s * 10}
+        self._since = {held: began for held, began in self._since.items() if now - began < self._grace_s * 10}
         return now - since >= self._grace_s

@@ -29,7 +29,7 @@ class Lines(logging.Formatter):
             text += f" traceback={self.formatException(record.exc_info)!r}"
         clean = scrub(text, self._secrets)
         clean = clean.replace("\r", "\\r").replace("\n", "\\n")
-        clean = CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", clean)
+        clean = CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", clean)
         if len(clean) > LONGEST:
             clean = f"{clean[:LONGEST]}… cut={len(clean) - LONGEST}"
         return f"{at} {record.levelname.lower()} {record.process} {record.name} {clean}"
@@ -39,7 +39,7 @@ def set_up(config: Config) -> None:
     """Send every record of at least the configured level to standard error, instead of elsewhere."""
     lines = logging.StreamHandler(sys.stderr)
     hidden = (config.webhook_secret, config.private_key, config.client_secret)
-    lines.setFormatter(Lines([one.reveal() for one in hidden]))
+    lines.setFormatter(Lines([secret.reveal() for secret in hidden]))
     root = logging.getLogger()
     root.handlers[:] = [lines]
     root.setLevel(config.log_level.upper())

@@ -88,8 +88,8 @@ def socket_path(home: Path) -> Path:
 def make_private(folder: Path) -> None:
     """Create `folder` for this user only; raises SocketFolderError when it is there and somebody else's."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise SocketFolderError(folder)
     folder.chmod(0o700)
 

@@ -103,7 +103,7 @@ class Keeper:
 
     def _write(self, order: Order, delivery: Delivery, headers: Mapping[str, str]) -> None:
         there = kept(self.home)
-        if len(there) >= order.most or sum(one.stat().st_size for one in there) >= MAX_BYTES_IN_ALL:
+        if len(there) >= order.most or sum(file.stat().st_size for file in there) >= MAX_BYTES_IN_ALL:
             return
         document = {
             "event": delivery.event,
@@ -121,21 +121,21 @@ class Keeper:
         path.write_text(json.dumps(document, indent=1), encoding="utf-8")
 
 
-def redacted(found: Any, salt: str, key: str = "", depth: int = 0) -> Any:
+def redacted(payload: Any, salt: str, key: str = "", depth: int = 0) -> Any:
     """Return the payload's shape: the same keys and kinds of value, with pseudonyms in place of texts."""
     if depth > DEEPEST:
         return "too deep"
-    if isinstance(found, Mapping):
-        person = "login" in found
+    if isinstance(payload, Mapping):
+        person = "login" in payload
         return {
             str(name): _number(value, salt)
             if person and name == "id"
             else redacted(value, salt, str(name), depth + 1)
-            for name, value in found.items()
+            for name, value in payload.items()
         }
-    if isinstance(found, list):
-        return [redacted(one, salt, key, depth + 1) for one in found]
-    return _text(found, salt, key) if isinstance(found, str) else found
+    if isinstance(payload, list):
+        return [redacted(item, salt, key, depth + 1) for item in payload]
+    return _text(payload, salt, key) if isinstance(payload, str) else payload
 
 
 def _text(text: str, salt: str, key: str) -> str:

@@ -230,10 +230,14 @@ class CardStateChanged(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CardExplained(CardEvent):
-    """Why the card waits or does not move, in one line, changed; `reason` is its code."""
+    """Why the card waits or does not move, in one line, changed; `reason` is its code.
+
+    `place` is that of the card's run in the queue, which the line begins with; 0 for none.
+    """
 
     because: str
     reason: Reason = Reason.OTHER
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,11 @@ __all__ = ["Fence", "append", "last_seq", "read", "reading", "version", "writing
 EventFactory = Callable[[Connection], tuple[Event, ...]]
 
 
+def no_events(_db: Connection) -> tuple[Event, ...]:
+    """Return no events: an EventFactory for nothing new."""
+    return ()
+
+
 # Built once: building a statement costs more than SQLite takes to run it.
 _INSERT = events.insert()
 _VERSION = select(func.max(events.c.version)).where(events.c.stream == bindparam("stream"))

@@ -10,7 +10,7 @@ from ledger.model.spend_limits import Limit
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Grant, Share
 from rules.snapshot import Halt, Loss, Stop, is_outside, outside
-from rules.text import code, count, ordinal, plain
+from rules.text import code, count, in_queue, plain
 
 MAX_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
 
@@ -58,11 +58,12 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class RunSelection:
-    """The runs to start, in order, with their grants, and one line for each that waits on."""
+    """The runs to start, in order, with their grants; a line and a place in the queue for each other one."""
 
     starts: tuple[RunId, ...]
     reasons: Mapping[RunId, str]
     grants: Mapping[RunId, Grant] = field(default_factory=dict)
+    places: Mapping[RunId, int] = field(default_factory=dict)
 
 
 def choose(
@@ -79,7 +80,8 @@ def choose(
     gate = _Gate(policy, load, stops, slots, losses, owner)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
-    places: Counter[str] = Counter()
+    lengths: Counter[str] = Counter()
+    places: dict[RunId, int] = {}
     for run in sorted(waiting, key=lambda run: (run.rank, run.queued_at, run.run_id)):
         obstacle = gate.obstacle(run)
         if obstacle is None:
@@ -87,9 +89,10 @@ def choose(
             starts.append(run.run_id)
             continue
         line = run.column if run.models else ""
-        places[line] += 1
-        reasons[run.run_id] = f"{ordinal(places[line])} in the queue: {obstacle}"
-    return RunSelection(tuple(starts), reasons, gate.grants)
+        lengths[line] += 1
+        places[run.run_id] = lengths[line]
+        reasons[run.run_id] = f"{in_queue(lengths[line])}: {obstacle}"
+    return RunSelection(tuple(starts), reasons, gate.grants, places)
 
 
 def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> str:

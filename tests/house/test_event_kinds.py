@@ -1,6 +1,6 @@
 """Every event kind has its place in an audit and in a card's timeline, or is named here as having none."""
 
-from bot.admin.audit.summary import TAKEN
+from bot.admin.audit.sections import FILLERS
 from bot.admin.audit.trail import OF_CARD
 from ledger import codec
 from ledger.events.board import CardEvent
@@ -8,7 +8,7 @@ from ledger.events.run import RunEvent
 from ledger.views.timeline import LINES
 
 OF_POLICY = "PolicyLoaded"
-TOLD = {kind.__name__ for kind in TAKEN}
+TOLD = {kind.__name__ for kind in FILLERS}
 # Kinds that the summary leaves to the document's list of events: steps on the way, and what other sections
 # have in other words.
 ONLY_IN_EVENTS = frozenset(

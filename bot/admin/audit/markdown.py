@@ -17,42 +17,42 @@ def write(document: Mapping[str, Any]) -> str:
         f"# Audit trail of {line(document['run'], 40)}",
         f"Made {line(document['made_at'], 40)} from a log of {document['log']['events']} events, whose last"
         f" digest is {code(document['log']['head'])}.",
-        _facts("Who asked", summary["asked"]),
+        _facts("Request", summary["asked"]),
         _facts("Card", summary["card"]),
-        _rows("What the agent was told", summary["briefings"]),
+        _rows("Briefings", summary["briefings"]),
         _facts("Repository", summary["repository"]),
         _facts("Policy", summary["policy"]),
         _facts("Agent", summary["agent"]),
         _rows("Instructions", summary["instructions"].get("layers", ())),
-        _rows("Skills that were considered", summary["skills"]),
+        _rows("Skills considered", summary["skills"]),
         *_plans(summary["plans"]),
         _rows("Questions and answers", summary["questions"]),
-        _rows("Commands and moves of people", summary["commands"]),
-        _rows("Leave that people gave", summary["leave"]),
+        _rows("Commands and moves by people", summary["commands"]),
+        _rows("Permissions given by people", summary["leave"]),
         _rows("Stages", summary["stages"]),
-        _facts("Tools that it used", {code(name, 60): number for name, number in summary["tools"].items()}),
-        _rows("What was refused", summary["refused"]),
-        _rows("Hosts that it asked for", summary["hosts"]),
-        _rows("What it found", summary["findings"].get("findings", ())),
-        _rows("Cards to follow", summary["findings"].get("follow_ups", ())),
+        _facts("Tools used", {code(name, 60): number for name, number in summary["tools"].items()}),
+        _rows("Refusals", summary["refused"]),
+        _rows("Hosts requested", summary["hosts"]),
+        _rows("Findings", summary["findings"].get("findings", ())),
+        _rows("Proposed follow-up cards", summary["findings"].get("follow_ups", ())),
         _rows("Other cards", summary["related"]),
-        _rows("Rounds of checks that failed", summary["rounds"]),
+        _rows("Failed rounds of checks", summary["rounds"]),
         _rows("Checks", summary["checks"]),
         _rows("Validation", summary["validation"], f"In {count(summary['iterations'], 'iteration')}."),
-        _rows("Commits that nothing checked", summary["waived"]),
+        _rows("Unchecked commits", summary["waived"]),
         _rows("Steps in a browser", summary["reproductions"]),
-        _rows("What the guards judged", summary["guards"]),
-        _rows("What the guards found", summary["violations"]),
+        _rows("Judgements of the guards", summary["guards"]),
+        _rows("Violations", summary["violations"]),
         _facts("Changes", summary["changes"]),
         _rows("Pushed", summary["pushed"]),
         _rows("Artifacts", summary["artifacts"]),
         _report(summary["report"]),
         _facts("Pull request", summary["pull"]),
         _rows("Reviews", summary["reviews"]),
-        _rows("Review threads that were answered", summary["threads"]),
+        _rows("Answered review threads", summary["threads"]),
         _rows("Checks of the repository on GitHub", summary["ci"]),
         _facts("Cost", summary["cost"]),
-        _rows("Faults on the way", summary["faults"]),
+        _rows("Faults", summary["faults"]),
         _facts("Outcome", summary["outcome"]),
         _events(document["events"]),
     )
@@ -78,7 +78,7 @@ def _plans(plans: Iterable[Mapping[str, Any]]) -> Iterable[str]:
     for plan in plans:
         by = f" by {line(plan['by'], 60)}" if plan["by"] else ""
         steps = [f"{number}. {line(step)}" for number, step in enumerate(plan["steps"], start=1)]
-        bound = f"What was approved: {code(plan['bound'])}" if plan["bound"] else ""
+        bound = f"Digest of the approved plan: {code(plan['bound'])}" if plan["bound"] else ""
         yield "\n".join(
             (f"## Plan {plan['revision']}, {line(plan['state'], 40)}{by}", "", quote(plan["summary"], 2_000),
              "", *steps, *(("", bound) if bound else ()))
@@ -98,8 +98,8 @@ def _report(report: Mapping[str, Any]) -> str:
 
 def _events(events: list[Mapping[str, Any]]) -> str:
     rows = [
-        f"| {one['seq']} | {line(one['at'], 40)} | {line(one['kind'], 60)} | {code(one['digest'])} |"
-        for one in events[:MAX_EVENTS]
+        f"| {event['seq']} | {line(event['at'], 40)} | {line(event['kind'], 60)} | {code(event['digest'])} |"
+        for event in events[:MAX_EVENTS]
     ]
     more = len(events) - MAX_EVENTS
     said = f"{count(len(events), 'event')}; the JSON has all of each, for `cardinal audit verify --file`."
@@ -116,6 +116,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, int | float):
         return f"{value:g}" if isinstance(value, float) else str(value)
     if isinstance(value, dict):
-        return _shown(", ".join(f"{name}: {one}" for name, one in value.items() if one not in ("", ())))
+        return _shown(", ".join(f"{name}: {item}" for name, item in value.items() if item not in ("", ())))
     text = str(value)
     return code(text, _CELL) if text.strip() else ""

@@ -19,9 +19,9 @@ MAX_PULLS = 100  # of each repository, the newest changed first
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How many published heads were found, and for each that the log contradicts where it stands."""
+    """The count of published heads, and the place of each that the log contradicts."""
 
-    found: int
+    heads: int
     differs: tuple[str, ...]
 
 
@@ -30,7 +30,7 @@ def compare(engine: Engine, hub: Hub) -> Compared:
 
     GitHub says in which repositories: a ledger that was written anew may not name them.
     """
-    there = sorted(str(one["full_name"]) for one in reachable(hub))
+    there = sorted(str(repository["full_name"]) for repository in reachable(hub))
     heads = [head for place in there for head in _published(hub, place)]
     with event_store.reading(engine) as db:
         differs = tuple(

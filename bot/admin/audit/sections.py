@@ -20,6 +20,8 @@ from ledger.events import (
     placement,
     policy,
     pull,
+    related,
+    reproduction,
     run,
     stage,
 )
@@ -29,7 +31,7 @@ from rules.chatops.parser import door_of
 Row = dict[str, Any]
 Summary = dict[str, Any]  # by section: rows in a list, or facts by name
 
-_QUESTION = tuple(one.name for one in fields_of(run.QuestionAsked) if one.name != "run_id")
+_QUESTION = tuple(field.name for field in fields_of(run.QuestionAsked) if field.name != "run_id")
 _COSTS = ("usd", "input_tokens", "output_tokens", "turns", "seconds")
 _STAGE_COSTS = ("usd", "input_tokens", "output_tokens", "seconds", "files_changed", "lines_changed")
 
@@ -44,6 +46,17 @@ class AuditEvent:
 
 
 Fill = Callable[[Summary, AuditEvent], None]
+FILLERS: dict[type[Event], Fill] = {}  # by kind of event
+
+
+def _takes(*kinds: type[Event]) -> Callable[[Fill], Fill]:
+    """Register a filler for these kinds of event."""
+
+    def register(fill: Fill) -> Fill:
+        FILLERS.update(dict.fromkeys(kinds, fill))
+        return fill
+
+    return register
 
 
 def fields(event: Any, *without: str) -> Row:
@@ -75,8 +88,9 @@ def facts(section: str) -> Fill:
     return fill
 
 
+@_takes(run.RunQueued, run.SessionStarted)
 def request(summary: Summary, it: AuditEvent) -> None:
-    """Fill `asked`, `repository` and `agent` from what was asked for and from the agent's sessions."""
+    """Fill `asked`, `repository` and `agent` from the request and the agent's sessions."""
     match it.event:
         case run.RunQueued() as event:
             about = fields(event, "card_id", "repository", "branch", "agent", "settings", "session_id")
@@ -88,6 +102,7 @@ def request(summary: Summary, it: AuditEvent) -> None:
             summary["agent"].setdefault("sessions", []).append(event.session_id)
 
 
+@_takes(policy.PolicyLoaded, board.CardSeen, placement.RepositoryResolved)
 def card(summary: Summary, it: AuditEvent) -> None:
     """Fill `policy`, and `card` and `repository` as they were when the run was asked for."""
     match it.event:
@@ -101,6 +116,7 @@ def card(summary: Summary, it: AuditEvent) -> None:
             summary["repository"] |= {"name": event.repository, **decided}
 
 
+@_takes(run.ToolUsed, run.UsageMetered, budget.BudgetReserved)
 def spending(summary: Summary, it: AuditEvent) -> None:
     """Fill `tools` with counts and `cost` with sums."""
     match it.event:
@@ -113,6 +129,7 @@ def spending(summary: Summary, it: AuditEvent) -> None:
             summary["cost"]["reserved_usd"] = usd
 
 
+@_takes(instruction.SkillsChosen, instruction.InstructionsStacked)
 def instructions(summary: Summary, it: AuditEvent) -> None:
     """Fill `skills` and `instructions`; the texts of layers stay in their event."""
     match it.event:
@@ -123,6 +140,7 @@ def instructions(summary: Summary, it: AuditEvent) -> None:
             summary["instructions"] = {"seq": it.seq, "digest": event.digest, "layers": layers}
 
 
+@_takes(run.PlanProposed, run.PlanRebound, run.PlanApproved, run.PlanRedirected)
 def plans(summary: Summary, it: AuditEvent) -> None:
     """Fill `plans`: each revision with the decision about it."""
     change: Row = {}
@@ -140,8 +158,9 @@ def plans(summary: Summary, it: AuditEvent) -> None:
             plan |= change
 
 
+@_takes(run.QuestionAsked, run.QuestionAnswered)
 def questions(summary: Summary, it: AuditEvent) -> None:
-    """Fill `questions` with their answers, and what an answer about guards or files of CI gave leave for."""
+    """Fill `questions` with their answers, and `leave` with permissions that answers gave."""
     match it.event:
         case run.QuestionAsked() as event:
             question = {"asked_at": it.at, **fields(event), "answer": "", "by": "", "at": ""}
@@ -165,8 +184,9 @@ def _leave_of_answer(summary: Summary, at: str, question: Row, event: run.Questi
         summary["leave"].append({"at": at, "by": event.by, **given})
 
 
+@_takes(instruction.SkillsPinned, agent.ToolAllowed, agent.CardToolAllowed)
 def leave(summary: Summary, it: AuditEvent) -> None:
-    """Fill `leave` with what people allowed beforehand."""
+    """Fill `leave` with permissions that people gave beforehand."""
     match it.event:
         case instruction.SkillsPinned() as event:
             what, purpose = f"/cardinal skills {' '.join(event.names) or 'none'}", "the card's next runs"
@@ -177,6 +197,7 @@ def leave(summary: Summary, it: AuditEvent) -> None:
     summary["leave"].append({"at": it.at, "by": event.by, "what": what, "for": purpose})
 
 
+@_takes(run.RunSteered, run.RunStopAsked, budget.BudgetRaised, conversation.CommandGiven)
 def commands(summary: Summary, it: AuditEvent) -> None:
     """Fill `commands` with people's commands and words to the run."""
     match it.event:
@@ -188,6 +209,7 @@ def commands(summary: Summary, it: AuditEvent) -> None:
     summary["commands"].append({"at": it.at, **said})
 
 
+@_takes(board.CardMoved, board.CardArrived, board.MoverFound, board.CardArchived, board.CardRestored)
 def moves(summary: Summary, it: AuditEvent) -> None:
     """Fill `commands` with moves of the card; `by` is empty while the mover is not known."""
     event: Any = it.event
@@ -204,13 +226,15 @@ def moves(summary: Summary, it: AuditEvent) -> None:
     summary["commands"].append({"at": it.at, "what": what, "by": event.by, "role": event.role, "door": door})
 
 
+@_takes(stage.StageReopened, stage.StageTidied, brief.StageBriefed)
+@_takes(stage.StageEntered, stage.SnapshotTaken, stage.StageLeft)
 def stages(summary: Summary, it: AuditEvent) -> None:
     """Fill `stages`: each entry with its hand-over, its cost and why it was left."""
     if isinstance(it.event, stage.StageEntered):
         summary["stages"].append({**row(it), "left_for": "", "handed_over": "", "open_points": ()})
         return
     number = getattr(it.event, "entry", None)
-    entry: Row = next((one for one in summary["stages"] if one["entry"] == number), {})
+    entry: Row = next((entered for entered in summary["stages"] if entered["entry"] == number), {})
     match it.event:
         case stage.SnapshotTaken() as event:
             entry |= {"handed_over": event.summary, "open_points": event.open_points}
@@ -225,6 +249,7 @@ def stages(summary: Summary, it: AuditEvent) -> None:
             entry["tidied"] = (*entry.get("tidied", ()), f"{event.command}: exit code {event.exit_code}")
 
 
+@_takes(bounds.RoundFailed, run.ValidationEnded)
 def rounds(summary: Summary, it: AuditEvent) -> None:
     """Fill `rounds` and `validation`, and `iterations` with the highest number among them."""
     match it.event:
@@ -236,21 +261,23 @@ def rounds(summary: Summary, it: AuditEvent) -> None:
             summary["iterations"] = max(summary["iterations"], event.iteration)
 
 
+@_takes(guard.GuardsJudged)
 def guards(summary: Summary, it: AuditEvent) -> None:
     """Fill `guards` and `violations`."""
     if isinstance(it.event, guard.GuardsJudged):
         number = len(it.event.findings) + it.event.left_out
         summary["guards"].append({**row(it, "findings"), "found": number, "leave_by": "", "leave": ""})
-        summary["violations"] += [{"seq": it.seq, **fields(one, "mark")} for one in it.event.findings]
+        summary["violations"] += [{"seq": it.seq, **fields(finding, "mark")} for finding in it.event.findings]
 
 
+@_takes(findings.InvestigationBegun, findings.FindingsReported, findings.FollowUpMade)
 def investigation(summary: Summary, it: AuditEvent) -> None:
     """Fill `findings`, each proposed follow-up with the card that was made of it."""
     match it.event:
         case findings.InvestigationBegun(base=base):
             summary["findings"] |= {"base": base}
         case findings.FindingsReported() as event:
-            proposed = [{**fields(one), "made": ""} for one in event.follow_ups]
+            proposed = [{**fields(follow_up), "made": ""} for follow_up in event.follow_ups]
             summary["findings"] |= {**row(it), "follow_ups": proposed}
         case findings.FollowUpMade() as event if event.run_id == summary["run"]:
             proposed = summary["findings"].get("follow_ups", [])
@@ -258,6 +285,7 @@ def investigation(summary: Summary, it: AuditEvent) -> None:
                 proposed[event.proposal - 1]["made"] = f"{event.repository}#{event.number}"
 
 
+@_takes(run.BranchPushed, agent.HostReached, run.RunEnded)
 def publication(summary: Summary, it: AuditEvent) -> None:
     """Fill `pushed`, `hosts` and `outcome`."""
     match it.event:
@@ -269,22 +297,25 @@ def publication(summary: Summary, it: AuditEvent) -> None:
             summary["outcome"] = {**fields(event), "at": it.at}
 
 
+@_takes(artifact.ArtifactKept, artifact.ArtifactDropped)
 def artifacts(summary: Summary, it: AuditEvent) -> None:
     """Fill `artifacts`, each with why it was dropped."""
     match it.event:
         case artifact.ArtifactKept() as event:
             summary["artifacts"].append({**fields(event), "dropped": ""})
         case artifact.ArtifactDropped() as event:
-            same = (one for one in summary["artifacts"] if one["digest"] == event.digest)
-            kept = [one for one in same if event.digest or one["name"] == event.name]
-            for one in kept:
-                one["dropped"] = event.reason
+            same = (entry for entry in summary["artifacts"] if entry["digest"] == event.digest)
+            kept = [entry for entry in same if event.digest or entry["name"] == event.name]
+            for entry in kept:
+                entry["dropped"] = event.reason
             if not kept:
                 summary["artifacts"].append({**fields(event, "reason"), "dropped": event.reason})
 
 
+@_takes(pull.BranchDeleted, pull.ChecksSettled)
+@_takes(pull.PullOpened, pull.PullChanged, pull.MergeAwaited)
 def pulls(summary: Summary, it: AuditEvent) -> None:
-    """Fill `pull` with what became of the pull request, and `ci` with its checks on GitHub."""
+    """Fill `pull` with the fate of the pull request, and `ci` with its checks on GitHub."""
     match it.event:
         case pull.PullOpened() | pull.PullChanged() as event:
             state = getattr(event, "state", "open")
@@ -295,10 +326,11 @@ def pulls(summary: Summary, it: AuditEvent) -> None:
         case pull.BranchDeleted():
             summary["pull"] |= {"branch_deleted_at": it.at}
         case pull.ChecksSettled() as event:
-            red = tuple(one.name for one in event.failures)
+            red = tuple(failure.name for failure in event.failures)
             summary["ci"].append({"seq": it.seq, "at": it.at, "head": event.head, "red": red})
 
 
+@_takes(pull.ReviewSubmitted, pull.ReviewDismissed)
 def reviews(summary: Summary, it: AuditEvent) -> None:
     """Fill `reviews`; a dismissed one stays and says so."""
     match it.event:
@@ -309,3 +341,19 @@ def reviews(summary: Summary, it: AuditEvent) -> None:
         case pull.ReviewDismissed() as event:
             for review in summary["reviews"]:
                 review["dismissed"] = review["dismissed"] or review["id"] == event.review_id
+
+
+FILLERS |= {
+    **dict.fromkeys((agent.CallRefused, agent.ProviderFailed, agent.SessionLost), rows("faults", named=True)),
+    **dict.fromkeys((related.CardProposed, related.CardLinked), rows("related", named=True)),
+    **dict.fromkeys(
+        (reproduction.ReproductionPlayed, reproduction.ReproductionSkipped), rows("reproductions")
+    ),
+    run.BriefingMade: rows("briefings", "text"),
+    agent.PermissionRefused: rows("refused"),
+    run.CommandChecked: rows("checks", "tail"),
+    run.ThreadAnswered: rows("threads"),
+    bounds.ValidationWaived: rows("waived", why="the policy says validation: none"),
+    run.BranchExported: facts("changes"),
+    run.FinalReported: facts("report"),
+}

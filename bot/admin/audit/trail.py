@@ -1,4 +1,7 @@
-"""Audit trail of one run: its events as the chain holds them, and their summary."""
+"""Audit trail of one run: its events as the chain holds them, and their summary.
+
+The summary is made of events alone, so that a verifier can make it again.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -8,9 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from bot.admin.audit import summary
-from bot.admin.audit.sections import AuditEvent
+from bot.admin.audit.sections import FILLERS, AuditEvent, Summary
 from ledger.codec import canonical, decode
+from ledger.events.run import RunEvent
 from ledger.ids import RunId
 from ledger.log import event_store, hash_chain
 from ledger.log.hash_chain import Link
@@ -26,6 +29,20 @@ OF_CARD = (
     *("RepositoryResolved", "ReviewSubmitted", "ReviewDismissed", "ReviewRequested", "SkillsPinned"),
     *("ChecksSettled", "MergeAwaited", "BranchDeleted"),
 )
+# In the order in which people ask for them.
+SECTIONS = (
+    *("asked", "card", "repository", "policy", "agent", "instructions", "skills", "briefings", "plans"),
+    *("questions", "commands", "leave", "stages", "refused", "hosts", "tools", "iterations", "rounds"),
+    *("checks", "validation", "waived", "reproductions", "guards", "violations", "findings", "related"),
+    *("changes", "pushed", "reviews", "threads", "pull", "ci", "artifacts", "report", "cost", "faults"),
+    "outcome",
+)
+FACTS = frozenset(
+    {
+        *("asked", "card", "repository", "policy", "agent", "instructions", "tools", "findings"),
+        *("changes", "pull", "report", "cost", "outcome"),
+    }
+)
 Document = dict[str, Any]
 
 
@@ -38,13 +55,13 @@ def make(
     """
     last = event_store.last_seq(db) if upto is None else upto
     hidden = tuple(secrets)
-    events = [_event(link, hidden) for link in sorted(_links(db, run_id, last), key=lambda one: one.seq)]
+    events = [_event(link, hidden) for link in sorted(_links(db, run_id, last), key=lambda link: link.seq)]
     return {
         "format": FORMAT,
         "run": run_id,
         "made_at": at.isoformat(),
         "log": {"events": last, "head": hash_chain.digest_at(db, last)},
-        "summary": summary.of_events(run_id, map(read, events)),
+        "summary": _summary(run_id, map(read, events)),
         "events": events,
     }
 
@@ -53,6 +70,18 @@ def read(event: Mapping[str, Any]) -> AuditEvent:
     """Return one event of a document as an event again. Raises UnknownEventError or UnfitEventError."""
     decoded = decode(str(event["kind"]), canonical(event["body"]))
     return AuditEvent(int(event["seq"]), str(event["at"]), decoded)
+
+
+def _summary(run_id: RunId, events: Iterable[AuditEvent]) -> dict[str, Any]:
+    """Return the summary of a run by its events, the oldest first; a section without events is empty."""
+    summary: Summary = {name: {} if name in FACTS else [] for name in SECTIONS}
+    summary |= {"run": run_id, "iterations": 0}
+    for it in events:
+        fill = FILLERS.get(type(it.event))
+        if fill is not None and (not isinstance(it.event, RunEvent) or it.event.run_id == run_id):
+            fill(summary, it)
+    del summary["run"]  # the document has it
+    return summary
 
 
 def _links(db: Connection, run_id: RunId, upto: int) -> tuple[Link, ...]:

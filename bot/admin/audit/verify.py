@@ -97,26 +97,26 @@ def differences(db: Connection, trail: Trail, *, secrets: Iterable[str] = ()) ->
 
 
 def _of_events(trail: Trail, true: list[dict[str, Any]]) -> Iterator[str]:
-    known = {one["seq"]: one for one in true}
-    order = [one.seq for one in trail.events]
-    for one in trail.events:
-        found = known.pop(one.seq, None)
-        if found is None:
-            yield f"event {one.seq} is not one of this run, or is told twice"
-        elif altered := _altered(one, found):
-            yield f"event {one.seq} ({found['kind']}) was altered: {altered}"
-    for seq, found in known.items():
-        yield f"event {seq} ({found['kind']}) is missing"
+    known = {event["seq"]: event for event in true}
+    order = [event.seq for event in trail.events]
+    for event in trail.events:
+        logged = known.pop(event.seq, None)
+        if logged is None:
+            yield f"event {event.seq} is not one of this run, or is told twice"
+        elif altered := _altered(event, logged):
+            yield f"event {event.seq} ({logged['kind']}) was altered: {altered}"
+    for seq, logged in known.items():
+        yield f"event {seq} ({logged['kind']}) is missing"
     if order != sorted(order):
         yield "the events are not in their order"
 
 
-def _altered(one: _Event, found: Mapping[str, Any]) -> str:
+def _altered(event: _Event, logged: Mapping[str, Any]) -> str:
     """Return the fields that differ from the log's, or `digest` where it does not follow from them."""
-    wrong = [name for name, value in one.model_dump().items() if value != found[name]]
-    body = canonical(one.body)
-    linked = hash_chain.link(one.before, one.seq, one.stream, one.version, one.at, one.kind, body)
-    if not wrong and not one.withheld and linked != one.digest:
+    wrong = [name for name, value in event.model_dump().items() if value != logged[name]]
+    body = canonical(event.body)
+    linked = hash_chain.link(event.before, event.seq, event.stream, event.version, event.at, event.kind, body)
+    if not wrong and not event.withheld and linked != event.digest:
         wrong = ["digest"]
     return ", ".join(wrong)
 

@@ -35,24 +35,34 @@ class CheckResult:
 
     name: str
     level: Level
-    found: str
+    message: str
     next_step: str = ""
     mends: str = ""
 
+    def document(self) -> dict[str, str]:
+        """Return the result as programs read it."""
+        return {
+            "name": self.name,
+            "level": self.level,
+            "found": self.message,
+            "next_step": self.next_step,
+            "mends": self.mends,
+        }
 
-def ok(name: str, found: str, next_step: str = "") -> CheckResult:
+
+def ok(name: str, message: str, next_step: str = "") -> CheckResult:
     """Return a good finding."""
-    return CheckResult(name, Level.OK, found, next_step)
+    return CheckResult(name, Level.OK, message, next_step)
 
 
-def warn(name: str, found: str, next_step: str, mends: str = "") -> CheckResult:
+def warn(name: str, message: str, next_step: str, mends: str = "") -> CheckResult:
     """Return a finding to look after, while Cardinal works on."""
-    return CheckResult(name, Level.WARN, found, next_step, mends)
+    return CheckResult(name, Level.WARN, message, next_step, mends)
 
 
-def fail(name: str, found: str, next_step: str) -> CheckResult:
+def fail(name: str, message: str, next_step: str) -> CheckResult:
     """Return a finding that keeps Cardinal from its work."""
-    return CheckResult(name, Level.FAIL, found, next_step)
+    return CheckResult(name, Level.FAIL, message, next_step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +93,8 @@ Repair = Callable[[DoctorContext], str]
 class DoctorCheck(Protocol):
     """A file of this folder: the checks of one theme, in order, and its place among the themes.
 
-    `REPAIRS` are what `cardinal doctor --fix` does for a finding that names one in `mends`: only what is safe
-    to do twice, and nothing that people wrote. Each returns a sentence.
+    `REPAIRS` are the repairs of `cardinal doctor --fix`, for findings that name one in `mends`. Each is safe
+    to do twice, and changes nothing that people wrote. Each returns a sentence.
     """
 
     CHECKS: tuple[Check, ...]
@@ -104,7 +114,7 @@ def checks() -> tuple[Check, ...]:
 def examine(patient: DoctorContext) -> Iterator[CheckResult]:
     """Yield the findings of all checks; one that GitHub or the ledger fails says so, the next one goes on.
 
-    What GitHub cannot be asked for lack of a setting is left out: `machine.settings` names the setting.
+    Checks that lack a setting for GitHub are left out: `host.settings` names the setting.
     """
     for check in checks():
         try:
@@ -112,19 +122,19 @@ def examine(patient: DoctorContext) -> Iterator[CheckResult]:
         except GithubError as error:
             yield CheckResult(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
         except DBAPIError as error:
-            found = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
-            yield CheckResult(check.__name__, Level.FAIL, found, "`cardinal restore FILE` with a back-up")
+            message = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
+            yield CheckResult(check.__name__, Level.FAIL, message, "`cardinal restore FILE` with a back-up")
         except OSError as error:
-            found = f"{error.filename}: {error.strerror}"
-            yield CheckResult(check.__name__, Level.FAIL, found, "let this user write there")
+            message = f"{error.filename}: {error.strerror}"
+            yield CheckResult(check.__name__, Level.FAIL, message, "let this user write there")
         except ConfigError:
             continue
 
 
 def mend(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:
-    """Do what the findings name, each once, and yield a sentence for each; a failure is a sentence, too."""
+    """Do the repairs that findings name, each once, and yield a sentence for each, also for a failure."""
     repairs = {name: repair for _, theme in THEMES.all() for name, repair in theme.REPAIRS.items()}
-    for name in dict.fromkeys(one.mends for one in findings if one.mends):
+    for name in dict.fromkeys(finding.mends for finding in findings if finding.mends):
         try:
             yield repairs[name](patient)
         except GithubError as error:

@@ -26,8 +26,8 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
             "inbox", f"{inward['quarantined']} deliveries are quarantined", "`cardinal replay` lists them"
         )
     elif asleep:
-        found = f"{len(asleep)} deliveries wait for over {STUCK_S // 60} min"
-        yield warn("inbox", found, "look at the workers' log, and whether `cardinal up` runs")
+        message = f"{len(asleep)} deliveries wait for over {STUCK_S // 60} min"
+        yield warn("inbox", message, "look at the workers' log, and whether `cardinal up` runs")
     else:
         yield ok("inbox", f"{inward['waiting']} deliveries wait, {inward['done']} are done")
     if late:
@@ -48,8 +48,8 @@ def starts(patient: DoctorContext) -> Iterator[CheckResult]:
     with event_store.reading(patient.engine) as db:
         stalled = sum(stalls.counts(db).values())
     if stalled:
-        found = f"{stalled} ready runs are taken by no worker"
-        yield fail("starts", found, "start `cardinal up` (or `cardinal work`); its log says why one died")
+        message = f"{stalled} ready runs are taken by no worker"
+        yield fail("starts", message, "start `cardinal up` (or `cardinal work`); its log says why one died")
     else:
         yield ok("starts", "what may start is taken")
 
@@ -64,8 +64,8 @@ def decisions(patient: DoctorContext) -> Iterator[CheckResult]:
         yield ok("decisions", "every event was decided")
         return
     last = newest[0]
-    found = f"{count} events were passed by, the last: {last.of} (event {last.failed}): {last.because}"
-    yield fail("decisions", found, "report it with the log; /cardinal retry or a drag goes on")
+    message = f"{count} events were passed by, the last: {last.of} (event {last.failed}): {last.because}"
+    yield fail("decisions", message, "report it with the log; /cardinal retry or a drag goes on")
 
 
 ORDER = 6

@@ -10,7 +10,7 @@ from bot.github.api import projects
 from bot.github.errors import RefusedError
 from bot.render.board.card_fields import KINDS, FaceField
 from bot.state import policies as policies_in_force
-from bot.sync import structure
+from bot.state import structure
 from ledger.ids import CardId, EntryKey
 from ledger.log import event_store, hash_chain
 from ledger.queue import outbox
@@ -36,16 +36,16 @@ def boards(patient: DoctorContext) -> Iterator[CheckResult]:
 
 def _policy(name: str, policy: policies.PolicyRow | None) -> Iterator[CheckResult]:
     if policy is None:
-        found = f"{name}: its policy was not read yet, so nothing is started"
-        yield warn("policy", found, "let `cardinal up` run, and look at its log")
+        message = f"{name}: its policy was not read yet, so nothing is started"
+        yield warn("policy", message, "let `cardinal up` run, and look at its log")
         return
     if not policies_in_force.is_readable(policy.text):
-        found = f"{name}: this version cannot read the policy that was in force, so nothing is started"
-        yield fail("policy", found, "correct .github/cardinal.yml for this version")
+        message = f"{name}: this version cannot read the policy that was in force, so nothing is started"
+        yield fail("policy", message, "correct .github/cardinal.yml for this version")
     if policy.problems:
-        found = f"{name}: the file at {policy.rejected_commit[:12]} is refused: {policy.problems[0]}"
+        message = f"{name}: the file at {policy.rejected_commit[:12]} is refused: {policy.problems[0]}"
         then = "the last good one is in force" if policy.digest else "nothing is started before"
-        yield fail("policy", found, f"correct .github/cardinal.yml; {then}")
+        yield fail("policy", message, f"correct .github/cardinal.yml; {then}")
     else:
         where = f"is from {policy.commit[:12]}" if policy.commit else "is the built-in one"
         yield ok("policy", f"the policy of {name} {where}")
@@ -61,11 +61,11 @@ def columns(patient: DoctorContext) -> Iterator[CheckResult]:
             missing = structure.unknown_to_board(db, board.board_id)
             unnamed = structure.unknown_to_policy(db, board.board_id)
         for trouble in troubles:
-            found, _, step = trouble.rpartition(": ")
-            yield fail("columns", found, step)
+            message, _, step = trouble.rpartition(": ")
+            yield fail("columns", message, step)
         if missing:
-            found = f"the policy names {', '.join(missing)}, and the board has no such column"
-            yield warn("columns", found, "add it to the board, or correct the policy")
+            message = f"the policy names {', '.join(missing)}, and the board has no such column"
+            yield warn("columns", message, "add it to the board, or correct the policy")
         if unnamed and not troubles:
             yield ok("columns", f"the policy does not name {', '.join(unnamed)}: nobody serves cards there")
 
@@ -77,20 +77,22 @@ def fields(patient: DoctorContext) -> Iterator[CheckResult]:
         missing = [name for name in FaceField if name not in kinds]
         wrong = [name for name in FaceField if kinds.get(name, KINDS[name]) != KINDS[name]]
         if wrong:
-            found = f"the board's field {wrong[0]} is not of the kind {KINDS[wrong[0]]}"
-            yield fail("fields", found, "rename or delete it; Cardinal makes its own")
+            message = f"the board's field {wrong[0]} is not of the kind {KINDS[wrong[0]]}"
+            yield fail("fields", message, "rename or delete it; Cardinal makes its own")
         elif missing:
-            found = f"the board has no field {', '.join(missing)}"
-            yield warn("fields", found, "run `cardinal doctor --fix`", mends="fields")
+            message = f"the board has no field {', '.join(missing)}"
+            yield warn("fields", message, "run `cardinal doctor --fix`", mends="fields")
         else:
             yield ok("fields", f"the board has all {len(KINDS)} fields")
 
 
 def headers(patient: DoctorContext) -> Iterator[CheckResult]:
-    """Does each column's description say what a drag into it does?"""
+    """Does each column's description say the effect of a drag into it?"""
     for board in patient.boards():
         stale = [
-            one.name for one in board.columns if wanted_header(patient, board, one.name) != one.description
+            column.name
+            for column in board.columns
+            if wanted_header(patient, board, column.name) != column.description
         ]
         if not stale:
             yield ok("columns", "the columns' descriptions say what a drag does")
@@ -100,8 +102,8 @@ def headers(patient: DoctorContext) -> Iterator[CheckResult]:
                 "columns", f"the description of {', '.join(stale)} is being written, and not read yet", step
             )
         else:
-            found = f"the description of {', '.join(stale)} does not say what a drag does"
-            yield warn("columns", found, "run `cardinal doctor --fix`", mends="columns")
+            message = f"the description of {', '.join(stale)} does not say what a drag does"
+            yield warn("columns", message, "run `cardinal doctor --fix`", mends="columns")
 
 
 def wanted_header(patient: DoctorContext, board: BoardRow, column: str) -> str | None:
@@ -112,13 +114,13 @@ def wanted_header(patient: DoctorContext, board: BoardRow, column: str) -> str |
         policy = policies_in_force.in_force(db, board.board_id).column(column)
     if policy is not None:
         return consequence(policy)
-    return next((one.description for one in board.columns if one.name == column), None)
+    return next((known.description for known in board.columns if known.name == column), None)
 
 
 def _are_being_written(patient: DoctorContext, board: BoardRow) -> bool:
     """Tell whether Cardinal writes the first descriptions, or wrote some since it last read the board.
 
-    Two sweeps later the board was read again: what differs then was written by somebody else.
+    Two sweeps later the board was read again: a difference then is somebody else's text.
     """
     if patient.engine is None:
         return False
@@ -154,7 +156,7 @@ def _make_fields(patient: DoctorContext) -> str:
 def _describe_columns(patient: DoctorContext) -> str:
     written = 0
     for known in patient.boards():
-        wanted = {one.name: wanted_header(patient, known, one.name) or "" for one in known.columns}
+        wanted = {column.name: wanted_header(patient, known, column.name) or "" for column in known.columns}
         written += projects.describe_columns(patient.hub, known.status_field_id, wanted)
     return f"column descriptions written on {written} boards"
 

@@ -54,26 +54,26 @@ def installation(patient: DoctorContext) -> Iterator[CheckResult]:
     if not patient.config.app_id or not owner:
         return
     try:
-        found = patient.hub.installation()
+        installed = patient.hub.installation()
     except NotFoundError:
         found_not = f"the App is not installed at {owner}"
         yield fail("installation", found_not, "run `cardinal init`: it says where to install it")
         return
-    if found.get("target_type") == "User":
+    if installed.get("target_type") == "User":
         step = "the sweep finds every change, but not whose it was: see `unknown_mover` in docs/policy.md"
         yield ok("board events", f"{owner} is a person: GitHub sends no events of the board", step)
-    if found.get("suspended_at"):
+    if installed.get("suspended_at"):
         yield fail("installation", f"the App is suspended at {owner}", f"wake it in {owner}'s settings")
         return
     yield ok("installation", f"the App is installed at {owner}")
     step = f"an owner of {owner} accepts them in the installation's settings"
-    yield from _compared(found, "accepted", "the installation", step)
+    yield from _compared(installed, "accepted", "the installation", step)
 
 
-def _compared(found: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[CheckResult]:
+def _compared(registered: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[CheckResult]:
     """Compare permissions and events with the manifest's."""
-    lacking = manifest().lacking(found.get("permissions") or {})
-    deaf = manifest().unheard(tuple(found.get("events") or ()))
+    lacking = manifest().lacking(registered.get("permissions") or {})
+    deaf = manifest().unheard(tuple(registered.get("events") or ()))
     if lacking:
         yield fail(name, f"{whose} lacks {', '.join(lacking)}", step)
     if deaf:
@@ -93,11 +93,11 @@ def hook(patient: DoctorContext) -> Iterator[CheckResult]:
     url = str(config.get("url") or "")
     step = f"correct the webhook in {SETTINGS}"
     if not url:
-        found = "the App has no webhook: only the sweep finds changes"
-        yield warn("webhook", found, f"set one in {SETTINGS}, or leave it so behind a firewall")
+        message = "the App has no webhook: only the sweep finds changes"
+        yield warn("webhook", message, f"set one in {SETTINGS}, or leave it so behind a firewall")
     elif not urlsplit(url).path.endswith(webhook.PATH):
-        found = f"the webhook leads to {url}, not to {webhook.PATH}"
-        yield warn("webhook", found, f"{step}, unless it is a relay that sends on to there")
+        message = f"the webhook leads to {url}, not to {webhook.PATH}"
+        yield warn("webhook", message, f"{step}, unless it is a relay that sends on to there")
     elif config.get("content_type") != "json":
         yield fail("webhook", "the webhook's content type is not application/json", step)
     elif str(config.get("insecure_ssl", "0")) != "0":
@@ -114,18 +114,18 @@ def deliveries(patient: DoctorContext) -> Iterator[CheckResult]:
     if not newest:
         yield warn("deliveries", "GitHub sent no delivery in three days", "look at the webhook above")
         return
-    came = [one for one in newest if one.get("status_code", 0) in hook_deliveries.OK]
+    came = [attempt for attempt in newest if attempt.get("status_code", 0) in hook_deliveries.OK]
     lost = hook_deliveries.failed(patient.hub, patient.now, partial(arrived, patient))
     if not came:
-        found = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
-        yield fail("deliveries", found, "let the webhook's address be reached from outside")
-    elif lost and all(one.is_hopeless(patient.now) for one in lost):
-        found = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
+        message = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
+        yield fail("deliveries", message, "let the webhook's address be reached from outside")
+    elif lost and all(delivery.is_hopeless(patient.now) for delivery in lost):
+        message = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
         step = "nobody asks for them any more: what was said in comments since then has to be said again"
-        yield warn("deliveries", found, step)
+        yield warn("deliveries", message, step)
     elif lost:
-        found = f"{len(lost)} were lost"
-        yield warn("deliveries", found, "run `cardinal doctor --fix`", mends="deliveries")
+        message = f"{len(lost)} were lost"
+        yield warn("deliveries", message, "run `cardinal doctor --fix`", mends="deliveries")
     else:
         yield ok("deliveries", f"{len(came)} of the last {len(newest)} deliveries arrived, none is lost")
 
@@ -135,7 +135,7 @@ def arrived(patient: DoctorContext, ids: Iterable[DeliveryId]) -> frozenset[Deli
     if patient.engine is None:
         return frozenset()
     with event_store.reading(patient.engine) as db:
-        return frozenset(one for one in ids if inbox.known(db, one))
+        return frozenset(delivery_id for delivery_id in ids if inbox.known(db, delivery_id))
 
 
 def signature(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -150,14 +150,14 @@ def signature(patient: DoctorContext) -> Iterator[CheckResult]:
     try:
         answers = [_posted(running.address, body, guid, sign) for sign in (good, "0" * 64)]
     except (OSError, HTTPException) as error:
-        found = f"{running.address} does not answer: {type(error).__name__}"
-        yield fail("signature", found, "start `cardinal up` again")
+        message = f"{running.address} does not answer: {type(error).__name__}"
+        yield fail("signature", message, "start `cardinal up` again")
         return
     if answers == [202, 401]:
         yield ok("signature", "what is signed is taken, what is not is refused")
     else:
-        found = f"a signed delivery was answered with {answers[0]}, a forged one with {answers[1]}"
-        yield fail("signature", found, "start `cardinal up` again with these settings")
+        message = f"a signed delivery was answered with {answers[0]}, a forged one with {answers[1]}"
+        yield fail("signature", message, "start `cardinal up` again with these settings")
 
 
 def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
@@ -180,8 +180,8 @@ def budget(patient: DoctorContext) -> Iterator[CheckResult]:
     """How much of GitHub's and the policy's allowance is left?"""
     spent, now_s = patient.hub.budget.seen(), patient.now.timestamp()
     if spent.closed_until_s > now_s:
-        found = f"GitHub said stop: for {spent.closed_until_s - now_s:.0f} s nothing is asked"
-        yield warn("budget", found, "wait: it goes on by itself")
+        message = f"GitHub said stop: for {spent.closed_until_s - now_s:.0f} s nothing is asked"
+        yield warn("budget", message, "wait: it goes on by itself")
     ceiling = _ceiling(patient)
     for name, window in spent.windows.items():
         if window.reset_s < now_s:
@@ -205,8 +205,8 @@ def _ceiling(patient: DoctorContext) -> int | None:
     if patient.engine is None:
         return None
     with event_store.reading(patient.engine) as db:
-        in_force = [policies.in_force(db, one.board_id) for one in boards.all_boards(db)]
-    return min((one.board.limits.points_per_hour for one in in_force), default=None)
+        in_force = [policies.in_force(db, board.board_id) for board in boards.all_boards(db)]
+    return min((policy.board.limits.points_per_hour for policy in in_force), default=None)
 
 
 def _seconds_off(date: str, now: datetime) -> float:
@@ -215,7 +215,7 @@ def _seconds_off(date: str, now: datetime) -> float:
     return (now - parsedate_to_datetime(date).astimezone(UTC)).total_seconds()
 
 
-def _ask_again(patient: DoctorContext) -> str:
+def _request_redelivery(patient: DoctorContext) -> str:
     if patient.engine is None:
         return "there is no ledger yet: start `cardinal up` first"
     sent = hook_deliveries.recover(patient.hub, patient.now, partial(arrived, patient))
@@ -226,4 +226,4 @@ def _ask_again(patient: DoctorContext) -> str:
 
 ORDER = 3
 CHECKS = (app, installation, hook, deliveries, signature, budget)
-REPAIRS = {"deliveries": _ask_again}
+REPAIRS = {"deliveries": _request_redelivery}

@@ -22,8 +22,8 @@ def settings(patient: DoctorContext) -> Iterator[CheckResult]:
         patient.config.require_github()
     except ConfigError as error:
         for problem in error.problems:
-            found, _, step = problem.partition(": ")
-            yield fail("settings", found, step)
+            message, _, step = problem.partition(": ")
+            yield fail("settings", message, step)
         return
     yield ok("settings", f"the settings are complete, the home is {patient.config.home}")
 
@@ -31,8 +31,8 @@ def settings(patient: DoctorContext) -> Iterator[CheckResult]:
 def ledger(patient: DoctorContext) -> Iterator[CheckResult]:
     """Can the ledger be read, is it of this version, and how does it write?"""
     if patient.ledger_trouble is not None:
-        found, step = patient.ledger_trouble
-        yield fail("ledger", found, step)
+        message, step = patient.ledger_trouble
+        yield fail("ledger", message, step)
         return
     if patient.engine is None:
         yield warn("ledger", "there is no ledger yet", "start `cardinal up`: it makes one")
@@ -59,8 +59,8 @@ def disk(patient: DoctorContext, free_in: Callable[[Path], int] = free_bytes) ->
     place = next(folder for folder in (patient.config.home, *patient.config.home.parents) if folder.exists())
     free = free_in(place)
     if free < FULL_BYTES:
-        found = f"it is full: {free / 1e6:.0f} MB are free at {place}"
-        yield fail("disk", found, "make room: deliveries are refused, and nothing goes on")
+        message = f"it is full: {free / 1e6:.0f} MB are free at {place}"
+        yield fail("disk", message, "make room: deliveries are refused, and nothing goes on")
     elif free < FREE_BYTES:
         yield warn("disk", f"{free / 1e9:.1f} GB are free at {place}", "make room: runs clone repositories")
     else:
@@ -74,8 +74,8 @@ def home(patient: DoctorContext, may: Callable[[Path, int], bool] = os.access) -
         step = "let this user write there, or name another folder in CARDINAL_HOME"
         yield fail("home", f"{home} cannot be written", step)
     elif home.exists() and home.stat().st_mode & 0o077:
-        found = f"others of this machine can look into {home}"
-        yield warn("home", found, f"take their rights away: chmod 700 {home}")
+        message = f"others of this machine can look into {home}"
+        yield warn("home", message, f"take their rights away: chmod 700 {home}")
     else:
         yield ok("home", "nobody else can look into the home")
 

@@ -23,21 +23,21 @@ def checks(patient: DoctorContext) -> Iterator[CheckResult]:
         return
     with event_store.reading(patient.engine) as db:
         served = [board.board_id for board in boards.all_boards(db)]
-        own = {one for board_id in served for one in cards.repositories_of(db, board_id)}
+        own = {name for board_id in served for name in cards.repositories_of(db, board_id)}
         named = own.union(*(placements.repositories(db, board_id) for board_id in served))
     for repository in sorted(named)[:MAX_REPOSITORIES]:
         yield from _of(patient, repository)
     if len(named) > MAX_REPOSITORIES:
-        found = f"{len(named) - MAX_REPOSITORIES} more repositories were not looked at"
-        yield warn("checks", found, "`cardinal policy validate` in a clone says the same")
+        message = f"{len(named) - MAX_REPOSITORIES} more repositories were not looked at"
+        yield warn("checks", message, "`cardinal policy validate` in a clone says the same")
 
 
 def names(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is each repository called as it is known, or was it renamed or transferred unnoticed?"""
-    for one in moved(patient):
-        found = f"{one.before} is {one.after} now, and its cards and runs do not know it"
+    for rename in moved(patient):
+        message = f"{rename.before} is {rename.after} now, and its cards and runs do not know it"
         step = "`cardinal doctor --fix` tells them; the sweep does within some ten minutes"
-        yield warn("repositories", found, step, mends="repositories")
+        yield warn("repositories", message, step, mends="repositories")
 
 
 def moved(patient: DoctorContext) -> Iterator[RepositoryMoved]:
@@ -64,11 +64,11 @@ def _of(patient: DoctorContext, repository: str) -> Iterator[CheckResult]:
         text, commit = policy_file.read(patient.hub, repository)
         rules = profiles.rules_of(patient.hub, repository, text, commit)
     except NotFoundError:
-        found = f"{repository} is out of reach"
-        yield warn("checks", found, "add it to the App's installation on GitHub")
+        message = f"{repository} is out of reach"
+        yield warn("checks", message, "add it to the App's installation on GitHub")
     except PolicyError as error:
-        found = f"{repository}: its {missing_checks.FILE} is refused: {error.problems[0]}"
-        yield fail("checks", found, f"correct {missing_checks.FILE}, or no run starts there")
+        message = f"{repository}: its {missing_checks.FILE} is refused: {error.problems[0]}"
+        yield fail("checks", message, f"correct {missing_checks.FILE}, or no run starts there")
     else:
         yield _profile(patient, repository, commit, rules) or _checked(repository, rules)
         yield from _guides(patient, repository, commit, rules)
@@ -81,8 +81,8 @@ def _profile(
     try:
         profiles.load(patient.hub, repository, commit, rules)
     except PolicyError as error:
-        found = f"{repository}: its profile is refused: {error.problems[0]}"
-        return fail("checks", found, "correct it on the default branch, or no run starts there")
+        message = f"{repository}: its profile is refused: {error.problems[0]}"
+        return fail("checks", message, "correct it on the default branch, or no run starts there")
     return None
 
 
@@ -92,28 +92,28 @@ def _guides(
     """Yield a note on files written for agents that no agent gets."""
     names = guides.unread(patient.hub, repository, commit, rules) if commit else ()
     if names:
-        found = f"{repository} has {' and '.join(names)}, which agents are not told"
+        message = f"{repository} has {' and '.join(names)}, which agents are not told"
         wanted = ", ".join((*rules.guides, *names))
         hint = f"write `repository: {{guides: [{wanted}]}}` into {missing_checks.FILE} if they are to be"
-        yield ok("guides", found, hint)
+        yield ok("guides", message, hint)
 
 
 def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
     if rules.waived:
-        found = f"{repository}: validation is none, so nothing checks what agents do there"
-        return warn("checks", found, "name `fast` or `full` checks, unless that is meant")
+        message = f"{repository}: validation is none, so nothing checks what agents do there"
+        return warn("checks", message, "name `fast` or `full` checks, unless that is meant")
     if not rules.checked:
-        found = f"{repository} names no checks, so no agent starts there"
-        return warn("checks", found, f"write {missing_checks.LINE} into {missing_checks.FILE}")
+        message = f"{repository} names no checks, so no agent starts there"
+        return warn("checks", message, f"write {missing_checks.LINE} into {missing_checks.FILE}")
     return ok("checks", f"{repository} says how work is checked")
 
 
 def _follow(patient: DoctorContext) -> str:
-    found = tuple(moved(patient))
-    if not found or patient.engine is None:
+    renames = tuple(moved(patient))
+    if not renames or patient.engine is None:
         return "the repositories are followed already"
-    access.record_moved(patient.engine, found, at=patient.now)
-    return f"followed: {', '.join(f'{one.before} to {one.after}' for one in found)}"
+    access.record_moved(patient.engine, renames, at=patient.now)
+    return f"followed: {', '.join(f'{rename.before} to {rename.after}' for rename in renames)}"
 
 
 ORDER = 5

@@ -67,8 +67,8 @@ def _sandbox(patient: DoctorContext) -> Iterator[CheckResult]:
             f"{step}, and unset CARDINAL_ALLOW_UNSANDBOXED",
         )
     else:
-        found = f"only the scripted agent may run: {problem}"
-        yield warn("sandbox", found, f"{step}, or set CARDINAL_WORKSPACE=docker")
+        message = f"only the scripted agent may run: {problem}"
+        yield warn("sandbox", message, f"{step}, or set CARDINAL_WORKSPACE=docker")
 
 
 def agents(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -81,10 +81,10 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
             yield fail("agents", f"the policy asks for {name}", "correct .github/cardinal.yml")
             continue
         agent = known_agents.load(name)
-        unpaid = [one for one in agent.secrets if one not in paid]
+        unpaid = [provider for provider in agent.secrets if provider not in paid]
         version = f" {agent.version}" if agent.version else ""
         if agent.secrets and len(unpaid) == len(agent.secrets):
-            keys = " or ".join(f"CARDINAL_{one.upper()}_KEY" for one in unpaid)
+            keys = " or ".join(f"CARDINAL_{provider.upper()}_KEY" for provider in unpaid)
             yield fail("agents", f"nobody pays for {name}{version}", f"set {keys}")
         elif agent.version and on_images and not _has(agent):
             yield fail("agents", f"{IMAGE} has no {name}{version}", "build it anew: scripts/images agent")
@@ -102,7 +102,7 @@ def _wanted(patient: DoctorContext) -> frozenset[str]:
     if patient.engine is None:
         return frozenset()
     with event_store.reading(patient.engine) as db:
-        policies = [policies_in_force.in_force(db, one.board_id) for one in boards.all_boards(db)]
+        policies = [policies_in_force.in_force(db, board.board_id) for board in boards.all_boards(db)]
     return frozenset(
         column.agent
         for policy in policies

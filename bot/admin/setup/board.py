@@ -36,24 +36,24 @@ def find(hub: Hub, owner: str, choose: Choose | None) -> int:
 
     Raises NoBoardError where there is none, and where there are several and nobody to ask.
     """
-    found = github_board.list_boards(hub, owner)
-    if not found:
+    boards = github_board.list_boards(hub, owner)
+    if not boards:
         raise NoBoardError(
             f"{owner} has no project that the App may see: make one under {owner}'s Projects, then run "
             "`cardinal init` again"
         )
-    if len(found) == 1:
-        return found[0][0]
+    if len(boards) == 1:
+        return boards[0][0]
     if choose is None:
-        named = ", ".join(f"{owner}/{number} ({plain(title, 40)})" for number, title in found[:MAX_NAMED])
+        named = ", ".join(f"{owner}/{number} ({plain(title, 40)})" for number, title in boards[:MAX_NAMED])
         raise NoBoardError(f"{owner} has several projects, {named}: say which with --board")
-    return choose(found)
+    return choose(boards)
 
 
 def prepare(
     hub: Hub, owner: str, number: int, home_repository: str, *, named: bool, columns: bool
 ) -> PreparedBoard:
-    """Make what is missing and change what differs; a second time there is nothing to do.
+    """Make missing fields and columns and update the others; a second call changes nothing.
 
     `named`: somebody chose the home repository. `columns`: make the policy's columns too; others stay.
     """
@@ -68,7 +68,7 @@ def prepare(
     for name in fields:
         github_board.create_field(hub, seen.board_id, name, KINDS[FaceField(name)])
     there = [column.name for column in seen.columns]
-    wanted = {name: consequence(found) for name in there if (found := policy.column(name)) is not None}
+    wanted = {name: consequence(served) for name in there if (served := policy.column(name)) is not None}
     described = github_board.describe_columns(hub, seen.status_field_id, wanted)
     return PreparedBoard(
         title=seen.title,

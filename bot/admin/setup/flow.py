@@ -102,27 +102,27 @@ def _app(
     wishes: Wishes, place: Place, config: Config, known: Notes, registration: Registration, front: LocalServer
 ) -> int:
     """Return the App's id, once its secrets are in the settings."""
-    found = wishes.existing or known.app
-    if found is None and config.app_id and not wishes.replace:
+    app = wishes.existing or known.app
+    if app is None and config.app_id and not wishes.replace:
         place.say(f"the App {config.app_id} is in the settings already")
         return config.app_id
-    settings.check_app(config, found.app_id if found else 0, replace=wishes.replace or known.app is not None)
+    settings.check_app(config, app.app_id if app else 0, replace=wishes.replace or known.app is not None)
     if wishes.existing is not None:
-        found = _existing(wishes.existing, config, known, place)
-    elif found is None:
-        found = _register(wishes, place, config, registration, front)
+        app = _existing(wishes.existing, config, known, place)
+    elif app is None:
+        app = _register(wishes, place, config, registration, front)
     else:
-        place.say(f"going on with the App {found.slug}, which an earlier `cardinal init` registered")
-    registration.app = found
-    settings.put_away(config, found, webhooks=not wishes.poll, public_url=wishes.public_url)
+        place.say(f"going on with the App {app.slug}, which an earlier `cardinal init` registered")
+    registration.app = app
+    settings.put_away(config, app, webhooks=not wishes.poll, public_url=wishes.public_url)
     # The state is used up, and the secrets are where they belong.
     progress.write(
         config.home, dataclasses.replace(known, owner=wishes.owner, port=front.port, state="", app=None)
     )
     place.say(f"the App's id, key and secret are in {config.home / configuration.ENV_FILE}")
-    if wishes.public_url and found.client_secret:
+    if wishes.public_url and app.client_secret:
         place.say(f"{wishes.public_url} will show what runs leave, to whoever may read their repository")
-    return found.app_id
+    return app.app_id
 
 
 def _register(
@@ -197,12 +197,12 @@ def _existing(given: Registered, config: Config, known: Notes, place: Place) -> 
 def _check_app(hub: Hub, place: Place, app_id: int) -> str:
     """Say which permissions and events the App lacks; return its page. Raises KeyRefusedError."""
     try:
-        found = hub.as_app("GET", "/app").body
+        app = hub.as_app("GET", "/app").body
     except (TokenError, NotFoundError) as error:
         raise KeyRefusedError(app_id) from error
-    lacking = manifest().lacking(found.get("permissions") or {})
-    unheard = manifest().unheard(tuple(found.get("events") or ()))
-    page = str(found["html_url"])
+    lacking = manifest().lacking(app.get("permissions") or {})
+    unheard = manifest().unheard(tuple(app.get("events") or ()))
+    page = str(app["html_url"])
     if lacking:
         place.say(f"the App lacks permissions: {', '.join(lacking)}; grant them on its page {page}")
     if unheard:
@@ -212,10 +212,10 @@ def _check_app(hub: Hub, place: Place, app_id: int) -> str:
 
 def _settings(hub: Hub, config: Config) -> str:
     """Return the address of the App's settings, which only its owners see."""
-    found = hub.as_app("GET", "/app").body
-    owner = found["owner"]
+    app = hub.as_app("GET", "/app").body
+    owner = app["owner"]
     place = f"/organizations/{quote(owner['login'])}" if owner.get("type") == "Organization" else ""
-    return f"{config.git_url}{place}/settings/apps/{quote(found['slug'])}"
+    return f"{config.git_url}{place}/settings/apps/{quote(app['slug'])}"
 
 
 def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> None:
@@ -265,7 +265,7 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
             return False
         asked_at = time.monotonic()
         try:
-            found = hub.installation()
+            installation = hub.installation()
         except (UnavailableError, RateLimitedError):
             return False  # somebody is at it in a browser just now: asked again
         except NotFoundError:
@@ -273,11 +273,11 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
                 place.say(f"install the App on {wishes.owner}: {where}")
             seen.setdefault("waits", where)
             return False
-        if found.get("suspended_at"):
-            raise SuspendedError(wishes.owner, str(found["html_url"]))
-        seen["lacking"] = ", ".join(manifest().lacking(found.get("permissions") or {}))
-        seen["page"] = str(found["html_url"])
-        seen["owner"] = str(found["account"]["login"])
+        if installation.get("suspended_at"):
+            raise SuspendedError(wishes.owner, str(installation["html_url"]))
+        seen["lacking"] = ", ".join(manifest().lacking(installation.get("permissions") or {}))
+        seen["page"] = str(installation["html_url"])
+        seen["owner"] = str(installation["account"]["login"])
         return True
 
     if not front.serve_until(installed, wishes.wait_s):

@@ -136,8 +136,8 @@ def _add_form(app: Flask, registration: Registration) -> None:
 def _add_waiting(app: Flask, registration: Registration) -> None:
     @app.get("/done")
     def done() -> ResponseReturnValue:
-        found = registration.app
-        if found is None:
+        registered = registration.app
+        if registered is None:
             return redirect("/", 302)
         if registration.ready:
             last = make_response(render_template("page.html", title="Done", lines=(registration.ready,)))
@@ -147,11 +147,11 @@ def _add_waiting(app: Flask, registration: Registration) -> None:
             "page.html",
             title="Install the App",
             lines=(
-                f"The App {found.slug} is registered; its key stays on this machine.",
+                f"The App {registered.slug} is registered; its key stays on this machine.",
                 f"Install it on {registration.owner}, with the repositories that its agents may work in. This"
                 " page notices.",
             ),
-            link=f"{found.page}/installations/new",
+            link=f"{registered.page}/installations/new",
             link_text=f"Install it on {registration.owner}",
             refresh_s=REFRESH_S,
         )

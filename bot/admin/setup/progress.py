@@ -50,9 +50,9 @@ class Notes:
 def read(home: Path) -> Notes:
     """Return the notes; empty ones where there are none, or none that this version can read."""
     try:
-        found: dict[str, Any] = json.loads((home / NAME).read_text(encoding="utf-8"))
-        app = found.pop("app")
-        notes = Notes(**found, app=None if app is None else Registered(**app))
+        stored: dict[str, Any] = json.loads((home / NAME).read_text(encoding="utf-8"))
+        app = stored.pop("app")
+        notes = Notes(**stored, app=None if app is None else Registered(**app))
         if notes.state:
             datetime.fromisoformat(notes.begun_at)
     except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):

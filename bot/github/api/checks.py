@@ -59,12 +59,12 @@ def of_commit(hub: Hub, repository: str, sha: str) -> tuple[Check, ...]:
         if f"{slug}[bot]" != hub.bot_login:
             checks.append(_of_run(run, slug))
     checks += map(_of_status, _statuses(hub, repository, sha))
-    found: dict[str, Check] = {}
+    by_name: dict[str, Check] = {}
     for check in checks:
-        known = found.setdefault(check.name, check)
+        known = by_name.setdefault(check.name, check)
         if _WORSE.index(check.light) < _WORSE.index(known.light):
-            found[check.name] = check
-    return tuple(found.values())
+            by_name[check.name] = check
+    return tuple(by_name.values())
 
 
 def required(hub: Hub, repository: str, branch: str) -> frozenset[str]:

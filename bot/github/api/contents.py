@@ -21,13 +21,13 @@ class FolderEntry(NamedTuple):
 
 def entries(hub: Hub, repository: str, folder: str, commit: str) -> tuple[FolderEntry, ...]:
     """Return the folder's entries by name; nothing if it is missing or no folder."""
-    found = _asked(hub, repository, folder, commit)
-    if not isinstance(found, list):
+    listing = _contents(hub, repository, folder, commit)
+    if not isinstance(listing, list):
         return ()
     listed = (
-        FolderEntry(str(one.get("name", "")), str(one.get("type", "")), int(one.get("size") or 0))
-        for one in found[:MAX_ENTRIES]
-        if isinstance(one, dict)
+        FolderEntry(str(item.get("name", "")), str(item.get("type", "")), int(item.get("size") or 0))
+        for item in listing[:MAX_ENTRIES]
+        if isinstance(item, dict)
     )
     return tuple(sorted(listed))
 
@@ -37,20 +37,20 @@ def content(hub: Hub, repository: str, path: str, commit: str, *, most_bytes: in
 
     GitHub follows a link to a file, so call this only for files of `entries`.
     """
-    found = _asked(hub, repository, path, commit)
-    if not isinstance(found, dict) or found.get("type") != "file" or found.get("encoding") != "base64":
+    file = _contents(hub, repository, path, commit)
+    if not isinstance(file, dict) or file.get("type") != "file" or file.get("encoding") != "base64":
         return None
     try:
-        raw = base64.b64decode(str(found.get("content", "")))
+        raw = base64.b64decode(str(file.get("content", "")))
     except binascii.Error:
         return None
     return raw if len(raw) <= most_bytes else None
 
 
-def _asked(hub: Hub, repository: str, path: str, commit: str) -> object:
+def _contents(hub: Hub, repository: str, path: str, commit: str) -> object:
     where = f"{repository_path(repository)}/contents/{quote(path)}"
     try:
-        found: object = hub.rest("GET", where, params={"ref": commit}).body
+        answer: object = hub.rest("GET", where, params={"ref": commit}).body
     except NotFoundError:
         return None
-    return found
+    return answer

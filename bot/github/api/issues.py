@@ -18,7 +18,7 @@ MAX_HIDDEN = 50  # as many as GitHub allows in all
 def blockers(content: Mapping[str, Any]) -> tuple[Blocker, ...]:
     """Return the blockers of a card's issue that the App may see, in the order of names."""
     nodes = (content.get("blockedBy") or {}).get("nodes") or ()
-    found = (
+    visible = (
         Blocker(
             node["repository"]["nameWithOwner"],
             int(node["number"]),
@@ -28,7 +28,7 @@ def blockers(content: Mapping[str, Any]) -> tuple[Blocker, ...]:
         for node in nodes
         if node
     )
-    return tuple(sorted(found, key=lambda blocker: (blocker.repository, blocker.number)))
+    return tuple(sorted(visible, key=lambda blocker: (blocker.repository, blocker.number)))
 
 
 def _state(node: Mapping[str, Any]) -> str:
@@ -41,13 +41,13 @@ def _state(node: Mapping[str, Any]) -> str:
 def hidden(content: Mapping[str, Any]) -> int:
     """Return the number of open blockers that the App may not see."""
     counted = int((content.get("issueDependenciesSummary") or {}).get("blockedBy") or 0)
-    return min(max(0, counted - sum(one.state == "open" for one in blockers(content))), MAX_HIDDEN)
+    return min(max(0, counted - sum(blocker.state == "open" for blocker in blockers(content))), MAX_HIDDEN)
 
 
 def parent(content: Mapping[str, Any]) -> str:
     """Return the parent issue as owner/repository#number; empty for none."""
-    found = content.get("parent")
-    return f"{found['repository']['nameWithOwner']}#{found['number']}" if found else ""
+    issue = content.get("parent")
+    return f"{issue['repository']['nameWithOwner']}#{issue['number']}" if issue else ""
 
 
 def last_move(content: Mapping[str, Any], board_id: str) -> StatusChange | None:
@@ -78,10 +78,10 @@ def closed_by(hub: Hub, repository: str, number: int) -> str:
     Source: docs.github.com/rest/issues/issues#get-an-issue (`closed_by`).
     """
     try:
-        found = hub.rest("GET", f"{repository_path(repository)}/issues/{number}").body
+        issue = hub.rest("GET", f"{repository_path(repository)}/issues/{number}").body
     except NotFoundError:
         return ""
-    return str((found.get("closed_by") or {}).get("login") or "")
+    return str((issue.get("closed_by") or {}).get("login") or "")
 
 
 def comment_now(hub: Hub, repository: str, place: str, comment_id: int, number: int) -> str | None:
@@ -97,9 +97,9 @@ def comment_now(hub: Hub, repository: str, place: str, comment_id: int, number: 
     family = "pulls" if place == "review" else "issues"
     try:
         if place in ("issue", "pull", "review"):
-            found = hub.rest("GET", f"{root}/{family}/comments/{comment_id}").body
+            comment = hub.rest("GET", f"{root}/{family}/comments/{comment_id}").body
         else:
-            found = hub.rest("GET", f"{root}/pulls/{number}/reviews/{comment_id}").body
+            comment = hub.rest("GET", f"{root}/pulls/{number}/reviews/{comment_id}").body
     except NotFoundError:
         return None
-    return str(found.get("body") or "")
+    return str(comment.get("body") or "")

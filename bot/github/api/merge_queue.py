@@ -26,16 +26,16 @@ class Merging:
 
 def read(hub: Hub, pull_id: str) -> Merging:
     """Return the merge state of the pull request with that node id; raises NotFoundError if it is gone."""
-    found = hub.graphql(project_queries.MERGING, {"pull": pull_id}).get("node")
-    if not found:
+    pull = hub.graphql(project_queries.MERGING, {"pull": pull_id}).get("node")
+    if not pull:
         raise NotFoundError("the pull request", 200, "no such pull request")
     return Merging(
-        state=found["state"].lower(),
-        head=found["headRefOid"],
-        queued=bool(found["isInMergeQueue"]),
-        auto=bool(found["autoMergeRequest"]),
-        has_queue=bool(found["isMergeQueueEnabled"]),
-        allows_auto=bool(found["repository"]["autoMergeAllowed"]),
+        state=pull["state"].lower(),
+        head=pull["headRefOid"],
+        queued=bool(pull["isInMergeQueue"]),
+        auto=bool(pull["autoMergeRequest"]),
+        has_queue=bool(pull["isMergeQueueEnabled"]),
+        allows_auto=bool(pull["repository"]["autoMergeAllowed"]),
     )
 
 
@@ -61,8 +61,8 @@ def wait(
         return QUEUE
     if not (now.allows_auto and running):
         return ""
-    asked = {"title": words.get("commit_title"), "text": words.get("commit_message")}
-    variables = {"pull": pull_id, "head": head, "method": method.upper(), **asked}
+    message = {"title": words.get("commit_title"), "text": words.get("commit_message")}
+    variables = {"pull": pull_id, "head": head, "method": method.upper(), **message}
     try:
         hub.graphql(project_queries.ENABLE_AUTO_MERGE, variables)
     except RefusedError as error:
@@ -81,8 +81,8 @@ def _is_running(hub: Hub, repository: str, head: str, refused: str) -> bool:
     if "check" not in said or not any(word in said for word in RUNNING):
         return False
     path = f"{repository_path(repository)}/commits/{head}/check-runs"
-    found = hub.rest("GET", path, params={"per_page": 100}).body["check_runs"]
-    return all(one["conclusion"] not in ("failure", "timed_out", "cancelled") for one in found)
+    runs = hub.rest("GET", path, params={"per_page": 100}).body["check_runs"]
+    return all(run["conclusion"] not in ("failure", "timed_out", "cancelled") for run in runs)
 
 
 def cancel(hub: Hub, pull_id: str) -> None:

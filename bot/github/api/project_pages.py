@@ -59,11 +59,11 @@ def survey(
         variables[f"after{n}"] = starts[n] if n < len(starts) else None
         if n:
             variables[f"with{n}"] = n < len(starts)
-    found = hub.graphql(project_queries.SWEEP, variables, may_miss=frozenset({"home"}))
-    shape = shape_of(found, owner, number)
-    project = found["repositoryOwner"]["projectV2"]
+    answer = hub.graphql(project_queries.SWEEP, variables, may_miss=frozenset({"home"}))
+    shape = shape_of(answer, owner, number)
+    project = answer["repositoryOwner"]["projectV2"]
     pages = tuple(_page(project[f"page{n}"], skip_columns) for n in range(min(len(starts), MAX_PAGES)))
-    return Sight(shape, str(project["updatedAt"]), _newest(found.get("home")), pages)
+    return Sight(shape, str(project["updatedAt"]), _newest(answer.get("home")), pages)
 
 
 def _newest(home: Mapping[str, Any] | None) -> str | None:
@@ -72,14 +72,14 @@ def _newest(home: Mapping[str, Any] | None) -> str | None:
     return str(((home.get("defaultBranchRef") or {}).get("target") or {}).get("oid") or "")
 
 
-def _page(found: Mapping[str, Any], skip_columns: tuple[str, ...]) -> Page:
-    edges = [edge for edge in found["edges"] or () if edge and edge.get("node")]
+def _page(items: Mapping[str, Any], skip_columns: tuple[str, ...]) -> Page:
+    edges = [edge for edge in items["edges"] or () if edge and edge.get("node")]
     stubs = (_stub(edge["node"]) for edge in edges if kind_of(edge["node"]["type"]) in CARDS)
     return Page(
         # The filter ignores case, and a name with a quote cannot be written in it: the column itself decides.
         tuple(stub for stub in stubs if stub.column not in skip_columns),
         tuple((CardId(edge["node"]["id"]), str(edge["cursor"])) for edge in edges),
-        bool(found["pageInfo"]["hasNextPage"]) and bool(edges),
+        bool(items["pageInfo"]["hasNextPage"]) and bool(edges),
     )
 
 

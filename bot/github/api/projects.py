@@ -23,9 +23,11 @@ MAX_FIELDS = 20  # of one item in one request
 
 def list_boards(hub: Hub, owner: str) -> tuple[tuple[int, str], ...]:
     """Return number and title of the open projects of an organisation or a person, of the first hundred."""
-    found = hub.graphql(project_queries.BOARDS, {"owner": owner}).get("repositoryOwner") or {}
-    nodes = (found.get("projectsV2") or {}).get("nodes") or ()
-    return tuple((int(one["number"]), str(one["title"])) for one in nodes if one and not one["closed"])
+    account = hub.graphql(project_queries.BOARDS, {"owner": owner}).get("repositoryOwner") or {}
+    nodes = (account.get("projectsV2") or {}).get("nodes") or ()
+    return tuple(
+        (int(board["number"]), str(board["title"])) for board in nodes if board and not board["closed"]
+    )
 
 
 def read_board(hub: Hub, owner: str, number: int) -> BoardSeen:
@@ -33,26 +35,30 @@ def read_board(hub: Hub, owner: str, number: int) -> BoardSeen:
 
     Raises NotFoundError when there is no such project, StatusMissingError when it has no Status field.
     """
-    found = hub.graphql(project_queries.BOARD, {"owner": owner, "number": number})
-    return shape_of(found, owner, number)
+    answer = hub.graphql(project_queries.BOARD, {"owner": owner, "number": number})
+    return shape_of(answer, owner, number)
 
 
-def shape_of(found: Mapping[str, Any], owner: str, number: int) -> BoardSeen:
+def shape_of(answer: Mapping[str, Any], owner: str, number: int) -> BoardSeen:
     """Return the board's shape from an answer with the fragment Shape; raises as `read_board` does."""
-    board = (found.get("repositoryOwner") or {}).get("projectV2")
+    board = (answer.get("repositoryOwner") or {}).get("projectV2")
     if board is None:
         raise NotFoundError(f"the board {owner}/{number}", 200, "no such project, or no such owner")
     fields = [field for field in board["fields"]["nodes"] if field]
     status = next((field for field in fields if field.get("name") == STATUS and "options" in field), None)
     if status is None:
-        raise StatusMissingError(f"the board {owner}/{number}", {one["id"]: one["name"] for one in fields})
+        raise StatusMissingError(
+            f"the board {owner}/{number}", {field["id"]: field["name"] for field in fields}
+        )
     return BoardSeen(
         board_id=BoardId(board["id"]),
         owner=owner,
         number=number,
         title=board["title"],
         status_field_id=status["id"],
-        columns=tuple(Column(one["id"], one["name"], one["description"]) for one in status["options"]),
+        columns=tuple(
+            Column(option["id"], option["name"], option["description"]) for option in status["options"]
+        ),
         fields=tuple(Field(field["id"], field["name"], field["dataType"]) for field in fields),
     )
 
@@ -91,7 +97,9 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
         blocked_by=issues.blockers(content),
         hidden_blockers=issues.hidden(content),
         parent=issues.parent(content),
-        status=tuple((one["id"], one["name"]) for one in (project.get("field") or {}).get("options") or ()),
+        status=tuple(
+            (option["id"], option["name"]) for option in (project.get("field") or {}).get("options") or ()
+        ),
         repo_field=(item.get("repo") or {}).get("text") or "",
         last_move=issues.last_move(content, project["id"]),
     )
@@ -108,10 +116,10 @@ def cards_of_issue(hub: Hub, repository: str, number: int) -> tuple[CardId, ...]
     """Return the issue's cards on all visible boards, without archived ones; none without such an issue."""
     owner, _, name = repository.partition("/")
     try:
-        found = hub.graphql(project_queries.CARDS_OF_ISSUE, {"owner": owner, "name": name, "number": number})
+        answer = hub.graphql(project_queries.CARDS_OF_ISSUE, {"owner": owner, "name": name, "number": number})
     except NotFoundError:
         return ()
-    issue = (found.get("repository") or {}).get("issue") or {}
+    issue = (answer.get("repository") or {}).get("issue") or {}
     items = (issue.get("projectItems") or {}).get("nodes") or ()
     return tuple(CardId(item["id"]) for item in items if item)
 
@@ -181,8 +189,8 @@ def move_card(hub: Hub, board_id: BoardId, card_id: CardId, status_field_id: str
 
 def create_field(hub: Hub, board_id: BoardId, name: str, kind: str) -> Field:
     """Make a project field; `kind` is TEXT or NUMBER. Raises RefusedError when the name is taken."""
-    found = hub.graphql(project_queries.CREATE_FIELD, {"board": board_id, "name": name, "kind": kind})
-    field = found["createProjectV2Field"]["projectV2Field"]
+    answer = hub.graphql(project_queries.CREATE_FIELD, {"board": board_id, "name": name, "kind": kind})
+    field = answer["createProjectV2Field"]["projectV2Field"]
     return Field(field["id"], field["name"], field["dataType"])
 
 
@@ -228,8 +236,8 @@ def add_card(hub: Hub, board_id: BoardId, content_id: str) -> CardId:
 
     Source: docs.github.com/issues/planning-and-tracking-with-projects/automating-your-project.
     """
-    found = hub.graphql(project_queries.ADD_CARD, {"board": board_id, "content": content_id})
-    return CardId(found["addProjectV2ItemById"]["item"]["id"])
+    answer = hub.graphql(project_queries.ADD_CARD, {"board": board_id, "content": content_id})
+    return CardId(answer["addProjectV2ItemById"]["item"]["id"])
 
 
 def convert_draft(hub: Hub, card_id: CardId, repository: str) -> ConvertedDraft:
@@ -238,8 +246,8 @@ def convert_draft(hub: Hub, card_id: CardId, repository: str) -> ConvertedDraft:
     home = hub.graphql(project_queries.REPOSITORY_ID, {"owner": owner, "name": name}).get("repository")
     if not home:
         raise NotFoundError(f"the repository {repository}", 200, "no such repository")
-    found = hub.graphql(project_queries.CONVERT_DRAFT, {"card": card_id, "repository": home["id"]})
-    issue = found["convertProjectV2DraftIssueItemToIssue"]["item"]["content"]
+    answer = hub.graphql(project_queries.CONVERT_DRAFT, {"card": card_id, "repository": home["id"]})
+    issue = answer["convertProjectV2DraftIssueItemToIssue"]["item"]["content"]
     return ConvertedDraft(issue["id"], issue["repository"]["nameWithOwner"], issue["number"])
 
 
@@ -256,8 +264,8 @@ def own_status_update(hub: Hub, board_id: BoardId) -> str:
 def post_status_update(hub: Hub, board_id: BoardId, body: str, status: str = "ON_TRACK") -> str:
     """Post a status update on the board and return its id. `status`: ON_TRACK, AT_RISK, OFF_TRACK, …"""
     variables = {"board": board_id, "body": body, "status": status}
-    found = hub.graphql(project_queries.POST_STATUS_UPDATE, variables)
-    return str(found["createProjectV2StatusUpdate"]["statusUpdate"]["id"])
+    answer = hub.graphql(project_queries.POST_STATUS_UPDATE, variables)
+    return str(answer["createProjectV2StatusUpdate"]["statusUpdate"]["id"])
 
 
 def edit_status_update(hub: Hub, update_id: str, body: str, status: str = "ON_TRACK") -> None:

@@ -31,14 +31,14 @@ class PullLook:
 
 def read(hub: Hub, repository: str, number: int) -> PullLook:
     """Return the pull request; raises NotFoundError when it is gone."""
-    return _look(hub.rest("GET", f"{repository_path(repository)}/pulls/{number}").body)
+    return _pull_of(hub.rest("GET", f"{repository_path(repository)}/pulls/{number}").body)
 
 
 def find_open(hub: Hub, repository: str, branch: str) -> PullLook | None:
     """Return the open pull request from `branch` of the same repository, or None."""
     params = {"head": f"{repository.partition('/')[0]}:{branch}", "state": "open"}
-    found = hub.rest("GET", f"{repository_path(repository)}/pulls", params=params).body
-    return next((_look(one) for one in found if _is_of(one, repository)), None)
+    listing = hub.rest("GET", f"{repository_path(repository)}/pulls", params=params).body
+    return next((_pull_of(pull) for pull in listing if _is_of(pull, repository)), None)
 
 
 def open_draft(hub: Hub, repository: str, *, branch: str, title: str, body: str) -> PullLook:
@@ -47,16 +47,16 @@ def open_draft(hub: Hub, repository: str, *, branch: str, title: str, body: str)
     Without drafts, UNREADY begins its title. Private repositories of some plans have no drafts; only the
     refusal tells (github.com/cli/cli, issue 520).
     """
-    asked = {"title": title, "head": branch, "base": default_branch(hub, repository), "body": body}
+    fields = {"title": title, "head": branch, "base": default_branch(hub, repository), "body": body}
     path = f"{repository_path(repository)}/pulls"
     try:
         try:
-            return _look(hub.rest("POST", path, body={**asked, "draft": True}).body)
+            return _pull_of(hub.rest("POST", path, body={**fields, "draft": True}).body)
         except RefusedError as error:
             if "draft" not in error.because.lower():
                 raise
-            asked["title"] = f"{UNREADY}{title}"
-            return _look(hub.rest("POST", path, body={**asked, "draft": False}).body)
+            fields["title"] = f"{UNREADY}{title}"
+            return _pull_of(hub.rest("POST", path, body={**fields, "draft": False}).body)
     except RefusedError as error:
         there = find_open(hub, repository, branch) if "already exists" in error.because.lower() else None
         if there is None:
@@ -75,9 +75,9 @@ def merge(hub: Hub, repository: str, number: int, *, method: str, head: str, wor
     Raises RefusedError or ConflictError with GitHub's reason, UnavailableError while GitHub computes it.
     Source: docs.github.com/rest/pulls/pulls#merge-a-pull-request (405 not mergeable, 409 the head moved).
     """
-    asked = {"merge_method": method, "sha": head, **words}
+    fields = {"merge_method": method, "sha": head, **words}
     try:
-        answer = hub.rest("PUT", f"{repository_path(repository)}/pulls/{number}/merge", body=asked)
+        answer = hub.rest("PUT", f"{repository_path(repository)}/pulls/{number}/merge", body=fields)
     except (RefusedError, ConflictError) as error:
         now = read(hub, repository, number)
         if now.state == "merged":
@@ -100,21 +100,21 @@ def delete_branch(hub: Hub, repository: str, branch: str) -> None:
             raise
 
 
-def _is_of(found: Any, repository: str) -> bool:
+def _is_of(pull: Any, repository: str) -> bool:
     """Tell whether its branch is in the repository itself: a fork can have a branch of that name."""
-    home = found["head"].get("repo") or {}
+    home = pull["head"].get("repo") or {}
     return str(home.get("full_name", "")).casefold() == repository.casefold()
 
 
-def _look(found: Any) -> PullLook:
+def _pull_of(pull: Any) -> PullLook:
     return PullLook(
-        number=int(found["number"]),
-        node_id=str(found["node_id"]),
-        draft=bool(found.get("draft")),
-        state="merged" if found.get("merged") or found.get("merged_at") else str(found["state"]),
-        mergeable=found.get("mergeable"),
-        head=str(found["head"]["sha"]),
-        merge_commit=str(found.get("merge_commit_sha") or ""),
-        title=str(found.get("title") or ""),
-        body=str(found.get("body") or ""),
+        number=int(pull["number"]),
+        node_id=str(pull["node_id"]),
+        draft=bool(pull.get("draft")),
+        state="merged" if pull.get("merged") or pull.get("merged_at") else str(pull["state"]),
+        mergeable=pull.get("mergeable"),
+        head=str(pull["head"]["sha"]),
+        merge_commit=str(pull.get("merge_commit_sha") or ""),
+        title=str(pull.get("title") or ""),
+        body=str(pull.get("body") or ""),
     )

@@ -15,8 +15,8 @@ def look_up(hub: Hub, repository: str) -> tuple[str, bool]:
 
     Raises NotFoundError or RefusedError for an invisible one.
     """
-    found = hub.rest("GET", repository_path(repository)).body
-    return str(found["full_name"]), bool(found.get("archived"))
+    answer = hub.rest("GET", repository_path(repository)).body
+    return str(answer["full_name"]), bool(answer.get("archived"))
 
 
 def born_at(hub: Hub, repository: str) -> datetime:

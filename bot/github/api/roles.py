@@ -32,27 +32,32 @@ def may_write(role_name: str) -> bool:
     return role_name in WRITERS
 
 
+def writes(hub: Hub, repository: str, login: str) -> bool:
+    """Tell whether this person has write access there, by an answer up to a minute old."""
+    return may_write(role(hub, repository, login))
+
+
 def reads(hub: Hub, repository: str, login: str, user_id: int) -> bool:
     """Tell whether this person may read the repository, by a fresh call. Everybody may read a public one.
 
     A login that belongs to another account by now does not count.
     """
-    found = _permission(hub, repository, login)
-    return _role_of(found) != NONE and (found.get("user") or {}).get("id") == user_id
+    permission = _permission(hub, repository, login)
+    return _role_of(permission) != NONE and (permission.get("user") or {}).get("id") == user_id
 
 
 def _permission(hub: Hub, repository: str, login: str) -> Mapping[str, Any]:
     """Return GitHub's answer; empty for an unknown person."""
     path = f"{repository_path(repository)}/collaborators/{quote(login, safe='')}/permission"
     try:
-        found: Mapping[str, Any] = hub.rest("GET", path).body
+        permission: Mapping[str, Any] = hub.rest("GET", path).body
     except NotFoundError:
         return {}
-    return found
+    return permission
 
 
-def _role_of(found: Mapping[str, Any]) -> str:
-    for name in (found.get("role_name"), found.get("permission")):
+def _role_of(permission: Mapping[str, Any]) -> str:
+    for name in (permission.get("role_name"), permission.get("permission")):
         if name in ROLES:
             return str(name)
     return NONE

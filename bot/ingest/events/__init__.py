@@ -1,4 +1,4 @@
-"""What deliveries say: one file per GitHub event, found by its name; `read` is pure."""
+"""Deliveries read: one file per GitHub event, found by its name; `read` is pure."""
 
 from functools import cache
 from typing import Protocol
@@ -21,7 +21,7 @@ class WebhookEvent(Protocol):
     SUBSCRIBED: bool = True
 
     def read(self, payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-        """Return what the delivery says; nothing when it is Cardinal's own echo or an action without meaning.
+        """Return the delivery's facts; nothing for Cardinal's own echo or an action without meaning.
 
         Raises UnreadablePayloadError when a field that the event promises is not there.
         """
@@ -38,14 +38,14 @@ def _subjects() -> dict[str, frozenset[str]]:
 def _require_shape(event: str, payload: Payload) -> None:
     """Raise UnreadablePayloadError for another event's body: GitHub signs the body, and not its name."""
     subjects = _subjects()
-    found = frozenset().union(*subjects.values()) & payload.keys()
-    if found and found != subjects[event]:  # without any of them it has too little to say something
+    subject = frozenset().union(*subjects.values()) & payload.keys()
+    if subject and subject != subjects[event]:  # without any of them it has too little to say something
         wanted = " and ".join(sorted(subjects[event])) or "nothing of other events"
-        raise UnreadablePayloadError(f"body of {event}", wanted, ", ".join(sorted(found)))
+        raise UnreadablePayloadError(f"body of {event}", wanted, ", ".join(sorted(subject)))
 
 
 def read(event: str, payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-    """Return what a delivery of `event` says; nothing for an event that Cardinal does not know.
+    """Return the facts of a delivery of `event`; nothing for an event that Cardinal does not know.
 
     Raises UnreadablePayloadError when a field that the event promises is not there, or the body is another's.
     """

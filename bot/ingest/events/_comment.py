@@ -1,4 +1,4 @@
-"""What a new comment and a ticked checkbox have in common, on issues, pull requests and in reviews."""
+"""Comments and ticked checkboxes on issues, pull requests and in reviews."""
 
 from bot.ingest.events._payload import (
     Payload,
@@ -16,7 +16,7 @@ from bot.render.markdown import checkboxes
 
 
 def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> tuple[Fact, ...]:
-    """Return what was said or ticked on the `subject` (issue or pull_request); nothing for an own echo.
+    """Return the comment or ticks on the `subject` (issue or pull_request); nothing for an own echo.
 
     Only a *new* comment speaks, and only for the one who sent it. An edit never does, but it ticks boxes in a
     comment of Cardinal's: then GitHub's sender is the person, its author Cardinal. That somebody changed a
@@ -27,22 +27,26 @@ def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> 
     author_id, sender_id = account(payload, "comment.user"), account(payload, "sender")
     match find(payload, "action"):
         case "created" if author_id == sender_id:
-            return (_said(payload, subject, place),)
+            return (_comment_written(payload, subject, place),)
         case "edited" if author_id == bot_id:
             return _ticked(payload, subject, place)
         case "edited" if find(payload, "changes.body.from") is not None:
-            return (_unsaid(payload, subject, place, "edited"),)
+            return (_comment_altered(payload, subject, place, "edited"),)
         case "deleted" if author_id != bot_id:
-            return (_unsaid(payload, subject, place, "deleted"),)
+            return (_comment_altered(payload, subject, place, "deleted"),)
         case _:
             return ()
 
 
-def _said(payload: Payload, subject: str, place: str) -> CommentWritten:
+def _where(payload: Payload, subject: str) -> tuple[str, int, int]:
+    """Return repository, number and comment id."""
+    repository, comment_id = text(payload, "repository.full_name"), number(payload, "comment.id")
+    return repository, number(payload, f"{subject}.number"), comment_id
+
+
+def _comment_written(payload: Payload, subject: str, place: str) -> CommentWritten:
     return CommentWritten(
-        repository=text(payload, "repository.full_name"),
-        number=number(payload, f"{subject}.number"),
-        comment_id=number(payload, "comment.id"),
+        *_where(payload, subject),
         place=place,
         author=login(payload, "comment.user"),
         author_id=account(payload, "comment.user"),
@@ -53,15 +57,8 @@ def _said(payload: Payload, subject: str, place: str) -> CommentWritten:
     )
 
 
-def _unsaid(payload: Payload, subject: str, place: str, how: str) -> CommentAltered:
-    return CommentAltered(
-        repository=text(payload, "repository.full_name"),
-        number=number(payload, f"{subject}.number"),
-        comment_id=number(payload, "comment.id"),
-        place=place,
-        how=how,
-        by=login(payload, "sender"),
-    )
+def _comment_altered(payload: Payload, subject: str, place: str, how: str) -> CommentAltered:
+    return CommentAltered(*_where(payload, subject), place=place, how=how, by=login(payload, "sender"))
 
 
 def _ticked(payload: Payload, subject: str, place: str) -> tuple[Fact, ...]:
@@ -72,9 +69,7 @@ def _ticked(payload: Payload, subject: str, place: str) -> tuple[Fact, ...]:
         return ()
     return (
         BoxTicked(
-            repository=text(payload, "repository.full_name"),
-            number=number(payload, f"{subject}.number"),
-            comment_id=number(payload, "comment.id"),
+            *_where(payload, subject),
             place=place,
             boxes=ticked,
             by=login(payload, "sender"),

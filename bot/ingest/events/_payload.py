@@ -13,29 +13,29 @@ GHOST = "ghost"  # GitHub's stand-in for deleted accounts, which payloads hold a
 class UnreadablePayloadError(CardinalError):
     """A delivery does not have the shape that its event promises; trying again cannot help."""
 
-    def __init__(self, path: str, wanted: str, found: object) -> None:
-        self.path, self.wanted, self.found = path, wanted, type(found).__name__
-        super().__init__(f"the delivery has no readable {path}: wanted {wanted}, found {self.found}")
+    def __init__(self, path: str, wanted: str, value: object) -> None:
+        self.path, self.wanted, self.actual = path, wanted, type(value).__name__
+        super().__init__(f"the delivery has no readable {path}: wanted {wanted}, found {self.actual}")
 
 
 def find(payload: Payload, path: str) -> Any:
-    """Return what stands at the dotted `path`, None where a step is absent or null."""
-    found: Any = payload
+    """Return the value at the dotted `path`, None where a step is absent or null."""
+    value: Any = payload
     for step in path.split("."):
-        if found is None:
+        if value is None:
             return None
-        if not isinstance(found, Mapping):
-            raise UnreadablePayloadError(path, "an object above it", found)
-        found = found.get(step)
-    return found
+        if not isinstance(value, Mapping):
+            raise UnreadablePayloadError(path, "an object above it", value)
+        value = value.get(step)
+    return value
 
 
 def text(payload: Payload, path: str) -> str:
-    """Return a required text without what no database takes: NUL and halves of surrogate pairs."""
-    found = find(payload, path)
-    if not isinstance(found, str):
-        raise UnreadablePayloadError(path, "text", found)
-    return found.replace("\0", "�").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    """Return a required text without NUL and halves of surrogate pairs, which no database takes."""
+    value = find(payload, path)
+    if not isinstance(value, str):
+        raise UnreadablePayloadError(path, "text", value)
+    return value.replace("\0", "�").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def text_or_empty(payload: Payload, path: str) -> str:
@@ -45,10 +45,10 @@ def text_or_empty(payload: Payload, path: str) -> str:
 
 def number(payload: Payload, path: str) -> int:
     """Return a required whole number that fits 64 bits."""
-    found = find(payload, path)
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 2**63:
-        raise UnreadablePayloadError(path, "a whole number", found)
-    return found
+    value = find(payload, path)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise UnreadablePayloadError(path, "a whole number", value)
+    return value
 
 
 def number_or_zero(payload: Payload, path: str) -> int:
@@ -58,21 +58,21 @@ def number_or_zero(payload: Payload, path: str) -> int:
 
 def flag(payload: Payload, path: str) -> bool:
     """Return a boolean; absent or null counts as false."""
-    found = find(payload, path)
-    if found is None:
+    value = find(payload, path)
+    if value is None:
         return False
-    if not isinstance(found, bool):
-        raise UnreadablePayloadError(path, "true or false", found)
-    return found
+    if not isinstance(value, bool):
+        raise UnreadablePayloadError(path, "true or false", value)
+    return value
 
 
 def moment(payload: Payload, path: str) -> datetime:
     """Return a required point in time, in UTC."""
-    found = text(payload, path)
+    value = text(payload, path)
     try:
-        return datetime.fromisoformat(found).astimezone(UTC)
+        return datetime.fromisoformat(value).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise UnreadablePayloadError(path, "a time as in RFC 3339", found) from error
+        raise UnreadablePayloadError(path, "a time as in RFC 3339", value) from error
 
 
 def moment_or_none(payload: Payload, path: str) -> datetime | None:
@@ -82,12 +82,12 @@ def moment_or_none(payload: Payload, path: str) -> datetime | None:
 
 def objects(payload: Payload, path: str) -> tuple[Payload, ...]:
     """Return a list of objects; absent or null counts as empty."""
-    found = find(payload, path)
-    if found is None:
+    value = find(payload, path)
+    if value is None:
         return ()
-    if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
-        raise UnreadablePayloadError(path, "a list of objects", found)
-    return tuple(found)
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise UnreadablePayloadError(path, "a list of objects", value)
+    return tuple(value)
 
 
 def login(payload: Payload, path: str) -> str:

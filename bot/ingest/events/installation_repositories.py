@@ -11,5 +11,5 @@ SUBSCRIBED = False
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- no echo: people choose repositories
-    """Return that access changed: what it is now is asked, since deliveries come in any order."""
+    """Return that access changed. It is read again, since deliveries come in any order."""
     return (AccessChanged(),)

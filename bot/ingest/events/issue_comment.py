@@ -12,6 +12,6 @@ SUBJECT = ("issue", "comment")
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-    """Return what was said or ticked, nothing for an own echo or another edit."""
+    """Return the comment or ticks, nothing for an own echo or another edit."""
     place = "issue" if find(payload, "issue.pull_request") is None else "pull"
     return read_comment(payload, bot_id=bot_id, subject="issue", place=place)

@@ -15,6 +15,6 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 
     """Return whose dependencies have to be read again."""
     if text_or_empty(payload, "action") not in SAID:
         return ()
-    told = find(payload, "blocked_issue_repo") is not None
-    repository = text(payload, "blocked_issue_repo.full_name" if told else "repository.full_name")
+    elsewhere = find(payload, "blocked_issue_repo") is not None
+    repository = text(payload, "blocked_issue_repo.full_name" if elsewhere else "repository.full_name")
     return (LinksChanged(repository, number(payload, "blocked_issue.number")),)

@@ -13,7 +13,7 @@ FREEING = {"closed", "reopened", "transferred", "deleted"}
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-    """Return what the delivery says about the issue; of an own echo only that others may wait no more."""
+    """Return the facts about the issue; of an own echo only that others may wait no more."""
     action = text_or_empty(payload, "action")
     if own(payload, bot_id) and action not in FREEING:
         return ()

@@ -46,7 +46,7 @@ class GroupMoved(Fact):
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- its own enqueuing counts
-    """Return what became of the group, whoever caused it: Cardinal itself fills the queue."""
+    """Return the group's change, whoever caused it: Cardinal itself fills the queue."""
     action = text_or_empty(payload, "action")
     if action not in ("checks_requested", "destroyed"):
         return ()

@@ -1,10 +1,10 @@
-"""A card rang: every action is a doorbell, whoever caused it, for the column is read again anyway.
+"""A card changed: every action is a refresh request, whoever caused it, for its column is read again anyway.
 
 The one exception: a text or number field that Cardinal itself wrote. It reads none of those, and each face
 that it writes would cost it several readings.
 
 A drag has been seen to arrive as `edited` and as `reordered`; neither is documented, so neither is trusted.
-What an `edited` tells of the move is kept: that a card left and came back, no reading shows.
+The move that an `edited` names is kept: no reading shows that a card left and came back.
 Source: docs.github.com/webhooks/webhook-events-and-payloads#projects_v2_item.
 """
 
@@ -28,7 +28,7 @@ OWN_FIELDS = ("text", "number")  # the kinds of field that a face is made of; co
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-    """Return one doorbell; nothing for the echo of a face. Own moves ring, for a person may have moved on."""
+    """Return one refresh request; nothing for an own face's echo. Own moves count, too."""
     if own(payload, bot_id) and text_or_empty(payload, "changes.field_value.field_type") in OWN_FIELDS:
         return ()
     return (
@@ -44,7 +44,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
 
 
 def _change(payload: Payload) -> CardChange | None:
-    """Return what the sender changed; which column it is now, only newer deliveries name."""
+    """Return the sender's change; only newer deliveries name the column."""
     action = text_or_empty(payload, "action")
     about, value = ABOUT.get(action), ""
     if action == "edited":
@@ -65,7 +65,7 @@ def _change(payload: Payload) -> CardChange | None:
 
 
 def _moved(payload: Payload) -> Move | None:
-    """Return where the card was moved to; None where the delivery does not say. It rings whatever it says.
+    """Return where the card was moved to; None where the delivery does not say. The card is read either way.
 
     A choice in another field has an option that is no column's, so it is no move to any.
     """

@@ -15,7 +15,7 @@ LEFT_ON = {"dequeued", "auto_merge_disabled"}
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     """Return the pull request as it was, nothing for an own echo or an action that does not change it.
 
-    What GitHub merges by itself for Cardinal is told as if Cardinal had, so the end is heard from anybody.
+    GitHub's own merges for Cardinal have Cardinal as sender, so a closing counts from anybody.
     """
     action = text_or_empty(payload, "action")
     if action in LEFT_ON:
@@ -43,9 +43,9 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
 
 
 def _wanted(payload: Payload) -> tuple[Fact, ...]:
-    """Return the request; nothing where GitHub leaves out what it does not promise for this action."""
+    """Return the request; nothing where GitHub leaves out optional fields."""
     repository, about = find(payload, "repository.full_name"), find(payload, "pull_request.number")
-    asked = find(payload, "requested_reviewer.login") or find(payload, "requested_team.slug")
+    reviewer = find(payload, "requested_reviewer.login") or find(payload, "requested_team.slug")
     if not isinstance(repository, str) or not isinstance(about, int):
         return ()
-    return (ReviewWanted(repository, about, str(asked or "somebody"), login(payload, "sender")),)
+    return (ReviewWanted(repository, about, str(reviewer or "somebody"), login(payload, "sender")),)

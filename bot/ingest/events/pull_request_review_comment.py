@@ -11,5 +11,5 @@ SUBJECT = ("pull_request", "comment")
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-    """Return what was said or ticked, nothing for an own echo or another edit."""
+    """Return the comment or ticks, nothing for an own echo or another edit."""
     return read_comment(payload, bot_id=bot_id, subject="pull_request", place="review")

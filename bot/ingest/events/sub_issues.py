@@ -15,6 +15,6 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 
     """Return whose parent has to be read again."""
     if text_or_empty(payload, "action") not in SAID:
         return ()
-    told = find(payload, "sub_issue_repo") is not None
-    repository = text(payload, "sub_issue_repo.full_name" if told else "repository.full_name")
+    elsewhere = find(payload, "sub_issue_repo") is not None
+    repository = text(payload, "sub_issue_repo.full_name" if elsewhere else "repository.full_name")
     return (LinksChanged(repository, number(payload, "sub_issue.number")),)

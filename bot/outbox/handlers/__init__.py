@@ -56,6 +56,6 @@ def intent_of(entry: Entry) -> Intent:
 
 @cache
 def _adapter(name: str) -> TypeAdapter[Intent]:
-    """Return what reads the act's intent: the class of the same name, which the act's file imports."""
+    """Return the reader of the act's intent: the class of the same name, which the act's file imports."""
     intent: type[Intent] = getattr(ACTS.load(name), "".join(word.title() for word in name.split("_")))
     return TypeAdapter(intent)

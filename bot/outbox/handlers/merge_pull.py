@@ -11,11 +11,10 @@ from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
-from bot.outbox.handlers import report_policy
 from bot.outbox.targets import Talk, card_of, pull_of
 from bot.render.markdown.escape import code
 from bot.render.pull.body import title_of
-from bot.render.pull.gate_check import NAME
+from bot.render.pull.gate_check import OWN_CHECKS
 from bot.render.run.story import issue_of as issue_named
 from bot.state import snapshots
 from ledger.event import Event
@@ -31,7 +30,6 @@ from rules.snapshot import NOBODY
 # One attempt to merge one head; coalesced, because a refused merge is requested again when the card
 # comes back.
 ACT = Act("merge:{card_id}:{head}:{about}", ordered=True, coalesce=True)
-OURS = frozenset({NAME, report_policy.NAME})  # the ledger has more about Cardinal's own checks
 
 
 def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActResult:
@@ -108,9 +106,13 @@ def _unmet(hub: Hub, repository: str, head: str) -> str:
 
     GitHub checks this too, unless the App may bypass the rules.
     """
-    required = checks_api.required(hub, repository, repositories.default_branch(hub, repository)) - OURS
-    found = {one.name: one.light for one in checks_api.of_commit(hub, repository, head)} if required else {}
-    lights = {name: found.get(name, Light.PENDING) for name in sorted(required)}
+    required = (
+        checks_api.required(hub, repository, repositories.default_branch(hub, repository)) - OWN_CHECKS
+    )  # the ledger has more
+    known = (
+        {check.name: check.light for check in checks_api.of_commit(hub, repository, head)} if required else {}
+    )
+    lights = {name: known.get(name, Light.PENDING) for name in sorted(required)}
     unmet = next((name for name, light in lights.items() if light not in (Light.GREEN, Light.PENDING)), "")
     if unmet:
         return f"required check {code(unmet, 80)} is failing"

@@ -4,7 +4,7 @@ from bot.github.client import repository_path
 from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import policy_check
-from bot.sync import structure
+from bot.state import structure
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.views import policies
@@ -12,7 +12,6 @@ from rules.intents.outbound import ReportPolicy
 
 # One check per commit.
 ACT = Act("policy:{card_id}:{commit}")
-NAME = "cardinal/policy"
 
 
 def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> ActResult:
@@ -29,15 +28,15 @@ def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Act
     root = repository_path(context.config.home_repository)
     if entry.attempts > 1:
         path = f"{root}/commits/{intent.commit}/check-runs"
-        found = context.hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]
-        if found:
-            return ActResult(str(found[0]["id"]), digest_of(summary))
-    asked = {
-        "name": NAME,
+        runs = context.hub.rest("GET", path, params={"check_name": policy_check.NAME}).body["check_runs"]
+        if runs:
+            return ActResult(str(runs[0]["id"]), digest_of(summary))
+    body = {
+        "name": policy_check.NAME,
         "head_sha": intent.commit,
         "status": "completed",
         "conclusion": "failure" if problems else "success",
         "output": {"title": title, "summary": summary},
     }
-    answer = context.hub.rest("POST", f"{root}/check-runs", body=asked)
+    answer = context.hub.rest("POST", f"{root}/check-runs", body=body)
     return ActResult(str(answer.body["id"]), digest_of(summary))

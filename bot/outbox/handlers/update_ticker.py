@@ -8,8 +8,7 @@ from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of
 from bot.render.board import status_update
 from bot.render.markdown.marker import digest_of
-from bot.state import snapshots
-from bot.sync import structure
+from bot.state import snapshots, structure
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.states import CardState
@@ -28,7 +27,7 @@ def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Act
         counts = count(db, board_id)
         lost = (
             *structure.troubles(db, board_id),
-            *(one.sentence for one in snapshots.board_losses(db, board_id)),
+            *(loss.sentence for loss in snapshots.board_losses(db, board_id)),
         )
         full = full_disks.newest(db, board_id)
     over = status_update.full_disk(full.since, full.until, context.clock()) if full else ()

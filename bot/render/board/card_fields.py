@@ -8,7 +8,7 @@ from ledger.model.reasons import Reason
 from ledger.states import CardState, RunState
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
-from rules.text import state_word
+from rules.text import in_queue, state_word
 
 FIELD_LIMIT = 200  # longer text is unreadable on a card; GitHub itself takes 1,024
 WHOLE = "more in the comments"
@@ -31,7 +31,6 @@ RUN_WORDS: Mapping[RunState, str] = {
     RunState.AWAITING_APPROVAL: "its plan waits",
     RunState.PARKED: "paused",
 }
-PLACE = " in the queue: "  # what stands before it is a place, what comes after it is why the run waits
 
 
 class FaceField(StrEnum):
@@ -59,18 +58,18 @@ def values(card: CardRow, run: RunRow | None, *, card_usd: float) -> dict[FaceFi
     """Return the value of each field; an empty text clears it. Without spending there is no cost. A resting
     card has no state: "draft" is GitHub's word for an issue that is none yet.
     """
-    found: dict[FaceField, str | float] = {
+    fields: dict[FaceField, str | float] = {
         FaceField.AGENT: f"{MARKS.get(card.state, '')} {state_word(card.state)}".strip(),
         FaceField.PROGRESS: _progress(card, run),
         FaceField.RUN: _run(card, run),
         FaceField.PULL: _pull(card),
     }
     if card_usd >= 0.005:
-        found[FaceField.COST] = round(card_usd, 2)
+        fields[FaceField.COST] = round(card_usd, 2)
     # A later attempt starts at zero again, and must not show the time of the one before.
     if run is not None and (run.active_s >= 30 or run.attempt > 1):
-        found[FaceField.ELAPSED] = float(round(run.active_s / 60))
-    return found
+        fields[FaceField.ELAPSED] = float(round(run.active_s / 60))
+    return fields
 
 
 def _one_line(text: str) -> str:
@@ -84,7 +83,7 @@ def _progress(card: CardRow, run: RunRow | None) -> str:
     if card.state is CardState.DRAFT:
         return ""  # what the column's headline says already
     if run is not None and run.state is RunState.QUEUED and run.ending is None:
-        return _one_line(card.because.partition(PLACE)[2] or card.because)
+        return _one_line(card.because.removeprefix(f"{in_queue(card.queue_place)}: "))  # the field Run has it
     return _one_line(card.because)
 
 
@@ -97,8 +96,7 @@ def _run(card: CardRow, run: RunRow | None) -> str:
     if run.state is RunState.QUEUED:
         if card.reason is Reason.DEPENDENCY:
             return _one_line(f"{name} · {card.because}")
-        place, queued, _why = card.because.partition(PLACE)
-        return _one_line(f"{name} · {f'{place} in the queue' if queued else 'queued'}")
+        return f"{name} · {in_queue(card.queue_place) if card.queue_place else 'queued'}"
     if run.state is RunState.PARKED and run.question_id:
         return f"{name} · its question waits"
     return f"{name} · {RUN_WORDS.get(run.state, run.state.replace('_', ' '))}"

@@ -31,7 +31,7 @@ def write(counts: Counts, lost: Sequence[str] = (), over: Sequence[str] = ()) ->
     ticker = f"{halted}{counts.running} running · {counts.waiting} waiting on you · {counts.queued} queued"
     stalled = f"⛔ {count(counts.stalled, 'run')} may start, and no worker takes them: ask `cardinal doctor`"
     alarms = [stalled] if counts.stalled else []
-    gone = [f"⛔ {cut(tame(one), LONGEST)}" for one in lost[:MAX_LOST]]
+    gone = [f"⛔ {cut(tame(sentence), LONGEST)}" for sentence in lost[:MAX_LOST]]
     return "\n\n".join([ticker, *alarms, *gone, *over])
 
 

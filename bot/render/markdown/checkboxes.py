@@ -23,8 +23,8 @@ def ticked(before: str, after: str) -> tuple[str, ...]:
 
 def unticked(body: str) -> str:
     """Return `body` without the ticks in its boxes."""
-    return _BOX.sub(lambda found: found[0].replace(f"[{found['tick']}]", "[ ]", 1), body)
+    return _BOX.sub(lambda match: match[0].replace(f"[{match['tick']}]", "[ ]", 1), body)
 
 
 def _ticked_names(body: str) -> list[str]:
-    return [found["name"] for found in _BOX.finditer(body) if found["tick"] != " "]
+    return [match["name"] for match in _BOX.finditer(body) if match["tick"] != " "]

@@ -32,24 +32,24 @@ _BLOCK_START = re.compile(r"^(?:[#>|=]|[-+*_](?=\s|[-*_]|$)|`{3}|~{3}|\d{1,9}[.)
 
 
 def tame(text: str) -> str:
-    """Return `text` without what pings, hides, closes, embeds or can be ticked; it reads the same."""
+    """Return `text` without mentions, tags, closing words, images and boxes to tick; it reads the same."""
     text = _LONE_SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _UNSEEN.sub("", text)
     text = _ENTITY.sub("&" + _APART, text)
     text = _MENTION.sub("@" + _APART, text)
     text = _TAG.sub("<" + _APART, text)
     text = _IMAGE.sub("!" + _APART, text)
-    text = _TASK.sub(lambda found: found[1] + ("☐" if found[2] == " " else "☑"), text)
+    text = _TASK.sub(lambda match: match[1] + ("☐" if match[2] == " " else "☑"), text)
     return _keep_open(text)
 
 
 def _keep_open(text: str) -> str:
     """Return `text` in which no "fixes #12" closes an issue when it is merged with a pull request."""
     pieces, position = [], 0
-    for found in _CLOSING.finditer(text):
-        space = _SPACE.search(text, found.end())
+    for match in _CLOSING.finditer(text):
+        space = _SPACE.search(text, match.end())
         end = space.start() if space else len(text)
-        pieces += [text[position : found.end()], _REFERENCE.sub(r"\1" + _APART, text[found.end() : end])]
+        pieces += [text[position : match.end()], _REFERENCE.sub(r"\1" + _APART, text[match.end() : end])]
         position = end
     return "".join([*pieces, text[position:]])
 
@@ -74,18 +74,20 @@ def quote(text: str, limit: int = 8_000) -> str:
 
 def line(text: str, limit: int = 300) -> str:
     """Return `text` as one line that starts no block; for list items, headings and table cells."""
-    one = tame(cut(" ".join(text.split()), limit)).strip().replace("|", "\\|")
-    if _BLOCK_START.match(one) and not one[0].isdigit():
-        return f"\\{one}"
-    return re.sub(r"^(\d{1,9})([.)])(?=\s|$)", r"\1\\\2", one)  # `1\. text` is no list
+    plain = tame(cut(" ".join(text.split()), limit)).strip().replace("|", "\\|")
+    if _BLOCK_START.match(plain) and not plain[0].isdigit():
+        return f"\\{plain}"
+    return re.sub(r"^(\d{1,9})([.)])(?=\s|$)", r"\1\\\2", plain)  # `1\. text` is no list
 
 
 def code(text: str, limit: int = 200) -> str:
     """Return `text` as a code span on one line."""
-    one = _UNSEEN.sub("", _LONE_SURROGATE.sub("\ufffd", " ".join(cut(text, limit).split()))).replace("|", "¦")
-    ticks = "`" * (_longest_ticks(one) + 1)
-    space = " " if one.startswith("`") or one.endswith("`") else ""
-    return f"{ticks}{space}{one or '(empty)'}{space}{ticks}"
+    span = _UNSEEN.sub("", _LONE_SURROGATE.sub("\ufffd", " ".join(cut(text, limit).split()))).replace(
+        "|", "¦"
+    )
+    ticks = "`" * (_longest_ticks(span) + 1)
+    space = " " if span.startswith("`") or span.endswith("`") else ""
+    return f"{ticks}{space}{span or '(empty)'}{space}{ticks}"
 
 
 def block(text: str, limit: int = 4_000) -> str:
@@ -98,7 +100,7 @@ def block(text: str, limit: int = 4_000) -> str:
 
 
 def _longest_ticks(text: str) -> int:
-    return max((len(found) for found in re.findall("`+", text)), default=0)
+    return max((len(ticks) for ticks in re.findall("`+", text)), default=0)
 
 
 def folded(summary: str, body: str) -> str:

@@ -33,8 +33,8 @@ def mark(text: str, key: EntryKey) -> str:
 
 def marker_of(body: str) -> Marker | None:
     """Return the marker that ends `body`, or None: one that stands anywhere else is somebody's quote."""
-    found = _MARKER.fullmatch(body.rstrip().rpartition("\n")[2])
-    return Marker(EntryKey(unquote(found["key"])), found["digest"]) if found else None
+    match = _MARKER.fullmatch(body.rstrip().rpartition("\n")[2])
+    return Marker(EntryKey(unquote(match["key"])), match["digest"]) if match else None
 
 
 def put_part(body: str, part: str) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 from bot.render import missing_checks
 from bot.render.markdown import links
 from bot.render.markdown.escape import code, fit
+from bot.render.pull import policy_check
 from bot.render.run import evidence
 from ledger.events.run import CHECK as CHECK_KIND
 from ledger.ids import RunId
@@ -19,6 +20,7 @@ from rules.runs.gate import CHECK
 from rules.text import plain, sentence
 
 NAME = "cardinal/gate"
+OWN_CHECKS = frozenset({NAME, policy_check.NAME})
 SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
 
 
@@ -87,15 +89,16 @@ def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
 
     Source: docs.github.com/rest/checks/runs#create-a-check-run.
     """
-    found = conclude(seen)
-    ended = {"status": "completed", "conclusion": found.conclusion}
+    result = conclude(seen)
+    ended = {"status": "completed", "conclusion": result.conclusion}
     shown = [
-        {"label": one.label, "identifier": one.identifier, "description": one.description} for one in buttons
+        {"label": button.label, "identifier": button.identifier, "description": button.description}
+        for button in buttons
     ]
     return {
-        **(ended if found.conclusion else {"status": "in_progress"}),
+        **(ended if result.conclusion else {"status": "in_progress"}),
         **_details(seen),
-        "output": {"title": found.title, "summary": found.summary},
+        "output": {"title": result.title, "summary": result.summary},
         "actions": shown,
     }
 
@@ -114,25 +117,25 @@ def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
 
     It always has a conclusion: the queue waits for one, and a gate that has not passed must not let through.
     """
-    found = conclude(replace(seen, live=None))
+    result = conclude(replace(seen, live=None))
     if objection:
         again = f"{sentence(plain(objection, 300))} Then put #{number} into the queue again."
-        found = GateConclusion("action_required", "The gate has to look again", again)
+        result = GateConclusion("action_required", "The gate has to look again", again)
     said = (
         f"The queue merges #{number} at {code(seen.head[:12])}. The gate ran on that commit, and is not run"
         " again here: what the commits do together is for the checks of the repository."
     )
     return {
         "status": "completed",
-        "conclusion": found.conclusion or "action_required",
+        "conclusion": result.conclusion or "action_required",
         **_details(seen),
-        "output": {"title": found.title, "summary": fit((said, found.summary), limit=SUMMARY_LIMIT)},
+        "output": {"title": result.title, "summary": fit((said, result.summary), limit=SUMMARY_LIMIT)},
         "actions": [],
     }
 
 
 def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
-    failed = sum(one.exit_code != 0 for one in evidence.newest(seen.checks))
+    failed = sum(check.exit_code != 0 for check in evidence.newest(seen.checks))
     title = "The checks passed" if passed else f"{failed or 'Some'} of the checks failed"
     by = f" by {seen.by}" if seen.by else ""
     intro = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
@@ -158,5 +161,5 @@ def log_head(head: ChainReport) -> str:
 
 def read_log_head(text: str) -> ChainReport | None:
     """Return the head that a check's text names; None where it names none."""
-    found = _HEAD.search(text)
-    return ChainReport(int(found[1]), found[2]) if found else None
+    match = _HEAD.search(text)
+    return ChainReport(int(match[1]), match[2]) if match else None

@@ -1,8 +1,9 @@
 """Texts of the check run on a policy file's commit."""
 
 from bot.render.markdown.escape import cut, line
-from rules.text import code
+from rules.text import code, count
 
+NAME = "cardinal/policy"
 SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
 
 
@@ -10,8 +11,8 @@ def title(problems: tuple[str, ...], *, earlier: bool = True) -> str:
     """Return the check's one line. `earlier`: another policy was in force before."""
     if not problems:
         return "The policy is in force"
-    found = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-    return f"{found}: {'the last good policy stays in force' if earlier else 'nothing is started'}"
+    effect = "the last good policy stays in force" if earlier else "nothing is started"
+    return f"{count(len(problems), 'problem')}: {effect}"
 
 
 def summary(problems: tuple[str, ...], missing: tuple[str, ...] = ()) -> str:

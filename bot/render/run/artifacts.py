@@ -4,7 +4,6 @@ from bot.render.markdown import links
 from bot.render.markdown.escape import code, folded
 from bot.render.run.story import Story
 from ledger.events.artifact import ATTACHED, BRIEFING
-from ledger.views.artifacts import ArtifactRow
 from rules.text import count
 
 MAX_FILES = 30
@@ -20,17 +19,16 @@ def pointer(story: Story) -> str:
 
 def listed(story: Story) -> str:
     """Return the run's files; without pages only the attached ones, and the command that gets them."""
-    kept = tuple(one for one in story.left if not one.dropped and one.kind != BRIEFING)
+    kept = tuple(file for file in story.left if not file.dropped and file.kind != BRIEFING)
     run_id = story.run.run_id
     if story.site and kept:
-        rows = [f"- {one.kind}: {_link(story, one)}" for one in kept[:MAX_FILES]]
+        rows = [
+            f"- {file.kind}: [{code(file.name, 100)}]"
+            f"({links.of_file(story.site, file.run_id, file.digest, file.name)})"
+            for file in kept[:MAX_FILES]
+        ]
         all_of_it = f"- [everything]({links.of_run(story.site, run_id)})"
-        return folded(f"What {run_id} left: {count(len(kept), 'file')}", "\n".join([*rows, all_of_it]))
-    attached = [code(one.name, 100) for one in kept if one.kind in ATTACHED][:MAX_FILES]
+        return folded(f"Files of run {run_id}: {count(len(kept), 'file')}", "\n".join([*rows, all_of_it]))
+    attached = [code(file.name, 100) for file in kept if file.kind in ATTACHED][:MAX_FILES]
     named = ", ".join(attached)
     return f"Attached: {named} (`cardinal artifacts {run_id}` where Cardinal runs)" if attached else ""
-
-
-def _link(story: Story, one: ArtifactRow) -> str:
-    where = links.of_file(story.site, one.run_id, one.digest, one.name)
-    return f"[{code(one.name, 100)}]({where})"

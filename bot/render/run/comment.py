@@ -46,7 +46,7 @@ def write(story: Story) -> str:
 def _breadcrumbs(story: Story) -> str:
     run = story.run
     if run.mode == INVESTIGATE:
-        return _looking(run)
+        return _investigation_crumbs(run)
     first = 1 if run.kind in ("revision", "repair") and run.plan_revision == 0 else 0
     here = _stage(run)
     crumbs = []
@@ -63,7 +63,7 @@ def _breadcrumbs(story: Story) -> str:
     return " → ".join(crumbs)
 
 
-def _looking(run: RunRow) -> str:
+def _investigation_crumbs(run: RunRow) -> str:
     """Return the two stages of a run that only reads."""
     if run.ending is Ending.SUCCEEDED:
         return "investigate ✓ → findings ✓"

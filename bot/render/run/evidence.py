@@ -37,13 +37,13 @@ def failing(checks: tuple[CheckRow, ...]) -> str:
     failed = [check for check in newest(checks) if check.exit_code != 0]
     if not failed:
         return ""
-    return folded("What the failing check said", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
+    return folded("Output of the failing check", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
 
 
 def proof(
     checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, definition: str = "", site: str = ""
 ) -> str:
-    """Return what makes the result checkable, folded: commits, image, checks and digests of logs.
+    """Return the proof of the result, folded: commits, image, checks and digests of logs.
 
     A digest leads to its log where Cardinal's pages are served, at `site`.
     """
@@ -73,14 +73,14 @@ def _log(check: CheckRow, site: str) -> str:
 def _whole(checks: tuple[CheckRow, ...], site: str) -> tuple[str, ...]:
     runs = dict.fromkeys(check.run_id for check in checks)
     if site:
-        return tuple(f"whole logs: [what {run_id} left]({links.of_run(site, run_id)})" for run_id in runs)
+        return tuple(f"whole logs: [files of run {run_id}]({links.of_run(site, run_id)})" for run_id in runs)
     return tuple(f"whole logs: `cardinal artifacts {run_id}` where Cardinal runs" for run_id in runs)
 
 
 def tails(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:
     """Return the end of each passing command's output, folded; an empty one is left out."""
     return tuple(
-        folded("The end of what a passing check said", f"{code(check.command)}\n\n{block(check.tail)}")
+        folded("End of a passing check's output", f"{code(check.command)}\n\n{block(check.tail)}")
         for check in newest(checks)[-MAX_CHECKS:]
         if check.exit_code == 0 and check.tail.strip()
     )
@@ -89,7 +89,7 @@ def tails(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:
 def _result(check: CheckRow, checks: tuple[CheckRow, ...]) -> str:
     if check.exit_code != 0:
         return f"❌ exit code {check.exit_code}"
-    same = [one for one in checks if (one.tier, one.command) == (check.tier, check.command)]
-    failures = sum(one.exit_code != 0 for one in same)
+    same = [other for other in checks if (other.tier, other.command) == (check.tier, check.command)]
+    failures = sum(other.exit_code != 0 for other in same)
     times = {0: "", 1: ", after failing once"}.get(failures, f", after failing {failures} times")
     return f"✅ passed{times}"

@@ -18,47 +18,47 @@ _ROOM = 900  # characters of a follow-up's text
 
 
 def write(
-    story: Story, found: FindingsReported, made: Mapping[int, FollowUpRow], *, root: str, here: str
+    story: Story, report: FindingsReported, made: Mapping[int, FollowUpRow], *, root: str, here: str
 ) -> str:
     """Return the comment without its marker, for the repository `here`. `root` is the address of the pages of
     the one that was read.
     """
-    blob = f"{root}/blob/{escaped(found.base, safe='')}"
-    head = f"### 🔎 Run {story.run.run_id} has looked into it: {count(len(found.findings), 'finding')}"
+    blob = f"{root}/blob/{escaped(report.base, safe='')}"
+    head = f"### 🔎 Run {story.run.run_id} has looked into it: {count(len(report.findings), 'finding')}"
     return fit(
         (
             head,
-            quote(found.summary, 4_000),
-            *(_finding(number, one, blob) for number, one in enumerate(found.findings, start=1)),
+            quote(report.summary, 4_000),
+            *(_finding(number, finding, blob) for number, finding in enumerate(report.findings, start=1)),
             reproduction.played_list(story.played, story.site),
-            _discarded(found.discarded, found.discarded_omitted),
-            _follow_ups(found, made, here),
-            f"Read at {code(found.base[:12])}; nothing was changed. {run_story.spent(story)}",
+            _discarded(report.discarded, report.discarded_omitted),
+            _follow_ups(report, made, here),
+            f"Read at {code(report.base[:12])}; nothing was changed. {run_story.spent(story)}",
             "Next: `/cardinal fix` lets an agent act on this, with these findings in its briefing.",
         )
     )
 
 
-def _finding(number: int, one: Finding, blob: str) -> str:
-    places = [_reference(reference, blob) for reference in one.references]
+def _finding(number: int, finding: Finding, blob: str) -> str:
+    places = [_reference(reference, blob) for reference in finding.references]
     parts = (
-        f"**{number}. {line(one.title, 250)}** · {CONFIDENCE.get(one.confidence, 'no confidence')}",
+        f"**{number}. {line(finding.title, 250)}** · {CONFIDENCE.get(finding.confidence, 'no confidence')}",
         "\n".join(f"- {place}" for place in places),
-        f"Suspected cause:\n\n{quote(one.cause, 2_500)}",
-        f"Recommended fix:\n\n{quote(one.fix, 2_500)}",
+        f"Suspected cause:\n\n{quote(finding.cause, 2_500)}",
+        f"Recommended fix:\n\n{quote(finding.fix, 2_500)}",
     )
     return "\n\n".join(filter(None, parts))
 
 
-def _reference(one: Reference, blob: str) -> str:
+def _reference(reference: Reference, blob: str) -> str:
     """Return a link to the exact lines; a missing file has no link."""
-    several = one.end_line > one.line
-    lines = f":{one.line}{f'-{one.end_line}' if several else ''}" if one.line else ""
-    name = code(f"{one.path}{lines}", 300)
-    if not one.found:
+    several = reference.end_line > reference.line
+    lines = f":{reference.line}{f'-{reference.end_line}' if several else ''}" if reference.line else ""
+    name = code(f"{reference.path}{lines}", 300)
+    if not reference.found:
         return f"{name} (not found)"
-    mark = f"#L{one.line}{f'-L{one.end_line}' if several else ''}" if one.line else ""
-    return f"[{name}]({blob}/{escaped(one.path, safe='/')}{mark})"
+    mark = f"#L{reference.line}{f'-L{reference.end_line}' if several else ''}" if reference.line else ""
+    return f"[{name}]({blob}/{escaped(reference.path, safe='/')}{mark})"
 
 
 def _discarded(paths: tuple[str, ...], omitted: int) -> str:
@@ -70,15 +70,15 @@ def _discarded(paths: tuple[str, ...], omitted: int) -> str:
     return f"⚠️ Its workspace had changed {named}: an investigation changes nothing, so that is discarded."
 
 
-def _follow_ups(found: FindingsReported, made: Mapping[int, FollowUpRow], here: str) -> str:
-    if not found.follow_ups:
+def _follow_ups(report: FindingsReported, made: Mapping[int, FollowUpRow], here: str) -> str:
+    if not report.follow_ups:
         return ""
     rows = []
-    for number, one in enumerate(found.follow_ups, start=1):
-        label = f"{number}. {line(one.title, 250)}: {line(one.reason, 300)}"
+    for number, follow_up in enumerate(report.follow_ups, start=1):
+        label = f"{number}. {line(follow_up.title, 250)}: {line(follow_up.reason, 300)}"
         row = made.get(number)
         if row is None:
-            rows.append(box(f"followup:{found.run_id}:{number}", label[:_ROOM]))
+            rows.append(box(f"followup:{report.run_id}:{number}", label[:_ROOM]))
         else:
             where = "" if row.repository == here else row.repository
             rows.append(f"- ☑ {label} → {where}#{row.number}")

@@ -1,4 +1,4 @@
-"""Final report of a run: the work and what to check, or how it ended and what to do next."""
+"""Final report of a run: the work and points to check, or the ending and the next step."""
 
 from collections.abc import Sequence
 
@@ -39,7 +39,7 @@ def whole(story: Story) -> tuple[str, ...]:
     reports = story.reports
     if not reports:
         return ()
-    rows = [f"Run {one.run_id}: {line(one.done, 600)}" for one in reports[1:]]
+    rows = [f"Run {report.run_id}: {line(report.done, 600)}" for report in reports[1:]]
     return (*_work(reports[0]), _listed("Revisions", rows), *_next(reports[-1]))
 
 
@@ -65,11 +65,11 @@ def _listed(title: str, items: Sequence[str]) -> str:
 def _remarks(story: Story) -> str:
     """Return the open remarks of reviewers; empty without any."""
     rows = [
-        f"{code(f'{one.path}:{one.line}' if one.line else one.path)}, by {line(one.author, 40)},"
-        f" has no answer: {line(one.text, 200)}"
-        for one in story.threads
+        f"{code(f'{thread.path}:{thread.line}' if thread.line else thread.path)},"
+        f" by {line(thread.author, 40)}, has no answer: {line(thread.text, 200)}"
+        for thread in story.threads
     ]
-    asking = [f"{line(one, 40)} requested changes and has not looked again" for one in story.asking]
+    asking = [f"{line(reviewer, 40)} requested changes and has not looked again" for reviewer in story.asking]
     return _listed("Still open in the review", [*rows, *asking])
 
 

@@ -11,7 +11,7 @@ from rules.text import count
 
 def played_list(played: tuple[ReproductionRow, ...], site: str) -> str:
     """Return the newest play before and after the work; empty without any. `site`: address of the pages."""
-    newest = {one.phase: one for one in played}
+    newest = {row.phase: row for row in played}
     if not newest:
         return ""
     rows = [_line(row, newest) for row in newest.values()]
@@ -23,10 +23,10 @@ def _line(row: ReproductionRow, newest: dict[str, ReproductionRow]) -> str:
     if not row.phase:
         return row.said  # Cardinal's own words
     before = row.phase == BEFORE
-    many = count(len(row.steps), "step")
+    steps = count(len(row.steps), "step")
     start = "- Before: " if before else "- After: "
     if row.outcome == PASSED:
-        return f"{start}{'could not be reproduced: all' if before else '✅ all'} {many} passed"
+        return f"{start}{'could not be reproduced: all' if before else '✅ all'} {steps} passed"
     if row.outcome == FAILED:
         step = code(row.steps[row.step - 1], 150)
         said = f"step {row.step} of {len(row.steps)} failed, {step}: {line(row.said, 300)}"
@@ -44,7 +44,7 @@ def _kept(rows: list[ReproductionRow], site: str) -> str:
     kinds = Counter(kind for row in rows for kind in row.kept)
     if not kinds:
         return ""
-    named = ", ".join(kind if many == 1 else f"{many} {kind}s" for kind, many in kinds.items())
+    named = ", ".join(kind if number == 1 else f"{number} {kind}s" for kind, number in kinds.items())
     run_id = rows[0].run_id
     if site:
         return f"Kept: [{named}]({links.of_run(site, run_id)})"

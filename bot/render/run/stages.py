@@ -15,8 +15,8 @@ _NAME_CHARS = 40
 
 def names(run: RunRow) -> tuple[str, ...]:
     """Return the stages of the run's column in their order; none for a column without stages."""
-    found = json.loads(run.settings or "{}").get("stages") or ()
-    return tuple(line(str(stage["name"]), _NAME_CHARS) for stage in found)
+    stages = json.loads(run.settings or "{}").get("stages") or ()
+    return tuple(line(str(stage["name"]), _NAME_CHARS) for stage in stages)
 
 
 def crumbs(story: Story, *, done: bool, reached: bool) -> list[str]:
@@ -29,9 +29,9 @@ def crumbs(story: Story, *, done: bool, reached: bool) -> list[str]:
     here = going_on or (path[-1] if path else "")
     shown = []
     for name in names(story.run):
-        entered = sum(one.stage == name for one in story.stages)
+        entered = sum(row.stage == name for row in story.stages)
         times = f" ×{entered}" if entered > 1 else ""
-        numbers = _numbers([one for one in story.stages if one.stage == name])
+        numbers = _numbers([row for row in story.stages if row.stage == name])
         if not done and reached and name == here:
             shown.append(f"**{name} {'✗' if story.run.ending is not None else '●'}{times}**{numbers}")
         elif name in path and (done or name != here):

@@ -114,8 +114,8 @@ def pull_of(card: CardRow) -> str:
 
 def limit_of(story: Story, name: str) -> float | None:
     """Return a number of the run's settings, such as `budget_usd`; None where there is none."""
-    found = json.loads(story.run.settings or "{}").get(name)
-    return float(found) if isinstance(found, int | float) else None
+    value = json.loads(story.run.settings or "{}").get(name)
+    return float(value) if isinstance(value, int | float) else None
 
 
 def budget_of(story: Story) -> float | None:

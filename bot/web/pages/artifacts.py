@@ -83,7 +83,7 @@ def mount(site: Site) -> None:
             return site.nothing(visit)
         shown = render_template(
             "run.html",
-            title=f"What {run} left",
+            title=f"Files of run {run}",
             lines=() if files else ("Nothing yet: files appear as the run works.",),
             rows=[_row(file) for file in files],
             card=card,

@@ -14,4 +14,6 @@ def mount(site: Site) -> None:
         if visit is None:
             return site.page(TITLE, SIGN_IN, sign_in="/")
         text = f"You are signed in as {visit.login} until {when(visit.until)}."
-        return site.page(TITLE, text, "What a run left is linked from its check and its report.", visit=visit)
+        return site.page(
+            TITLE, text, "The files of a run are linked from its check and its report.", visit=visit
+        )

@@ -110,14 +110,14 @@ def _begun(site: Site) -> dict[str, str]:
     """Return the sign-in that this browser began; raises SignInError without one, or if it is too old."""
     sealed = request.cookies.get(_cookie(site), "")
     try:
-        found: dict[str, str] = json.loads(
+        content: dict[str, str] = json.loads(
             _lock(site).decrypt_at_time(sealed.encode(), VALID_S, _now_s(site))
         )
     except InvalidToken:
         raise SignInError(
             f"it was not begun in this browser, or more than ten minutes ago: {AGAIN}"
         ) from None
-    return found
+    return content
 
 
 def _cookie(site: Site) -> str:

@@ -213,7 +213,7 @@ def test_markdown_is_the_same_document_and_no_outside_text_reaches_out_of_it(
     said = audit("export", "r1", "--format", "md").stdout
     heads = [row for row in said.splitlines() if row.startswith("#")]
     assert heads[0] == "# Audit trail of r1"
-    expected = ("Who asked", "Policy", "Agent", "Plan 1, approved by bob", "Checks", "Cost", "Outcome")
+    expected = ("Request", "Policy", "Agent", "Plan 1, approved by bob", "Checks", "Cost", "Outcome")
     assert all(f"## {title}" in heads for title in expected)
     assert "\x1b" not in said
     assert "# not a heading" in said  # in a block that it cannot close

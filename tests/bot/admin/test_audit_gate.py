@@ -188,9 +188,9 @@ def test_it_says_what_an_investigation_found_and_which_cards_came_of_it(document
 def test_all_of_it_can_be_read_as_markdown(document: dict[str, Any]) -> None:
     text = markdown.write(document)
     heads = (
-        *("Instructions", "Skills that were considered", "Leave that people gave", "Stages"),
-        *("Rounds of checks that failed", "What the guards judged", "What the guards found"),
-        *("What it found", "Cards to follow", "Commits that nothing checked", "Hosts that it asked for"),
+        *("Instructions", "Skills considered", "Permissions given by people", "Stages"),
+        *("Failed rounds of checks", "Judgements of the guards", "Violations"),
+        *("Findings", "Proposed follow-up cards", "Unchecked commits", "Hosts requested"),
     )
     assert [head for head in heads if f"\n## {head}\n" not in text] == []
     assert "path: a.py" in text

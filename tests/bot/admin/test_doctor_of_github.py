@@ -79,10 +79,10 @@ def test_missing_permissions_and_events_are_named_and_whoever_accepts_them(cardi
     del installed.permissions["checks"]
     installed.events.remove("issues")
     lacks, deaf = found(cardinal)["accepted"]
-    assert (lacks.level, "checks: write" in lacks.found, "acme accepts" in lacks.next_step) == (
+    assert (lacks.level, "checks: write" in lacks.message, "acme accepts" in lacks.next_step) == (
         Level.FAIL, True, True,
     )  # fmt: skip
-    assert "does not hear of issues" in deaf.found
+    assert "does not hear of issues" in deaf.message
 
 
 def test_a_webhook_that_leads_elsewhere_or_nowhere_is_said(cardinal: Cardinal) -> None:
@@ -104,7 +104,7 @@ def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> 
     lost[0].status_code = 202
     findings = list(examine(patient(cardinal)))
     (finding,) = (one for one in findings if one.name == "deliveries")
-    assert finding.found == f"{len(lost) - 1} were lost"
+    assert finding.message == f"{len(lost) - 1} were lost"
     (said,) = mend(patient(cardinal), [finding])
     assert said == f"{len(lost) - 1} lost deliveries were asked for again"
     assert {one.guid for one in cardinal.mail} == {one.guid for one in lost[1:]}
@@ -117,7 +117,7 @@ def test_where_no_webhooks_are_wanted_none_is_missed(cardinal: Cardinal) -> None
     asked = replace(patient(cardinal), config=config)
     told = [one for check in (github.hook, github.deliveries, github.signature) for one in check(asked)]
     assert [one.level for one in told] == [Level.OK]
-    assert "CARDINAL_WEBHOOKS is false" in told[0].found
+    assert "CARDINAL_WEBHOOKS is false" in told[0].message
 
 
 def test_what_was_refused_too_often_is_not_promised_to_be_fixed(cardinal: Cardinal) -> None:
@@ -154,7 +154,7 @@ def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: 
 
     def columns() -> list[tuple[Level, bool]]:
         asked = patient(cardinal)
-        return [(one.level, "not read yet" in one.found) for one in checkups.headers(asked)]
+        return [(one.level, "not read yet" in one.message) for one in checkups.headers(asked)]
 
     cardinal.set_policy(with_column(budget_usd="7"))
     cardinal.settle()
@@ -175,7 +175,7 @@ def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, ca
     board.refresh(services, "acme", 1)
     try:
         asked = DoctorContext(config, engine, services.hub, cardinal.clock())
-        assert [(one.level, "not read yet" in one.found) for one in checkups.headers(asked)] == [
+        assert [(one.level, "not read yet" in one.message) for one in checkups.headers(asked)] == [
             (Level.OK, True)
         ]
     finally:
@@ -188,18 +188,18 @@ def test_the_budget_is_shown_below_the_policys_ceiling(cardinal: Cardinal) -> No
     headers = {f"x-ratelimit-{name}": str(value) for name, value in left.items()}
     cardinal.services.hub.budget.count(headers, points=0, creates=False)
     (core,) = found(cardinal)["budget core"]
-    assert core.found.startswith("500 of 5000 (2500 by the policy)")
-    (used,) = (one.found for one in found(cardinal)["budget"])
+    assert core.message.startswith("500 of 5000 (2500 by the policy)")
+    (used,) = (one.message for one in found(cardinal)["budget"])
     owner, app_id = cardinal.services.config.board_owner, cardinal.services.config.app_id
     assert used.startswith(f"App {app_id} at {owner} of http://127.0.0.1:")
     cardinal.services.hub.budget.close(90)
-    assert any("GitHub said stop" in one.found for one in found(cardinal)["budget"])
+    assert any("GitHub said stop" in one.message for one in found(cardinal)["budget"])
 
 
 def test_deliveries_that_nobody_reads_are_said(cardinal: Cardinal) -> None:
     cardinal.post("ping", b"{}", "asleep")
     cardinal.clock.forward(301)
-    assert any("1 deliveries wait" in one.found for one in found(cardinal)["inbox"])
+    assert any("1 deliveries wait" in one.message for one in found(cardinal)["inbox"])
 
 
 def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_the_receiver_takes_what_is_signed_and_the_ping_leads_to_nothing(cardina
 @pytest.mark.usefixtures("served")
 def test_a_receiver_with_another_secret_is_found(cardinal: Cardinal) -> None:
     (finding,) = github.signature(patient(cardinal))
-    assert (finding.level, finding.found) == (
+    assert (finding.level, finding.message) == (
         Level.FAIL,
         "a signed delivery was answered with 401, a forged one with 401",
     )
@@ -277,4 +277,4 @@ def test_a_receiver_that_is_gone_is_found(cardinal: Cardinal) -> None:
     (cardinal.services.config.home / "run").mkdir(parents=True, exist_ok=True)
     lock_file.record(cardinal.services.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
     (finding,) = github.signature(patient(cardinal))
-    assert (finding.level, "does not answer" in finding.found) == (Level.FAIL, True)
+    assert (finding.level, "does not answer" in finding.message) == (Level.FAIL, True)

@@ -1,5 +1,6 @@
 """`cardinal artifacts`: what a run left is listed, and one file comes out as it was kept."""
 
+import json
 import os
 import pty
 import subprocess
@@ -57,6 +58,12 @@ def test_they_are_listed_with_their_digests_and_with_what_is_gone(call: Call, ke
         assert "dropped: age" in listed
         assert listed.count("not kept: the run had left its share") == 1
         assert "\x1b" not in listed
+
+
+def test_programs_get_whole_rows(call: Call, kept: str) -> None:
+    rows = json.loads(call("artifacts", "r1", "--json").stdout)
+    assert {"run_id": "r1", "digest": kept, "kind": "log"}.items() <= rows[0].items()
+    assert "age" in {row["dropped"] for row in rows}
 
 
 def test_one_comes_out_by_the_beginning_of_its_digest(call: Call, kept: str, tmp_path: Path) -> None:

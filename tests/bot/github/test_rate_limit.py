@@ -177,17 +177,17 @@ def test_a_limit_of_unknown_length_is_waited_out_ever_longer(clock: Clock) -> No
 def test_calls_beyond_the_cap_wait_for_a_place_and_a_dead_process_leaves_its_own(tmp_path: Path) -> None:
     places = CallSlots(tmp_path / "calls", most=2, wait_s=0.1)
     refused = pytest.raises(UnavailableError, match="2 calls are under way")
-    with places.one("a"), places.one("b"), refused, places.one("c"):
+    with places.hold("a"), places.hold("b"), refused, places.hold("c"):
         pass
     holder = multiprocessing.get_context("fork").Process(target=_hold_and_die, args=(places,))
     holder.start()
     holder.join()
-    with places.one("a"), places.one("b"):
+    with places.hold("a"), places.hold("b"):
         pass
 
 
 def _hold_and_die(places: CallSlots) -> None:
-    with places.one("x"):
+    with places.hold("x"):
         os._exit(1)
 
 

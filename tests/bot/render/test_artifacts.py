@@ -25,7 +25,7 @@ def story(past: Past, *, attached: bool = True) -> Story:
 
 def test_the_report_lists_every_file_with_a_link_and_none_that_is_gone(past: Past) -> None:
     said = artifacts.listed(replace(story(past), site=SITE))
-    assert "What r1 left: 2 files" in said
+    assert "Files of run r1: 2 files" in said
     assert f"- file: [`timings.csv`]({SITE}/artifacts/r1/{'c' * 64}/timings.csv)" in said
     assert f"({SITE}/artifacts/r1/{'a' * 64}/javascript-alert-1-bob-b)" in said
     assert "``](javascript:alert(1)) `@bob` <b>``" in said

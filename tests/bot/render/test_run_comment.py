@@ -42,7 +42,7 @@ def approved(past: Past) -> None:
 
 
 def test_a_queued_run_says_why_it_waits_and_can_be_paused_or_cancelled(past: Past) -> None:
-    past(CardExplained(CARD, "2nd in the queue: In Progress is full with 3 runs"))
+    past(CardExplained(CARD, "2nd in the queue: In Progress is full with 3 runs", place=2))
     text = comment.write(past.story())
     assert text.startswith("### ⏳ Run r1 is waiting to start")
     assert "> 2nd in the queue: In Progress is full with 3 runs" in text
@@ -130,9 +130,9 @@ def test_what_a_failing_check_said_can_be_read_while_the_run_lives(past: Past) -
     approved(past)
     past(RunStepped(RUN, R.WORKING, R.VALIDATING))
     past(CommandChecked(RUN, 1, "full", "pytest -q", 1, 2.0, "d" * 64, "1 failed"))
-    assert "What the failing check said" in comment.write(past.story())
+    assert "Output of the failing check" in comment.write(past.story())
     past(CommandChecked(RUN, 2, "full", "pytest -q", 0, 2.0, "d" * 64, "ok"))
-    assert "What the failing check said" not in comment.write(past.story())
+    assert "Output of the failing check" not in comment.write(past.story())
 
 
 def test_two_levels_lie_folded_below_activity_and_debug(past: Past) -> None:

@@ -35,7 +35,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     write_file(tmp_path, "# ours\nCARDINAL_PORT=1\nexport CARDINAL_HOST='0.0.0.0'\n\nCARDINAL_BOARD=acme/7\n")
     config = read({"CARDINAL_PORT": "2", "PATH": "/bin"}, tmp_path)
     assert (config.port, config.host) == (2, "0.0.0.0")
-    assert (config.board_owner, config.board_number) == tuple(config.board) == ("acme", 7)
+    assert (config.board_owner, config.board.number) == tuple(config.board) == ("acme", 7)
     assert config.home_repository == "acme/board"
 
 

@@ -160,7 +160,8 @@ SAMPLES = {
 
         text = "version: 1\\nboard: {columns: {Work: {archetype: execution, agent: echo}}}"
         name = parse(text, home=None, installed=installed()).column("Work").agent
-        places = HostPaths(*(Path("{home}") / name for name in ("mirrors", "workspaces", "logs", "scenarios")))
+        folders = ("mirrors", "workspaces", "logs", "scenarios")
+        places = HostPaths(*(Path("{home}") / folder for folder in folders))
         answer = ask_once(name, "hello", model="", places=places, timeout_s=20)
         print(answer.text, workspaces.of_agent(agents.load(name)))
         """,

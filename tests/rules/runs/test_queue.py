@@ -69,7 +69,7 @@ def test_a_repository_runs_no_more_than_its_limit_and_others_pass_by() -> None:
 )
 def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None:
     found = chosen(waits(1), load=load, slots=slots)
-    assert found == RunSelection((), {RunId("r1"): f"1st in the queue: {said}"})
+    assert found == RunSelection((), {RunId("r1"): f"1st in the queue: {said}"}, places={RunId("r1"): 1})
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ def test_an_event_that_cannot_be_decided_is_passed_by_and_told(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
     (found,) = (one for one in examine(patient) if one.name == "decisions")
-    assert (found.level, "CommandGiven" in found.found) == (Level.FAIL, True)
+    assert (found.level, "CommandGiven" in found.message) == (Level.FAIL, True)
     caplog.clear()
 
 
@@ -314,7 +314,7 @@ def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
     found = next(one for one in examine(patient) if one.name == "policy")
-    assert (found.level, "this version cannot read the policy" in found.found) == (Level.FAIL, True)
+    assert (found.level, "this version cannot read the policy" in found.message) == (Level.FAIL, True)
     cardinal.sweep()  # the file itself is good: what waited is looked at now
     cardinal.settle()
     assert cardinal.card(item).column == "In Progress"

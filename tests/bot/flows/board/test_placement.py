@@ -297,4 +297,4 @@ def test_doctor_looks_at_the_repositories_that_cards_are_placed_in(cardinal: Car
     found = repositories.checks(
         DoctorContext(services.config, services.engine, services.hub, cardinal.clock())
     )
-    assert "acme/tools" in {one.found.split()[0] for one in found}
+    assert "acme/tools" in {one.message.split()[0] for one in found}

@@ -111,7 +111,7 @@ def test_a_check_that_never_finishes_is_waited_for_only_so_long(cardinal: Cardin
     assert checks.overdue(cardinal.services, cardinal.clock()) == ()
     cardinal.clock.forward(601)
     (late,) = checks.overdue(cardinal.services, cardinal.clock())
-    checks.look_again(cardinal.services, late)
+    checks.read_again(cardinal.services, late)
     assert kinds_of_runs(cardinal) == ["first", "repair"]
     assert cardinal.events(ChecksSettled)[-1].pending == ("slow",)
     assert checks.overdue(cardinal.services, cardinal.clock()) == ()
@@ -125,7 +125,7 @@ def test_checks_whose_deliveries_were_lost_are_found(cardinal: Cardinal) -> None
     assert kinds_of_runs(cardinal) == ["first"]
     cardinal.clock.forward(121)
     (missed,) = checks.overdue(cardinal.services, cardinal.clock())
-    checks.look_again(cardinal.services, missed)
+    checks.read_again(cardinal.services, missed)
     assert kinds_of_runs(cardinal) == ["first", "repair"]
 
 
@@ -133,7 +133,7 @@ def test_a_repository_without_checks_is_looked_at_once(cardinal: Cardinal) -> No
     delivered(cardinal)
     cardinal.clock.forward(121)
     (first,) = checks.overdue(cardinal.services, cardinal.clock())
-    checks.look_again(cardinal.services, first)
+    checks.read_again(cardinal.services, first)
     assert checks.overdue(cardinal.services, cardinal.clock()) == ()
     assert kinds_of_runs(cardinal) == ["first"]
 
@@ -146,15 +146,15 @@ def test_a_repository_that_cannot_be_read_is_asked_for_its_checks_less_and_less_
     (card_id,) = checks.overdue(cardinal.services, cardinal.clock())
     cardinal.forge.store.faults.load({"api": [{"path": "/repos/", "status": 404, "count": 99}]})
     with pytest.raises(GithubError):
-        checks.look_again(cardinal.services, card_id)
+        checks.read_again(cardinal.services, card_id)
     cardinal.forge.gateway.calls.clear()
     for _ in range(3):
         cardinal.clock.forward(15)
-        checks.look_again(cardinal.services, card_id)
+        checks.read_again(cardinal.services, card_id)
     assert cardinal.calls("") == []
     cardinal.clock.forward(20)
     with pytest.raises(GithubError):
-        checks.look_again(cardinal.services, card_id)
+        checks.read_again(cardinal.services, card_id)
 
 
 def test_what_the_base_breaks_is_reported_and_not_repaired(cardinal: Cardinal) -> None:

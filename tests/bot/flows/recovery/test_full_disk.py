@@ -66,7 +66,7 @@ def test_the_doctor_says_of_a_home_that_cannot_be_written_what_to_do(cardinal: C
     )
     (found,) = host.home(patient, lambda _home, _mode: False)
     assert (found.level, "CARDINAL_HOME" in found.next_step) == (Level.FAIL, True)
-    assert found.found == f"{patient.config.home} cannot be written"
+    assert found.message == f"{patient.config.home} cannot be written"
 
 
 class OneRound(Event):
@@ -100,5 +100,5 @@ def test_the_doctor_says_how_much_room_there_is(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
     (found,) = host.disk(patient, lambda _place: free)
-    assert (found.level, said in found.found) == (level, True)
+    assert (found.level, said in found.message) == (level, True)
     assert ("make room" in found.next_step) is (level is not Level.OK)

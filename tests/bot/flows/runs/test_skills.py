@@ -157,7 +157,7 @@ def test_guides_of_the_default_branch_are_told_where_the_policy_names_them(cardi
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
     (found,) = [one for one in repositories.checks(patient) if one.name == "guides"]
-    assert "has AGENTS.md and CLAUDE.md, which agents are not told" in found.found
+    assert "has AGENTS.md and CLAUDE.md, which agents are not told" in found.message
     put(cardinal, {".github/cardinal.yml": f"{rules}  guides: [AGENTS.md]\n"})
     order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
     (layer,) = [layer for layer in order.stack if layer.kind == "guide"]

@@ -114,7 +114,7 @@ def test_the_doctor_finds_repositories_that_name_no_checks(
     cardinal.new()
     cardinal.settle()
     found = finding(cardinal)
-    assert (found.level, found.found.startswith(said)) == (level, True), found
+    assert (found.level, found.message.startswith(said)) == (level, True), found
 
 
 def finding(cardinal: Cardinal) -> CheckResult:
@@ -123,7 +123,7 @@ def finding(cardinal: Cardinal) -> CheckResult:
     findings = list(
         repositories.checks(DoctorContext(services.config, services.engine, services.hub, cardinal.clock()))
     )
-    (found,) = [one for one in findings if "acme/shop" in one.found]
+    (found,) = [one for one in findings if "acme/shop" in one.message]
     return found
 
 
@@ -131,7 +131,7 @@ def test_the_doctor_finds_a_profile_that_fails_every_run(cardinal: Cardinal) -> 
     cardinal.new()
     cardinal.settle()
     set_rules(cardinal, "version: 1\nrepository: {validation: {fast: [x]}, profile: our_shop}\n")
-    assert "is refused: line 2: repository.profile: unknown profile `our_shop`" in finding(cardinal).found
+    assert "is refused: line 2: repository.profile: unknown profile `our_shop`" in finding(cardinal).message
     for text, level, said in (
         (
             "---\nskils: [a]\n---\nx\n",
@@ -144,4 +144,4 @@ def test_the_doctor_finds_a_profile_that_fails_every_run(cardinal: Cardinal) -> 
         alice = cardinal.person("alice")
         cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "Profile", actor=alice)
         found = finding(cardinal)
-        assert (found.level, said in found.found) == (level, True), found
+        assert (found.level, said in found.message) == (level, True), found

@@ -36,7 +36,7 @@ def test_somebody_opens_the_log_that_a_check_names_and_it_has_the_digest_of_the_
     log = bob.follows(link)
     assert (log.status_code, log.content_type) == (200, "text/plain; charset=utf-8")
     assert hashlib.sha256(log.data).hexdigest() == digest
-    report = cardinal.comment(item, "What r1 left", "timings.csv").body
+    report = cardinal.comment(item, "Files of run r1", "timings.csv").body
     (attached,) = re.findall(r"\[`timings.csv`\]\((\S+)\)", report)
     assert bob.follows(attached).text == "step,ms\nsum,3\n"
     assert f"{PUBLIC}/runs/{run_id}/artifacts" in cardinal.pull_of(item).issue.body

@@ -52,8 +52,8 @@ def unknown_to_policy(db: Connection, board_id: BoardId) -> tuple[str, ...]:
 def _waiting(db: Connection, board_id: BoardId, column: str) -> str:
     """Return the count of queued runs that wait for the column, with their cards."""
     queued = runs.queued(db, board_id, column)
-    found = [card for run in queued[:MAX_NAMED] if (card := cards.get(db, run.card_id)) is not None]
-    names = [f"{card.repository}#{card.number}" for card in found]
+    waiting = [card for run in queued[:MAX_NAMED] if (card := cards.get(db, run.card_id)) is not None]
+    names = [f"{card.repository}#{card.number}" for card in waiting]
     if not names:
         return ""
     more = f" and {len(queued) - len(names)} more" if len(queued) > len(names) else ""
