@@ -1,0 +1,33 @@
+"""Where the newest files of each workspace are: the host, and the claim that had them last."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Table
+
+from ledger.db.rows import columns, find, recorder
+from ledger.db.tables import VIEWS
+from ledger.events.workspace import WorkspaceTaken
+from ledger.fold import Fold
+from ledger.ids import RunId
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRow:
+    """The claim that took the workspace last; as in WorkspaceTaken."""
+
+    place: str
+    run_id: RunId
+    generation: int
+    host: str
+
+
+workspaces = Table("view_workspaces", VIEWS, *columns(WorkspaceRow, "place"))
+fold = Fold()
+
+
+def get(db: Connection, place: str) -> WorkspaceRow | None:
+    """Return who took the workspace last; None before the first claim that recorded it."""
+    return find(db, WorkspaceRow, workspaces, place=place)
+
+
+fold.on(WorkspaceTaken)(recorder(workspaces))
