@@ -157,7 +157,7 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
 
 
 def claim(
-    engine: Engine, run_id: RunId, *, worker: str, now: datetime, ttl_s: float, slots: int
+    engine: Engine, run_id: RunId, *, worker: str, now: datetime, ttl_s: float, slots: int, host: str = ""
 ) -> Lease | None:
     """Claim a queued run for `worker`; None when it may not start any more or another worker has it.
 
@@ -175,7 +175,7 @@ def claim(
         if lease is None:
             return None
         reserved = BudgetReserved(run_id, grant.usd, grant.by_rule, grant.limit_usd)
-        claimed = RunClaimed(run_id, lease.generation, worker)
+        claimed = RunClaimed(run_id, lease.generation, worker, host)
         event_store.append(db, claimed, *((reserved,) if grant.usd > 0 else ()), at=now)
         reactor.advance(db, now=now)
         return lease
