@@ -1,7 +1,7 @@
 """Dispatch: which queued runs may start now. A worker claims a run by compare-and-set."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from weakref import WeakKeyDictionary
@@ -19,7 +19,7 @@ from ledger.events.run import CHECK, RunClaimed, RunEnded, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
-from ledger.queue import leases
+from ledger.queue import hosts, leases
 from ledger.queue.leases import Lease
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views import boards, budgets, questions, runs, totals
@@ -41,9 +41,10 @@ class ReadyRun:
     generation: int
 
 
-# The last answer of each ledger. It depends on events and on the day whose dollars count: it stands until
-# something happens, and most ticks find that nothing did.
-Answer = tuple[tuple[int, date, int], tuple[ReadyRun, ...]]
+# The last answer of each ledger. It depends on events, on the hosts, and on the day whose dollars count: it
+# stands until something happens, and most ticks find that nothing did.
+Slots = tuple[tuple[str, int], ...]  # of each host that takes runs
+Answer = tuple[tuple[int, date, Slots], tuple[ReadyRun, ...]]
 _answers: WeakKeyDictionary[Engine, Answer] = WeakKeyDictionary()
 
 
@@ -52,14 +53,17 @@ def last_answer(engine: Engine) -> Answer | None:
     return _answers.get(engine)
 
 
-def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[ReadyRun, ...]:
-    """Return the runs that may start now, as many as workers are free; record the reasons of the others."""
+def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple[ReadyRun, ...]:
+    """Return the runs that may start now, as many as workers are free on all hosts; record the reasons of the
+    others. `slots` are those of `host`, which asks: it lives, whatever its row says.
+    """
     with event_store.reading(engine) as db:
-        basis = (event_store.last_seq(db), now.date(), slots)
+        at_work = _slots(db, host, slots)
+        basis = (event_store.last_seq(db), now.date(), at_work)
         known = _answers.get(engine)
         if known is not None and known[0] == basis:
             return known[1]
-        choices = _choices(db, now, slots)
+        choices = _choices(db, now, _free(db, at_work))
         news = _news(db, choices)
         starts = tuple(
             ReadyRun(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1)
@@ -74,8 +78,28 @@ def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[ReadyRun, ...]:
     return starts
 
 
-def _choices(db: Connection, now: datetime, slots: int) -> tuple[RunSelection, ...]:
-    return tuple(_choice(db, board_id, now, slots) for board_id in sorted(run_queue.boards_waiting(db)))
+def _slots(db: Connection, host: str, slots: int) -> Slots:
+    known = hosts.known(db)
+    offered = {row.name: row.slots for row in known.at_work}
+    if not any(row.name == host and row.drained for row in known.rows):
+        offered[host] = slots
+    return tuple(sorted(offered.items()))
+
+
+def _free(db: Connection, at_work: Slots) -> dict[str, int]:
+    """Return how many more runs each of the hosts takes."""
+    held = runs.held_by_host(db)
+    return {name: max(0, slots - held.get(name, 0)) for name, slots in at_work}
+
+
+def _choices(db: Connection, now: datetime, free: Mapping[str, int]) -> tuple[RunSelection, ...]:
+    """Return what may start on each board; a worker that one board takes is not free for the next."""
+    found: list[RunSelection] = []
+    left = sum(free.values())
+    for board_id in sorted(run_queue.boards_waiting(db)):
+        found.append(_choice(db, board_id, now, left))
+        left -= len(found[-1].starts)
+    return tuple(found)
 
 
 def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> RunSelection:
@@ -99,7 +123,7 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Run
         queue,
         load,
         snapshots.board_stops(db, board_id),
-        slots=max(0, slots - len(held)),
+        slots=slots,
         losses=snapshots.board_losses(db, board_id),
         owner=boards.owner_of(db, board_id),
     )
@@ -159,7 +183,7 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
 def claim(
     engine: Engine, run_id: RunId, *, worker: str, now: datetime, ttl_s: float, slots: int, host: str = ""
 ) -> Lease | None:
-    """Claim a queued run for `worker`; None when it may not start any more or another worker has it.
+    """Claim a queued run for `worker` of `host`; None when it may not start there or another worker has it.
 
     The claiming transaction checks limits and the card's column again, and reserves the run's dollars.
     """
@@ -167,7 +191,10 @@ def claim(
         run = runs.get(db, run_id)
         if run is None or run.state is not RunState.QUEUED:
             return None
-        grants = {key: grant for choice in _choices(db, now, slots) for key, grant in choice.grants.items()}
+        free = _free(db, _slots(db, host, slots))
+        if not free.get(host):
+            return None
+        grants = {key: grant for choice in _choices(db, now, free) for key, grant in choice.grants.items()}
         grant = grants.get(run_id)
         if grant is None:
             return None
