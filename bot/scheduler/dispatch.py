@@ -1,8 +1,8 @@
 """Dispatch: which queued runs may start now. A worker claims a run by compare-and-set."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from weakref import WeakKeyDictionary
 
@@ -22,12 +22,14 @@ from ledger.queries import run_queue
 from ledger.queue import hosts, leases
 from ledger.queue.leases import Lease
 from ledger.states import RUN_HELD, Ending, RunState
-from ledger.views import boards, budgets, questions, runs, totals
+from ledger.views import boards, budgets, questions, runs, totals, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.runs.queue import Load, RunSelection, Waiting, choose
+from rules.runs.queue import Load, RunSelection, Station, Waiting, choose
 from rules.snapshot import LEAVE
+from runner.checks.places import LOOK
 from runner.errors import KilledError
+from runner.run.run_spec import INVESTIGATE
 
 MAX_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
 LEASE_PREFIX = "run:"
@@ -35,16 +37,16 @@ LEASE_PREFIX = "run:"
 
 @dataclass(frozen=True, slots=True)
 class ReadyRun:
-    """A run that may start; `generation` is that of its next claim."""
+    """A run that may start; `generation` is that of its next claim. `host` is empty where any may take it."""
 
     run_id: RunId
     generation: int
+    host: str = ""
 
 
 # The last answer of each ledger. It depends on events, on the hosts, and on the day whose dollars count: it
 # stands until something happens, and most ticks find that nothing did.
-Slots = tuple[tuple[str, int], ...]  # of each host that takes runs
-Answer = tuple[tuple[int, date, Slots], tuple[ReadyRun, ...]]
+Answer = tuple[tuple[int, date, tuple[Station, ...]], tuple[ReadyRun, ...]]
 _answers: WeakKeyDictionary[Engine, Answer] = WeakKeyDictionary()
 
 
@@ -58,15 +60,15 @@ def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple
     others. `slots` are those of `host`, which asks: it lives, whatever its row says.
     """
     with event_store.reading(engine) as db:
-        at_work = _slots(db, host, slots)
+        at_work = _at_work(db, host, slots)
         basis = (event_store.last_seq(db), now.date(), at_work)
         known = _answers.get(engine)
         if known is not None and known[0] == basis:
             return known[1]
-        choices = _choices(db, now, _free(db, at_work))
+        choices = _choices(db, now, _free(db, at_work), host)
         news = _news(db, choices)
         starts = tuple(
-            ReadyRun(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1)
+            ReadyRun(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1, choice.hosts.get(run_id, ""))
             for choice in choices
             for run_id in choice.starts
         )
@@ -78,35 +80,39 @@ def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple
     return starts
 
 
-def _slots(db: Connection, host: str, slots: int) -> Slots:
+def _at_work(db: Connection, host: str, slots: int) -> tuple[Station, ...]:
+    """Return the hosts that take runs, as if none had one yet."""
     known = hosts.known(db)
-    offered = {row.name: row.slots for row in known.at_work}
-    if not any(row.name == host and row.drained for row in known.rows):
-        offered[host] = slots
-    return tuple(sorted(offered.items()))
+    offered = {row.name: Station(row.name, row.slots, row.labels) for row in known.at_work}
+    mine = next((row for row in known.rows if row.name == host), None)
+    if mine is None or not mine.drained:
+        offered[host] = Station(host, slots, mine.labels if mine is not None else ())
+    return tuple(offered[name] for name in sorted(offered))
 
 
-def _free(db: Connection, at_work: Slots) -> dict[str, int]:
-    """Return how many more runs each of the hosts takes."""
+def _free(db: Connection, at_work: tuple[Station, ...]) -> tuple[Station, ...]:
+    """Return the hosts with how many more runs each of them takes."""
     held = runs.held_by_host(db)
-    return {name: max(0, slots - held.get(name, 0)) for name, slots in at_work}
+    return tuple(replace(one, free=max(0, one.free - held.get(one.host, 0))) for one in at_work)
 
 
-def _choices(db: Connection, now: datetime, free: Mapping[str, int]) -> tuple[RunSelection, ...]:
+def _choices(db: Connection, now: datetime, free: tuple[Station, ...], host: str) -> tuple[RunSelection, ...]:
     """Return what may start on each board; a worker that one board takes is not free for the next."""
     found: list[RunSelection] = []
-    left = sum(free.values())
     for board_id in sorted(run_queue.boards_waiting(db)):
-        found.append(_choice(db, board_id, now, left))
-        left -= len(found[-1].starts)
+        found.append(_choice(db, board_id, now, found[-1].free if found else free, host))
     return tuple(found)
 
 
-def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> RunSelection:
+def _choice(
+    db: Connection, board_id: BoardId, now: datetime, free: tuple[Station, ...], host: str
+) -> RunSelection:
     policy = policies.in_force(db, board_id)
     queue = _waiting(db, _queued(db, board_id, policy))
     if not queue:
-        return RunSelection((), {})
+        return RunSelection((), {}, free=free)
+    if len(free) > 1:
+        queue = _with_hosts(db, queue)
     held = runs.held(db, board_id)
     agents = [run for run in held if run.kind != CHECK]
     load = Load(
@@ -123,10 +129,17 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Run
         queue,
         load,
         snapshots.board_stops(db, board_id),
-        slots=slots,
+        stations=free,
         losses=snapshots.board_losses(db, board_id),
         owner=boards.owner_of(db, board_id),
+        host=host,
     )
+
+
+def _with_hosts(db: Connection, queue: tuple[Waiting, ...]) -> tuple[Waiting, ...]:
+    """Return the runs with the hosts that have their cards' files."""
+    known = workspaces.hosts_of(db, (run.place for run in queue))
+    return tuple(replace(run, host=known.get(run.place, "")) for run in queue)
 
 
 def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waiting, ...]:
@@ -148,9 +161,17 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
             by=dollars[row.run_id].by,
             wish_usd=shared_budgets.wish_usd(dollars[row.run_id]),
             models=row.kind != CHECK,
+            place=_place(row),
         )
         for row in queued
     )
+
+
+def _place(row: runs.QueuedRow) -> str:
+    """Return the name of the run's workspace; empty for a run that only checks, which has one of its own."""
+    if row.kind == CHECK:
+        return ""
+    return f"{LOOK}{row.card_id}" if row.mode == INVESTIGATE else row.card_id
 
 
 def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:
@@ -191,13 +212,13 @@ def claim(
         run = runs.get(db, run_id)
         if run is None or run.state is not RunState.QUEUED:
             return None
-        free = _free(db, _slots(db, host, slots))
-        if not free.get(host):
+        free = _free(db, _at_work(db, host, slots))
+        if not any(one.host == host and one.free for one in free):
             return None
-        grants = {key: grant for choice in _choices(db, now, free) for key, grant in choice.grants.items()}
-        grant = grants.get(run_id)
-        if grant is None:
+        chosen = next((one for one in _choices(db, now, free, host) if run_id in one.grants), None)
+        if chosen is None or chosen.hosts.get(run_id, host) != host:
             return None
+        grant = chosen.grants[run_id]
         lease = leases.take(db, LEASE_PREFIX + run_id, worker, now=now, ttl_s=ttl_s)
         if lease is None:
             return None

@@ -119,6 +119,7 @@ class QueuedRow:
     rank: int
     attempt: int
     kind: str
+    mode: str
     agent: str
     queued_at: datetime
     stop_asked: str

@@ -11,9 +11,11 @@ from sqlalchemy import Engine
 from bot.reactor import reactor
 from bot.scheduler import dispatch
 from ledger.events.policy import PolicyLoaded
+from ledger.events.run import RunParked, RunRequeued
+from ledger.events.workspace import WorkspaceTaken
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
-from ledger.queue import hosts
+from ledger.queue import hosts, leases
 from ledger.queue.leases import Lease
 from ledger.views import runs
 from tests.ledger.queue.test_hosts import beat, fall_silent
@@ -117,3 +119,34 @@ def test_a_host_works_on_as_many_runs_as_it_has_workers_whatever_their_board(eng
     for run_id, host in (("r0", "b"), ("r1", "b"), ("r2", "c"), ("r3", "c")):
         assert claim(engine, run_id, host) is not None
     assert claim(engine, "r90", "b") is None
+
+
+def parked_on(engine: Engine, run_id: str, host: str, *, place: str) -> None:
+    """Let a run of two claims' worth of work wait again, with its files on that host."""
+    lease = claim(engine, run_id, host)
+    assert lease is not None
+    with event_store.writing(engine) as db:
+        taken = WorkspaceTaken(RunId(run_id), place, host, lease.generation)
+        event_store.append(db, taken, RunParked(RunId(run_id), "question"), at=NOW)
+        leases.release(db, lease)
+        event_store.append(db, RunRequeued(RunId(run_id), "answered"), at=NOW)
+        reactor.advance(db, now=NOW)
+
+
+def test_a_run_that_waited_goes_back_to_its_host_and_elsewhere_when_that_is_dead(engine: Engine) -> None:
+    parked_on(engine, "r0", "c", place="c0")
+    back = next(one for one in dispatch.ready(engine, now=NOW, slots=2, host="b") if one.run_id == "r0")
+    assert (back.host, back.generation) == ("c", 2)
+    assert claim(engine, "r0", "b") is None
+    fall_silent(engine, "c")
+    back = next(one for one in dispatch.ready(engine, now=NOW, slots=2, host="b") if one.run_id == "r0")
+    assert back.host == ""
+    assert claim(engine, "r0", "b") is not None
+
+
+def test_a_run_that_waited_leaves_a_drained_host(engine: Engine) -> None:
+    parked_on(engine, "r0", "c", place="c0")
+    with event_store.writing(engine) as db:
+        hosts.drain(db, "c", drained=True)
+    assert claim(engine, "r0", "c") is None
+    assert claim(engine, "r0", "b") is not None
