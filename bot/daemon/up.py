@@ -10,7 +10,7 @@ from socket import socket
 from tempfile import TemporaryFile
 from types import FrameType
 
-from bot.bootstrap import Services, current
+from bot.bootstrap import current
 from bot.daemon import lock_file, web_server, workers
 from bot.daemon.child import ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
@@ -86,7 +86,7 @@ def work(
     if not embedded_redis.answers(client):
         raise NoRedisError
     client.close()
-    ProcessGroup((*_workers(config, names), _ticker() if tick else _ticker(ticker.beat_forever)), say).run()
+    ProcessGroup((*_workers(config, names), *((_ticker(),) if tick else ())), say).run()
 
 
 def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None]) -> Config:
@@ -157,7 +157,7 @@ def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole,
     return tuple(role(name, number) for name in names for number in range(1, counts.get(name, 1) + 1))
 
 
-def _ticker(carry_on: Callable[[Services, threading.Event], None] = ticker.run_forever) -> ProcessRole:
+def _ticker() -> ProcessRole:
     def tick(ready: Ready) -> None:
         stop = threading.Event()
 
@@ -168,6 +168,6 @@ def _ticker(carry_on: Callable[[Services, threading.Event], None] = ticker.run_f
         signal.signal(signal.SIGINT, leave)
         services = current()
         ready()
-        carry_on(services, stop)
+        ticker.run_forever(services, stop)
 
     return ProcessRole("ticker", tick)

@@ -38,16 +38,6 @@ _beats: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()  # when the last 
 _graces: WeakKeyDictionary[Engine, LeaseGrace] = WeakKeyDictionary()  # of each ledger's leases, between ticks
 
 
-def beat_forever(services: Services, stop: threading.Event) -> None:
-    """Only send heartbeats until `stop` is set: another host ticks."""
-    while not stop.is_set():
-        try:
-            heartbeat(services)
-        except OperationalError as error:
-            log.warning("heartbeat failed error=%s", error)
-        stop.wait(services.config.tick_s)
-
-
 def run_forever(services: Services, stop: threading.Event) -> None:
     """Tick until `stop` is set; an error of one tick is logged and the next one goes on."""
     every = timedelta(seconds=services.config.sweep_s)
