@@ -57,16 +57,16 @@ def last_answer(engine: Engine) -> Answer | None:
 
 def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple[ReadyRun, ...]:
     """Return the runs that may start now, as many as workers are free on all hosts; record the reasons of the
-    others. `slots` are those of `host`, which asks: it lives, whatever its row says.
+    others. `slots` are those of `host`, which asks, until its heartbeats say how many it has.
     """
     with event_store.reading(engine) as db:
-        at_work = _at_work(db, host, slots)
+        at_work, agreed = _at_work(db, host, slots)
         basis = (event_store.last_seq(db), now.date(), at_work)
         known = _answers.get(engine)
         if known is not None and known[0] == basis:
             return known[1]
-        choices = _choices(db, now, _free(db, at_work), host)
-        news = _news(db, choices)
+        choices = _choices(db, now, _free(db, at_work))
+        news = _news(db, choices) if agreed else ()
         starts = tuple(
             ReadyRun(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1, choice.hosts.get(run_id, ""))
             for choice in choices
@@ -80,14 +80,18 @@ def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple
     return starts
 
 
-def _at_work(db: Connection, host: str, slots: int) -> tuple[Station, ...]:
-    """Return the hosts that take runs, as if none had one yet."""
+def _at_work(db: Connection, host: str, slots: int) -> tuple[tuple[Station, ...], bool]:
+    """Return the hosts that take runs, as if none had one yet; and whether all of them see the same ones.
+
+    Where they do not, since `host` is not known to live, none of its reasons is recorded: another host would
+    replace it, and so on at every tick.
+    """
     known = hosts.known(db)
     offered = {row.name: Station(row.name, row.slots, row.labels) for row in known.at_work}
-    mine = next((row for row in known.rows if row.name == host), None)
-    if mine is None or not mine.drained:
-        offered[host] = Station(host, slots, mine.labels if mine is not None else ())
-    return tuple(offered[name] for name in sorted(offered))
+    agreed = host in offered or not offered
+    if not any(row.name == host and row.drained for row in known.rows):
+        offered.setdefault(host, Station(host, slots))
+    return tuple(offered[name] for name in sorted(offered)), agreed
 
 
 def _free(db: Connection, at_work: tuple[Station, ...]) -> tuple[Station, ...]:
@@ -96,7 +100,9 @@ def _free(db: Connection, at_work: tuple[Station, ...]) -> tuple[Station, ...]:
     return tuple(replace(one, free=max(0, one.free - held.get(one.host, 0))) for one in at_work)
 
 
-def _choices(db: Connection, now: datetime, free: tuple[Station, ...], host: str) -> tuple[RunSelection, ...]:
+def _choices(
+    db: Connection, now: datetime, free: tuple[Station, ...], host: str = ""
+) -> tuple[RunSelection, ...]:
     """Return what may start on each board; a worker that one board takes is not free for the next."""
     found: list[RunSelection] = []
     for board_id in sorted(run_queue.boards_waiting(db)):
@@ -212,7 +218,7 @@ def claim(
         run = runs.get(db, run_id)
         if run is None or run.state is not RunState.QUEUED:
             return None
-        free = _free(db, _at_work(db, host, slots))
+        free = _free(db, _at_work(db, host, slots)[0])
         if not any(one.host == host and one.free for one in free):
             return None
         chosen = next((one for one in _choices(db, now, free, host) if run_id in one.grants), None)

@@ -150,3 +150,20 @@ def test_a_run_that_waited_leaves_a_drained_host(engine: Engine) -> None:
         hosts.drain(db, "c", drained=True)
     assert claim(engine, "r0", "c") is None
     assert claim(engine, "r0", "b") is not None
+
+
+def test_a_host_that_others_hold_for_dead_records_no_reasons_that_they_would_replace(engine: Engine) -> None:
+    def last_seq() -> int:
+        with event_store.reading(engine) as db:
+            return event_store.last_seq(db)
+
+    ready(engine, "b")
+    ready(engine, "c")
+    before = last_seq()
+    assert [ready(engine, host) for host in ("b", "c", "b")] == [["r0", "r1", "r2", "r3"]] * 3
+    assert last_seq() == before
+    fall_silent(engine, "b")
+    ready(engine, "c")
+    before = last_seq()
+    assert [len(ready(engine, host)) for host in ("b", "c", "b", "c")] == [4, 2, 4, 2]
+    assert last_seq() == before
