@@ -18,8 +18,10 @@ from tests.published.court import Court
 
 TESTS = Path(__file__).parent
 # How long an example takes says nothing on a shared machine; a test that hangs ends by its own limit.
-settings.register_profile("shared machine", deadline=None)
-settings.load_profile("shared machine")
+# Before a push the examples are the same every time: what is red is this change's. The soak draws new ones.
+settings.register_profile("the same", deadline=None, derandomize=True)
+settings.register_profile("new ones", deadline=None, max_examples=5000)
+settings.load_profile("new ones" if os.environ.get("CARDINAL_TEST_NEW_EXAMPLES") else "the same")
 COURT = Court()
 Forge.judge = COURT
 KEYS = 4  # more than one forge's Apps ever need at once: two of them never share a key

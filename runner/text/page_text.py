@@ -88,6 +88,7 @@ class PageText(HTMLParser):
         self._buffer: list[str] = []
         self._spans: list[tuple[str, int, str]] = []  # tag, where its text begins in the buffer, address
         self._code: tuple[int, str] | None = None  # where code begins in the buffer, its language
+        self._pres = 0  # open `pre` elements: HTML lets one stand in another
         self._cells: list[str] | None = None  # of the row that is read
         self._tables, self._rows = 0, 0
         self._small, self._inline_code, self._left_out = 0, 0, 0
@@ -106,6 +107,7 @@ class PageText(HTMLParser):
             self._left_out += tag not in _WITHOUT_END
         elif self._code is not None:
             self._small += tag in _SMALL_IN_PRE
+            self._pres += tag == "pre"
             language = given.get("class", "").removeprefix("language-")
             self._code = (self._code[0], self._code[1] or language)
             self._buffer += ["\n"] if tag == "br" else []
@@ -125,7 +127,8 @@ class PageText(HTMLParser):
             self._left_out -= 1
         elif self._code is not None:
             self._small -= tag in _SMALL_IN_PRE
-            self._end_code(*self._code) if tag == "pre" else None
+            self._pres -= tag == "pre"
+            self._end_code(*self._code) if not self._pres else None
         elif tag in _BLOCKS:
             self._end_block(tag)
         elif self._spans:
@@ -156,7 +159,7 @@ class PageText(HTMLParser):
             start = given.get("start", "1")[:9]
             self._lists.append(None if tag == "ul" else int(start) if start.isdecimal() else 1)
         if tag == "pre":
-            self._code = (len(self._buffer), given.get("lang", ""))
+            self._code, self._pres = (len(self._buffer), given.get("lang", "")), 1
         if tag == "table":
             self._tables, self._rows = self._tables + 1, 0 if not self._tables else self._rows
         if tag == "tr" and self._tables == 1:

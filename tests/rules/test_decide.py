@@ -29,7 +29,7 @@ BOLD = scene.policy(
     "Done: {archetype: terminal}"
 )
 MILD = scene.policy("In Progress: {archetype: execution, on_entry: [], on_leave: finish}")
-many = settings(max_examples=500, suppress_health_check=list(HealthCheck))
+many = settings(suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("kind", [*BOARD_RULES, *CARD_RULES])

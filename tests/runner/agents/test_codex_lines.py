@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.agents.codex.items import shell_line
@@ -204,7 +204,6 @@ def test_no_text_breaks_the_decoder(line: str) -> None:
     keeps_the_contract(working(), line)
 
 
-@settings(max_examples=200)
 @given(st.sampled_from(METHODS), SHAPED, st.none() | VALUES)
 def test_no_message_breaks_the_decoder(method: str, params: object, number: object) -> None:
     asked = {} if number is None else {"id": number}
@@ -212,7 +211,6 @@ def test_no_message_breaks_the_decoder(method: str, params: object, number: obje
         keeps_the_contract(dialogue, json.dumps({"method": method, "params": params} | asked))
 
 
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.sampled_from([1, 2, 3, 4, True, "1"]), SHAPED, st.booleans()), max_size=6))
 def test_no_answer_breaks_the_decoder(answers: list[tuple[object, object, bool]]) -> None:
     dialogue = begin()

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.prompts.briefing import BriefingSource, ConversationMessage, EarlierRun, Feedback, make_briefing
@@ -122,7 +122,6 @@ def test_review_threads_carry_their_ids_and_secrets_are_redacted() -> None:
     assert "[T1] a.py:3, by ann:\nUse [redacted]" in briefing.text
 
 
-@settings(max_examples=60)
 @given(st.text(max_size=300), st.text(max_size=300), st.lists(st.text(max_size=200), max_size=5))
 def test_any_text_makes_a_briefing_without_control_characters(
     title: str, body: str, comments: list[str]

@@ -8,7 +8,7 @@ import nh3
 import pytest
 from cmarkgfm import github_flavored_markdown_to_html
 from cmarkgfm.cmark import Options
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runner.text.visible import MAX_CHARACTERS, clean, clean_line, strip_hidden
@@ -161,6 +161,7 @@ def test_an_ordinary_issue_reads_as_it_was_written() -> None:
         ("H<sub>2</sub>O <kbd>Ctrl</kbd> <q>x</q><br>y", 'H2O Ctrl "x"\ny'),
         ("a ❤️ 👩‍💻 b — “quotes” ünïcödé 漢字", "a ❤️ 👩‍💻 b — “quotes” ünïcödé 漢字"),
         ("`````\na\n````\n`````", "`````\na\n````\n`````"),
+        ("<div><pre>a\n<ul><li><pre>b</pre></li></ul>\nc</pre></div>d", "```\na\nb\nc\n```\n\nd"),
     ],
 )  # fmt: skip
 def test_what_the_page_shows_stays(text: str, seen: str) -> None:
@@ -201,18 +202,21 @@ _MARKS = """<!-- --> [ ] ( ) : # " ' ^1 ![ ]( ``` ~~~ ` $ \\ | </p> > <rp> <pre>
 &lt; [^1] mermaid % <bdo> <details> <li> <b> </b> [^1]: \u200b \ufe0f ](w "w" """
 _BREAKS = ["\n", "\n\n", "\n> ", "\n- ", "\n1. ", "    ", "\n|-|-|\n", "<b ", "<a href=", "[^1]: "]
 _PIECES = st.sampled_from([*_MARKS.split(), *_BREAKS])
-_SOUP = st.lists(st.one_of(_PIECES, st.integers(0, 99).map(lambda n: f"w{n} ")), max_size=40).map("".join)
+_SOUP = st.lists(st.one_of(_PIECES, st.integers(0, 99).map(lambda n: f"w{n:02} ")), max_size=40).map("".join)
 
 
-@settings(max_examples=200, deadline=None)
 @given(_SOUP)
+@example("](w</p>w0 ")
+@example("--><pre>\n- <pre>")
+@example("--><pre>\n> <pre>")
 def test_no_word_gets_through_that_the_page_does_not_show(text: str) -> None:
     page = nh3.clean(github_flavored_markdown_to_html(text, options=_OPTIONS), tags=set(), attributes={})
-    seen = {*re.findall(r"[a-z]+[0-9]*", html.unescape(page)), *_OWN}
-    assert {*re.findall(r"[a-z]+[0-9]*", clean(text).text)} <= seen
+    # Without tags and invisible characters, of which each may end a word or stand within one.
+    shown = re.sub("[\u200b\ufe0f]", "", html.unescape(page))
+    words = {*re.findall(r"[a-z]+[0-9]*", clean(text).text)} - _OWN
+    assert [word for word in words if word not in shown] == []
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_can_be_rendered(text: str) -> None:
     assert not re.search("[\0-\x08\u200b\u202e\U000e0041]", clean(text).text)
