@@ -16,6 +16,7 @@ from bot.system import config as configuration
 from bot.system import liveness
 from bot.system import redis as embedded_redis
 from bot.system.clock import Clock
+from bot.system.host_name import host_name
 from ledger.lifecycle.open import open_ledger
 
 
@@ -26,7 +27,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """One process's configuration, ledger, GitHub, Redis and name; never shared across a fork."""
+    """One process's configuration, ledger, GitHub, Redis, name and host; never shared across a fork."""
 
     config: configuration.Config
     engine: Engine
@@ -35,6 +36,7 @@ class Services:
     redis: Redis
     name: str
     clock: Clock = utc_now
+    host: str = ""
 
     def now(self) -> datetime:
         """Return the time in UTC."""
@@ -53,6 +55,7 @@ def open_services(environ: Mapping[str, str], cwd: Path) -> Services:
         context=OutboxContext(engine, config, utc_now, hub),
         redis=embedded_redis.connect(config),
         name=liveness.name(os.getpid()),
+        host=host_name(config),
     )
 
 

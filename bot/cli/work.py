@@ -12,7 +12,11 @@ from bot.system import logs
 
 @click.command("work")
 @click.argument("names", nargs=-1, type=click.Choice([str(name) for name in QueueName]), metavar="[QUEUE]...")
-@click.option("--no-ticks", is_flag=True, help="Do not look for what is due; another `cardinal` must.")
+@click.option(
+    "--no-ticks",
+    is_flag=True,
+    help="No looks for what is due and no heartbeats: another `cardinal` of this home must.",
+)
 def command(names: tuple[str, ...], no_ticks: bool) -> None:
     """Run workers of all queues, or of those named.
 

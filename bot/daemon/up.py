@@ -22,6 +22,7 @@ from bot.system import config as configuration
 from bot.system import git_exclude
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
+from bot.system.host_name import host_name
 from bot.web.webhook import PATH
 from ledger.errors import CardinalError
 from ledger.lifecycle.open import open_ledger
@@ -144,11 +145,13 @@ def _web(config: Config, listener: socket) -> ProcessRole:
 
 
 def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole, ...]:
+    host = host_name(config)
     counts = {QueueName.CONTROL: CONTROL_WORKERS, QueueName.RUNS: config.run_workers}
 
     def role(name: QueueName, number: int) -> ProcessRole:
         return ProcessRole(
-            f"{name}-{number}", lambda ready: workers.work(embedded_redis.connect(config), name, ready)
+            f"{name}-{number}",
+            lambda ready: workers.work(embedded_redis.connect(config), name, ready, host=host),
         )
 
     return tuple(role(name, number) for name in names for number in range(1, counts.get(name, 1) + 1))

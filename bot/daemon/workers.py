@@ -21,7 +21,17 @@ from rq.timeouts import JobTimeoutException
 from rq.utils import now
 from rq.worker import BaseWorker, WorkerStatus
 
-from bot.scheduler.queues import JOBS, TIME_LIMIT_S, QueuedCall, QueueName, WakeUp, mark_key, queue
+from bot.scheduler.queues import (
+    JOBS,
+    TIME_LIMIT_S,
+    QueuedCall,
+    QueueName,
+    WakeUp,
+    host_queue,
+    kind_of,
+    mark_key,
+    queue,
+)
 from ledger.errors import CardinalError
 from runner import workspaces
 from runner.exec.launch import with_parent
@@ -99,7 +109,7 @@ class _Prompt(BaseWorker):
 
         A failure is logged once, with a traceback only where Cardinal did not raise the error on purpose.
         """
-        limit_s = TIME_LIMIT_S[QueueName(queue.name)]
+        limit_s = TIME_LIMIT_S[kind_of(queue.name)]
         try:
             with self.death_penalty_class(limit_s, JobTimeoutException) if limit_s > 0 else nullcontext():
                 do()
@@ -204,15 +214,19 @@ def calls_of(name: QueueName) -> Calls:
     return {f"{JOBS}.{function}": getattr(jobs, function) for function in CALLED[name]}
 
 
-def work(redis: Redis, name: QueueName, ready: Ready | None = None, *, calls: Calls | None = None) -> None:
+def work(
+    redis: Redis, name: QueueName, ready: Ready | None = None, *, calls: Calls | None = None, host: str = ""
+) -> None:
     """Take jobs of one queue until SIGTERM or SIGINT; `redis` must not be used by anybody else.
 
+    Runs that only `host` may take come first: they wait for nobody else.
     Only functions of `calls` are called: those of `calls_of`, unless others are given.
     Raises SystemExit(1) when Redis went away at a bad moment; while it waits for a job it survives that.
     """
     kind = RunWorker if name is QueueName.RUNS else LaneWorker
+    names = (host_queue(host), name) if name is QueueName.RUNS and host else (name,)
     worker = kind(
-        [queue(redis, name)],
+        [queue(redis, one) for one in names],
         name=f"{name}-{uuid4().hex[:12]}",
         connection=redis,
         job_class=WakeUp,

@@ -139,6 +139,7 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         validation=_validation(run.repository, base, rules, has_file=bool(text)),
         issue=issue,
         base=base,
+        host=services.host,
     )
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
         spec = _instructed(spec, services, card, rules)

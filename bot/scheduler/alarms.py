@@ -84,7 +84,8 @@ def watch_starts(services: Services) -> None:
     late_now = before.due is not None and before.due <= now
     if before.answer is not None and before.answer is dispatch.last_answer(services.engine) and not late_now:
         return
-    ready = dispatch.ready(services.engine, now=now, slots=services.config.run_workers)
+    slots, host = services.config.run_workers, services.host
+    ready = dispatch.ready(services.engine, now=now, slots=slots, host=host)
     since = {run.run_id: before.since.get(run.run_id, now) for run in ready}
     _watched[services.engine] = Watched(since)  # should recording fail, the next tick tries again
     answer = dispatch.last_answer(services.engine)

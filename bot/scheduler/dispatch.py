@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from weakref import WeakKeyDictionary
 
@@ -19,15 +19,17 @@ from ledger.events.run import CHECK, RunClaimed, RunEnded, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
-from ledger.queue import leases
+from ledger.queue import hosts, leases
 from ledger.queue.leases import Lease
 from ledger.states import RUN_HELD, Ending, RunState
-from ledger.views import boards, budgets, questions, runs, spend
+from ledger.views import boards, budgets, questions, runs, spend, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.runs.queue import Load, RunSelection, Waiting, choose
+from rules.runs.queue import Load, RunSelection, Station, Waiting, choose
 from rules.snapshot import LEAVE
+from runner.checks.places import LOOK
 from runner.errors import KilledError
+from runner.run.run_spec import INVESTIGATE
 
 MAX_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
 LEASE_PREFIX = "run:"
@@ -35,15 +37,16 @@ LEASE_PREFIX = "run:"
 
 @dataclass(frozen=True, slots=True)
 class ReadyRun:
-    """A run that may start; `generation` is that of its next claim."""
+    """A run that may start; `generation` is that of its next claim. `host` is empty where any may take it."""
 
     run_id: RunId
     generation: int
+    host: str = ""
 
 
-# The last answer of each ledger. It depends on events and on the day whose dollars count: it stands until
-# something happens, and most ticks find that nothing did.
-Answer = tuple[tuple[int, date, int], tuple[ReadyRun, ...]]
+# The last answer of each ledger. It depends on events, on the hosts, and on the day whose dollars count: it
+# stands until something happens, and most ticks find that nothing did.
+Answer = tuple[tuple[int, date, tuple[Station, ...]], tuple[ReadyRun, ...]]
 _answers: WeakKeyDictionary[Engine, Answer] = WeakKeyDictionary()
 
 
@@ -52,17 +55,20 @@ def last_answer(engine: Engine) -> Answer | None:
     return _answers.get(engine)
 
 
-def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[ReadyRun, ...]:
-    """Return the runs that may start now, as many as workers are free; record the reasons of the others."""
+def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple[ReadyRun, ...]:
+    """Return the runs that may start now, as many as workers are free on all hosts; record the reasons of the
+    others. `slots` are those of `host`, which asks, until its heartbeats say how many it has.
+    """
     with event_store.reading(engine) as db:
-        basis = (event_store.last_seq(db), now.date(), slots)
+        at_work, agreed = _at_work(db, host, slots)
+        basis = (event_store.last_seq(db), now.date(), at_work)
         known = _answers.get(engine)
         if known is not None and known[0] == basis:
             return known[1]
-        choices = _choices(db, now, slots)
-        news = _news(db, choices)
+        choices = _choices(db, now, _free(db, at_work))
+        news = _news(db, choices) if agreed else ()
         starts = tuple(
-            ReadyRun(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1)
+            ReadyRun(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1, choice.hosts.get(run_id, ""))
             for choice in choices
             for run_id in choice.starts
         )
@@ -74,15 +80,45 @@ def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[ReadyRun, ...]:
     return starts
 
 
-def _choices(db: Connection, now: datetime, slots: int) -> tuple[RunSelection, ...]:
-    return tuple(_choice(db, board_id, now, slots) for board_id in sorted(run_queue.boards_waiting(db)))
+def _at_work(db: Connection, host: str, slots: int) -> tuple[tuple[Station, ...], bool]:
+    """Return the hosts that take runs, as if none had one yet; and whether all of them see the same ones.
+
+    Where they do not, since `host` is not known to live, none of its reasons is recorded: another host would
+    replace it, and so on at every tick.
+    """
+    known = hosts.known(db)
+    offered = {row.name: Station(row.name, row.slots, row.labels) for row in known.at_work}
+    agreed = host in offered or not offered
+    if not any(row.name == host and row.drained for row in known.rows):
+        offered.setdefault(host, Station(host, slots))
+    return tuple(offered[name] for name in sorted(offered)), agreed
 
 
-def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> RunSelection:
+def _free(db: Connection, at_work: tuple[Station, ...]) -> tuple[Station, ...]:
+    """Return the hosts with how many more runs each of them takes."""
+    held = runs.held_by_host(db)
+    return tuple(replace(one, free=max(0, one.free - held.get(one.host, 0))) for one in at_work)
+
+
+def _choices(
+    db: Connection, now: datetime, free: tuple[Station, ...], host: str = ""
+) -> tuple[RunSelection, ...]:
+    """Return what may start on each board; a worker that one board takes is not free for the next."""
+    found: list[RunSelection] = []
+    for board_id in sorted(run_queue.boards_waiting(db)):
+        found.append(_choice(db, board_id, now, found[-1].free if found else free, host))
+    return tuple(found)
+
+
+def _choice(
+    db: Connection, board_id: BoardId, now: datetime, free: tuple[Station, ...], host: str
+) -> RunSelection:
     policy = policies.in_force(db, board_id)
     queue = _waiting(db, _queued(db, board_id, policy))
     if not queue:
-        return RunSelection((), {})
+        return RunSelection((), {}, free=free)
+    if len(free) > 1:
+        queue = _with_hosts(db, queue)
     held = runs.held(db, board_id)
     agents = [run for run in held if run.kind != CHECK]
     load = Load(
@@ -99,10 +135,17 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Run
         queue,
         load,
         snapshots.board_stops(db, board_id),
-        slots=max(0, slots - len(held)),
+        stations=free,
         losses=snapshots.board_losses(db, board_id),
         owner=boards.owner_of(db, board_id),
+        host=host,
     )
+
+
+def _with_hosts(db: Connection, queue: tuple[Waiting, ...]) -> tuple[Waiting, ...]:
+    """Return the runs with the hosts that have their cards' files."""
+    known = workspaces.hosts_of(db, (run.place for run in queue))
+    return tuple(replace(run, host=known.get(run.place, "")) for run in queue)
 
 
 def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waiting, ...]:
@@ -124,9 +167,17 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
             by=dollars[row.run_id].by,
             wish_usd=shared_budgets.wish_usd(dollars[row.run_id]),
             models=row.kind != CHECK,
+            place=_place(row),
         )
         for row in queued
     )
+
+
+def _place(row: runs.QueuedRow) -> str:
+    """Return the name of the run's workspace; empty for a run that only checks, which has one of its own."""
+    if row.kind == CHECK:
+        return ""
+    return f"{LOOK}{row.card_id}" if row.mode == INVESTIGATE else row.card_id
 
 
 def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:
@@ -158,9 +209,9 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
 
 
 def claim(
-    engine: Engine, run_id: RunId, *, worker: str, now: datetime, ttl_s: float, slots: int
+    engine: Engine, run_id: RunId, *, worker: str, now: datetime, ttl_s: float, slots: int, host: str = ""
 ) -> Lease | None:
-    """Claim a queued run for `worker`; None when it may not start any more or another worker has it.
+    """Claim a queued run for `worker` of `host`; None when it may not start there or another worker has it.
 
     The claiming transaction checks limits and the card's column again, and reserves the run's dollars.
     """
@@ -168,15 +219,18 @@ def claim(
         run = runs.get(db, run_id)
         if run is None or run.state is not RunState.QUEUED:
             return None
-        grants = {key: grant for choice in _choices(db, now, slots) for key, grant in choice.grants.items()}
-        grant = grants.get(run_id)
-        if grant is None:
+        free = _free(db, _at_work(db, host, slots)[0])
+        if not any(one.host == host and one.free for one in free):
             return None
+        chosen = next((one for one in _choices(db, now, free, host) if run_id in one.grants), None)
+        if chosen is None or chosen.hosts.get(run_id, host) != host:
+            return None
+        grant = chosen.grants[run_id]
         lease = leases.take(db, LEASE_PREFIX + run_id, worker, now=now, ttl_s=ttl_s)
         if lease is None:
             return None
         reserved = BudgetReserved(run_id, grant.usd, grant.by_rule, grant.limit_usd)
-        claimed = RunClaimed(run_id, lease.generation, worker)
+        claimed = RunClaimed(run_id, lease.generation, worker, host)
         event_store.append(db, claimed, *((reserved,) if grant.usd > 0 else ()), at=now)
         reactor.advance(db, now=now)
         return lease

@@ -81,6 +81,7 @@ def carry_out(services: Services, run_id: RunId) -> None:
         now=services.now(),
         ttl_s=retry.claim_s(services),
         slots=services.config.run_workers,
+        host=services.host,
     )
     if lease is None:
         log.info("run not claimed run=%s reason=not_ready", run_id)

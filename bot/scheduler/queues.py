@@ -81,9 +81,20 @@ def _call(raw: bytes, label: bytes) -> QueuedCall | None:
     return QueuedCall(function, tuple(arguments), job_id)
 
 
+def host_queue(host: str) -> str:
+    """Return the name of the queue of the runs that only this host may take."""
+    return f"{QueueName.RUNS}:{host}"
+
+
+def kind_of(name: str) -> QueueName:
+    """Return which kind of queue that is: all hosts' queues of runs are of one kind."""
+    return QueueName(name.partition(":")[0])
+
+
 def queue(redis: Redis, name: str) -> Queue:
     """Return the RQ queue. Ids and arguments travel as JSON: unpickling would run foreign code."""
-    return Queue(QueueName(name), connection=redis, serializer=JSONSerializer, job_class=WakeUp)
+    kind_of(name)
+    return Queue(str(name), connection=redis, serializer=JSONSerializer, job_class=WakeUp)
 
 
 def enqueue(redis: Redis, name: str, function: str, *args: str, job_id: str) -> bool:

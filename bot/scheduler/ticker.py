@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from importlib.metadata import version
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine
@@ -23,15 +24,17 @@ from ledger.errors import CardinalError
 from ledger.events.board import BoardProbed
 from ledger.ids import BoardId
 from ledger.log import event_store
-from ledger.queue import inbox, refresh_requests
+from ledger.queue import hosts, inbox, refresh_requests
 from ledger.views import halts
 
 log = logging.getLogger(__name__)
 
+DISTRIBUTION = "cardinal-board"
 MAX_AT_ONCE = 100
 TIDY_EVERY = timedelta(minutes=1)
 EAGER_S, PATIENT_S = 5, 10  # a refresh request is served at every tick at first, later in every tenth second
 Step = Callable[[Services], None]
+_beats: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()  # when the last heartbeat was recorded
 _graces: WeakKeyDictionary[Engine, LeaseGrace] = WeakKeyDictionary()  # of each ledger's leases, between ticks
 
 
@@ -53,6 +56,18 @@ def run_forever(services: Services, stop: threading.Event) -> None:
         except (CardinalError, OperationalError) as error:  # the latter: somebody holds the ledger's lock
             log.warning("tick failed error=%s", error)
         stop.wait(services.config.tick_s)
+
+
+def heartbeat(services: Services) -> None:
+    """Record every few seconds that this host lives; all that it offers is recorded with it."""
+    at, config = time.monotonic(), services.config
+    if at - _beats.get(services.engine, float("-inf")) < hosts.BEAT_S:
+        return
+    with event_store.writing(services.engine) as db:
+        hosts.beat(
+            db, services.host, slots=config.run_workers, labels=config.labels, version=version(DISTRIBUTION)
+        )
+    _beats[services.engine] = at
 
 
 def expire_dead_holders(services: Services) -> None:
@@ -111,6 +126,7 @@ def late_checks(services: Services) -> None:
 
 
 STEPS: tuple[Step, ...] = (
+    heartbeat,
     expire_dead_holders,
     reap,
     ingest,

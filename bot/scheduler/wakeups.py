@@ -30,6 +30,8 @@ def wake(services: Services) -> None:
         due = outbox.next_due(services.engine, lane)
         if due is not None and due <= now:
             queues.request(services.redis, "publish", lane, name=name)
-    for run in dispatch.ready(services.engine, now=now, slots=services.config.run_workers):
+    slots, host = services.config.run_workers, services.host
+    for run in dispatch.ready(services.engine, now=now, slots=slots, host=host):
         job_id = f"run-{run.run_id}-{run.generation}"
-        queues.enqueue(services.redis, QueueName.RUNS, f"{JOBS}.execute", run.run_id, job_id=job_id)
+        takers = queues.host_queue(run.host) if run.host else QueueName.RUNS
+        queues.enqueue(services.redis, takers, f"{JOBS}.execute", run.run_id, job_id=job_id)

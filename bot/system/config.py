@@ -28,6 +28,7 @@ GITHUB_API = "https://api.github.com"
 
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
 RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
+LabelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
@@ -127,6 +128,12 @@ class Config:
     )
     host: str = Field("127.0.0.1", min_length=1, description="The address to listen on.")
     port: int = Field(8484, ge=0, le=65535, description="The port to listen on; 0 picks a free one.")
+    host_name: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$")] = Field(
+        "", description="The name of this host among those of one ledger; if unset, made once for the home."
+    )
+    labels: Annotated[tuple[LabelName, ...], BeforeValidator(_words)] = Field(
+        (), description="Labels of this host, which a column's `runs_on` can demand; commas between."
+    )
     run_workers: int = Field(2, ge=1, le=64, description="How many runs work at once on this machine.")
     tick_s: float = Field(0.5, ge=0.05, le=60, description="Seconds between looks at what is due.")
     lease_s: float = Field(

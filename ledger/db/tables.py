@@ -1,8 +1,8 @@
-"""The tables that are not folded from events: log, inbox, outbox, leases, cursors and the like."""
+"""The tables that are not folded from events: log, inbox, outbox, leases, hosts and the like."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Text, UniqueConstraint
 
-from ledger.db.column_types import Moment, Prose, Serial
+from ledger.db.column_types import Moment, Prose, Serial, Texts
 
 CORE = MetaData()  # made by ledger/migrations
 VIEWS = MetaData()  # made, dropped and made again by ledger.lifecycle.rebuild
@@ -94,6 +94,17 @@ reports = Table(
     Column("about", Text, primary_key=True),
     Column("value", Prose, primary_key=True),
     Column("at", Moment, nullable=False),
+)
+
+hosts = Table(
+    "hosts",
+    CORE,
+    Column("name", Text, primary_key=True),
+    Column("seen_at", Moment, nullable=False),  # by the database's clock
+    Column("slots", Integer, nullable=False),
+    Column("labels", Texts, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("drained", Boolean, nullable=False),
 )
 
 visits = Table(

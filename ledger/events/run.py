@@ -56,10 +56,14 @@ class RunQueued(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunClaimed(RunEvent):
-    """A worker holds the run; every later write of it carries this generation."""
+    """A worker of `host` holds the run; every later write of it carries this generation.
+
+    `host` is empty in events of an older Cardinal.
+    """
 
     generation: int
     worker: str
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

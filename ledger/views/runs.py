@@ -73,6 +73,7 @@ class RunRow:
     last_known: str = ""
     generation: int = 0
     worker: str = ""
+    host: str = ""
     reclaims: int = 0
     plan_revision: int = 0
     plan_summary: str = ""
@@ -118,6 +119,7 @@ class QueuedRow:
     rank: int
     attempt: int
     kind: str
+    mode: str
     agent: str
     queued_at: datetime
     stop_asked: str
@@ -188,6 +190,12 @@ def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
     return all_rows(db, RunRow, query.order_by(runs.c.serial))
 
 
+def held_by_host(db: Connection) -> dict[str, int]:
+    """Return how many runs the workers of each host hold, over all boards."""
+    found = db.execute(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
+    return {host: count for host, count in found}
+
+
 def parked(db: Connection) -> tuple[RunRow, ...]:
     """Return the runs that wait for a person, the oldest first."""
     return all_rows(db, RunRow, pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
@@ -251,8 +259,8 @@ def _queued(db: Connection, it: Recorded, event: happened.RunQueued) -> None:
 
 @fold.on(happened.RunClaimed)
 def _claimed(db: Connection, it: Recorded, event: happened.RunClaimed) -> None:
-    claim = {"generation": event.generation, "worker": event.worker, "claimed_at": it.at}
-    _set(db, event, state=RunState.CLAIMED, **claim)
+    claim = {"generation": event.generation, "worker": event.worker, "host": event.host}
+    _set(db, event, state=RunState.CLAIMED, claimed_at=it.at, **claim)
 
 
 @fold.on(happened.RunStepped)

@@ -21,6 +21,7 @@ from ledger.events.pull import ChecksSettled, MergeAwaited
 from ledger.events.reproduction import ReproductionPlayed
 from ledger.events.run import RunEnded, RunEvent, RunQueued
 from ledger.events.stage import StageEntered, StageLeft
+from ledger.events.workspace import WorkspaceTaken
 from ledger.ids import CardId, RunId
 from ledger.views.runs import runs
 
@@ -105,6 +106,7 @@ LINES: Mapping[str, Line] = {
         lambda e: f"run {e.run_id} queued in {e.column} {_for(e)}(attempt {e.attempt}, {_kind(e)})",
     ),
     "RunClaimed": (_A, lambda e: f"run {e.run_id} got a worker"),
+    "WorkspaceTaken": (Zoom.DEBUG, lambda e: _workspace_taken(e)),
     "RunStepped": (Zoom.DEBUG, lambda e: f"{e.before} → {e.after}"),
     "PlanProposed": (_C, lambda e: f"plan {e.revision}: {e.summary}"),
     "PlanRebound": (_A, lambda e: f"plan {e.revision} is about {e.base[:12]} now"),
@@ -172,6 +174,11 @@ LINES: Mapping[str, Line] = {
     "FollowUpMade": (_C, lambda e: f"follow-up {e.proposal} of {e.run_id} is {e.repository}#{e.number}"),
     "RunEnded": (_C, lambda e: _ended(e)),
 }
+
+
+def _workspace_taken(event: WorkspaceTaken) -> str:
+    without = f", without what is on {event.left_on}" if event.left_on else ""
+    return f"works on {event.host or 'this host'}{without}"
 
 
 def _provider_failed(event: ProviderFailed) -> str:

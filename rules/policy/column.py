@@ -11,6 +11,7 @@ from rules.policy.stages import MAX, Permission, Stage
 from rules.registry import ARCHETYPES
 
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
+Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
 
 
@@ -80,6 +81,9 @@ class ColumnPolicy(PolicyModel):
     max_output_mb: int = whole(50, 1, 10_000, "Megabytes that the agent may print before it is stopped.")
     retries: int = whole(
         2, 0, 20, "How often a run goes on after its worker, git, the sandbox or the agent was killed."
+    )
+    runs_on: Annotated[tuple[Label, ...], Field(max_length=20)] = setting(
+        (), "Labels that a host must have to work on its runs (`CARDINAL_LABELS`); empty: any host."
     )
     tools: Tools = setting(Tools(), "What the agent may do.")
     resources: Resources = setting(Resources(), "How much of the machine a run may use.")

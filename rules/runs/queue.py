@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ledger.ids import CardId, RunId
@@ -12,7 +12,17 @@ from rules.runs.budget import BudgetAllocator, Grant, Share
 from rules.snapshot import Halt, Loss, Stop, is_outside, outside
 from rules.text import code, count, in_queue, plain
 
+_NO_WORKER = "no worker is free"
 MAX_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """A host that takes runs, and how many of its workers are free."""
+
+    host: str
+    free: int
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +30,8 @@ class Waiting:
     """A queued run. `stands` is the column in which its card stands now; None for none. `rank` is the card's
     place there, counted from the top. `leaving`: a question is open about its card that was dragged away.
 
-    `by` is who started it, and `wish_usd` what is left of its own budget.
+    `by` is who started it, and `wish_usd` what is left of its own budget. `place` is the workspace with
+    its card's files, `host` has it.
     """
 
     run_id: RunId
@@ -33,6 +44,8 @@ class Waiting:
     leaving: bool = False
     by: str = ""
     wish_usd: float = 0.0
+    host: str = ""
+    place: str = ""
     models: bool = True  # it calls models; one that does not only checks a commit, and takes no agent's place
 
     @property
@@ -58,12 +71,17 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class RunSelection:
-    """The runs to start, in order, with their grants; a line and a place in the queue for each other one."""
+    """The runs to start, in order, with their grants; a line and a place in the queue for each other one.
+
+    `hosts` are those that some of them must start on; the others start anywhere. `free` is what is left.
+    """
 
     starts: tuple[RunId, ...]
     reasons: Mapping[RunId, str]
     grants: Mapping[RunId, Grant] = field(default_factory=dict)
     places: Mapping[RunId, int] = field(default_factory=dict)
+    hosts: Mapping[RunId, str] = field(default_factory=dict)
+    free: tuple[Station, ...] = field(default=(), compare=False)
 
 
 def choose(
@@ -72,12 +90,16 @@ def choose(
     load: Load,
     stops: Sequence[Stop],
     *,
-    slots: int,
+    stations: Sequence[Station],
     losses: Sequence[Loss] = (),
     owner: str = "",
+    host: str = "",
 ) -> RunSelection:
-    """Choose by place in the column, then by age, for `slots` free workers; `owner` is the board's owner."""
-    gate = _Gate(policy, load, stops, slots, losses, owner)
+    """Choose by place in the column, then by age, for the free workers; `owner` is the board's owner.
+
+    `host` asks: it is taken first where several fit.
+    """
+    gate = _Gate(policy, load, stops, Workers(stations, host), losses, owner)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
     lengths: Counter[str] = Counter()
@@ -92,7 +114,7 @@ def choose(
         lengths[line] += 1
         places[run.run_id] = lengths[line]
         reasons[run.run_id] = f"{in_queue(lengths[line])}: {obstacle}"
-    return RunSelection(tuple(starts), reasons, gate.grants, places)
+    return RunSelection(tuple(starts), reasons, gate.grants, places, gate.hosts, gate.workers.stations)
 
 
 def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> str:
@@ -119,6 +141,45 @@ def _halted(halt: Halt) -> str:
     return f"the board is halted: {plain(halt.because, 160)} ({tries}; /cardinal resume board)"
 
 
+class Workers:
+    """The free workers of all hosts that take runs."""
+
+    def __init__(self, stations: Sequence[Station], first: str) -> None:
+        self._first = first
+        self._stations = {one.host: one for one in stations}
+
+    @property
+    def stations(self) -> tuple[Station, ...]:
+        """The hosts with what is free now."""
+        return tuple(self._stations.values())
+
+    def obstacle(self, run: Waiting, labels: Sequence[str]) -> str | None:
+        """Return what keeps the run from a worker; None where one is free."""
+        able = self._able(run, labels)
+        if not able and labels:
+            setting = f"CARDINAL_LABELS={','.join(labels)}"
+            return (
+                f"no host that lives has the labels {', '.join(labels)}: start one with {code(setting)}, or"
+                " change `runs_on` of the column"
+            )
+        if any(one.free > 0 for one in able):
+            return None
+        bound = run.host and run.host in self._stations and len(able) < len(self._stations)
+        return f"{_NO_WORKER} on host {run.host}, which has its files" if bound else _NO_WORKER
+
+    def take(self, run: Waiting, labels: Sequence[str]) -> str:
+        """Take a worker; return its host where the run cannot start on any other, else empty."""
+        able = self._able(run, labels)
+        best = max(able, key=lambda one: (one.free > 0, one.host == self._first, one.free))
+        self._stations[best.host] = replace(best, free=best.free - 1)
+        return best.host if len(able) < len(self._stations) else ""
+
+    def _able(self, run: Waiting, labels: Sequence[str]) -> tuple[Station, ...]:
+        """Return the hosts that may work on it: its own while that is there, else those with the labels."""
+        fit = tuple(one for one in self._stations.values() if {*labels} <= {*one.labels})
+        return tuple(one for one in fit if one.host == run.host) or fit
+
+
 class _Gate:
     """The limits, with the runs that were let through counted in."""
 
@@ -127,12 +188,13 @@ class _Gate:
         policy: Policy,
         load: Load,
         stops: Sequence[Stop],
-        slots: int,
+        workers: Workers,
         losses: Sequence[Loss],
         owner: str,
     ) -> None:
         self._owner = owner
-        self._policy, self._stops, self._slots, self._losses = policy, stops, slots, losses
+        self._policy, self._stops, self._losses = policy, stops, losses
+        self.workers, self.hosts = workers, dict[RunId, str]()
         self._total, self._checks = load.total, load.checks
         self._halt, self._may_probe = load.halt, bool(load.halt and load.halt.probing and not load.halt.probe)
         self._purse = BudgetAllocator(policy, load.spent, load.reserved)
@@ -142,7 +204,8 @@ class _Gate:
 
     def admit(self, run: Waiting) -> None:
         """Count the run as running, and its grant as reserved."""
-        self._slots -= 1
+        if host := self.workers.take(run, self._labels(run)):
+            self.hosts[run.run_id] = host
         if not run.models:
             self._checks += 1
             self.grants[run.run_id] = Grant(0.0)
@@ -171,8 +234,12 @@ class _Gate:
             yield from self._no_place(run)
         elif self._checks >= MAX_CHECKS:
             yield f"{count(self._checks, 'check')} run already"
-        if self._slots <= 0:
-            yield "no worker is free"
+        if busy := self.workers.obstacle(run, self._labels(run)):
+            yield busy
+
+    def _labels(self, run: Waiting) -> tuple[str, ...]:
+        column = self._policy.column(run.column)
+        return column.runs_on if column is not None else ()
 
     def _no_place(self, run: Waiting) -> Iterator[str]:
         """Yield the obstacles of an agent: its card, or the policy's limits."""

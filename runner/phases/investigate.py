@@ -6,7 +6,7 @@ from ledger.states import Ending
 from runner.agents.board_tools import FindingInput, FindingsInput, ReferenceInput
 from runner.checks.browser_replay import play_before
 from runner.git.mirror import Heads
-from runner.phases.prepare import admit, forget_session, set_up
+from runner.phases.prepare import admit, forget_session, set_up, settle, take_workspace
 from runner.phases.work import work
 from runner.run.context import RunContext
 from runner.text.plain import one_line
@@ -30,10 +30,12 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     base = run.history.reads or heads.base
     run.mirror.remember(f"{order.run_id}-base", base)
+    if take_workspace(run):
+        run.workspace.clear(home=True)  # an investigation keeps nothing of what it wrote
     if run.workspace.fresh:
         forget_session(run)
         run.checkout.clone(order.branch, order.base_branch, Heads("", base))
-        run.workspace.settle()
+        settle(run)
     if not run.checkout.commit(_BEFORE):
         set_up(run, base)
         run.checkout.mark(_BEFORE, "What set-up left")

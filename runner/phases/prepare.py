@@ -9,12 +9,14 @@ from ledger.events.agent import SessionLost
 from ledger.events.artifact import BRIEFING
 from ledger.events.instruction import SkillsChosen
 from ledger.events.run import BriefingMade, Progressed, RunEvent
+from ledger.events.workspace import WorkspaceTaken
+from ledger.ids import RunId
 from ledger.states import RunState
 from runner import errors, workspaces
 from runner.artifacts.keep import keep
 from runner.branch.export import export_commit, head_name
 from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
-from runner.checks.places import clear_away, note_hosts, start_command
+from runner.checks.places import clear_away, note_hosts, start_command, tenancy
 from runner.exec.child import finish
 from runner.git.mirror import Heads
 from runner.phases.stage_transitions import stands_at
@@ -26,6 +28,7 @@ from runner.run.stage_machine import may_edit
 from runner.text.plain import one_line, redact
 
 ASIDE = "set-aside.patch"
+THIS_HOST = "this host"  # where a host has no name
 _ASIDE_BYTES = 10_000_000
 _SHOWN_CHARS = 300
 _SETUP_S = 900.0
@@ -67,13 +70,52 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     clear_away(order)
     admit(run, allow_unsandboxed=allow_unsandboxed)
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
+    now = heads.branch or heads.base
+    if outdated := take_workspace(run):
+        run.mirror.remember(head_name(run), now)  # what this host brought out is not the newest either
+        if not run.workspace.fresh:
+            make_anew(run, now, outdated)
+            run.workspace.clear(home=True)  # no session in it goes on
     if run.workspace.fresh:
         forget_session(run)
         _check_out(run, heads)
     elif why := unusable(run, lambda: _take_over(run, heads)):
-        make_anew(run, heads.branch or heads.base, why)
+        make_anew(run, now, why)
         _check_out(run, heads)
-    return _start(run, heads.branch or heads.base)
+    return _start(run, now)
+
+
+def take_workspace(run: RunContext) -> str:
+    """Record that this claim has the workspace; return why its files are not the newest, or empty.
+
+    They are where the card's last claim worked on this host, and nobody replaced them since.
+    """
+    order, place = run.order, tenancy(run.order).card_id
+    last, signed = run.log.workspace(place), run.workspace.signed()
+    known = _signature(last.run_id, last.generation) if last is not None else ""
+    away = last is not None and last.host != order.host
+    if not away and (run.workspace.fresh or known in signed or (last is None and not signed)):
+        # Both, until it is recorded: a crash between the two makes nobody else's files of these.
+        run.workspace.sign(known, _signature(order.run_id, order.generation))
+        run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation))
+        return ""
+    holder = last.host if last is not None else order.host
+    taken = WorkspaceTaken(order.run_id, place, order.host, order.generation, holder or THIS_HOST)
+    where = f"host {holder} worked on the card since" if away else "its last claim left other files"
+    begins = f"The work begins anew on host {order.host}: {where}. What was not on GitHub is not here."
+    goes_on = run.history.turn is not None or order.session_id
+    run.log.append(taken, *((Progressed(order.run_id, begins),) if goes_on else ()))
+    return where
+
+
+def settle(run: RunContext) -> None:
+    """Mark the workspace as complete, and as this claim's."""
+    run.workspace.sign(_signature(run.order.run_id, run.order.generation))
+    run.workspace.settle()
+
+
+def _signature(run_id: RunId, generation: int) -> str:
+    return f"{run_id}-{generation}"
 
 
 def _check_out(run: RunContext, heads: Heads) -> None:
@@ -81,7 +123,7 @@ def _check_out(run: RunContext, heads: Heads) -> None:
     if not _bring_back(run, heads):
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)
     set_up(run, heads.base)
-    run.workspace.settle()  # not before: a set-up that was cut short, or failed, is no set-up
+    settle(run)  # not before: a set-up that was cut short, or failed, is no set-up
     _put_on(run, heads)
 
 

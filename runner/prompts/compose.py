@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from ledger.events.reproduction import FAILED, KILLED, PASSED, ReproductionPlayed
+from ledger.model.limit_answers import Subject
 from runner.agents.contract import Phase
 from runner.prompts.stage import core, intro, last_call
 from runner.run.facts import GUARD_TURN, Plan
@@ -40,6 +41,7 @@ _REVIEWED = (
     " comments since the run before."
 )
 _WORDS = "The run had stopped to ask people how to go on, and this is what they wrote"
+_ASKED_BEFORE = "An earlier session of this run asked people, and they answered:"
 _RED = "Checks of the pull request are red on GitHub."
 _HONEST = "Do not weaken a check to make it pass."
 _CI = f"{_RED} Repair the cause on the branch you are on, commit in small steps, and call `finish`. {_HONEST}"
@@ -65,6 +67,7 @@ def compose(
     session_id, instructed = history.session(order.session_id), history.instructed
     if not session_id:
         parts += [*whole(order.stack, skills), intro(order, history)]
+        parts += [_answers(history)] if history.lost else []
     else:
         parts += [order.briefing] if session_id not in instructed.read else []
         parts += news(order.stack, instructed.delivered.get(session_id, {}), skills)
@@ -86,6 +89,16 @@ def compose(
     if history.steering:
         parts += ["People wrote meanwhile:\n" + "\n\n".join(map(strip_hidden, history.steering.values()))]
     return "\n\n".join(part for part in parts if part)
+
+
+def _answers(history: History) -> str:
+    """Return the questions that a lost session asked, with people's answers; empty for none."""
+    rows = [
+        f"Question: {strip_hidden(one.event.text)}\nAnswer: {strip_hidden(one.answer)}"
+        for one in history.questions
+        if one.subject is Subject.WORK and one.answer is not None
+    ]
+    return "\n\n".join((_ASKED_BEFORE, *rows)) if rows else ""
 
 
 def of_stage(order: RunSpec, history: History) -> str:

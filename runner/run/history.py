@@ -15,6 +15,7 @@ from ledger.events import stage as staged
 from ledger.events.guard import GuardsJudged
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
+from ledger.events.workspace import WorkspaceTaken
 from ledger.ids import QuestionId, RunId
 from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, code_of
 from ledger.states import RunState
@@ -22,6 +23,7 @@ from ledger.views.runs import state_after
 from runner.run.facts import FailedRounds, Plan, Question, Refusals, StageLog, StageVisit, TurnRecord
 from runner.run.instructions import KnownInstructions
 
+PLANNING_TURNS = ("plan", "redirect")  # begin the names of turns that change no file
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -146,6 +148,18 @@ class History:
         self.reserved = None
 
     @_fold.register
+    def _(self, event: WorkspaceTaken) -> None:
+        if not event.left_on:
+            return  # else what was made is elsewhere: no turn of the work counts, nor its result
+        self.turns = {turn: how for turn, how in self.turns.items() if turn.startswith(PLANNING_TURNS)}
+        self.turn = self.turn if self.turn and self.turn.turn in self.turns else None
+        self.finish = self.validation = self.exported = None
+        self.checking = self.waived = ""
+        self.guards, self.rounds, self.threads = Refusals(), FailedRounds(), {}
+        if self.plan is not None:
+            self.plan.done = 0
+
+    @_fold.register
     def _(self, event: happened.RunRequeued) -> None:
         # A worker that died or was sent home takes no pause with it; a person's word to go on does.
         if self.stop and self.stop.how == "pause" and event.why not in ("reclaimed", "handed_back"):
@@ -191,7 +205,8 @@ class History:
     @_fold.register
     def _(self, event: happened.QuestionAsked) -> None:
         self.question_count += 1
-        if asker_of(event.asker) is not QuestionSource.RULES:  # those are about the card; the run goes on
+        # Where the board asks about the card, the run goes on.
+        if asker_of(event.asker) is not QuestionSource.RULES:
             self.questions.append(Question(event, self.seq))
 
     @_fold.register

@@ -13,6 +13,8 @@ from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from ledger.states import RunState
+from ledger.views import workspaces
+from ledger.views.workspaces import WorkspaceRow
 from runner.run.exits import StopRequested
 from runner.run.history import History
 from runner.run.run_spec import Clock
@@ -129,6 +131,11 @@ class RunLog:
             if len(page) < _PAGE:
                 return
             after = page[-1].seq
+
+    def workspace(self, place: str) -> WorkspaceRow | None:
+        """Return who took that workspace last, on whichever host; None before the first."""
+        with event_store.reading(self._engine) as db:
+            return workspaces.get(db, place)
 
     def _renewal_is_due(self) -> bool:
         return self._clock.monotonic() - self._renewed >= self._ttl_s / 3

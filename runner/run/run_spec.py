@@ -241,6 +241,7 @@ class RunSpec:
     requested_by: str = ""
     reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
+    host: str = ""  # the name of the host that holds the claim
 
     @property
     def stack(self) -> tuple[Layer, ...]:

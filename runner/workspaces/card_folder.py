@@ -19,7 +19,7 @@ _PROGRAM_S = 300
 _WEIGH_S = 60
 _COUNT = 'find "$1" -xdev -printf x | head -c "$2" | wc -c'  # find ends as soon as nobody reads on
 _PARTS = ("repo", "home", "out")
-_TOLD, _STANDS, _DISTRUSTED = "told.json", "stands", "distrusted"
+_TOLD, _STANDS, _DISTRUSTED, _SIGNED = "told.json", "stands", "distrusted", "claims"
 _INSIDE = "workspace"
 _MAX_LINKS = 40
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -28,7 +28,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 class Folder:
     """The base of a workspace; see its contract. `repo/`, `home/` and `out/` belong to the user inside.
 
-    `card`, `ready`, `stands`, `told.json` and `skills/` belong to the host.
+    `card`, `claims`, `ready`, `stands`, `told.json` and `skills/` belong to the host.
     """
 
     def __init__(self, root: Path, card_id: CardId, uid: int, gid: int) -> None:
@@ -49,6 +49,14 @@ class Folder:
         """Mark the checkout as complete."""
         (self.root / "ready").touch()
 
+    def sign(self, *claims: str) -> None:
+        """Store the names of the claims."""
+        self._keep(_SIGNED, " ".join(claims))
+
+    def signed(self) -> tuple[str, ...]:
+        """Return the names that were stored last."""
+        return tuple(self._kept(_SIGNED).split())
+
     def distrust(self, why: str) -> None:
         """Record why the checkout is not to be used again."""
         self._keep(_DISTRUSTED, why)
@@ -63,7 +71,7 @@ class Folder:
 
     def clear(self, *, home: bool) -> None:
         """Empty the checkout, and with `home` the home too; the place is fresh then."""
-        for mark in ("ready", _DISTRUSTED, _STANDS):
+        for mark in ("ready", _DISTRUSTED, _STANDS, _SIGNED):
             (self.root / mark).unlink(missing_ok=True)
         for name in ("repo", "home") if home else ("repo",):
             part = self.root / name

@@ -56,6 +56,12 @@ class Workspace(Protocol):
     def settle(self) -> None:
         """Remember, where the agent cannot write, that the checkout is complete."""
 
+    def sign(self, *claims: str) -> None:
+        """Remember, where the agent cannot write, which claims may have written the files last."""
+
+    def signed(self) -> tuple[str, ...]:
+        """Return what `sign` was given last; nothing where it is new, or from an older Cardinal."""
+
     def distrust(self, why: str) -> None:
         """Remember, where the agent cannot write, that the checkout is not to be used again."""
 

@@ -191,6 +191,7 @@ def _debug(story: Story) -> str:
         "Mode": f"{run.mode}: {reason(run.mode_rule, run.mode_value)}".replace("`", ""),
         "Session": run.session_id,
         "Agent": f"{run.agent} {run.agent_version}".strip(),
+        "Host": run.host,
         "Worker": f"{run.worker}, claim {run.generation}" if run.worker else "",
         "Base and head": f"{run.base} {run.head}".strip(),
         "Tokens": f"{run.input_tokens} in, {run.output_tokens} out, {run.turns} turns" if run.turns else "",

@@ -36,7 +36,7 @@ from bot.system import config, redis
 client = redis.connect(config.read(os.environ, Path.cwd()))
 from tests.bot.daemon import playground
 ours = {f"{playground.__name__}.{name}": getattr(playground, name) for name in ("note", "fail", "hang")}
-workers.work(client, QueueName(sys.argv[1]), lambda: print("ready", flush=True), calls=ours)
+workers.work(client, QueueName(sys.argv[1]), lambda: print("ready", flush=True), calls=ours, host="b")
 """
 
 
@@ -286,3 +286,16 @@ def test_queues_call_what_exists_and_nothing_else_of_the_jobs() -> None:
 
 def test_every_queue_has_a_time_limit() -> None:
     assert set(queues.TIME_LIMIT_S) == set(QueueName)
+
+
+def test_a_worker_takes_what_only_its_host_may_take_and_leaves_other_hosts_theirs(
+    config: Config, redis: Redis, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    assert enqueue(redis, QueueName.RUNS, NOTE, str(notes), "any", job_id="run-r1-1")
+    assert enqueue(redis, queues.host_queue("b"), NOTE, str(notes), "b", job_id="run-r2-1")
+    assert enqueue(redis, queues.host_queue("c"), NOTE, str(notes), "c", job_id="run-r3-1")
+    with worker(config, "runs"):
+        until(noted(notes, 2))
+    assert read(notes) == ["b", "any"]
+    assert len(queues.queue(redis, queues.host_queue("c"))) == 1

@@ -1,0 +1,103 @@
+"""`cardinal hosts`: the machines that work on this ledger's runs."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+
+import click
+from sqlalchemy import Connection
+
+from bot.cli import _home
+from bot.cli._show import ago, json_option, line, show, table
+from ledger.errors import CardinalError
+from ledger.log import event_store
+from ledger.queue import hosts
+from ledger.queue.hosts import HostList, HostRow
+from ledger.views import runs
+
+HEADS = ("host", "state", "heartbeat", "runs", "labels", "version")
+
+
+class UnlistedHostError(CardinalError):
+    """No host has that name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"no host is known as {line(name)}: `cardinal hosts` lists them")
+
+
+class LivingHostError(CardinalError):
+    """A host that lives cannot be removed: its next heartbeat would bring it back."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        seconds = hosts.DEAD_AFTER.total_seconds()
+        super().__init__(
+            f"{line(name)} lives: `cardinal hosts --drain` keeps runs from it; stop Cardinal there, and"
+            f" remove it {seconds:.0f} s later"
+        )
+
+
+@click.command("hosts")
+@click.option("--drain", metavar="HOST", help="Let this host take no more runs; those at work there go on.")
+@click.option("--undrain", metavar="HOST", help="Let this host take runs again.")
+@click.option("--remove", metavar="HOST", help="Forget this host, which is dead.")
+@json_option
+def command(drain: str | None, undrain: str | None, remove: str | None, as_json: bool) -> None:
+    """List the hosts; drain or remove one first, where asked.
+
+    Each with its last heartbeat, the runs at work and its places for them, labels and version. What waits for
+    an answer on a drained host goes on elsewhere, from what is on GitHub.
+    """
+    for name, change in ((drain, _drain), (undrain, _undrain), (remove, _remove)):
+        if name is not None:
+            _change(name, partial(change, name=name))
+    with _home.reading() as db:
+        known, held = hosts.known(db), runs.held_by_host(db)
+    found = [
+        {**asdict(row), "state": _state(known, row), "runs": held.get(row.name, 0)} for row in known.rows
+    ]
+    rows = (
+        (
+            row.name,
+            _state(known, row),
+            ago(row.seen_at, known.at),
+            f"{held.get(row.name, 0)} of {row.slots}",
+            " ".join(row.labels),
+            row.version,
+        )
+        for row in known.rows
+    )
+    show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty="no host was seen yet"))
+
+
+def _drain(db: Connection, name: str) -> bool:
+    return hosts.drain(db, name, drained=True)
+
+
+def _undrain(db: Connection, name: str) -> bool:
+    return hosts.drain(db, name, drained=False)
+
+
+def _remove(db: Connection, name: str) -> bool:
+    known = hosts.known(db)
+    if any(row.name == name and known.is_alive(row) for row in known.rows):
+        raise LivingHostError(name)
+    return hosts.remove(db, name)
+
+
+def _change(name: str, change: Callable[[Connection], bool]) -> None:
+    """Change the host in one transaction. Raises UnlistedHostError where there is none."""
+    engine = _home.open_engine(_home.settings())
+    try:
+        with event_store.writing(engine) as db:
+            if not change(db):
+                raise UnlistedHostError(name)
+    finally:
+        engine.dispose()
+
+
+def _state(known: HostList, row: HostRow) -> str:
+    if not known.is_alive(row):
+        return "dead"
+    return "drained" if row.drained else "ok"

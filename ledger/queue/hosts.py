@@ -1,0 +1,64 @@
+"""Hosts: the machines that work, their heartbeats, and which of them are drained."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from ledger.db.clock import database_now
+from ledger.db.rows import change, listed
+from ledger.db.tables import hosts
+
+BEAT_S = 5.0  # between two heartbeats
+DEAD_AFTER = timedelta(seconds=20)  # without one: longer than a writer waits for its turn
+
+
+@dataclass(frozen=True, slots=True)
+class HostRow:
+    """A host; `slots` is how many runs it works on at once. A drained one takes no more runs."""
+
+    name: str
+    seen_at: datetime
+    slots: int
+    labels: tuple[str, ...]
+    version: str
+    drained: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HostList:
+    """All hosts by name, and the database's time at which they were read."""
+
+    rows: tuple[HostRow, ...]
+    at: datetime
+
+    def is_alive(self, row: HostRow) -> bool:
+        """Tell whether its last heartbeat is young enough."""
+        return self.at - row.seen_at < DEAD_AFTER
+
+    @property
+    def at_work(self) -> tuple[HostRow, ...]:
+        """The hosts that live and are not drained."""
+        return tuple(row for row in self.rows if self.is_alive(row) and not row.drained)
+
+
+def beat(db: Connection, name: str, *, slots: int, labels: tuple[str, ...], version: str) -> None:
+    """Record that the host lives, now by the database's clock; a new one is not drained."""
+    values = {"seen_at": database_now(db), "slots": slots, "labels": labels, "version": version}
+    if not change(db, hosts, {"name": name}, **values):
+        db.execute(hosts.insert(), {"name": name, "drained": False, **values})
+
+
+def known(db: Connection) -> HostList:
+    """Return all hosts."""
+    return HostList(listed(db, HostRow, hosts, "name"), database_now(db))
+
+
+def drain(db: Connection, name: str, *, drained: bool) -> bool:
+    """Let the host take no more runs, or again some; False for an unknown one."""
+    return change(db, hosts, {"name": name}, drained=drained) > 0
+
+
+def remove(db: Connection, name: str) -> bool:
+    """Forget the host; False for an unknown one. One that lives is there again with its next heartbeat."""
+    return db.execute(hosts.delete().where(hosts.c.name == name)).rowcount > 0

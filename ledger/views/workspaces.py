@@ -1,0 +1,41 @@
+"""Where the newest files of each workspace are: the host, and the claim that had them last."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Table, select
+
+from ledger.db.rows import columns, find, recorder
+from ledger.db.tables import VIEWS
+from ledger.events.workspace import WorkspaceTaken
+from ledger.fold import Fold
+from ledger.ids import RunId
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRow:
+    """The claim that took the workspace last; as in WorkspaceTaken."""
+
+    place: str
+    run_id: RunId
+    generation: int
+    host: str
+
+
+workspaces = Table("view_workspaces", VIEWS, *columns(WorkspaceRow, "place"))
+fold = Fold()
+
+
+def get(db: Connection, place: str) -> WorkspaceRow | None:
+    """Return who took the workspace last; None before the first claim that recorded it."""
+    return find(db, WorkspaceRow, workspaces, place=place)
+
+
+def hosts_of(db: Connection, places: Iterable[str]) -> dict[str, str]:
+    """Return the host of each of the workspaces that some claim took."""
+    mine = workspaces.c.place.in_(tuple(places))
+    found = db.execute(select(workspaces.c.place, workspaces.c.host).where(mine))
+    return {place: host for place, host in found}
+
+
+fold.on(WorkspaceTaken)(recorder(workspaces))

@@ -1,0 +1,55 @@
+"""`cardinal hosts` lists the machines that work, drains one, and forgets one that is gone."""
+
+import json
+
+import pytest
+from sqlalchemy import Engine
+
+from bot.system.config import Config
+from ledger.lifecycle.open import open_ledger
+from tests.bot.cli.conftest import Cardinal
+from tests.ledger.queue.test_hosts import at_work, beat, fall_silent
+
+
+@pytest.fixture
+def engine(config: Config) -> Engine:
+    """Return the home's ledger with two hosts, one of which fell silent."""
+    made = open_ledger(config.database_url)
+    beat(made, "b", slots=4, labels=("eu", "gpu"))
+    beat(made, "c")
+    fall_silent(made, "c")
+    return made
+
+
+@pytest.mark.usefixtures("engine")
+def test_every_host_is_listed_with_its_state(cardinal: Cardinal) -> None:
+    said = cardinal("hosts").stdout.splitlines()
+    assert [row.split()[:2] for row in said] == [["host", "state"], ["b", "ok"], ["c", "dead"]]
+    assert "0 of 4" in said[1]
+    assert "eu gpu" in said[1]
+    b, c = json.loads(cardinal("hosts", "--json").stdout)
+    assert (b["name"], b["state"], b["slots"], b["runs"], b["labels"]) == ("b", "ok", 4, 0, ["eu", "gpu"])
+    assert c["state"] == "dead"
+
+
+def test_a_host_is_drained_and_takes_runs_again(cardinal: Cardinal, engine: Engine) -> None:
+    assert "drained" in cardinal("hosts", "--drain", "b").stdout
+    assert at_work(engine) == []
+    assert "drained" not in cardinal("hosts", "--undrain", "b").stdout
+    assert at_work(engine) == ["b"]
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_host_that_is_gone_is_forgotten_and_one_that_lives_is_not(cardinal: Cardinal) -> None:
+    refused = cardinal("hosts", "--remove", "b")
+    assert refused.exit_code == 2
+    assert "b lives" in refused.output
+    assert "dead" not in cardinal("hosts", "--remove", "c").stdout
+    again = cardinal("hosts", "--remove", "c")
+    assert again.exit_code == 2
+    assert "no host is known as c" in again.output
+
+
+def test_a_home_without_hosts_says_so(cardinal: Cardinal, config: Config) -> None:
+    open_ledger(config.database_url).dispose()
+    assert "no host was seen yet" in cardinal("hosts").stdout

@@ -1,0 +1,159 @@
+"""A run that goes from one host to another never goes on with files that are not the newest."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ledger.events.turn import TurnStarted
+from ledger.ids import RunId
+from ledger.log import event_store
+from ledger.states import Ending
+from runner.agents.contract import Phase
+from runner.artifacts.store import Store
+from runner.prompts.compose import compose
+from runner.run.history import History
+from runner.run.run_spec import INVESTIGATE, HostPaths, RunSpec
+from tests.runner.flows.test_story import FINISH, PLAN
+from tests.runner.world import CARD, World
+
+ASK = {"ask": {"question": "Which greeting?"}}
+NEXT = RunId("r2")
+
+
+@pytest.fixture(autouse=True)
+def _scenarios(world: World) -> None:
+    world.scenario(plan=[PLAN])
+
+
+def home(world: World, host: str) -> HostPaths:
+    """Return the folders of another home on this machine, with the same scenarios."""
+    root = world.root / host
+    return HostPaths(*(root / name for name in ("mirrors", "workspaces", "logs")), world.places.scenarios)
+
+
+def on(world: World, order: RunSpec, host: str) -> RunSpec:
+    """Return the order as a worker of that host gets it."""
+    return dataclasses.replace(order, host=host, places=home(world, host))
+
+
+def folder(world: World, host: str) -> Path:
+    return home(world, host).workspaces / CARD
+
+
+def leave(name: str) -> dict[str, str]:
+    """Return a step that leaves an uncommitted file."""
+    return {"run": f"echo {name} > left-{name}.txt"}
+
+
+def commit(name: str) -> list[dict[str, object]]:
+    return [{"edit": {"path": f"{name}.txt", "content": f"{name}\n"}}, {"commit": f"On {name}"}]
+
+
+def set_aside(world: World, host: str) -> str:
+    found = [one for one in world.of("ArtifactKept") if one.name == "set-aside.patch"]
+    return "".join((Store(home(world, host).artifacts).read(one.digest) or b"").decode() for one in found)
+
+
+def test_a_run_that_comes_back_to_a_host_begins_anew_there_and_publishes_no_old_file(world: World) -> None:
+    order = world.order()
+    world.scenario(plan=[PLAN], work=[*commit("first"), leave("b"), ASK, FINISH])
+    assert world.run(on(world, order, "b")).why == "question"
+    world.scenario(plan=[PLAN], work=[*commit("second"), leave("c"), ASK, FINISH])
+    assert world.answer(on(world, order, "c"), "Moin").why == "question"
+    world.scenario(plan=[PLAN], work=[*commit("third"), FINISH])
+    world.answer(on(world, order, "b"), "Ahoi")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert world.show("third.txt") == "third"
+    published = world.show("").splitlines()
+    assert not {"left-b.txt", "left-c.txt", "first.txt", "second.txt"} & set(published), published
+    taken = [(one.host, one.generation, one.left_on) for one in world.of("WorkspaceTaken")]
+    assert taken == [("b", 1, ""), ("c", 2, "b"), ("b", 3, "c")]
+
+
+def test_what_a_host_had_is_set_aside_and_the_card_says_where_the_rest_is(world: World) -> None:
+    order = world.order()
+    world.scenario(plan=[PLAN], work=[leave("b"), ASK, FINISH])
+    world.run(on(world, order, "b"))
+    world.scenario(plan=[PLAN], work=[leave("c"), ASK, FINISH])
+    world.answer(on(world, order, "c"), "Moin")
+    said = [one.text for one in world.of("Progressed")]
+    assert any("anew on host c: host b worked" in text for text in said), said
+    world.scenario(plan=[PLAN], work=[*commit("third"), FINISH])
+    world.answer(on(world, order, "b"), "Ahoi")
+    said = [one.text for one in world.of("Progressed")]
+    assert any("anew on host b: host c worked" in text for text in said), said
+    assert any("set-aside.patch" in text for text in said), said
+    aside = set_aside(world, "b")
+    assert "left-b.txt" in aside
+    assert "left-c.txt" not in aside
+
+
+def test_the_agent_elsewhere_gets_what_people_answered_before(world: World) -> None:
+    order = world.order()
+    world.scenario(plan=[PLAN], work=[ASK, FINISH])
+    world.run(on(world, order, "b"))
+    world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
+    world.answer(on(world, order, "c"), "Moin, please")
+    with event_store.reading(world.engine) as db:
+        stream = event_store.read(db, stream="run:r1")
+    began = max(n for n, one in enumerate(stream) if isinstance(one.event, TurnStarted))
+    history = History()
+    history.take(stream[:began])
+    turn = stream[began].event
+    assert (turn.phase, turn.session_id) == ("work", "")
+    told = compose(Phase.WORK, order, history, turn="work")
+    assert "Question: Which greeting?\nAnswer: Moin, please" in told
+    assert "Do the work on the branch" in told
+
+
+def test_a_host_whose_folder_is_the_newest_goes_on_in_it(world: World) -> None:
+    order = world.order()
+    world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
+    world.run(on(world, order, "b"))
+    world.answer(on(world, order, "b"), "Moin")
+    assert world.show("first.txt") == "first"
+    assert world.of("SessionLost") == []
+    assert {one.left_on for one in world.of("WorkspaceTaken")} == {""}
+
+
+def test_a_folder_from_a_copy_of_the_home_is_not_taken_for_the_newest(world: World) -> None:
+    order = world.order()
+    world.scenario(plan=[PLAN], work=[leave("old"), ASK, ASK, FINISH])
+    world.run(on(world, order, "b"))
+    shutil.copytree(folder(world, "b"), world.root / "copy", symlinks=True)
+    world.answer(on(world, order, "b"), "Moin")
+    shutil.rmtree(folder(world, "b"))
+    shutil.copytree(world.root / "copy", folder(world, "b"), symlinks=True)
+    world.scenario(plan=[PLAN], work=[*commit("third"), FINISH])
+    world.answer(on(world, order, "b"), "Ahoi")
+    assert world.of("WorkspaceTaken")[-1].left_on == "b"
+    assert "left-old.txt" not in world.show("")
+
+
+def test_the_next_run_of_a_card_on_another_host_knows_where_the_files_are(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[*commit("first"), FINISH])
+    world.run(on(world, world.order(), "b"))
+    world.lease = None
+    world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
+    world.run(on(world, world.order(run_id=NEXT, attempt=2), "c"))
+    assert world.ended(NEXT).ending is Ending.SUCCEEDED
+    assert world.only("WorkspaceTaken", NEXT).left_on == "b"
+    assert world.show("first.txt") == "first"
+    assert world.of("Progressed", NEXT) == []
+
+
+def test_an_investigation_that_comes_back_reads_in_a_new_place(world: World) -> None:
+    found = {"findings": {"summary": "Nothing", "findings": []}}
+    world.scenario(investigate=[ASK, found])
+    order = world.order(mode=INVESTIGATE)
+    for host in ("b", "c"):
+        last = (
+            world.run(on(world, order, host)) if host == "b" else world.answer(on(world, order, host), "Go")
+        )
+        assert last.why == "question", last
+    world.scenario(investigate=[found])
+    world.answer(on(world, order, "b"), "Go")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert [one.left_on for one in world.of("WorkspaceTaken")] == ["", "b", "c"]
