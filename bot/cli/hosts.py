@@ -54,7 +54,7 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
             _change(name, partial(change, name=name))
     with _home.reading() as db:
         known, held = hosts.known(db), runs.held_by_host(db)
-    found = [
+    documents = [
         {**asdict(row), "state": _state(known, row), "runs": held.get(row.name, 0)} for row in known.rows
     ]
     rows = (
@@ -68,7 +68,7 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
         )
         for row in known.rows
     )
-    show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty="no host was seen yet"))
+    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no host was seen yet"))
 
 
 def _drain(db: Connection, name: str) -> bool:

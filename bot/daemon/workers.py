@@ -226,7 +226,7 @@ def work(
     kind = RunWorker if name is QueueName.RUNS else LaneWorker
     names = (host_queue(host), name) if name is QueueName.RUNS and host else (name,)
     worker = kind(
-        [queue(redis, one) for one in names],
+        [queue(redis, queue_name) for queue_name in names],
         name=f"{name}-{uuid4().hex[:12]}",
         connection=redis,
         job_class=WakeUp,

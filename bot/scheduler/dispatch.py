@@ -97,17 +97,19 @@ def _at_work(db: Connection, host: str, slots: int) -> tuple[tuple[Station, ...]
 def _free(db: Connection, at_work: tuple[Station, ...]) -> tuple[Station, ...]:
     """Return the hosts with how many more runs each of them takes."""
     held = runs.held_by_host(db)
-    return tuple(replace(one, free=max(0, one.free - held.get(one.host, 0))) for one in at_work)
+    return tuple(
+        replace(station, free=max(0, station.free - held.get(station.host, 0))) for station in at_work
+    )
 
 
 def _choices(
     db: Connection, now: datetime, free: tuple[Station, ...], host: str = ""
 ) -> tuple[RunSelection, ...]:
     """Return what may start on each board; a worker that one board takes is not free for the next."""
-    found: list[RunSelection] = []
+    choices: list[RunSelection] = []
     for board_id in sorted(run_queue.boards_waiting(db)):
-        found.append(_choice(db, board_id, now, found[-1].free if found else free, host))
-    return tuple(found)
+        choices.append(_choice(db, board_id, now, choices[-1].free if choices else free, host))
+    return tuple(choices)
 
 
 def _choice(
@@ -220,9 +222,9 @@ def claim(
         if run is None or run.state is not RunState.QUEUED:
             return None
         free = _free(db, _at_work(db, host, slots)[0])
-        if not any(one.host == host and one.free for one in free):
+        if not any(station.host == host and station.free for station in free):
             return None
-        chosen = next((one for one in _choices(db, now, free, host) if run_id in one.grants), None)
+        chosen = next((choice for choice in _choices(db, now, free, host) if run_id in choice.grants), None)
         if chosen is None or chosen.hosts.get(run_id, host) != host:
             return None
         grant = chosen.grants[run_id]

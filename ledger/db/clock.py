@@ -14,5 +14,5 @@ def database_now(db: Connection) -> datetime:
     """Return the time by the database's clock; with SQLite it is this machine's."""
     if db.dialect.name == "sqlite":
         return moment_of(str(db.scalar(_SQLITE)))
-    found: datetime = db.execute(_POSTGRESQL).scalar_one()
-    return found
+    now: datetime = db.execute(_POSTGRESQL).scalar_one()
+    return now

@@ -192,8 +192,8 @@ def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
 
 def held_by_host(db: Connection) -> dict[str, int]:
     """Return how many runs the workers of each host hold, over all boards."""
-    found = db.execute(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
-    return {host: count for host, count in found}
+    counts = db.execute(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
+    return {host: count for host, count in counts}
 
 
 def parked(db: Connection) -> tuple[RunRow, ...]:

@@ -34,8 +34,8 @@ def get(db: Connection, place: str) -> WorkspaceRow | None:
 def hosts_of(db: Connection, places: Iterable[str]) -> dict[str, str]:
     """Return the host of each of the workspaces that some claim took."""
     mine = workspaces.c.place.in_(tuple(places))
-    found = db.execute(select(workspaces.c.place, workspaces.c.host).where(mine))
-    return {place: host for place, host in found}
+    rows = db.execute(select(workspaces.c.place, workspaces.c.host).where(mine))
+    return {place: host for place, host in rows}
 
 
 fold.on(WorkspaceTaken)(recorder(workspaces))

@@ -146,7 +146,7 @@ class Workers:
 
     def __init__(self, stations: Sequence[Station], first: str) -> None:
         self._first = first
-        self._stations = {one.host: one for one in stations}
+        self._stations = {station.host: station for station in stations}
 
     @property
     def stations(self) -> tuple[Station, ...]:
@@ -162,7 +162,7 @@ class Workers:
                 f"no host that lives has the labels {', '.join(labels)}: start one with {code(setting)}, or"
                 " change `runs_on` of the column"
             )
-        if any(one.free > 0 for one in able):
+        if any(station.free > 0 for station in able):
             return None
         bound = run.host and run.host in self._stations and len(able) < len(self._stations)
         return f"{_NO_WORKER} on host {run.host}, which has its files" if bound else _NO_WORKER
@@ -170,14 +170,14 @@ class Workers:
     def take(self, run: Waiting, labels: Sequence[str]) -> str:
         """Take a worker; return its host where the run cannot start on any other, else empty."""
         able = self._able(run, labels)
-        best = max(able, key=lambda one: (one.free > 0, one.host == self._first, one.free))
+        best = max(able, key=lambda it: (it.free > 0, it.host == self._first, it.free))
         self._stations[best.host] = replace(best, free=best.free - 1)
         return best.host if len(able) < len(self._stations) else ""
 
     def _able(self, run: Waiting, labels: Sequence[str]) -> tuple[Station, ...]:
         """Return the hosts that may work on it: its own while that is there, else those with the labels."""
-        fit = tuple(one for one in self._stations.values() if {*labels} <= {*one.labels})
-        return tuple(one for one in fit if one.host == run.host) or fit
+        fit = tuple(it for it in self._stations.values() if {*labels} <= {*it.labels})
+        return tuple(it for it in fit if it.host == run.host) or fit
 
 
 class _Gate:

@@ -94,9 +94,9 @@ def compose(
 def _answers(history: History) -> str:
     """Return the questions that a lost session asked, with people's answers; empty for none."""
     rows = [
-        f"Question: {strip_hidden(one.event.text)}\nAnswer: {strip_hidden(one.answer)}"
-        for one in history.questions
-        if one.subject is Subject.WORK and one.answer is not None
+        f"Question: {strip_hidden(question.event.text)}\nAnswer: {strip_hidden(question.answer)}"
+        for question in history.questions
+        if question.subject is Subject.WORK and question.answer is not None
     ]
     return "\n\n".join((_ASKED_BEFORE, *rows)) if rows else ""
 

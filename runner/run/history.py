@@ -205,8 +205,7 @@ class History:
     @_fold.register
     def _(self, event: happened.QuestionAsked) -> None:
         self.question_count += 1
-        # Where the board asks about the card, the run goes on.
-        if asker_of(event.asker) is not QuestionSource.RULES:
+        if asker_of(event.asker) is not QuestionSource.RULES:  # those are about the card; the run goes on
             self.questions.append(Question(event, self.seq))
 
     @_fold.register
