@@ -204,7 +204,7 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     cards_of = run_queue.cards_of(db, reasons)
     known = run_queue.reasons_of(db, cards_of.values())
     return tuple(
-        CardExplained(cards_of[run_id], reason, place=places[run_id])
+        CardExplained(cards_of[run_id], reason, queue_place=places[run_id])
         for run_id, reason in reasons.items()
         if run_id in cards_of and known.get(cards_of[run_id], reason) != reason
     )

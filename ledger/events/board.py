@@ -232,12 +232,12 @@ class CardStateChanged(CardEvent):
 class CardExplained(CardEvent):
     """Why the card waits or does not move, in one line, changed; `reason` is its code.
 
-    `place` is that of the card's run in the queue, which the line begins with; 0 for none.
+    `queue_place` is that of the card's run in the queue, which the line begins with; 0 for none.
     """
 
     because: str
     reason: Reason = Reason.OTHER
-    place: int = 0
+    queue_place: int = 0
 
 
 @dataclass(frozen=True, slots=True)

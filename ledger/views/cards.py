@@ -67,7 +67,6 @@ class CardRow:
     rank: int
     state: CardState
     reason: Reason
-    queue_place: int
     archived: bool
     run_id: RunId | None
     pull_repository: str | None
@@ -80,6 +79,7 @@ class CardRow:
     moved_at: datetime
     state_at: datetime
     because: str = ""
+    queue_place: int = 0
     held_back: str = ""
     put_back: int = 0
     brief: str = ""
@@ -267,7 +267,9 @@ def _state_changed(db: Connection, it: Recorded, event: CardStateChanged) -> Non
 
 
 fold.on(CardExplained)(
-    setter(cards, lambda e: {"because": e.because, "reason": e.reason, "queue_place": e.place}, "card_id")
+    setter(
+        cards, lambda e: {"because": e.because, "reason": e.reason, "queue_place": e.queue_place}, "card_id"
+    )
 )
 fold.on(CardHeldBack)(setter(cards, lambda e: {"held_back": e.wanted}, "card_id"))
 

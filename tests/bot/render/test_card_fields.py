@@ -36,7 +36,7 @@ def test_a_face_is_cut_between_words_and_says_where_the_whole_is(past: Past) -> 
 
 
 def test_a_queued_card_says_why_it_waits(past: Past) -> None:
-    past(CardExplained(CARD, "2nd in the queue: In Progress is full with 3 runs", place=2))
+    past(CardExplained(CARD, "2nd in the queue: In Progress is full with 3 runs", queue_place=2))
     assert look(past)[FaceField.RUN] == "r1 · 2nd in the queue"
     assert look(past)[FaceField.PROGRESS] == "In Progress is full with 3 runs"
     assert look(past)[FaceField.AGENT] == "⏳ queued"

@@ -42,7 +42,7 @@ def approved(past: Past) -> None:
 
 
 def test_a_queued_run_says_why_it_waits_and_can_be_paused_or_cancelled(past: Past) -> None:
-    past(CardExplained(CARD, "2nd in the queue: In Progress is full with 3 runs", place=2))
+    past(CardExplained(CARD, "2nd in the queue: In Progress is full with 3 runs", queue_place=2))
     text = comment.write(past.story())
     assert text.startswith("### ⏳ Run r1 is waiting to start")
     assert "> 2nd in the queue: In Progress is full with 3 runs" in text
