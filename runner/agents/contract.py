@@ -161,9 +161,13 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """The agent is done with this phase; `error` is empty when it thinks that all went well."""
+    """The agent is done with this phase; `error` is empty when it thinks that all went well.
+
+    `session_gone`: it did not begin, since it does not know the session of its task.
+    """
 
     error: str
+    session_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from ledger.events.agent import ToolAllowed
+from ledger.events.agent import SessionLost, ToolAllowed
 from ledger.events.run import PlanApproved
 from ledger.model.limit_answers import AS_FAR, GO_ON, STOP, Code, Subject
 from ledger.states import RunState
@@ -152,7 +152,12 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
         refused=history.refused(),
         investigates=order.investigates,
     )
-    _judge(run, play(run, task))
+    result = play(run, task)
+    if result.session_gone and task.session_id:  # a killed agent may not have written it to its disk yet
+        run.log.append(SessionLost(order.run_id, task.session_id))
+        take_turn(run, phase, turn, detail=detail)  # once more at most: this one has no session to lose
+    else:
+        _judge(run, result)
 
 
 def answer_text(answered: Question) -> str:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from ledger.events import stage as staged
 from ledger.events.bounds import RoundFailed
 from ledger.events.guard import GuardsJudged, Violation
-from ledger.events.run import QuestionAsked
+from ledger.events.run import QuestionAsked, UsageMetered
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, extended, subject_of
 from runner.text.untrusted import delimit_untrusted, without_invisible
@@ -116,6 +116,14 @@ class StageVisit:
     def turn(self) -> str:
         """The name of its first turn: phase, number and stage."""
         return f"stage-{self.number}-{self.stage}"
+
+    def meter(self, usage: UsageMetered) -> None:
+        """Add the usage of a part of it."""
+        self.usd += usage.usd
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        self.turns += usage.turns
+        self.seconds += usage.seconds
 
 
 @dataclass(slots=True)

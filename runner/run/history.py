@@ -52,6 +52,7 @@ class History:
     proposed: int = 0  # cards
     linked: int = 0
     steering: dict[int, str] = field(default_factory=dict)  # messages that no turn has delivered yet
+    delivered: dict[int, str] = field(default_factory=dict)  # those that one has
     rounds: FailedRounds = field(default_factory=FailedRounds)
     validation: happened.ValidationEnded | None = None
     checking: str = ""  # the commit whose checks began in the workspace, and were not tidied up after yet
@@ -278,7 +279,8 @@ class History:
     @_fold.register
     def _(self, event: SteeringHeard) -> None:
         for comment_id in event.comment_ids:
-            self.steering.pop(comment_id, None)
+            if comment_id in self.steering:
+                self.delivered[comment_id] = self.steering.pop(comment_id)
 
     @_fold.register
     def _(self, event: happened.ValidationEnded) -> None:
@@ -324,6 +326,7 @@ class History:
     @_fold.register
     def _(self, event: seen.SessionLost) -> None:
         self.lost.add(event.session_id)
+        self.steering, self.delivered = self.delivered | self.steering, {}  # the next one knows none
         holders: tuple[History | StageVisit, ...] = (self, *self.stages.visits)
         for holder in holders:
             if holder.session_id == event.session_id:
@@ -346,13 +349,8 @@ class History:
         self.usd += event.usd
         self.turns_used += event.turns
         self.active_s += event.seconds
-        visit = self.stages.open
-        if visit is not None:
-            visit.usd += event.usd
-            visit.input_tokens += event.input_tokens
-            visit.output_tokens += event.output_tokens
-            visit.turns += event.turns
-            visit.seconds += event.seconds
+        if self.stages.open is not None:
+            self.stages.open.meter(event)
 
     @_fold.register
     def _(self, event: ReproductionPlayed | ReproductionSkipped) -> None:

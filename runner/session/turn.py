@@ -28,7 +28,8 @@ _STDERR_BYTES = 2_000
 class TurnResult:
     """Result of a turn. `outcome` as in TurnEnded; `verdict` and `stop` say why it was stopped.
 
-    `problem` says why it broke; `killed`: from outside, for unknown reasons.
+    `problem` says why it broke; `killed`: from outside, for unknown reasons. `session_gone`: the agent does
+    not know its session any more, and began nothing.
     """
 
     outcome: str
@@ -39,6 +40,7 @@ class TurnResult:
     spent: RunUsage
     problem: str
     killed: bool = False
+    session_gone: bool = False
 
 
 class Turn:
@@ -99,7 +101,8 @@ class Turn:
         outcome, problem = self._outcome(exit_code, stopped=bool(stop or verdict))
         self._run.log.append(self._ended(outcome, exit_code, took_s))
         killed = outcome == "broken" and exit_code in SIGKILLED and not self._child.fate
-        return TurnResult(outcome, exit_code, took_s, verdict, stop, self._spent(), problem, killed)
+        gone = outcome == "broken" and self._listener.end is not None and self._listener.end.session_gone
+        return TurnResult(outcome, exit_code, took_s, verdict, stop, self._spent(), problem, killed, gone)
 
     def _ended(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:
         return TurnEnded(self._run.order.run_id, self._task.turn, outcome, exit_code, round(took_s, 3))

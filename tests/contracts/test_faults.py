@@ -1,6 +1,7 @@
 """What a provider, a tool, a budget or a kill can do to a real agent, and what the card says then."""
 
 import dataclasses
+import shutil
 
 import pytest
 
@@ -9,7 +10,8 @@ from ledger.ids import RunId
 from ledger.model.limit_answers import Code, raised
 from ledger.states import Ending
 from runner.errors import KilledError
-from tests.contracts.stand import COMMIT, EDIT, FINISH, LIMITS, Stand, first_of_all
+from tests.contracts.stand import COMMIT, EDIT, FINISH, LIMITS, PLAN, Stand, first_of_all
+from tests.runner.world import CARD
 
 pytestmark = pytest.mark.timeout(600)
 WORK = (EDIT, COMMIT, FINISH)
@@ -166,5 +168,19 @@ def test_a_worker_that_is_killed_loses_nothing_and_the_session_goes_on(stand: St
     stand.die_when(order, "Progressed")
     stand.world.again(order, "reclaimed")
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
-    assert len(stand.world.of("SessionStarted")) == 1
+    # An agent writes its session a moment after it named it: killed between the two, it begins another.
+    assert len(stand.world.of("SessionStarted")) == 1 + len(stand.world.of("SessionLost"))
     assert stand.containers() == []
+
+
+@first_of_all("claude")
+def test_an_agent_that_has_lost_its_session_begins_another(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=list(WORK))
+    order = stand.order(planned=False, plan_required=True)
+    stand.run(order)
+    for kept in (stand.world.places.workspaces / CARD / "home").iterdir():
+        shutil.rmtree(kept) if kept.is_dir() else kept.unlink()
+    stand.world.approve(order)
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    first, second = stand.world.of("SessionStarted")
+    assert first.session_id == stand.world.only("SessionLost").session_id != second.session_id

@@ -142,7 +142,9 @@ class ClaudeDialogue(JsonLinesDialogue):
         problem = problem_of(result, self._task.session_id)
         if not problem and self._replayed < self._sent and not self._interrupted:
             return contract.Noise("a message of a person came at the very end: the next turn is about it")
-        return contract.TurnEnd(problem)
+        # It greets with its session before it asks its model anything; one that it does not have, it refuses.
+        refused_session = bool(problem and self._task.session_id) and self._session is None
+        return contract.TurnEnd(problem, session_gone=refused_session)
 
 
 def _todos(todos: Any) -> contract.TodoShown:

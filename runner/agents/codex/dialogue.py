@@ -91,7 +91,8 @@ class CodexDialogue(JsonLinesDialogue):
             )  # the answer to a message or to a stop
         self._unanswered.discard(number)
         if "error" in said:
-            return (self._end(self._refusal(number, said["error"])),)
+            gone = number == _THREAD and bool(self._task.session_id)
+            return (self._end(self._refusal(number, said["error"]), session_gone=gone),)
         return self._answered(number, said["result"])
 
     def _answered(self, number: int, result: Any) -> tuple[contract.AgentEvent, ...]:
@@ -146,9 +147,9 @@ class CodexDialogue(JsonLinesDialogue):
             return f"codex cannot continue the session {one_line(self._task.session_id, 80)}: {problem}"
         return f"codex refused to start: {problem}"
 
-    def _end(self, error: str) -> contract.TurnEnd:
+    def _end(self, error: str, *, session_gone: bool = False) -> contract.TurnEnd:
         self._ended, self._turn_id = True, ""
-        return contract.TurnEnd(cut(error, _ERROR_BYTES))
+        return contract.TurnEnd(cut(error, _ERROR_BYTES), session_gone)
 
     def _notified(self, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
         if params.get("threadId", self._thread_id) != self._thread_id:

@@ -127,7 +127,7 @@ class OpenCodeDialogue(JsonLinesDialogue):
             case "retry":
                 return (contract.Noise(f"attempt {int(said['attempt'])} failed: {_short(said['message'])}"),)
             case "end":
-                return (contract.TurnEnd(_short(said["error"], 1000)),)
+                return (contract.TurnEnd(_short(said["error"], 1000), said.get("session_gone") is True),)
             case "alive":
                 return ()
         raise ValueError("an unknown kind of line")

@@ -89,7 +89,7 @@ def _event(said: Any) -> contract.AgentEvent:
         case "usage":
             return contract.Usage(float(said["usd"]), int(said["in"]), int(said["out"]))
         case "end":
-            return contract.TurnEnd(str(said.get("error", "")))
+            return contract.TurnEnd(str(said.get("error", "")), said.get("session_gone") is True)
     raise ValueError("an unknown kind of message")
 
 

@@ -65,10 +65,11 @@ class PlayerState:
     """State that survives the player: session, position in each turn, next call, last answer."""
 
     def __init__(self, home: Path, run: str, session: str) -> None:
-        known = session and re.fullmatch(r"[A-Za-z0-9-]{1,80}", session)
-        session = session if known else uuid.uuid4().hex
-        self._path = home / f"scripted-{session}.json"  # stages have sessions of their own
-        kept = json.loads(self._path.read_text()) if self._path.is_file() else {"session": session}
+        """Raises FileNotFoundError for a session that the home does not have."""
+        known = re.fullmatch(r"[A-Za-z0-9-]{1,80}", session)
+        name = session if known else uuid.uuid4().hex
+        self._path = home / f"scripted-{name}.json"  # stages have sessions of their own
+        kept = json.loads(self._path.read_text()) if session else {"session": name}
         if kept.get("run") != run:
             kept |= {"run": run, "cursors": {}, "answer": "", "asking": ""}
         self.kept: dict[str, Any] = kept
@@ -92,6 +93,7 @@ class Player:
         self.scenario = scenario_for(opening["scenario"], self.memory.kept["title"])
 
     def play(self) -> None:
+        self.memory.keep()
         self.wire.say(
             {"type": "session", "session": self.memory.kept["session"], "version": self.opening["version"]}
         )
@@ -290,8 +292,13 @@ def main() -> None:
         return
     if opening["phase"] == "chat":
         chat(opening, wire)
+        return
+    try:
+        player = Player(opening, wire)
+    except FileNotFoundError:
+        wire.say({"type": "end", "error": "its session is not in this workspace", "session_gone": True})
     else:
-        Player(opening, wire).play()
+        player.play()
 
 
 if __name__ == "__main__":

@@ -21,12 +21,22 @@ if TYPE_CHECKING:
         Api,
         BridgeError,
         EventStream,
+        MissingError,
         OpencodeServer,
         Shelter,
     )
 else:  # beside this file, wherever it lies
     from opencode_facts import Facts, cut, fault
-    from opencode_server import CALL_S, START_S, Api, BridgeError, EventStream, OpencodeServer, Shelter
+    from opencode_server import (
+        CALL_S,
+        START_S,
+        Api,
+        BridgeError,
+        EventStream,
+        MissingError,
+        OpencodeServer,
+        Shelter,
+    )
 
 _LAST_CALL_S = 3.0
 _UNANSWERED_S = 20.0  # a message that nobody works on for so long is lost
@@ -87,11 +97,9 @@ class OpencodeTurn:
         if self._session:
             try:
                 self._api.call("GET", f"/session/{self._session}")
-            except BridgeError as error:
-                raise BridgeError(
-                    f"opencode does not know the session {self._session} any more: retry the card, which"
-                    " begins a new one"
-                ) from error
+            except MissingError:
+                self.end(f"opencode does not know the session {self._session} any more", session_gone=True)
+                return
         else:
             made = self._api.call("POST", "/session", {"title": self._opening["title"]})
             self._session = str(made["id"])
@@ -155,11 +163,11 @@ class OpencodeTurn:
         self._catch_up(last)  # their events may still be on the way
         self.end()
 
-    def end(self, problem: str = "") -> None:
+    def end(self, problem: str = "", *, session_gone: bool = False) -> None:
         """Say that the turn is over, once."""
         if not self.ended:
             self.ended = True
-            self._wire.say("end", error=self._problem or problem)
+            self._wire.say("end", error=self._problem or problem, session_gone=session_gone)
         if self._events:
             self._events.close()
             self._events = None

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ _LISTENS = re.compile(rb"listening on http://127\.0\.0\.1:(\d+)")
 
 class BridgeError(Exception):
     """The turn cannot go on; the message is for people."""
+
+
+class MissingError(BridgeError):
+    """The server does not know what it was asked about."""
 
 
 class Api:
@@ -49,7 +54,8 @@ class Api:
         finally:
             link.close()
         if answer.status >= 400:
-            raise BridgeError(f"opencode refused {method} {path}: {answer.status} {raw[:300]!r}")
+            refusal = MissingError if answer.status == HTTPStatus.NOT_FOUND else BridgeError
+            raise refusal(f"opencode refused {method} {path}: {answer.status} {raw[:300]!r}")
         try:
             return json.loads(raw) if raw.strip() else None
         except ValueError as error:

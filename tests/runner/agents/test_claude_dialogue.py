@@ -33,11 +33,12 @@ from tests.runner.agents.claude_lines import (
     written,
 )
 
+INIT = {"type": "system", "subtype": "init", "session_id": "s1", "claude_code_version": "2.1.330"}
+
 
 def test_its_session_and_version_are_told_once() -> None:
-    init = {"type": "system", "subtype": "init", "session_id": "s1", "claude_code_version": "2.1.330"}
     dialogue = begun()
-    assert hear(dialogue, init, init) == [Session("s1", "2.1.330")]
+    assert hear(dialogue, INIT, INIT) == [Session("s1", "2.1.330")]
     assert CLAUDE.version == "2.1.330"
 
 
@@ -222,6 +223,8 @@ def test_a_session_that_is_gone_is_named() -> None:
     [end] = hear(begun(session="s7"), gone)
     assert isinstance(end, TurnEnd)
     assert "session s7 is not in this workspace any more" in end.error
+    assert end.session_gone
+    assert hear(begun(session="s7"), INIT, gone)[-1] == TurnEnd(end.error)  # it had begun in it
 
 
 def test_a_message_that_came_at_the_very_end_is_heard_before_the_turn_ends() -> None:
@@ -275,7 +278,7 @@ JSON = st.recursive(
     max_leaves=20,
 )
 SAMPLES = (
-    {"type": "system", "subtype": "init", "session_id": "s1", "claude_code_version": "2.1.330"},
+    INIT,
     {"type": "system", "subtype": "api_retry", "attempt": 1, "error": "overloaded"},
     spoke({"type": "text", "text": "words"}),
     using("Bash", {"command": "ls"}),

@@ -62,7 +62,11 @@ def test_a_session_that_is_gone_ends_the_turn_and_names_it() -> None:
     dialogue = begin(session="gone")
     greeted(dialogue)
     events = hear(dialogue, id=2, error={"code": -32600, "message": "no rollout found for thread id gone"})
-    assert events == (TurnEnd("codex cannot continue the session gone: no rollout found for thread id gone"),)
+    assert events == (
+        TurnEnd(
+            "codex cannot continue the session gone: no rollout found for thread id gone", session_gone=True
+        ),
+    )
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])

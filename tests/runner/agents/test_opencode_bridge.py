@@ -58,7 +58,8 @@ def test_a_session_is_continued(bridge: Callable[..., Bridge]) -> None:
 
 
 def test_a_session_that_is_gone_is_an_error(bridge: Callable[..., Bridge]) -> None:
-    assert "does not know the session ses_lost" in end_of(bridge([], session="ses_lost").play())
+    [*_, end] = bridge([], session="ses_lost").play()
+    assert end == TurnEnd("opencode does not know the session ses_lost any more", session_gone=True)
 
 
 def test_nothing_is_begun_before_the_events_are_heard(bridge: Callable[..., Bridge]) -> None:

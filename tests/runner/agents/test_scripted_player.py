@@ -30,7 +30,7 @@ def played(folder: Path, turn: str, *, answers: bool) -> list[str]:
         "repo": str(folder),
         "home": str(folder),
         "run": "r1",
-        "session": "one",
+        "session": next((kept.stem.removeprefix("scripted-") for kept in folder.glob("*.json")), ""),
         "prompt": "# Title",
         "answer": "",
         "version": "1",

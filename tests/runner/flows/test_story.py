@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+from ledger.events.run import RunSteered
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.prompts.compose import CI_TURN, compose
 from runner.run.history import History
 from runner.run.run_spec import ReviewThread
 from tests.runner.session.test_board_calls import ORDER
-from tests.runner.world import BRANCH, World, checks
+from tests.runner.world import BRANCH, CARD, World, checks
 
 FINISH = {"finish": {"done": "It greets.", "changed": ["hello.txt"]}}
 PLAN = {"plan": {"summary": "Greet", "steps": ["Write it", "Commit it"]}}
@@ -100,6 +101,25 @@ def test_a_session_whose_workspace_is_gone_is_begun_anew_with_the_whole_briefing
     assert world.only("SessionLost").session_id == "long-gone"
     assert world.only("SessionStarted").session_id != "long-gone"
     assert world.of("TurnStarted")[0].session_id == ""
+
+
+def test_a_session_that_the_agent_lost_is_begun_anew_with_what_people_said(world: World) -> None:
+    ask = {"ask": {"question": "Which?"}}
+    world.scenario(plan=[PLAN], work=[EDIT, ask])
+    order = world.order()
+    world.write(RunSteered(order.run_id, "ann", "Be brief", 7))
+    assert world.run(order).why == "question"
+    assert world.of("SteeringHeard")[0].comment_ids == (7,)
+    (kept,) = (world.places.workspaces / CARD / "home").glob("scripted-*.json")
+    kept.unlink()  # as when it was killed before it had written it
+    world.scenario(plan=[PLAN], work=[FINISH])
+    world.answer(order, "Hello")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert world.show("hello.txt") == "Hello"
+    first, second = world.of("SessionStarted")
+    assert world.only("SessionLost").session_id == first.session_id != second.session_id
+    assert [turn.session_id for turn in world.of("TurnStarted")][-2:] == [first.session_id, ""]
+    assert [heard.comment_ids for heard in world.of("SteeringHeard")] == [(7,), (7,)]
 
 
 def test_a_repair_goes_on_in_the_session_with_what_the_checks_said_and_pushes(world: World) -> None:
