@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from bot.reactor import apply
 from bot.state import policies, snapshots
+from ledger.db.transactions import undoable
 from ledger.errors import LedgerError
 from ledger.event import Event, Recorded
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
@@ -98,7 +99,7 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
     if board_id is None:
         return
     try:
-        with db.begin_nested():  # a failed decision is rolled back, nothing else
+        with undoable(db):  # a failed decision is rolled back, nothing else
             snapshot = snapshots.for_event(db, card_id, recorded.event, now) if card_id else None
             policy = policies.in_force(db, board_id)
             apply.apply(db, policy, rules(policy, snapshot, recorded.event, now), now=now)

@@ -2,17 +2,18 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from ledger.db.column_types import moment_of
+from ledger.db.statements import drive
 
-_SQLITE = text("SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now')")  # sqlite.org/lang_datefunc.html: in UTC
-_POSTGRESQL = text("SELECT clock_timestamp()")  # now() would be when the transaction began
+_SQLITE = "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"  # sqlite.org/lang_datefunc.html: in UTC
+_POSTGRESQL = "SELECT clock_timestamp()"  # now() would be when the transaction began
 
 
 def database_now(db: Connection) -> datetime:
     """Return the time by the database's clock; with SQLite it is this machine's."""
     if db.dialect.name == "sqlite":
-        return moment_of(str(db.scalar(_SQLITE)))
-    now: datetime = db.execute(_POSTGRESQL).scalar_one()
+        return moment_of(drive(db, _SQLITE).fetchone()[0])
+    now: datetime = drive(db, _POSTGRESQL).fetchone()[0]
     return now

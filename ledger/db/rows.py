@@ -14,23 +14,24 @@ from sqlalchemy import (
     Case,
     ClauseElement,
     Column,
+    ColumnDefault,
     ColumnElement,
     Connection,
-    Delete,
     Float,
     FromClause,
     Select,
     Table,
-    Update,
     and_,
     bindparam,
     case,
+    func,
     literal,
     select,
 )
 from sqlalchemy.types import TypeEngine
 
 from ledger.db.column_types import EnumText, Moment, Parts, Prose, Texts
+from ledger.db.statements import Statement
 from ledger.event import Event, Recorded
 
 T = TypeVar("T")
@@ -81,45 +82,87 @@ def pick(row: type[Any], source: FromClause) -> Select[Any]:
     return select(*(source.c[field.name] for field in fields(row)))
 
 
-def first_row(db: Connection, row: Callable[..., T], query: Select[Any]) -> T | None:
-    """Return the first row of `query`; None when there is none."""
-    first = db.execute(query).first()
+def first_row(
+    db: Connection, row: Callable[..., T], query: Select[Any] | Statement, /, **values: Any
+) -> T | None:
+    """Return the first row of `query`; None when there is none. `values` are a statement's parameters."""
+    first = query.first(db, values) if isinstance(query, Statement) else db.execute(query).first()
     return None if first is None else row(*first)
 
 
-def all_rows(db: Connection, row: Callable[..., T], query: Select[Any]) -> tuple[T, ...]:
-    """Return all rows of `query`, in its order."""
-    return tuple(row(*values) for values in db.execute(query))
+def all_rows(
+    db: Connection, row: Callable[..., T], query: Select[Any] | Statement, /, **values: Any
+) -> tuple[T, ...]:
+    """Return all rows of `query`, in its order. `values` are a statement's parameters."""
+    rows = query.all(db, values) if isinstance(query, Statement) else db.execute(query)
+    return tuple([row(*stored) for stored in rows])
 
 
-def find(db: Connection, row: Callable[..., T], table: Table, /, **key: Any) -> T | None:
-    """Return the row whose columns have these values; None when there is none."""
-    first = db.execute(_select(row, table, (), _shape(key)), _bound(key)).first()
+def find(db: Connection, row: Callable[..., T], table: Table, /, *order: str, **key: Any) -> T | None:
+    """Return the row whose columns have these values, the first in this order; None when there is none.
+
+    `order` names columns; a `-` before a name puts the greatest first.
+    """
+    first = _select(row, table, order, _shape(key)).first(db, _bound(key))
     return None if first is None else row(*first)
 
 
-def listed(db: Connection, row: Callable[..., T], table: Table, /, *order: str, **key: Any) -> tuple[T, ...]:
-    """Return all rows whose columns have these values, ordered by the columns `order`."""
-    return tuple(row(*values) for values in db.execute(_select(row, table, order, _shape(key)), _bound(key)))
+def listed(
+    db: Connection, row: Callable[..., T], table: Table, /, *order: str, limit: int | None = None, **key: Any
+) -> tuple[T, ...]:
+    """Return all rows whose columns have these values, or so many, ordered as by `find`."""
+    query = _select(row, table, order, _shape(key), limited=limit is not None)
+    return tuple([row(*stored) for stored in query.all(db, {**_bound(key), LIMIT: limit})])
+
+
+def value(db: Connection, column: Column[Any], /, *order: str, **key: Any) -> Any:
+    """Return the column of the row that `find` would return; None when there is none."""
+    return _select(column, column.table, order, _shape(key)).scalar(db, _bound(key))
+
+
+def values(
+    db: Connection, column: Column[Any], /, *order: str, limit: int | None = None, **key: Any
+) -> tuple[Any, ...]:
+    """Return the column of all rows that `listed` would return."""
+    query = _select(column, column.table, order, _shape(key), limited=limit is not None)
+    return tuple([stored[0] for stored in query.all(db, {**_bound(key), LIMIT: limit})])
+
+
+def count(db: Connection, table: Table, /, **key: Any) -> int:
+    """Return how many rows have these values in their columns."""
+    return int(_count(table, _shape(key)).scalar(db, _bound(key)))
+
+
+def insert(db: Connection, table: Table, values: Mapping[str, Any]) -> None:
+    """Insert a row; a column without a value takes its default. Raises IntegrityError without either."""
+    whole = {**_defaults(table), **values}
+    _insert(table, tuple(whole)).run(db, whole)
 
 
 def keep(db: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Set `values` in the row that has `key`, or insert it. Safe because writers take turns."""
     if not change(db, table, key, **values):
-        db.execute(table.insert(), {**key, **values})
+        insert(db, table, {**key, **values})
 
 
 def change(db: Connection, table: Table, key: Mapping[str, Any], /, **values: Any) -> int:
     """Set `values` in the rows that have `key`; return how many those are."""
-    update, given = _update(table, _shape(key)), _bound(key)
     if _are_plain(values):
-        return int(db.execute(update, {**values, **given}).rowcount)
-    return int(db.execute(update.values(**values), given).rowcount)
+        return _update(table, _shape(key), tuple(values)).run(db, {**values, **_bound(key)})
+    computed = table.update().where(*_conditions(table, _shape(key))).values(**values)
+    return int(db.execute(computed, _bound(key)).rowcount)
+
+
+def add(db: Connection, table: Table, key: Mapping[str, Any], /, **amounts: float) -> int:
+    """Add to columns of the rows that have `key`; return how many those are."""
+    return _add(table, _shape(key), tuple(amounts)).run(
+        db, {**{f"more_{name}": it for name, it in amounts.items()}, **_bound(key)}
+    )
 
 
 def drop(db: Connection, table: Table, /, **key: Any) -> None:
     """Delete the rows whose columns have these values."""
-    db.execute(_delete(table, _shape(key)), _bound(key))
+    _delete(table, _shape(key)).run(db, _bound(key))
 
 
 def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
@@ -133,7 +176,7 @@ def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
     key = {column.name: values[column.name] for column in table.primary_key}
     if "seq" not in key:  # no two events have the same
         drop(db, table, **key)
-    db.execute(table.insert(), values)
+    insert(db, table, values)
 
 
 def recorder(table: Table, **more: Any) -> Callable[[Connection, Recorded, Event], None]:
@@ -165,26 +208,51 @@ def _shared_fields(table: Table, source: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(source) if field.name in table.c)
 
 
-# Statements are built once: SQLAlchemy takes longer over a new one than SQLite over its rows.
-
-
+LIMIT = "most"  # the parameter of a statement that returns so many rows at most
 Shape = tuple[tuple[str, bool], ...]  # of a key: each column's name, and whether it has a value
 
 
 @cache
-def _select(row: Callable[..., Any], table: Table, order: tuple[str, ...], shape: Shape) -> Select[Any]:
-    query = pick(row, table).order_by(*(table.c[name] for name in order))
-    return query.where(*_conditions(table, shape))
+def _select(
+    what: Callable[..., Any], table: Any, order: tuple[str, ...], shape: Shape, *, limited: bool = False
+) -> Statement:
+    query = select(what) if isinstance(what, Column) else pick(what, table)
+    by = (table.c[name[1:]].desc() if name[0] == "-" else table.c[name] for name in order)
+    query = query.where(*_conditions(table, shape)).order_by(*by)
+    return Statement(query.limit(bindparam(LIMIT, type_=BigInteger)) if limited else query)
 
 
 @cache
-def _update(table: Table, shape: Shape) -> Update:
-    return table.update().where(*_conditions(table, shape))
+def _count(table: Table, shape: Shape) -> Statement:
+    return Statement(select(func.count()).select_from(table).where(*_conditions(table, shape)))
 
 
 @cache
-def _delete(table: Table, shape: Shape) -> Delete:
-    return table.delete().where(*_conditions(table, shape))
+def _defaults(table: Table) -> Mapping[str, Any]:
+    return {
+        column.name: column.default.arg for column in table.c if isinstance(column.default, ColumnDefault)
+    }
+
+
+@cache
+def _insert(table: Table, names: tuple[str, ...]) -> Statement:
+    return Statement(table.insert(), names)
+
+
+@cache
+def _update(table: Table, shape: Shape, names: tuple[str, ...]) -> Statement:
+    return Statement(table.update().where(*_conditions(table, shape)), names)
+
+
+@cache
+def _add(table: Table, shape: Shape, names: tuple[str, ...]) -> Statement:
+    sums = {name: table.c[name] + bindparam(f"more_{name}", type_=table.c[name].type) for name in names}
+    return Statement(table.update().where(*_conditions(table, shape)).values(sums))
+
+
+@cache
+def _delete(table: Table, shape: Shape) -> Statement:
+    return Statement(table.delete().where(*_conditions(table, shape)))
 
 
 def _conditions(table: Table, shape: Shape) -> Iterator[ColumnElement[bool]]:

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
 
+from ledger.db.statements import drive
+
 WAIT_S = 10  # how long a writer waits for its turn before it fails loudly
 WRITES = "cardinal_writes"  # execution option: which BEGIN the engine sends, see ledger.lifecycle.open
 LOCK_KEY = 0x43415244  # "CARD": the advisory lock that makes PostgreSQL's writers take turns, as SQLite's do
@@ -22,8 +24,8 @@ def writing(engine: Engine) -> Iterator[Connection]:
         options |= {"isolation_level": "READ COMMITTED"}
     with engine.connect().execution_options(**options) as db, db.begin():
         if db.dialect.name == "postgresql":
-            db.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT_S}s'")
-            db.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
+            drive(db, f"SET LOCAL lock_timeout = '{WAIT_S}s'")
+            drive(db, f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
         yield db
 
 
@@ -35,3 +37,16 @@ def reading(engine: Engine) -> Iterator[Connection]:
         options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     with engine.connect().execution_options(**options) as db, db.begin():
         yield db
+
+
+@contextmanager
+def undoable(db: Connection) -> Iterator[None]:
+    """Undo what is written within, and nothing else of the transaction, when an error leaves it."""
+    drive(db, "SAVEPOINT undoable")
+    try:
+        yield
+    except BaseException:
+        drive(db, "ROLLBACK TO SAVEPOINT undoable")
+        raise
+    finally:
+        drive(db, "RELEASE SAVEPOINT undoable")

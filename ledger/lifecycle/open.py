@@ -11,6 +11,7 @@ from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 
+from ledger.db.statements import drive
 from ledger.db.transactions import WAIT_S, WRITES
 from ledger.errors import LedgerUrlError
 from ledger.lifecycle.migrate import migrate as migrate_ledger
@@ -101,7 +102,7 @@ def _begin(db: Connection) -> None:
     driver: Any = db.connection.driver_connection  # the short way, for what cannot fail
     driver.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
     if writes:
-        db.exec_driver_sql("BEGIN IMMEDIATE")  # may find the ledger locked, which SQLAlchemy's errors tell
+        drive(db, "BEGIN IMMEDIATE")  # may find the ledger locked, which SQLAlchemy's errors tell
     else:
         driver.execute("BEGIN")
 

@@ -1,15 +1,15 @@
 """The position of each reader of the log; moved in the transaction of the reader's effects."""
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
-from ledger.db.rows import keep
+from ledger.db.rows import keep, value
 from ledger.db.tables import cursors
 from ledger.errors import LateWriterError
 
 
 def position(db: Connection, reader: str) -> int:
     """Return the number of the last event that `reader` is done with; 0 at first."""
-    return db.scalar(select(cursors.c.position).where(cursors.c.reader == reader)) or 0
+    return value(db, cursors.c.position, reader=reader) or 0
 
 
 def advance(db: Connection, reader: str, *, before: int, after: int) -> None:

@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from ledger import views
 from ledger.codec import decode, encode
+from ledger.db.rows import insert
+from ledger.db.statements import statement
 from ledger.db.tables import events
 from ledger.db.transactions import reading, writing
 from ledger.errors import LateWriterError
@@ -26,9 +29,23 @@ def no_events(_db: Connection) -> tuple[Event, ...]:
     return ()
 
 
-# Built once: building a statement costs more than SQLite takes to run it.
-_INSERT = events.insert()
-_VERSION = select(func.max(events.c.version)).where(events.c.stream == bindparam("stream"))
+_COLUMNS = (events.c.seq, events.c.stream, events.c.version, events.c.at, events.c.kind, events.c.body)
+
+
+@statement
+def _version(stream: Any) -> Select[Any]:
+    return select(func.max(events.c.version)).where(events.c.stream == stream)
+
+
+@statement
+def _later(after: Any, most: Any) -> Select[Any]:
+    return select(*_COLUMNS).where(events.c.seq > after).order_by(events.c.seq).limit(most)
+
+
+@statement
+def _later_of(stream: Any, after: Any, most: Any) -> Select[Any]:
+    mine = select(*_COLUMNS).where(events.c.stream == stream, events.c.seq > after)
+    return mine.order_by(events.c.seq).limit(most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +88,7 @@ def append(
         digest = link(digest, seq, stream, versions[stream], at, kind, body)
         row = Recorded(seq, stream, versions[stream], at.astimezone(UTC), event)
         columns = {"seq": seq, "stream": stream, "version": row.version, "at": at, "kind": kind}
-        db.execute(_INSERT, {**columns, "body": body, "digest": digest})
+        insert(db, events, {**columns, "body": body, "digest": digest})
         for view in views.parts():
             view.fold(db, row)
         recorded.append(row)
@@ -82,12 +99,10 @@ def read(
     db: Connection, *, after: int = 0, limit: int = 500, stream: str | None = None
 ) -> tuple[Recorded, ...]:
     """Return at most `limit` events later than `after`, oldest first, of one stream or of all."""
-    query = select(events).where(events.c.seq > after).order_by(events.c.seq).limit(limit)
-    if stream is not None:
-        query = query.where(events.c.stream == stream)
+    query = _later if stream is None else _later_of
+    rows = query.all(db, {"stream": stream, "after": after, "most": limit})
     return tuple(
-        Recorded(row.seq, row.stream, row.version, row.at, decode(row.kind, row.body))
-        for row in db.execute(query)
+        [Recorded(seq, of, version, at, decode(kind, body)) for seq, of, version, at, kind, body in rows]
     )
 
 
@@ -98,4 +113,4 @@ def last_seq(db: Connection) -> int:
 
 def version(db: Connection, stream: str) -> int:
     """Return how many events the stream has."""
-    return db.scalar(_VERSION, {"stream": stream}) or 0
+    return _version.scalar(db, {"stream": stream}) or 0

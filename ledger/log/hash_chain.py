@@ -9,6 +9,8 @@ from sqlalchemy import Connection, Text, cast, func, select
 
 from ledger.codec import canonical
 from ledger.db.column_types import stamp
+from ledger.db.rows import value
+from ledger.db.statements import Statement
 from ledger.db.tables import events
 from ledger.errors import BrokenChainError
 
@@ -19,7 +21,7 @@ _LINKED = (
     *(events.c.seq, events.c.stream, events.c.version, cast(events.c.at, Text), events.c.kind),
     events.c.body,
 )
-_NEWEST = select(events.c.seq, events.c.digest).order_by(events.c.seq.desc()).limit(1)  # built once
+_NEWEST = Statement(select(events.c.seq, events.c.digest).order_by(events.c.seq.desc()).limit(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,10 @@ def digest_at(db: Connection, seq: int) -> str:
     """Return the digest of the event of that number; empty when there is none, the genesis for 0."""
     if seq == 0:
         return GENESIS
-    return db.scalar(select(events.c.digest).where(events.c.seq == seq)) or ""
+    return value(db, events.c.digest, seq=seq) or ""
 
 
 def newest(db: Connection) -> ChainReport:
     """Return the number of the newest event and its digest, unchecked; the genesis for an empty log."""
-    row = db.execute(_NEWEST).first()
-    return ChainReport(row.seq, row.digest) if row else ChainReport(0, GENESIS)
+    row = _NEWEST.first(db, {})
+    return ChainReport(*row) if row else ChainReport(0, GENESIS)

@@ -1,10 +1,12 @@
 """Queries over all runs of a card: their beginnings, those that only check, those that succeeded."""
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
-from ledger.db.rows import all_rows, pick
+from ledger.db.rows import listed
+from ledger.db.statements import statement
 from ledger.events.run import CHECK
 from ledger.ids import CardId
 from ledger.states import Ending
@@ -13,18 +15,27 @@ from ledger.views.runs import RunRow, runs
 
 def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
     """Return when the card's newest attempts were queued, the newest first."""
+    return tuple([queued_at for (queued_at,) in _begun.all(db, {"card_id": card_id, "most": limit})])
+
+
+@statement
+def _begun(card_id: Any, most: Any) -> Select[Any]:
     query = select(runs.c.queued_at).where(runs.c.card_id == card_id, runs.c.kind != CHECK)
-    return tuple(db.scalars(query.order_by(runs.c.serial.desc()).limit(limit)))
+    return query.order_by(runs.c.serial.desc()).limit(most)
 
 
 def checking(db: Connection, card_id: CardId, limit: int) -> tuple[RunRow, ...]:
     """Return the card's newest runs that only check, newest first."""
-    query = pick(RunRow, runs).where(runs.c.card_id == card_id, runs.c.kind == CHECK)
-    return all_rows(db, RunRow, query.order_by(runs.c.serial.desc()).limit(limit))
+    return listed(db, RunRow, runs, "-serial", limit=limit, card_id=card_id, kind=CHECK)
 
 
 def served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:
     """Tell whether a run of the card that changes code was queued then or later, and succeeded."""
+    return _served.scalar(db, {"card_id": card_id, "asked_at": asked_at}) is not None
+
+
+@statement
+def _served(card_id: Any, asked_at: Any) -> Select[Any]:
     mine = (runs.c.card_id == card_id) & (runs.c.mode == "fix") & (runs.c.kind != CHECK)
     ended = mine & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
-    return db.scalar(select(runs.c.run_id).where(ended).limit(1)) is not None
+    return select(runs.c.run_id).where(ended).limit(1)

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
 
 from ledger.db.rows import all_rows, pick
+from ledger.db.statements import Statement
 from ledger.db.tables import refresh_requests
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
@@ -15,12 +16,12 @@ from ledger.views.cards import cards
 from ledger.views.runs import QueuedRow, runs
 
 _QUEUED = text("state = 'queued'")  # spelt out for the partial index
-_BOARDS_WAITING = select(runs.c.board_id).where(_QUEUED).distinct()
+_BOARDS_WAITING = Statement(select(runs.c.board_id).where(_QUEUED).distinct())
 
 
 def boards_waiting(db: Connection) -> frozenset[BoardId]:
     """Return the boards with a queued run."""
-    return frozenset(map(BoardId, db.scalars(_BOARDS_WAITING)))
+    return frozenset(BoardId(board_id) for (board_id,) in _BOARDS_WAITING.all(db, {}))
 
 
 def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedRow, ...]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from ledger.db.clock import database_now
-from ledger.db.rows import change, listed
+from ledger.db.rows import change, insert, listed
 from ledger.db.tables import hosts
 
 BEAT_S = 5.0  # between two heartbeats
@@ -46,7 +46,7 @@ def beat(db: Connection, name: str, *, slots: int, labels: tuple[str, ...], vers
     """Record that the host lives, now by the database's clock; a new one is not drained."""
     values = {"seen_at": database_now(db), "slots": slots, "labels": labels, "version": version}
     if not change(db, hosts, {"name": name}, **values):
-        db.execute(hosts.insert(), {"name": name, "drained": False, **values})
+        insert(db, hosts, {"name": name, "drained": False, **values})
 
 
 def known(db: Connection) -> HostList:

@@ -4,16 +4,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, func, select
+from sqlalchemy import Connection, Engine, Select, Update, func, or_, select
 from sqlalchemy.exc import IntegrityError
 
-from ledger.db.rows import all_rows, change, pick, where
+from ledger.db.rows import all_rows, change, insert, pick, value
+from ledger.db.statements import statement
 from ledger.db.tables import inbox
 from ledger.db.transactions import reading, writing
 from ledger.errors import StaleClaimError
 from ledger.ids import DeliveryId
 
-OPEN = ("waiting", "claimed")
+_IS_OPEN = or_(inbox.c.state == "waiting", inbox.c.state == "claimed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,31 @@ class Quarantined:
     error: str
 
 
+@statement
+def _delivery(delivery_id: Any) -> Select[Any]:
+    names = ("delivery_id", "event", "action", "payload", "received_at", "attempts")
+    return select(*(inbox.c[name] for name in names)).where(inbox.c.delivery_id == delivery_id)
+
+
+def _read(
+    delivery_id: DeliveryId, event: str, action: str, payload: str, at: datetime, attempt: int
+) -> Delivery:
+    return Delivery(delivery_id, event, action, payload.encode(), at, attempt)
+
+
+@statement
+def _claim(delivery_id: Any, now: Any, until: Any) -> Update:
+    lapsed = (inbox.c.state == "claimed") & (inbox.c.due_at <= now)
+    mine = (inbox.c.delivery_id == delivery_id) & ((inbox.c.state == "waiting") | lapsed)
+    return inbox.update().where(mine).values(state="claimed", due_at=until, attempts=inbox.c.attempts + 1)
+
+
+@statement
+def _due(now: Any, most: Any) -> Select[Any]:
+    query = select(inbox.c.delivery_id).where(_IS_OPEN, inbox.c.due_at <= now)
+    return query.order_by(inbox.c.due_at).limit(most)
+
+
 def store(engine: Engine, delivery: Delivery) -> bool:
     """Keep the delivery; True only once it is on disk, False when it was known already."""
     row = {
@@ -60,7 +86,7 @@ def store(engine: Engine, delivery: Delivery) -> bool:
     }
     try:
         with writing(engine) as db:
-            db.execute(inbox.insert().values(**row))
+            insert(db, inbox, row)
     except IntegrityError:
         return False
     return True
@@ -72,16 +98,12 @@ def claim(engine: Engine, delivery_id: DeliveryId, *, now: datetime, lease_s: fl
 
     The attempt is counted before the work, so that a delivery that kills its worker runs out of attempts too.
     """
-    free = inbox.c.state == "waiting"
-    lapsed = (inbox.c.state == "claimed") & (inbox.c.due_at <= now)
-    mine = (inbox.c.delivery_id == delivery_id) & (free | lapsed)
     with writing(engine) as db:
-        held = {"state": "claimed", "due_at": now + timedelta(seconds=lease_s)}
-        claimed = inbox.update().where(mine).values(attempts=inbox.c.attempts + 1, **held)
-        if not db.execute(claimed).rowcount:
+        until = now + timedelta(seconds=lease_s)
+        if not _claim.run(db, {"delivery_id": delivery_id, "now": now, "until": until}):
             return None
-        row = db.execute(select(inbox).where(inbox.c.delivery_id == delivery_id)).one()
-    return replace(_delivery(row), attempt=row.attempts)
+        row = _delivery.first(db, {"delivery_id": delivery_id})
+    return _read(*row) if row is not None else None
 
 
 def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
@@ -89,9 +111,9 @@ def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
 
     Raises StaleClaimError when the claim ran out and somebody else took it over.
     """
-    done = inbox.update().where(_mine(claimed)).values(state="done", settled_at=now, error="", payload="{}")
-    if not db.execute(done).rowcount:
-        attempts = db.scalar(select(inbox.c.attempts).where(inbox.c.delivery_id == claimed.delivery_id))
+    done = {"state": "done", "settled_at": now, "error": "", "payload": "{}"}
+    if not change(db, inbox, _mine(claimed), **done):
+        attempts = value(db, inbox.c.attempts, delivery_id=claimed.delivery_id)
         raise StaleClaimError(f"delivery:{claimed.delivery_id}", claimed.attempt, attempts or 0)
 
 
@@ -109,30 +131,25 @@ def fail(
         "due_at": now + timedelta(seconds=retry_in_s),
     }
     with writing(engine) as db:
-        changed = db.execute(inbox.update().where(_mine(claimed)).values(**given_back))
-    return spent and bool(changed.rowcount)
+        changed = change(db, inbox, _mine(claimed), **given_back)
+    return spent and bool(changed)
 
 
 def due(engine: Engine, *, now: datetime, limit: int) -> tuple[DeliveryId, ...]:
     """Return deliveries that nobody works on and that may be tried now, the oldest first."""
-    query = select(inbox.c.delivery_id).where(inbox.c.state.in_(OPEN), inbox.c.due_at <= now)
     with reading(engine) as db:
-        return tuple(db.scalars(query.order_by(inbox.c.due_at).limit(limit)))
+        return tuple([delivery_id for (delivery_id,) in _due.all(db, {"now": now, "most": limit})])
 
 
 def known(db: Connection, delivery_id: DeliveryId) -> bool:
     """Tell whether the delivery ever came, whatever became of it."""
-    return db.scalar(select(inbox.c.state).where(inbox.c.delivery_id == delivery_id)) is not None
+    return value(db, inbox.c.state, delivery_id=delivery_id) is not None
 
 
 def get(db: Connection, delivery_id: DeliveryId) -> Delivery | None:
     """Return the delivery whatever its state; None when it is unknown."""
-    row = db.execute(select(inbox).where(inbox.c.delivery_id == delivery_id)).first()
-    return None if row is None else _delivery(row)
-
-
-def _delivery(row: Row[Any]) -> Delivery:
-    return Delivery(row.delivery_id, row.event, row.action, row.payload.encode(), row.received_at)
+    row = _delivery.first(db, {"delivery_id": delivery_id})
+    return replace(_read(*row), attempt=0) if row is not None else None
 
 
 def quarantined(db: Connection, delivery_id: DeliveryId | None = None) -> tuple[Quarantined, ...]:
@@ -149,9 +166,8 @@ def replay(db: Connection, delivery_id: DeliveryId) -> bool:
     return bool(change(db, inbox, mine, state="waiting", attempts=0, due_at=inbox.c.received_at))
 
 
-def _mine(claimed: Delivery) -> ColumnElement[bool]:
-    key = {"delivery_id": claimed.delivery_id, "state": "claimed", "attempts": claimed.attempt}
-    return where(inbox, key)
+def _mine(claimed: Delivery) -> dict[str, object]:
+    return {"delivery_id": claimed.delivery_id, "state": "claimed", "attempts": claimed.attempt}
 
 
 def counts(db: Connection) -> dict[str, int]:

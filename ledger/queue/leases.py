@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select, text
 
-from ledger.db.rows import all_rows, change, find, keep, pick
+from ledger.db.rows import all_rows, change, find, keep, pick, value
 from ledger.db.tables import leases
 from ledger.errors import StaleClaimError
 
@@ -76,12 +76,12 @@ def lapse(db: Connection, holder: str, now: datetime) -> int:
 
 def generation(db: Connection, name: str) -> int:
     """Return the newest generation of `name`; 0 when it was never taken."""
-    return db.scalar(select(leases.c.generation).where(leases.c.name == name)) or 0
+    return value(db, leases.c.generation, name=name) or 0
 
 
 def require(db: Connection, name: str, wanted: int) -> None:
     """Raise StaleClaimError unless `name` is held in the generation `wanted`."""
-    row = db.execute(select(leases.c.holder, leases.c.generation).where(leases.c.name == name)).first()
-    current = row.generation if row is not None and row.holder else 0
+    held = find(db, Lease, leases, name=name)
+    current = held.generation if held is not None and held.holder else 0
     if current != wanted:
         raise StaleClaimError(name, wanted, current)

@@ -1,20 +1,22 @@
 """The outbox: acts to carry out once each, in order per card; the newest text where texts replace."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
     FromClause,
+    Integer,
     Text,
+    Update,
     and_,
     bindparam,
     case,
     exists,
     func,
-    literal,
     literal_column,
     or_,
     select,
@@ -23,7 +25,8 @@ from sqlalchemy import (
 )
 
 from ledger.db.column_types import Moment, stamp
-from ledger.db.rows import all_rows, change, drop, find, pick
+from ledger.db.rows import all_rows, change, drop, fields_for, find, insert, pick, value
+from ledger.db.statements import Statement, statement
 from ledger.db.tables import outbox
 from ledger.db.transactions import reading, writing
 from ledger.errors import StaleClaimError
@@ -51,13 +54,37 @@ _FREE = and_(
 )
 # joined to nothing, so that SQLite walks the lane by priority and does not sort all that is due
 _UNINDEXED = type_coerce(outbox.c.due_at, Text).concat("")
-_READY = (
+_READY = Statement(
     select(outbox.c.entry_id)
     .where(_FREE, bindparam("now", type_=Text) >= _UNINDEXED)
     .order_by(outbox.c.priority, outbox.c.entry_id)
     .limit(1)
 )
-_DUE = select(outbox.c.due_at).where(_FREE).order_by(outbox.c.due_at).limit(1)
+_DUE = Statement(select(outbox.c.due_at).where(_FREE).order_by(outbox.c.due_at).limit(1))
+
+
+@statement
+def _replace(key: Any, payload: Any, act: Any, lane: Any, priority: Any, due_at: Any) -> Update:
+    waits = or_(outbox.c.error != "", outbox.c.due_at <= due_at)
+    first = case((outbox.c.priority < priority, outbox.c.priority), else_=type_coerce(priority, Integer))
+    return (
+        outbox.update()
+        .where(outbox.c.key == key, outbox.c.coalesce, outbox.c.state == "pending")
+        .values(
+            payload=payload,
+            act=act,
+            lane=lane,
+            due_at=case((waits, outbox.c.due_at), else_=type_coerce(due_at, Moment)),
+            priority=first,
+        )
+    )
+
+
+@statement
+def _claim(entry_id: Any, holder: Any, due_at: Any) -> Update:
+    counts = {"attempts": outbox.c.attempts + 1, "generation": outbox.c.generation + 1}
+    mine = outbox.update().where(outbox.c.entry_id == entry_id)
+    return mine.values(state="claimed", holder=holder, due_at=due_at, **counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,39 +120,17 @@ def put(db: Connection, draft: Draft, now: datetime) -> bool:
     One that coalesces replaces the text of the pending one with its key, which keeps its place and the
     earlier due time; one that waits after a failure keeps waiting. One being carried out is left alone.
     """
-    same = outbox.c.key == draft.key
+    values = fields_for(outbox, draft)
     if draft.coalesce:
-        waits = case(
-            (or_(outbox.c.error != "", outbox.c.due_at <= draft.due_at), outbox.c.due_at),
-            else_=literal(draft.due_at, Moment),
-        )
-        changed = db.execute(
-            outbox.update()
-            .where(same, outbox.c.coalesce, outbox.c.state == "pending")
-            .values(
-                payload=draft.payload,
-                act=draft.act,
-                lane=draft.lane,
-                due_at=waits,
-                priority=case((outbox.c.priority < draft.priority, outbox.c.priority), else_=draft.priority),
-            )
-        )
-        if changed.rowcount:
+        if _replace.run(db, values):
             return True
-    elif db.execute(select(outbox.c.entry_id).where(same).limit(1)).first():
+    elif value(db, outbox.c.entry_id, key=draft.key) is not None:
         return False
-    db.execute(
-        outbox.insert().values(
-            **asdict(draft),
-            state="pending",
-            attempts=0,
-            generation=0,
-            holder="",
-            error="",
-            created_at=now,
-        )
-    )
+    insert(db, outbox, {**values, **_NEW, "created_at": now})
     return True
+
+
+_NEW = {"state": "pending", "attempts": 0, "generation": 0, "holder": "", "error": ""}
 
 
 def reopen(db: Connection, key: EntryKey, now: datetime) -> bool:
@@ -144,15 +149,14 @@ def claim_next(engine: Engine, lane: str, *, now: datetime, lease_s: float, hold
     """
     wanted = {"lane": lane, "now": stamp(now)}
     with reading(engine) as db:  # looking costs no writer's turn
-        if db.scalar(_READY, wanted) is None:
+        if _READY.scalar(db, wanted) is None:
             return None
     with writing(engine) as db:
-        entry_id = db.scalar(_READY, wanted)
+        entry_id = _READY.scalar(db, wanted)
         if entry_id is None:
             return None
-        counts = {"attempts": outbox.c.attempts + 1, "generation": outbox.c.generation + 1}
         due_at = now + timedelta(seconds=lease_s)
-        change(db, outbox, {"entry_id": entry_id}, state="claimed", holder=holder, due_at=due_at, **counts)
+        _claim.run(db, {"entry_id": entry_id, "holder": holder, "due_at": due_at})
         return find(db, Entry, outbox, entry_id=entry_id)
 
 
@@ -209,7 +213,7 @@ def release(db: Connection, holder: str, due_at: datetime) -> int:
 def next_due(engine: Engine, lane: str) -> datetime | None:
     """Return when `claim_next` can have something at the earliest; None while nothing waits."""
     with reading(engine) as db:
-        due_at: datetime | None = db.scalar(_DUE, {"lane": lane})
+        due_at: datetime | None = _DUE.scalar(db, {"lane": lane})
     return due_at
 
 
@@ -236,9 +240,6 @@ def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:
 
 
 def _require(db: Connection, entry: Entry) -> None:
-    row = db.execute(
-        select(outbox.c.state, outbox.c.generation).where(outbox.c.entry_id == entry.entry_id)
-    ).first()
-    current = row.generation if row is not None and row.state == "claimed" else 0
+    current = value(db, outbox.c.generation, entry_id=entry.entry_id, state="claimed") or 0
     if current != entry.generation:
         raise StaleClaimError(f"entry:{entry.key}", entry.generation, current)

@@ -7,11 +7,13 @@ doorbell keeps those that are not recorded yet.
 import json
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, case, select
+from sqlalchemy import Connection, Select, Update, select
 
 from ledger.db.column_types import moment_of, stamp
-from ledger.db.rows import all_rows, change, keep, pick
+from ledger.db.rows import all_rows, change, find, insert, keep, pick
+from ledger.db.statements import statement
 from ledger.db.tables import refresh_requests
 from ledger.ids import BoardId, CardId
 
@@ -38,6 +40,13 @@ class RefreshRequest:
     rung: int
     answered: int
     rung_at: datetime
+
+
+@statement
+def _reported(card_id: Any) -> Select[Any]:
+    """Select the moves that deliveries name, as JSON, and up to when moves are recorded."""
+    query = select(refresh_requests.c.told, refresh_requests.c.recorded_at)
+    return query.where(refresh_requests.c.card_id == card_id)
 
 
 def add(
@@ -67,43 +76,49 @@ def came_to(db: Connection, card_id: CardId, option_id: str) -> datetime | None:
 
 def mark_recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: datetime) -> None:
     """Remember that the card's moves up to that time are events: later deliveries of them are no news."""
-    known = select(refresh_requests.c.recorded_at).where(refresh_requests.c.card_id == card_id)
-    row = db.execute(known).first()
+    row = _reported.first(db, {"card_id": card_id})
     if row is None:
-        values = {**_NEW, "board_id": board_id, "rung_at": upto, "recorded_at": upto}
-        keep(db, refresh_requests, {"card_id": card_id}, values)
-    elif row.recorded_at is None or row.recorded_at < upto:
+        new = {"card_id": card_id, "board_id": board_id, "rung_at": upto, "recorded_at": upto}
+        insert(db, refresh_requests, {**_NEW, **new})
+    elif row[1] is None or row[1] < upto:
         change(db, refresh_requests, {"card_id": card_id}, recorded_at=upto)
 
 
 def _unrecorded_moves(db: Connection, card_id: CardId) -> tuple[Move, ...]:
     """Return the moves that deliveries name and that are not recorded, in their order of arrival."""
-    query = select(refresh_requests.c.told, refresh_requests.c.recorded_at).where(
-        refresh_requests.c.card_id == card_id
-    )
-    row = db.execute(query).first()
-    if row is None or not row.told:
-        return ()
-    moves = (Move(moment_of(at), to) for at, to in json.loads(row.told))
-    return tuple(move for move in moves if row.recorded_at is None or move.at > row.recorded_at)
+    moves, recorded_at = _reported.first(db, {"card_id": card_id}) or ("", None)
+    named = (Move(moment_of(at), to) for at, to in json.loads(moves or "[]"))
+    return tuple(move for move in named if recorded_at is None or move.at > recorded_at)
 
 
 def mark_served(db: Connection, card_id: CardId, upto: int) -> None:
     """Remember that the card was looked at after ring number `upto`; an older answer changes nothing."""
-    later = case((refresh_requests.c.answered < upto, upto), else_=refresh_requests.c.answered)
-    change(db, refresh_requests, {"card_id": card_id}, answered=later)
+    _serve.run(db, {"card_id": card_id, "upto": upto})
 
 
 def counts(db: Connection, card_id: CardId) -> tuple[int, int]:
     """Return how often the card was rung and up to which ring it was answered."""
-    query = select(refresh_requests.c.rung, refresh_requests.c.answered)
-    row = db.execute(query.where(refresh_requests.c.card_id == card_id)).first()
+    row = find(db, RefreshRequest, refresh_requests, card_id=card_id)
     return (0, 0) if row is None else (row.rung, row.answered)
 
 
 def waiting(db: Connection, limit: int) -> tuple[RefreshRequest, ...]:
     """Return at most `limit` cards with an unanswered ring, the longest waiting first."""
-    query = pick(RefreshRequest, refresh_requests).where(
-        refresh_requests.c.rung > refresh_requests.c.answered
+    return all_rows(db, RefreshRequest, _waiting, most=limit)
+
+
+@statement
+def _waiting(most: Any) -> Select[Any]:
+    unanswered = refresh_requests.c.rung > refresh_requests.c.answered
+    return (
+        pick(RefreshRequest, refresh_requests)
+        .where(unanswered)
+        .order_by(refresh_requests.c.rung_at)
+        .limit(most)
     )
-    return all_rows(db, RefreshRequest, query.order_by(refresh_requests.c.rung_at).limit(limit))
+
+
+@statement
+def _serve(card_id: Any, upto: Any) -> Update:
+    mine = (refresh_requests.c.card_id == card_id) & (refresh_requests.c.answered < upto)
+    return refresh_requests.update().where(mine).values(answered=upto)

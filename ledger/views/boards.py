@@ -3,9 +3,19 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
-from ledger.db.rows import all_rows, change, columns, drop, fields_for, find, keep, listed, pick, record
+from ledger.db.rows import (
+    change,
+    columns,
+    drop,
+    fields_for,
+    find,
+    keep,
+    listed,
+    record,
+    value,
+)
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardSeen, Column, ColumnsChanged, Field, StatusFound, StatusLost
@@ -50,7 +60,7 @@ def get(db: Connection, board_id: BoardId) -> BoardRow | None:
 
 def owner_of(db: Connection, board_id: BoardId) -> str:
     """Return the board's owner; empty when it was never seen."""
-    return db.scalar(select(boards.c.owner).where(boards.c.board_id == board_id)) or ""
+    return value(db, boards.c.owner, board_id=board_id) or ""
 
 
 def all_boards(db: Connection) -> tuple[BoardRow, ...]:
@@ -60,9 +70,8 @@ def all_boards(db: Connection) -> tuple[BoardRow, ...]:
 
 def former_columns(db: Connection, board_id: BoardId) -> dict[str, str]:
     """Return the present names of the board's former columns; empty for one that was deleted."""
-    mine = (former.c.board_id == board_id) & (former.c.name != STATUS)
-    query = pick(FormerRow, former).where(mine).order_by(former.c.name)
-    return {row.name: row.became for row in all_rows(db, FormerRow, query)}
+    rows = listed(db, FormerRow, former, "name", board_id=board_id)
+    return {row.name: row.became for row in rows if row.name != STATUS}
 
 
 def lost_status(db: Connection, board_id: BoardId) -> str | None:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, first_row, listed, pick, recorder
+from ledger.db.rows import columns, find, listed, recorder, value
 from ledger.db.tables import VIEWS
 from ledger.events.brief import StageBriefed
 from ledger.events.run import BriefingMade
@@ -33,14 +33,12 @@ fold = Fold()
 
 def newest(db: Connection, run_id: RunId) -> BriefingRow | None:
     """Return the run's newest briefing; None before the first."""
-    query = pick(BriefingRow, briefings).where(briefings.c.run_id == run_id)
-    return first_row(db, BriefingRow, query.order_by(briefings.c.seq.desc()))
+    return find(db, BriefingRow, briefings, "-seq", run_id=run_id)
 
 
 def issue_of(db: Connection, run_id: RunId) -> str:
     """Return the digest of the issue's text in the run's newest briefing; empty before the first."""
-    mine = select(briefings.c.issue).where(briefings.c.run_id == run_id)
-    return db.scalar(mine.order_by(briefings.c.seq.desc()).limit(1)) or ""
+    return value(db, briefings.c.issue, "-seq", run_id=run_id) or ""
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[BriefingRow, ...]:

@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Index, Table, select, text
+from sqlalchemy import Connection, Index, Table, text
 
-from ledger.db.rows import all_rows, change, columns, find, pick, record, setter
+from ledger.db.rows import add, all_rows, change, columns, find, pick, record, setter, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
@@ -85,7 +85,7 @@ def reserved(db: Connection, board_id: BoardId) -> tuple[BudgetRow, ...]:
 def _queued(db: Connection, it: Recorded, event: RunQueued) -> None:
     if get(db, event.run_id) is not None:
         return  # never appended: the check of the runs refuses it
-    board_id = db.scalar(select(cards.c.board_id).where(cards.c.card_id == event.card_id))
+    board_id = value(db, cards.c.board_id, card_id=event.card_id)
     base_usd = 0.0 if event.kind == CHECK else _base_usd(event.settings)  # no model, no dollars
     record(db, budgets, it, board_id=board_id or "", base_usd=base_usd, budget_usd=base_usd)
 
@@ -107,7 +107,11 @@ fold.on(BudgetReserved)(
         "run_id",
     )
 )
-fold.on(BudgetRaised)(setter(budgets, lambda e: {"budget_usd": budgets.c.budget_usd + e.usd}, "run_id"))
+
+
+@fold.on(BudgetRaised)
+def _raised(db: Connection, _it: Recorded, event: BudgetRaised) -> None:
+    add(db, budgets, {"run_id": event.run_id}, budget_usd=event.usd)
 
 
 @fold.on(QuestionAsked)

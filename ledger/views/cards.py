@@ -5,7 +5,19 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, Text, bindparam, case, text, type_coerce
 
-from ledger.db.rows import all_rows, change, columns, fields_for, find, first_row, pick, renamed_in, setter
+from ledger.db.rows import (
+    all_rows,
+    change,
+    columns,
+    fields_for,
+    find,
+    insert,
+    listed,
+    pick,
+    renamed_in,
+    setter,
+)
+from ledger.db.statements import Statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -122,6 +134,9 @@ cards = Table(
 )
 fold = Fold()
 _state_text = type_coerce(cards.c.state, Text)
+_ORDER = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
+_WAITING = pick(CardRow, cards).where(text(_WANTED), ~cards.c.archived)
+_ATTENTION = Statement(_WAITING.order_by(_ORDER, cards.c.state_at))
 
 
 def get(db: Connection, card_id: CardId) -> CardRow | None:
@@ -136,14 +151,12 @@ def by_issue(db: Connection, repository: str, number: int) -> CardRow | None:
 
 def of_issue(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:
     """Return the issue's cards, one per board that it is on; those that are archived last."""
-    query = pick(CardRow, cards).where(cards.c.repository == repository, cards.c.number == number)
-    return all_rows(db, CardRow, query.order_by(cards.c.archived, cards.c.created_at))
+    return listed(db, CardRow, cards, "archived", "created_at", repository=repository, number=number)
 
 
 def by_pull(db: Connection, repository: str, number: int) -> CardRow | None:
     """Return the card that the pull request was opened for; None when Cardinal did not open it."""
-    mine = (cards.c.pull_repository == repository) & (cards.c.pull_number == number)
-    return first_row(db, CardRow, pick(CardRow, cards).where(mine).order_by(cards.c.archived))
+    return find(db, CardRow, cards, "archived", pull_repository=repository, pull_number=number)
 
 
 def of_board(
@@ -158,17 +171,13 @@ def of_board(
 
 def attention(db: Connection) -> tuple[CardRow, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
-    order = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
-    query = pick(CardRow, cards).where(text(_WANTED), ~cards.c.archived)
-    return all_rows(db, CardRow, query.order_by(order, cards.c.state_at))
+    return all_rows(db, CardRow, _ATTENTION)
 
 
 def by_head(db: Connection, repository: str, head: str) -> CardRow | None:
     """Return the card whose open pull request, made by Cardinal, stands at that commit; None without one."""
-    mine = (cards.c.pull_repository == repository) & (cards.c.pull_head == head)
-    return first_row(
-        db, CardRow, pick(CardRow, cards).where(mine, cards.c.pull_state == "open", ~cards.c.archived)
-    )
+    mine = {"pull_repository": repository, "pull_head": head}
+    return find(db, CardRow, cards, **mine, pull_state="open", archived=False)
 
 
 @fold.on(CardSeen)
@@ -183,7 +192,7 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
     }
     if not change(db, cards, {"card_id": event.card_id}, **described):
         fresh = {"rank": UNRANKED, "reason": Reason.OTHER, "verdict": "none", "created_at": it.at}
-        db.execute(cards.insert().values(**described, **fresh))
+        insert(db, cards, {**described, **fresh})
 
 
 @fold.on(CardDescribed)

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Select, Table
 
-from ledger.db.rows import columns, first_row, listed, pick, record, recorder
+from ledger.db.rows import columns, first_row, listed, pick, record, recorder, value
+from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.bounds import ValidationWaived
@@ -75,13 +77,29 @@ def of_run(db: Connection, run_id: RunId) -> tuple[CheckRow, ...]:
     return listed(db, CheckRow, commands, "seq", run_id=run_id)
 
 
+@statement
+def _gate(card_id: Any) -> Select[Any]:
+    query = pick(TierRow, tiers).join(runs, runs.c.run_id == tiers.c.run_id)
+    return query.where(runs.c.card_id == card_id, tiers.c.clean).order_by(tiers.c.seq.desc()).limit(1)
+
+
+@statement
+def _gate_on(card_id: Any, head: Any) -> Select[Any]:
+    query = pick(TierRow, tiers).join(runs, runs.c.run_id == tiers.c.run_id)
+    mine = query.where(runs.c.card_id == card_id, tiers.c.clean, tiers.c.head == head)
+    return mine.order_by(tiers.c.seq.desc()).limit(1)
+
+
+@statement
+def _waived(card_id: Any, head: Any) -> Select[Any]:
+    query = pick(WaiverRow, waivers).join(runs, runs.c.run_id == waivers.c.run_id)
+    mine = query.where(runs.c.card_id == card_id, waivers.c.head == head)
+    return mine.order_by(waivers.c.seq.desc()).limit(1)
+
+
 def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
     """Return the gate's newest outcome on the card's commit `head`, or on any; None when it never ran."""
-    query = pick(TierRow, tiers).join(runs, runs.c.run_id == tiers.c.run_id)
-    query = query.where(runs.c.card_id == card_id, tiers.c.clean)
-    if head:
-        query = query.where(tiers.c.head == head)
-    return first_row(db, TierRow, query.order_by(tiers.c.seq.desc()).limit(1))
+    return first_row(db, TierRow, _gate_on if head else _gate, card_id=card_id, head=head)
 
 
 def standing(db: Connection, card_id: CardId, head: str) -> Gate:
@@ -102,16 +120,13 @@ def definition_of(db: Connection, card_id: CardId, head: str) -> str:
 
 def _newest(db: Connection, card_id: CardId, head: str) -> TierRow | WaiverRow | None:
     gate = gate_of(db, card_id, head)
-    mine = pick(WaiverRow, waivers).join(runs, runs.c.run_id == waivers.c.run_id)
-    mine = mine.where(runs.c.card_id == card_id, waivers.c.head == head)
-    waived = first_row(db, WaiverRow, mine.order_by(waivers.c.seq.desc()).limit(1))
+    waived = first_row(db, WaiverRow, _waived, card_id=card_id, head=head)
     return waived if waived is not None and (gate is None or gate.seq < waived.seq) else gate
 
 
 def covers(db: Connection, run_id: RunId, head: str) -> bool:
     """Tell whether the run's commit went unchecked on purpose."""
-    mine = (waivers.c.run_id == run_id) & (waivers.c.head == head)
-    return db.scalar(select(waivers.c.seq).where(mine)) is not None
+    return value(db, waivers.c.seq, run_id=run_id, head=head) is not None
 
 
 fold.on(CommandChecked)(recorder(commands))

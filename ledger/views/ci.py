@@ -3,9 +3,21 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Index, Table, select, text
+from sqlalchemy import Connection, Index, Table, text
 
-from ledger.db.rows import all_rows, change, columns, drop, fields_for, find, keep, listed, pick
+from ledger.db.rows import (
+    all_rows,
+    change,
+    columns,
+    drop,
+    fields_for,
+    find,
+    insert,
+    keep,
+    listed,
+    pick,
+    value,
+)
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.pull import ChecksAwaited, ChecksSettled, PullChanged, PullOpened
@@ -77,8 +89,8 @@ def _opened(db: Connection, it: Recorded, event: PullOpened) -> None:
 
 @fold.on(BranchPushed)
 def _pushed(db: Connection, it: Recorded, event: BranchPushed) -> None:
-    mine = (cards.c.run_id == event.run_id) & (cards.c.pull_state == "open")
-    card_id = db.scalar(select(cards.c.card_id).where(mine, cards.c.branch == event.branch))
+    mine = {"run_id": event.run_id, "pull_state": "open", "branch": event.branch}
+    card_id = value(db, cards.c.card_id, **mine)
     if card_id is not None:
         _moved(db, it, CardId(card_id), event.head)
 
@@ -112,8 +124,8 @@ def _settled(db: Connection, it: Recorded, event: ChecksSettled) -> None:
     drop(db, failures, card_id=event.card_id)
     for failure in event.failures:
         drop(db, failures, card_id=event.card_id, name=failure.name)
-        row = {"card_id": event.card_id, "head": event.head, **fields_for(failures, failure)}
-        db.execute(failures.insert().values(**row))
+        of_card_head = {"card_id": event.card_id, "head": event.head}
+        insert(db, failures, {**of_card_head, **fields_for(failures, failure)})
 
 
 @fold.on(RunQueued)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, listed
+from ledger.db.rows import columns, find, insert, listed, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.agent import CardToolAllowed, ToolAllowed
@@ -34,7 +34,7 @@ def of_card(db: Connection, card_id: CardId, *, exact: bool) -> tuple[str, ...]:
 
 @fold.on(ToolAllowed)
 def _allowed(db: Connection, _it: Recorded, event: ToolAllowed) -> None:
-    card_id = db.scalar(select(runs.c.card_id).where(runs.c.run_id == event.run_id))
+    card_id = value(db, runs.c.card_id, run_id=event.run_id)
     if card_id is not None:
         _grant(db, card_id, event.pattern, event.by, exact=True)
 
@@ -47,4 +47,4 @@ def _allowed_card(db: Connection, _it: Recorded, event: CardToolAllowed) -> None
 def _grant(db: Connection, card_id: CardId, pattern: str, by: str, *, exact: bool) -> None:
     key = {"card_id": card_id, "pattern": pattern, "exact": exact}
     if find(db, GrantRow, grants, **key) is None:
-        db.execute(grants.insert().values(**key, by=by))
+        insert(db, grants, {**key, "by": by})

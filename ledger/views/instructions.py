@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, drop, fields_for, find, listed, recorder
+from ledger.db.rows import columns, drop, fields_for, find, insert, listed, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.instruction import (
@@ -76,4 +76,4 @@ def _chosen(db: Connection, _it: Recorded, event: SkillsChosen) -> None:
 def _replace(db: Connection, table: Table, event: RunEvent, parts: Iterable[object]) -> None:
     drop(db, table, run_id=event.run_id)
     for place, part in enumerate(parts, start=1):
-        db.execute(table.insert().values(run_id=event.run_id, place=place, **fields_for(table, part)))
+        insert(db, table, {"run_id": event.run_id, "place": place, **fields_for(table, part)})

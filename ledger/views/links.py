@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import ColumnElement, Connection, Index, Select, Table, exists, select, tuple_
 
-from ledger.db.rows import change, columns, drop, find, keep, listed
+from ledger.db.rows import change, columns, drop, find, insert, keep, listed
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -135,7 +135,7 @@ def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
     rows |= {("", -n): _unseen(n) for n in range(1, min(event.hidden, MAX_HIDDEN) + 1)}
     for row in rows.values():
         done = _is_done(db, row["repository"], row["number"])
-        db.execute(links.insert().values(card_id=event.card_id, done=done, **row))
+        insert(db, links, {"card_id": event.card_id, "done": done, **row})
     drop(db, parents, card_id=event.card_id)
     repository, _, number = event.parent.rpartition("#")
     if repository and number.isdecimal():

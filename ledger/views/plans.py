@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, first_row, listed, pick, recorder, setter
+from ledger.db.rows import columns, find, listed, recorder, setter
 from ledger.db.tables import VIEWS
 from ledger.events.run import PlanApproved, PlanProposed, PlanRebound, PlanRedirected
 from ledger.fold import Fold
@@ -36,8 +36,7 @@ fold = Fold()
 
 def newest(db: Connection, run_id: RunId) -> PlanRow | None:
     """Return the run's newest plan; None before the first."""
-    query = pick(PlanRow, plans).where(plans.c.run_id == run_id)
-    return first_row(db, PlanRow, query.order_by(plans.c.revision.desc()))
+    return find(db, PlanRow, plans, "-revision", run_id=run_id)
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[PlanRow, ...]:

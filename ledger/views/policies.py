@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, keep, recorder
+from ledger.db.rows import columns, find, keep, recorder, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.policy import PolicyLoaded, PolicyRejected
@@ -36,7 +36,7 @@ def current(db: Connection, board_id: BoardId) -> PolicyRow | None:
 
 def digest(db: Connection, board_id: BoardId) -> str:
     """Return the digest of the file in force; empty where none is."""
-    return db.scalar(select(policies.c.digest).where(policies.c.board_id == board_id)) or ""
+    return value(db, policies.c.digest, board_id=board_id) or ""
 
 
 fold.on(PolicyLoaded)(recorder(policies))

@@ -3,10 +3,12 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, Index, Table, select
+from sqlalchemy import Connection, Index, Select, Table, select
 
-from ledger.db.rows import all_rows, change, columns, find, first_row, listed, pick, record
+from ledger.db.rows import change, columns, find, first_row, listed, pick, record, value
+from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded
@@ -54,8 +56,8 @@ def get(db: Connection, question_id: QuestionId) -> QuestionRow | None:
 
 def open_of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     """Return the run's questions that still wait for a person, the newest first."""
-    query = pick(QuestionRow, questions).where(questions.c.run_id == run_id, _WAITS)
-    return all_rows(db, QuestionRow, query.order_by(questions.c.asked_at.desc(), questions.c.question_id))
+    order = ("-asked_at", "question_id")
+    return listed(db, QuestionRow, questions, *order, run_id=run_id, answered_at=None, withdrawn=False)
 
 
 def open_by(db: Connection, asker: str, run_ids: Collection[RunId]) -> frozenset[RunId]:
@@ -71,10 +73,15 @@ def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
 
 def newest_answered(db: Connection, run_id: RunId) -> QuestionRow | None:
     """Return the run's own or its agent's question that was answered last; None before the first answer."""
+    return first_row(db, QuestionRow, _answered, run_id=run_id)
+
+
+@statement
+def _answered(run_id: Any) -> Select[Any]:
     mine = (questions.c.run_id == run_id) & questions.c.answered_at.is_not(None)
     mine &= questions.c.subject != Subject.LEAVING
     order = (questions.c.answered_at.desc(), questions.c.question_id.desc())
-    return first_row(db, QuestionRow, pick(QuestionRow, questions).where(mine).order_by(*order).limit(1))
+    return pick(QuestionRow, questions).where(mine).order_by(*order).limit(1)
 
 
 def agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> bool:
@@ -86,7 +93,7 @@ def agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> boo
 
 @fold.on(QuestionAsked)
 def _question_asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
-    card_id = db.scalar(select(runs.c.card_id).where(runs.c.run_id == event.run_id))
+    card_id = value(db, runs.c.card_id, run_id=event.run_id)
     meaning = {"subject": limit_answers.subject_of(event), "codes": limit_answers.codes_of(event)}
     record(db, questions, it, card_id=card_id or "", asked_at=it.at, **meaning)
 

@@ -55,7 +55,9 @@ def of_card(db: Connection, card_id: CardId) -> tuple[RemoteRow, ...]:
 
 def given_up(db: Connection, card_id: CardId | None = None) -> tuple[GivenUpRow, ...]:
     """Return the acts that failed for good, of the card or of all, the oldest first."""
-    return listed(db, GivenUpRow, failures, "at", **({} if card_id is None else {"card_id": card_id}))
+    if card_id is None:
+        return listed(db, GivenUpRow, failures, "at")
+    return listed(db, GivenUpRow, failures, "at", card_id=card_id)
 
 
 @fold.on(EntryPublished)

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
     Index,
+    Select,
     Table,
     bindparam,
     case,
@@ -17,7 +19,20 @@ from sqlalchemy import (
     text,
 )
 
-from ledger.db.rows import all_rows, change, columns, fields_for, find, pick, record, renamed_in, setter
+from ledger.db.rows import (
+    all_rows,
+    change,
+    columns,
+    fields_for,
+    find,
+    listed,
+    pick,
+    record,
+    renamed_in,
+    setter,
+    value,
+)
+from ledger.db.statements import Statement, statement
 from ledger.db.tables import VIEWS
 from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
@@ -146,6 +161,20 @@ runs = Table(
 )
 fold = Fold()
 _STOP = ("stop_asked", "stop_by", "stop_why")
+_SERIAL = Statement(select(func.max(runs.c.serial)))
+_BY_HOST = Statement(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
+_ALL_HELD = Statement(pick(RunRow, runs).where(_HELD).order_by(runs.c.serial))
+_ALL_PARKED = Statement(pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
+
+
+@statement
+def _held(board_id: Any) -> Select[Any]:
+    return pick(RunRow, runs).where(_HELD, runs.c.board_id == board_id).order_by(runs.c.serial)
+
+
+@statement
+def _place_of(card_id: Any) -> Select[Any]:
+    return select(cards.c.board_id, cards.c.rank).where(cards.c.card_id == card_id)
 
 
 def get(db: Connection, run_id: RunId) -> RunRow | None:
@@ -160,13 +189,12 @@ def next_id(db: Connection) -> RunId:
 
 def of_card(db: Connection, card_id: CardId, limit: int = 20) -> tuple[RunRow, ...]:
     """Return the card's newest runs, newest first."""
-    query = pick(RunRow, runs).where(runs.c.card_id == card_id).order_by(runs.c.serial.desc())
-    return all_rows(db, RunRow, query.limit(limit))
+    return listed(db, RunRow, runs, "-serial", limit=limit, card_id=card_id)
 
 
 def newest(db: Connection, limit: int) -> tuple[RunRow, ...]:
     """Return the newest runs of the whole ledger, newest first."""
-    return all_rows(db, RunRow, pick(RunRow, runs).order_by(runs.c.serial.desc()).limit(limit))
+    return listed(db, RunRow, runs, "-serial", limit=limit)
 
 
 def queued(
@@ -184,21 +212,19 @@ def queued(
 
 def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
     """Return the runs that a worker holds, the oldest first."""
-    query = pick(RunRow, runs).where(_HELD)
-    if board_id is not None:
-        query = query.where(runs.c.board_id == board_id)
-    return all_rows(db, RunRow, query.order_by(runs.c.serial))
+    if board_id is None:
+        return all_rows(db, RunRow, _ALL_HELD)
+    return all_rows(db, RunRow, _held, board_id=board_id)
 
 
 def held_by_host(db: Connection) -> dict[str, int]:
     """Return how many runs the workers of each host hold, over all boards."""
-    counts = db.execute(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
-    return {host: count for host, count in counts}
+    return {host: count for host, count in _BY_HOST.all(db, {})}
 
 
 def parked(db: Connection) -> tuple[RunRow, ...]:
     """Return the runs that wait for a person, the oldest first."""
-    return all_rows(db, RunRow, pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
+    return all_rows(db, RunRow, _ALL_PARKED)
 
 
 def check(db: Connection, event: Event) -> None:
@@ -206,7 +232,7 @@ def check(db: Connection, event: Event) -> None:
     after = state_after(event)
     if after is None or not isinstance(event, happened.RunEvent):
         return
-    state = db.scalar(select(runs.c.state).where(runs.c.run_id == event.run_id))
+    state = value(db, runs.c.state, run_id=event.run_id)
     if state is None:
         return
     if isinstance(event, happened.RunStepped) and event.before is not state:
@@ -232,7 +258,7 @@ def state_after(event: Event) -> RunState | None:
 
 
 def _next_serial(db: Connection) -> int:
-    return (db.scalar(select(func.max(runs.c.serial))) or 0) + 1
+    return (_SERIAL.scalar(db, {}) or 0) + 1
 
 
 @fold.on(RepositoryMoved)
@@ -249,10 +275,9 @@ def _card_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
 
 @fold.on(happened.RunQueued)
 def _queued(db: Connection, it: Recorded, event: happened.RunQueued) -> None:
-    if db.scalar(select(runs.c.run_id).where(runs.c.run_id == event.run_id)) is not None:
+    if value(db, runs.c.run_id, run_id=event.run_id) is not None:
         return  # never appended: `check` refuses it
-    card = db.execute(select(cards.c.board_id, cards.c.rank).where(cards.c.card_id == event.card_id)).first()
-    board_id, rank = (card.board_id, card.rank) if card else ("", UNRANKED)
+    board_id, rank = _place_of.first(db, {"card_id": event.card_id}) or ("", UNRANKED)
     place = {"board_id": board_id, "rank": rank, "serial": _next_serial(db)}
     record(db, runs, it, state=RunState.QUEUED, queued_at=it.at, **place)
 

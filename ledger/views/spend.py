@@ -1,13 +1,14 @@
 """Usage of runs and the assistant, and the only place where it is counted: per run, day and shared limit."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Index, Table, case, func, select
+from sqlalchemy import Connection, Index, Select, Table, Update, case, func, select
 
-from ledger.db.rows import change, columns, where
+from ledger.db.rows import add, columns, insert
+from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantMetered
@@ -68,14 +69,49 @@ totals = Table("view_totals", VIEWS, *columns(TotalRow, "board_id", "day", "shar
 fold = Fold()
 
 
+_SUMS = [func.coalesce(func.sum(spend.c[name]), 0) for name in ("usd", "input_tokens", "output_tokens")]
+
+
+@statement
+def _of_day(board_id: Any, day: Any) -> Select[Any]:
+    return select(*_SUMS).where(spend.c.board_id == board_id, spend.c.day == day)
+
+
+@statement
+def _of_card(card_id: Any) -> Select[Any]:
+    return select(*_SUMS).where(spend.c.card_id == card_id)
+
+
+@statement
+def _place_of_run(run_id: Any) -> Select[Any]:
+    return select(runs.c.card_id, runs.c.board_id, runs.c.column, runs.c.by).where(runs.c.run_id == run_id)
+
+
+@statement
+def _place_of_card(card_id: Any) -> Select[Any]:
+    return select(cards.c.board_id, cards.c.column).where(cards.c.card_id == card_id)
+
+
+@statement
+def _spend_reserved(run_id: Any, usd: Any) -> Update:
+    rest = case((budgets.c.open_usd > usd, budgets.c.open_usd - usd), else_=0.0)
+    mine = budgets.update().where(budgets.c.run_id == run_id)
+    return mine.values(spent_usd=budgets.c.spent_usd + usd, open_usd=rest)
+
+
+def _total(sums: Sequence[Any] | None) -> SpendTotal:
+    usd, input_tokens, output_tokens = sums or (0, 0, 0)
+    return SpendTotal(float(usd), int(input_tokens), int(output_tokens))
+
+
 def today(db: Connection, board_id: BoardId, day: date) -> SpendTotal:
     """Return the usage of the board's runs on `day` of UTC."""
-    return _sum(db, where(spend, {"board_id": board_id, "day": day.isoformat()}))
+    return _total(_of_day.first(db, {"board_id": board_id, "day": day.isoformat()}))
 
 
 def of_card(db: Connection, card_id: CardId) -> SpendTotal:
     """Return the usage of all runs of the card."""
-    return _sum(db, spend.c.card_id == card_id)
+    return _total(_of_card.first(db, {"card_id": card_id}))
 
 
 def shared(
@@ -99,20 +135,16 @@ def _metered(db: Connection, it: Recorded, event: UsageMetered) -> None:
     mine = {"run_id": event.run_id}
     used = {name: getattr(event, name) for name in ("usd", "input_tokens", "output_tokens")}
     worked = {"turns": event.turns, "active_s": event.seconds}
-    _add(db, runs, mine, **used, **worked)
-    _add(db, stages, {**mine, "left_at": None}, **used, seconds=event.seconds)
-    rest = case((budgets.c.open_usd > event.usd, budgets.c.open_usd - event.usd), else_=0.0)
-    change(db, budgets, mine, spent_usd=budgets.c.spent_usd + event.usd, open_usd=rest)
-    place = select(runs.c.card_id, runs.c.board_id, runs.c.column, runs.c.by).where(
-        runs.c.run_id == event.run_id
-    )
-    _count(db, event.run_id, it.at, db.execute(place).first() or ("", "", "", ""), **used, **worked)
+    add(db, runs, mine, **used, **worked)
+    add(db, stages, {**mine, "left_at": None}, **used, seconds=event.seconds)
+    _spend_reserved.run(db, {**mine, "usd": event.usd})
+    place = _place_of_run.first(db, mine) or ("", "", "", "")
+    _count(db, event.run_id, it.at, place, **used, **worked)
 
 
 @fold.on(AssistantMetered)
 def _assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) -> None:
-    query = select(cards.c.board_id, cards.c.column).where(cards.c.card_id == event.card_id)
-    board_id, column = db.execute(query).first() or ("", "")
+    board_id, column = _place_of_card.first(db, {"card_id": event.card_id}) or ("", "")
     place = (event.card_id, board_id, column or "", "")
     _count(db, f"assistant:{event.card_id}", it.at, place, usd=event.usd, input_tokens=event.tokens)
 
@@ -125,9 +157,9 @@ def _count(db: Connection, run_id: str, at: datetime, place: Sequence[str], **us
     card_id, board_id, column, person = place
     day = at.astimezone(UTC).date().isoformat()
     key = {"run_id": run_id, "day": day}
-    if not _add(db, spend, key, **used):
+    if not add(db, spend, key, **used):
         where_spent = {"card_id": card_id, "board_id": board_id, "column": column}
-        db.execute(spend.insert().values(**key, **where_spent, **used))
+        insert(db, spend, {**key, **where_spent, **used})
     limits = (
         ("", Limit.BOARD, ""),
         ("", Limit.CARD, card_id),
@@ -137,16 +169,5 @@ def _count(db: Connection, run_id: str, at: datetime, place: Sequence[str], **us
     )
     for when, shared, name in limits if board_id and used["usd"] else ():
         key = {"board_id": board_id, "day": when, "shared": str(shared), "name": name}
-        if not _add(db, totals, key, usd=used["usd"]):
-            db.execute(totals.insert().values(**key, usd=used["usd"]))
-
-
-def _add(db: Connection, table: Table, key: Mapping[str, Any], **amounts: float) -> int:
-    """Add to columns of the rows that have `key`; return how many those are."""
-    return change(db, table, key, **{name: table.c[name] + amount for name, amount in amounts.items()})
-
-
-def _sum(db: Connection, which: ColumnElement[bool]) -> SpendTotal:
-    sums = (func.coalesce(func.sum(spend.c[name]), 0) for name in ("usd", "input_tokens", "output_tokens"))
-    usd, input_tokens, output_tokens = db.execute(select(*sums).where(which)).one()
-    return SpendTotal(float(usd), int(input_tokens), int(output_tokens))
+        if not add(db, totals, key, usd=used["usd"]):
+            insert(db, totals, {**key, "usd": used["usd"]})

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, recorder
+from ledger.db.rows import columns, listed, recorder
 from ledger.db.tables import VIEWS
 from ledger.events.board import WorkStalled
 from ledger.fold import Fold
@@ -27,8 +27,7 @@ fold = Fold()
 
 def counts(db: Connection) -> dict[BoardId, int]:
     """Return the number of such runs of every board that has some."""
-    rows = db.execute(select(stalls.c.board_id, stalls.c.runs).where(stalls.c.runs > 0))
-    return {BoardId(board_id): runs for board_id, runs in rows}
+    return {row.board_id: row.runs for row in listed(db, StallRow, stalls) if row.runs}
 
 
 fold.on(WorkStalled)(recorder(stalls))

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Index, Table, func, select
+from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import columns, fields_for, find, listed, record, setter
+from ledger.db.rows import columns, count, fields_for, find, listed, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.pull import ReviewSubmitted
@@ -49,8 +49,7 @@ def pending(db: Connection, card_id: CardId) -> tuple[ThreadRow, ...]:
 
 def pending_count(db: Connection, card_id: CardId) -> int:
     """Return how many of the card's threads no run has answered."""
-    waits = (threads.c.card_id == card_id) & threads.c.answered_by.is_(None)
-    return db.scalar(select(func.count()).where(waits)) or 0
+    return count(db, threads, card_id=card_id, answered_by=None)
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[ThreadRow, ...]:

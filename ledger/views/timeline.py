@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Index, Table, bindparam, select
+from sqlalchemy import Connection, Index, Table, select
 
-from ledger.db.rows import all_rows, columns, pick
+from ledger.db.rows import all_rows, columns, insert, pick, value
 from ledger.db.tables import VIEWS
 from ledger.event import Event, Recorded
 from ledger.events.agent import ProviderFailed
@@ -53,8 +53,6 @@ class TimelineRow:
 timeline = Table(
     "view_timeline", VIEWS, *columns(TimelineRow, "seq"), Index("view_timeline_card", "card_id", "seq")
 )
-_INSERT = timeline.insert()
-_CARD = select(runs.c.card_id).where(runs.c.run_id == bindparam("run"))
 
 Line = tuple[Zoom, Callable[[Any], str]]
 _C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
@@ -305,7 +303,7 @@ def fold(db: Connection, recorded: Recorded) -> None:
         "kind": kind,
         "text": one_line(tell(event)),
     }
-    db.execute(_INSERT, {"seq": recorded.seq, "at": recorded.at, **line})
+    insert(db, timeline, {"seq": recorded.seq, "at": recorded.at, **line})
 
 
 def one_line(text: str) -> str:
@@ -321,6 +319,6 @@ def _place(db: Connection, event: Event) -> tuple[CardId, RunId | None] | None:
     if isinstance(event, RunQueued):
         return event.card_id, event.run_id
     if isinstance(event, RunEvent):
-        card_id = db.scalar(_CARD, {"run": event.run_id})
+        card_id = value(db, runs.c.card_id, run_id=event.run_id)
         return CardId(card_id or ""), event.run_id
     return None

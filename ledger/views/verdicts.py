@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Boolean, Column, Connection, Table, select
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Table
 
 from ledger.db.column_types import Moment, Prose
-from ledger.db.rows import change, drop, keep, record, where
+from ledger.db.rows import change, drop, keep, record, value, values
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
@@ -39,22 +39,18 @@ fold = Fold()
 
 def knows(db: Connection, card_id: CardId, review_id: int) -> bool:
     """Tell whether the review was recorded, so that two deliveries of it are one event."""
-    mine = (reviews.c.card_id == card_id) & (reviews.c.review_id == review_id)
-    return bool(db.scalar(select(reviews.c.heard).where(mine)))
+    return bool(value(db, reviews.c.heard, card_id=card_id, review_id=review_id))
 
 
 def asked_at(db: Connection, card_id: CardId) -> datetime | None:
     """Return the time of the newest standing review that requests changes; None without one."""
-    mine = (verdicts.c.card_id == card_id) & (verdicts.c.verdict == "changes_requested")
-    newest = select(verdicts.c.at).where(mine).order_by(verdicts.c.at.desc()).limit(1)
-    at: datetime | None = db.scalar(newest)
+    at: datetime | None = value(db, verdicts.c.at, "-at", card_id=card_id, verdict="changes_requested")
     return at
 
 
 def asking(db: Connection, card_id: CardId) -> tuple[str, ...]:
     """Return who requested changes and has not looked again since."""
-    mine = (verdicts.c.card_id == card_id) & (verdicts.c.verdict == "changes_requested")
-    return tuple(db.scalars(select(verdicts.c.author).where(mine).order_by(verdicts.c.review_id)))
+    return values(db, verdicts.c.author, "review_id", card_id=card_id, verdict="changes_requested")
 
 
 @fold.on(ReviewSubmitted)
@@ -64,9 +60,9 @@ def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
     if not event.trusted or event.verdict not in ("approved", "changes_requested"):
         return
     key = {"card_id": event.card_id, "author": event.author}
-    newest = db.scalar(select(verdicts.c.review_id).where(where(verdicts, key))) or 0
+    newest = value(db, verdicts.c.review_id, **key) or 0
     if event.review_id > newest:  # deliveries come in any order; reviews are counted up
-        if db.scalar(select(reviews.c.dismissed).where(where(reviews, review))):
+        if value(db, reviews.c.dismissed, **review):
             drop(db, verdicts, **key)
         else:
             record(db, verdicts, it)
@@ -83,8 +79,7 @@ def _dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
 
 def _judge(db: Connection, event: CardEvent) -> None:
     """Set the verdict as GitHub does: one person who requests changes outweighs all who approve."""
-    standing = set(db.scalars(select(verdicts.c.verdict).where(verdicts.c.card_id == event.card_id)))
+    standing = set(values(db, verdicts.c.verdict, card_id=event.card_id))
     worst = next((verdict for verdict in ("changes_requested", "approved") if verdict in standing), "none")
-    approvals = (verdicts.c.card_id == event.card_id) & (verdicts.c.verdict == "approved")
-    newest = select(verdicts.c.head).where(approvals).order_by(verdicts.c.review_id.desc()).limit(1)
-    change(db, cards, {"card_id": event.card_id}, verdict=worst, approved_head=db.scalar(newest) or "")
+    approved = value(db, verdicts.c.head, "-review_id", card_id=event.card_id, verdict="approved") or ""
+    change(db, cards, {"card_id": event.card_id}, verdict=worst, approved_head=approved)

@@ -1,0 +1,145 @@
+"""Statements compiled once in the life of a process; the driver runs their SQL without more ado.
+
+SQLAlchemy takes several times longer over a small statement than SQLite over its rows: it looks the statement
+up, makes a context and a result for it, and compiles it anew for each engine.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+from sqlalchemy import Connection, Delete, Dialect, Insert, Select, Update, bindparam
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.types import TypeEngine
+
+Convert = Callable[[Any], Any]
+Row = Sequence[Any]
+Built = Select[Any] | Insert | Update | Delete
+
+
+@dataclass(slots=True)
+class _Compiled:
+    """A statement for one kind of database. `by_name`: its parameters are a mapping, else a tuple.
+
+    A parameter that the statement itself gave a value has it in `fixed`, as the driver takes it.
+    """
+
+    sql: str
+    by_name: bool
+    parameters: tuple[tuple[str, Convert | None], ...]
+    fixed: Mapping[str, Any]
+    kinds: tuple[TypeEngine[Any], ...]  # of the columns of a result
+    converted: tuple[tuple[int, Convert], ...] | None = None  # those columns that the driver does not convert
+
+    def bound(self, values: Mapping[str, Any]) -> Any:
+        """Return the parameters as the driver takes them. Raises KeyError for a missing one."""
+        fixed = self.fixed
+        bound = [
+            fixed[name] if name in fixed else values[name] if convert is None else convert(values[name])
+            for name, convert in self.parameters
+        ]
+        return dict(zip((name for name, _ in self.parameters), bound, strict=True)) if self.by_name else bound
+
+    def rows(self, stored: list[Row], dialect: Dialect, cursor: Any) -> list[Row]:
+        """Return rows as the driver gave them with Python's values in place of stored ones."""
+        if self.converted is None:  # only a result tells how PostgreSQL gives a number
+            codes = [column[1] for column in cursor.description]
+            converts = [
+                kind.result_processor(dialect, code) for kind, code in zip(self.kinds, codes, strict=True)
+            ]
+            self.converted = tuple(
+                (at, convert) for at, convert in enumerate(converts) if convert is not None
+            )
+        if not self.converted:
+            return stored
+        rows: list[Any] = [list(row) for row in stored]
+        for at, convert in self.converted:
+            for row in rows:
+                row[at] = convert(row[at])
+        return rows
+
+
+def drive(db: Connection, sql: str, parameters: Any = ()) -> Any:
+    """Let the driver run SQL that is ready for this database; return its cursor.
+
+    Raises SQLAlchemy's errors, as its own way of running a statement does.
+    """
+    driver: Any = db.connection.driver_connection
+    try:
+        return driver.execute(sql, parameters)
+    except db.dialect.loaded_dbapi.Error as error:
+        base = db.dialect.loaded_dbapi.Error
+        raise DBAPIError.instance(sql, None, error, base, dialect=db.dialect) from error
+
+
+class Statement:
+    """A statement with named parameters, to be kept: a module's constant, or cached by what it is about.
+
+    A list of values for IN is not possible: SQLAlchemy writes such SQL anew for each length.
+    """
+
+    def __init__(self, built: Built, sets: Iterable[str] = ()) -> None:
+        """`sets` names the columns that an INSERT or UPDATE gives a value by parameters of their names."""
+        self._built, self._sets = built, tuple(sets)
+        self._compiled: dict[str, _Compiled] = {}  # by the name of a dialect
+
+    def first(self, db: Connection, values: Mapping[str, Any]) -> Row | None:
+        """Return the first row; None when there is none."""
+        compiled, cursor = self._execute(db, values)
+        stored = cursor.fetchone()
+        return None if stored is None else compiled.rows([stored], db.dialect, cursor)[0]
+
+    def all(self, db: Connection, values: Mapping[str, Any]) -> list[Row]:
+        """Return all rows, in the statement's order."""
+        compiled, cursor = self._execute(db, values)
+        return compiled.rows(cursor.fetchall(), db.dialect, cursor)
+
+    def scalar(self, db: Connection, values: Mapping[str, Any]) -> Any:
+        """Return the first column of the first row; None when there is no row."""
+        row = self.first(db, values)
+        return None if row is None else row[0]
+
+    def run(self, db: Connection, values: Mapping[str, Any]) -> int:
+        """Carry out a statement that writes; return how many rows it was about."""
+        return int(self._execute(db, values)[1].rowcount)
+
+    def _execute(self, db: Connection, values: Mapping[str, Any]) -> tuple[_Compiled, Any]:
+        """Return the statement as this database has it, and its cursor."""
+        compiled = self._for(db.dialect)
+        return compiled, drive(db, compiled.sql, compiled.bound(values))
+
+    def _for(self, dialect: Dialect) -> _Compiled:
+        compiled = self._compiled.get(dialect.name)
+        if compiled is None:
+            compiled = self._compiled[dialect.name] = _compile(self._built, self._sets, dialect)
+        return compiled
+
+
+def statement(build: Callable[..., Built]) -> Statement:
+    """Return the statement that `build` makes of parameters named as its own."""
+    return Statement(build(*map(bindparam, signature(build).parameters)))
+
+
+def _compile(built: Built, sets: Sequence[str], dialect: Dialect) -> _Compiled:
+    compiler = built.compile(dialect=dialect, column_keys=list(sets) or None)
+    assert isinstance(compiler, SQLCompiler)
+    names = compiler.positiontup if compiler.positional else dict.fromkeys(compiler.bind_names.values())
+    parameters, fixed = [], {}
+    for name in names or ():
+        bind = compiler.binds[name]
+        if bind.expanding or (isinstance(built, Insert) and name not in sets):
+            raise TypeError(f"{name} has no single value of its own: {compiler.string}")
+        convert = _plain(bind.type, dialect).bind_processor(dialect)
+        parameters.append((name, convert))
+        if not bind.required and name not in sets:
+            value = compiler.params[name]
+            fixed[name] = value if convert is None else convert(value)
+    columns = built.selected_columns if isinstance(built, Select) else ()
+    kinds = tuple(_plain(column.type, dialect) for column in columns)
+    return _Compiled(compiler.string, not compiler.positional, tuple(parameters), fixed, kinds)
+
+
+def _plain(kind: TypeEngine[Any], dialect: Dialect) -> TypeEngine[Any]:
+    return kind.dialect_impl(dialect)
