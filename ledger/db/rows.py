@@ -24,6 +24,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    false,
     func,
     literal,
     select,
@@ -101,7 +102,7 @@ def all_rows(
 def find(db: Connection, row: Callable[..., T], table: Table, /, *order: str, **key: Any) -> T | None:
     """Return the row whose columns have these values, the first in this order; None when there is none.
 
-    `order` names columns; a `-` before a name puts the greatest first.
+    A tuple is a choice of values. `order` names columns; a `-` before a name puts the greatest first.
     """
     first = _select(row, table, order, _shape(key)).first(db, _bound(key))
     return None if first is None else row(*first)
@@ -209,7 +210,9 @@ def _shared_fields(table: Table, source: type[Any]) -> tuple[str, ...]:
 
 
 LIMIT = "most"  # the parameter of a statement that returns so many rows at most
-Shape = tuple[tuple[str, bool], ...]  # of a key: each column's name, and whether it has a value
+# Of a key: each column's name, and how many values it may have; None for NULL.
+Shape = tuple[tuple[str, int | None], ...]
+_ONE = -1  # value that is no tuple of them
 
 
 @cache
@@ -256,17 +259,35 @@ def _delete(table: Table, shape: Shape) -> Statement:
 
 
 def _conditions(table: Table, shape: Shape) -> Iterator[ColumnElement[bool]]:
-    for name, has_value in shape:
+    for name, count in shape:
         column = table.c[name]
-        yield column == bindparam(f"key_{name}", type_=column.type) if has_value else column.is_(None)
+        if count is None:
+            yield column.is_(None)
+        elif count == _ONE:
+            yield column == bindparam(f"key_{name}", type_=column.type)
+        else:
+            choices = [bindparam(f"key_{name}_{place}", type_=column.type) for place in range(count)]
+            yield column.in_(choices) if choices else false()
 
 
 def _shape(key: Mapping[str, Any]) -> Shape:
-    return tuple((name, value is not None) for name, value in key.items())
+    return tuple([(name, _how_many(it)) for name, it in key.items()])
+
+
+def _how_many(value: Any) -> int | None:
+    if value is None:
+        return None
+    return len(value) if isinstance(value, tuple) else _ONE
 
 
 def _bound(key: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"key_{name}": value for name, value in key.items() if value is not None}
+    bound: dict[str, Any] = {}
+    for name, it in key.items():
+        if isinstance(it, tuple):
+            bound |= {f"key_{name}_{place}": choice for place, choice in enumerate(it)}
+        else:
+            bound[f"key_{name}"] = it
+    return bound
 
 
 def _are_plain(values: Mapping[str, Any]) -> bool:

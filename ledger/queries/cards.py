@@ -1,10 +1,11 @@
 """Queries over all cards of a board: lists, columns, counts and repositories."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Text, and_, false, func, or_, select, type_coerce
+from sqlalchemy import Connection, Select, Text, and_, false, func, or_, select, type_coerce
 
+from ledger.db.statements import statement
 from ledger.ids import BoardId, CardId, RunId
 from ledger.states import CardState
 from ledger.views.cards import UNRANKED, cards
@@ -67,9 +68,13 @@ def closed_of(db: Connection, board_id: BoardId) -> frozenset[CardId]:
 
 def order_of(db: Connection, board_id: BoardId, column: str) -> tuple[CardId, ...]:
     """Return the column's ranked cards from top to bottom."""
+    return tuple([card_id for (card_id,) in _order.all(db, {"board_id": board_id, "column": column})])
+
+
+@statement
+def _order(board_id: Any, column: Any) -> Select[Any]:
     here = (cards.c.board_id == board_id) & (cards.c.column == column) & ~cards.c.archived
-    query = select(cards.c.card_id).where(here, cards.c.rank < UNRANKED).order_by(cards.c.rank)
-    return tuple(CardId(card_id) for card_id in db.scalars(query))
+    return select(cards.c.card_id).where(here, cards.c.rank < UNRANKED).order_by(cards.c.rank)
 
 
 def in_state(db: Connection, board_id: BoardId, state: CardState) -> tuple[CardId, ...]:

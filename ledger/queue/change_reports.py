@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Delete
 
 from ledger.db.rows import drop as drop_rows
-from ledger.db.rows import keep, listed, where
+from ledger.db.rows import keep, listed, value
+from ledger.db.statements import statement
 from ledger.db.tables import reports
 from ledger.ids import CardId
 
@@ -40,8 +42,8 @@ class Report:
 def add(db: Connection, card_id: CardId, report: Report) -> None:
     """Keep the report; of the same change by the same person only the newest."""
     key = {"card_id": card_id, "sender": report.sender, "about": report.about, "value": report.value}
-    newer = db.scalar(select(reports.c.at).where(where(reports, key), reports.c.at >= report.at))
-    if newer is None:
+    known = value(db, reports.c.at, "-at", **key)
+    if known is None or known < report.at:
         keep(db, reports, key, {"at": report.at})
 
 
@@ -54,4 +56,9 @@ def drop(db: Connection, card_id: CardId, seen: Iterable[Report], before: dateti
     """Drop those whose change was seen, and those from before that moment."""
     for report in seen:
         drop_rows(db, reports, card_id=card_id, **asdict(report))
-    db.execute(reports.delete().where(reports.c.card_id == card_id, reports.c.at < before))
+    _drop_older.run(db, {"card_id": card_id, "before": before})
+
+
+@statement
+def _drop_older(card_id: Any, before: Any) -> Delete:
+    return reports.delete().where(reports.c.card_id == card_id, reports.c.at < before)

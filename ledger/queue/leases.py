@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, select, text
 
 from ledger.db.rows import all_rows, change, find, keep, pick, value
+from ledger.db.statements import Statement
 from ledger.db.tables import leases
 from ledger.errors import StaleClaimError
 
@@ -65,7 +66,10 @@ def expired(db: Connection, prefix: str, now: datetime) -> tuple[Lease, ...]:
 
 def holders(db: Connection) -> tuple[str, ...]:
     """Return who holds leases now."""
-    return tuple(db.scalars(select(leases.c.holder).where(_HELD).distinct()))
+    return tuple([holder for (holder,) in _HOLDERS.all(db, {})])
+
+
+_HOLDERS = Statement(select(leases.c.holder).where(_HELD).distinct())
 
 
 def lapse(db: Connection, holder: str, now: datetime) -> int:

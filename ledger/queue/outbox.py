@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from ledger.db.column_types import Moment, stamp
-from ledger.db.rows import all_rows, change, drop, fields_for, find, insert, pick, value
+from ledger.db.rows import all_rows, change, drop, fields_for, find, insert, listed, pick, value
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import outbox
 from ledger.db.transactions import reading, writing
@@ -235,8 +235,7 @@ def stuck(db: Connection, now: datetime, older_than_s: float) -> tuple[Entry, ..
 
 def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:
     """Return the card's open entries, in order."""
-    query = pick(Entry, outbox).where(outbox.c.card_id == card_id, outbox.c.state.in_(OPEN))
-    return all_rows(db, Entry, query.order_by(outbox.c.entry_id))
+    return listed(db, Entry, outbox, "entry_id", card_id=card_id, state=OPEN)
 
 
 def _require(db: Connection, entry: Entry) -> None:

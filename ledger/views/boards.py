@@ -85,7 +85,7 @@ def _seen(db: Connection, it: Recorded, event: BoardSeen) -> None:
     if not change(db, boards, {"board_id": event.board_id}, **fields_for(boards, event)):
         record(db, boards, it, since=it.at)
     there = tuple(column.name for column in event.columns)
-    db.execute(former.delete().where(former.c.board_id == event.board_id, former.c.name.in_(there)))
+    drop(db, former, board_id=event.board_id, name=there)
 
 
 @fold.on(ColumnsChanged)

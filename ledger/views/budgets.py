@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, Index, Table, text
+from sqlalchemy import Connection, Index, Select, Table, text
 
-from ledger.db.rows import add, all_rows, change, columns, find, pick, record, setter, value
+from ledger.db.rows import add, all_rows, change, columns, find, listed, pick, record, setter, value
+from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
@@ -71,14 +73,18 @@ def get(db: Connection, run_id: RunId) -> BudgetRow | None:
 
 def of_runs(db: Connection, run_ids: tuple[RunId, ...]) -> dict[RunId, BudgetRow]:
     """Return the dollars of the known ones of these runs."""
-    query = pick(BudgetRow, budgets).where(budgets.c.run_id.in_(run_ids))
-    return {row.run_id: row for row in all_rows(db, BudgetRow, query)}
+    return {row.run_id: row for row in listed(db, BudgetRow, budgets, run_id=run_ids)}
 
 
 def reserved(db: Connection, board_id: BoardId) -> tuple[BudgetRow, ...]:
     """Return the board's runs that hold a reservation, by their ids."""
+    return all_rows(db, BudgetRow, _reserved, board_id=board_id)
+
+
+@statement
+def _reserved(board_id: Any) -> Select[Any]:
     query = pick(BudgetRow, budgets).where(_OPEN, budgets.c.board_id == board_id)
-    return all_rows(db, BudgetRow, query.order_by(budgets.c.run_id))
+    return query.order_by(budgets.c.run_id)
 
 
 @fold.on(RunQueued)

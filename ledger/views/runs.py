@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -201,13 +202,17 @@ def queued(
     db: Connection, board_id: BoardId | None = None, column: str | None = None, limit: int = 200
 ) -> tuple[QueuedRow, ...]:
     """Return the queue's head by column, the card's place there, then age; of one board or column."""
+    which = (board_id is not None, column is not None)
+    return all_rows(db, QueuedRow, _queue(*which), board_id=board_id, column=column, most=limit)
+
+
+@cache
+def _queue(of_board: bool, of_column: bool) -> Statement:
     query = pick(QueuedRow, runs).where(_QUEUED)
-    if board_id is not None:
-        query = query.where(runs.c.board_id == board_id)
-    if column is not None:
-        query = query.where(runs.c.column == column)
+    query = query.where(runs.c.board_id == bindparam("board_id")) if of_board else query
+    query = query.where(runs.c.column == bindparam("column")) if of_column else query
     order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
-    return all_rows(db, QueuedRow, query.order_by(*order).limit(limit))
+    return Statement(query.order_by(*order).limit(bindparam("most")))
 
 
 def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, Update, case, func, select
 
-from ledger.db.rows import add, columns, insert
+from ledger.db.rows import add, columns, insert, listed
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -118,15 +118,14 @@ def shared(
     db: Connection, board_id: BoardId, day: date, card_ids: Collection[str]
 ) -> dict[tuple[Limit, str], float]:
     """Return the dollars of the board, of everybody on `day` of UTC, and of these cards."""
-    query = select(totals.c.shared, totals.c.name, totals.c.usd).where(totals.c.board_id == board_id)
-    # One look for each: SQLite reads all sums of the board for a condition with an OR in it.
-    looks = (
-        totals.c.day == day.isoformat(),
-        (totals.c.day == "") & (totals.c.shared == Limit.BOARD),
-        (totals.c.day == "") & (totals.c.shared == Limit.CARD) & totals.c.name.in_(tuple(card_ids)),
+    # One query for each: SQLite reads all sums of the board for a condition with an OR in it.
+    keys: tuple[dict[str, Any], ...] = (
+        {"day": day.isoformat()},
+        {"day": "", "shared": str(Limit.BOARD)},
+        {"day": "", "shared": str(Limit.CARD), "name": tuple(card_ids)},
     )
-    rows = (row for look in looks for row in db.execute(query.where(look)))
-    return {(Limit(shared), name): usd for shared, name, usd in rows}
+    rows = (row for key in keys for row in listed(db, TotalRow, totals, board_id=board_id, **key))
+    return {(Limit(row.shared), row.name): row.usd for row in rows}
 
 
 @fold.on(UsageMetered)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Table, select
 
-from ledger.db.rows import all_rows, columns, insert, pick, value
+from ledger.db.rows import all_rows, columns, insert, listed, pick, value
 from ledger.db.tables import VIEWS
 from ledger.event import Event, Recorded
 from ledger.events.agent import ProviderFailed
@@ -276,10 +276,11 @@ def of_card(
 ) -> tuple[TimelineRow, ...]:
     """Return the card's newest lines at that depth, or those before event `before`, the oldest first."""
     shown = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
+    if before is None:
+        return listed(db, TimelineRow, timeline, "-seq", limit=limit, card_id=card_id, zoom=shown)[::-1]
     query = pick(TimelineRow, timeline).where(timeline.c.card_id == card_id, timeline.c.zoom.in_(shown))
-    if before is not None:
-        query = query.where(timeline.c.seq < before)
-    return all_rows(db, TimelineRow, query.order_by(timeline.c.seq.desc()).limit(limit))[::-1]
+    earlier = query.where(timeline.c.seq < before).order_by(timeline.c.seq.desc())
+    return all_rows(db, TimelineRow, earlier.limit(limit))[::-1]
 
 
 def times_of(db: Connection, card_id: CardId, kind: str, since: datetime) -> tuple[datetime, ...]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, recorder
+from ledger.db.rows import columns, find, listed, recorder
 from ledger.db.tables import VIEWS
 from ledger.events.workspace import WorkspaceTaken
 from ledger.fold import Fold
@@ -33,9 +33,7 @@ def get(db: Connection, place: str) -> WorkspaceRow | None:
 
 def hosts_of(db: Connection, places: Iterable[str]) -> dict[str, str]:
     """Return the host of each of the workspaces that some claim took."""
-    mine = workspaces.c.place.in_(tuple(places))
-    rows = db.execute(select(workspaces.c.place, workspaces.c.host).where(mine))
-    return {place: host for place, host in rows}
+    return {row.place: row.host for row in listed(db, WorkspaceRow, workspaces, place=tuple(places))}
 
 
 fold.on(WorkspaceTaken)(recorder(workspaces))

@@ -4,7 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine
 
 from bot.reactor import reactor
 from bot.scheduler import dispatch
@@ -15,6 +15,7 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries import run_queue
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
+from tests.ledger.traced import traced
 
 
 @pytest.fixture
@@ -33,15 +34,9 @@ def engine(tmp_path: Path) -> Engine:
 
 def statements(engine: Engine, slots: int) -> int:
     """Return how many statements one question takes."""
-    said: list[str] = []
-
-    def note(*given: object) -> None:
-        said.append(str(given[2]))
-
-    event.listen(engine, "before_cursor_execute", note)
-    dispatch.ready(engine, now=NOW, slots=slots)
-    event.remove(engine, "before_cursor_execute", note)
-    return len(said)
+    with traced(engine) as statements:
+        dispatch.ready(engine, now=NOW, slots=slots)
+    return len(statements)
 
 
 def starts(engine: Engine, slots: int = 1) -> list[RunId]:
@@ -49,7 +44,7 @@ def starts(engine: Engine, slots: int = 1) -> list[RunId]:
 
 
 def test_a_tick_on_which_nothing_happened_asks_for_the_newest_event_only(engine: Engine) -> None:
-    assert statements(engine, 1) <= 3
+    assert 1 <= statements(engine, 1) <= 3
     assert starts(engine) == ["r0"]
 
 

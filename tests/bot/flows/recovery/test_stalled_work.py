@@ -10,6 +10,7 @@ from rules.explain import why
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_gate import SOUND, push
 from tests.bot.flows.pulls.test_review import delivered
+from tests.ledger.traced import traced
 from tests.rules import scene
 
 
@@ -73,11 +74,10 @@ def test_a_tick_on_which_nothing_happened_and_no_run_is_due_reads_nothing(
         cardinal.settle()
         cardinal.ready()
         alarms.watch_starts(cardinal.services)
-    said: list[object] = []
-    event.listen(cardinal.services.engine, "before_cursor_execute", lambda *given: said.append(given[2]))
     cardinal.clock.forward(30)
-    alarms.watch_starts(cardinal.services)
-    assert said == []
+    with traced(cardinal.services.engine) as statements:
+        alarms.watch_starts(cardinal.services)
+    assert statements == []
     assert len(cardinal.events(WorkStalled)) == work
 
 
@@ -89,10 +89,10 @@ def test_an_alarm_that_could_not_be_recorded_is_raised_at_the_next_tick(cardinal
     def refuse(*_given: object) -> None:
         raise InterruptedError
 
-    event.listen(cardinal.services.engine, "before_cursor_execute", refuse)
+    event.listen(cardinal.services.engine, "begin", refuse)
     with pytest.raises(InterruptedError):
         alarms.watch_starts(cardinal.services)
-    event.remove(cardinal.services.engine, "before_cursor_execute", refuse)
+    event.remove(cardinal.services.engine, "begin", refuse)
     alarms.watch_starts(cardinal.services)
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
 
