@@ -52,6 +52,7 @@ class Rest:
         mend(described)
         self._components = described["components"]
         self._shapes = Shapes(self._components["schemas"])
+        self._known: dict[tuple[str, str], Operation | None] = {}  # of tests, which ask for few paths
         self._operations: dict[str, list[tuple[re.Pattern[str], Operation]]] = {}
         for template, methods in sorted(described["paths"].items(), key=_breadth):
             for method in METHODS:
@@ -66,9 +67,11 @@ class Rest:
 
     def operation(self, method: str, path: str) -> Operation | None:
         """Return the operation of a path without its query; the one with the fewest parameters wins."""
-        return next(
-            (one for pattern, one in self._operations.get(method, ()) if pattern.fullmatch(path)), None
-        )
+        key = (method, path)
+        if key not in self._known:
+            matching = (one for pattern, one in self._operations.get(method, ()) if pattern.fullmatch(path))
+            self._known[key] = next(matching, None)
+        return self._known[key]
 
     def request_faults(self, operation: Operation, path: str, query: str, body: bytes) -> Iterator[str]:
         """Yield what is wrong with a request."""

@@ -55,6 +55,7 @@ class Shapes:
     def __init__(self, components: dict[str, Schema]) -> None:
         self._components = components
         self._read: dict[str, Schema] = {}
+        self._flats: dict[int, tuple[Schema, list[Schema]]] = {}
         self._judges: dict[int, tuple[Schema, Schema, jsonschema_rs.Draft202012Validator, Any]] = {}
         # Every reference is to a component as a whole. jsonschema's own way of following them searches the
         # component anew each time, which was nine tenths of all judging.
@@ -87,6 +88,12 @@ class Shapes:
             self._read[name] = readable(self._components[name])
         return self._read[name]
 
+    def _flattened(self, schema: Schema) -> list[Schema]:
+        """Return a schema and all that it is made of."""
+        if id(schema) not in self._flats:
+            self._flats[id(schema)] = (schema, list(self._flat(schema)))  # kept, or its id is reused
+        return self._flats[id(schema)][1]
+
     def _flat(self, schema: Schema) -> Iterator[Schema]:
         if "$ref" in schema:
             yield from self._flat(self._component(schema["$ref"]))
@@ -97,7 +104,7 @@ class Shapes:
 
     def _strangers(self, schemas: list[Schema], value: Any, path: str) -> Iterator[str]:
         """Yield the paths of keys that none of the schemas lists, where they list any."""
-        flat = [one for schema in schemas for one in self._flat(schema)]
+        flat = [one for schema in schemas for one in self._flattened(schema)]
         if isinstance(value, list):
             items = [one["items"] for one in flat if "items" in one]
             for n, element in enumerate(value):

@@ -22,6 +22,8 @@ class Webhooks:
         mend_payloads(schemas)
         self._shapes = Shapes(schemas)
         self._hooks = described["webhooks"]
+        names = (hook["post"]["operationId"].split("/")[0] for hook in self._hooks.values())
+        self._events = {name.replace("-", "_") for name in names}
 
     @classmethod
     def published(cls) -> "Webhooks":
@@ -30,7 +32,7 @@ class Webhooks:
 
     def events(self) -> set[str]:
         """Return the names of all events, as the header X-GitHub-Event has them."""
-        return {hook["post"]["operationId"].split("/")[0].replace("-", "_") for hook in self._hooks.values()}
+        return self._events
 
     def faults(self, headers: Mapping[str, str], body: bytes) -> Iterator[str]:
         """Yield what is wrong with a delivery. The header of an event is its name with underscores."""
@@ -39,7 +41,7 @@ class Webhooks:
         event, action = lower.get("x-github-event", ""), payload.get("action")
         name = "-".join(filter(None, (event, action))).replace("_", "-")
         hook = self._hooks.get(name)
-        if hook is None or event not in self.events():
+        if hook is None or event not in self._events:
             yield f"there is no webhook {event}.{action}"
             return
         yield from self._header_faults(hook["post"]["parameters"], lower)
