@@ -12,7 +12,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Case,
-    ClauseElement,
     Column,
     ColumnDefault,
     ColumnElement,
@@ -21,7 +20,6 @@ from sqlalchemy import (
     FromClause,
     Select,
     Table,
-    and_,
     bindparam,
     case,
     false,
@@ -148,10 +146,7 @@ def keep(db: Connection, table: Table, key: Mapping[str, Any], values: Mapping[s
 
 def change(db: Connection, table: Table, key: Mapping[str, Any], /, **values: Any) -> int:
     """Set `values` in the rows that have `key`; return how many those are."""
-    if _are_plain(values):
-        return _update(table, _shape(key), tuple(values)).run(db, {**values, **_bound(key)})
-    computed = table.update().where(*_conditions(table, _shape(key))).values(**values)
-    return int(db.execute(computed, _bound(key)).rowcount)
+    return _update(table, _shape(key), tuple(values)).run(db, {**values, **_bound(key)})
 
 
 def add(db: Connection, table: Table, key: Mapping[str, Any], /, **amounts: float) -> int:
@@ -161,9 +156,9 @@ def add(db: Connection, table: Table, key: Mapping[str, Any], /, **amounts: floa
     )
 
 
-def drop(db: Connection, table: Table, /, **key: Any) -> None:
-    """Delete the rows whose columns have these values."""
-    _delete(table, _shape(key)).run(db, _bound(key))
+def drop(db: Connection, table: Table, /, **key: Any) -> int:
+    """Delete the rows whose columns have these values; return how many those were."""
+    return _delete(table, _shape(key)).run(db, _bound(key))
 
 
 def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
@@ -288,15 +283,6 @@ def _bound(key: Mapping[str, Any]) -> dict[str, Any]:
         else:
             bound[f"key_{name}"] = it
     return bound
-
-
-def _are_plain(values: Mapping[str, Any]) -> bool:
-    return not any(isinstance(value, ClauseElement) for value in values.values())
-
-
-def where(table: Table, key: Mapping[str, Any]) -> ColumnElement[bool]:
-    """Return the condition that every column named in `key` has the value given."""
-    return and_(*(table.c[name] == value for name, value in key.items()))
 
 
 def renamed_in(column: Column[Any], now: Mapping[str, str | None]) -> Case[Any]:

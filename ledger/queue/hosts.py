@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from ledger.db.clock import database_now
-from ledger.db.rows import change, insert, listed
+from ledger.db.rows import change, drop, insert, listed
 from ledger.db.tables import hosts
 
 BEAT_S = 5.0  # between two heartbeats
@@ -61,4 +61,4 @@ def drain(db: Connection, name: str, *, drained: bool) -> bool:
 
 def remove(db: Connection, name: str) -> bool:
     """Forget the host; False for an unknown one. One that lives is there again with its next heartbeat."""
-    return db.execute(hosts.delete().where(hosts.c.name == name)).rowcount > 0
+    return drop(db, hosts, name=name) > 0

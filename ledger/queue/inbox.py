@@ -163,7 +163,10 @@ def quarantined(db: Connection, delivery_id: DeliveryId | None = None) -> tuple[
 def replay(db: Connection, delivery_id: DeliveryId) -> bool:
     """Let a quarantined delivery be tried again from its first attempt; False when it is not quarantined."""
     mine = {"delivery_id": delivery_id, "state": "quarantined"}
-    return bool(change(db, inbox, mine, state="waiting", attempts=0, due_at=inbox.c.received_at))
+    received_at = value(db, inbox.c.received_at, **mine)
+    if received_at is None:
+        return False
+    return bool(change(db, inbox, mine, state="waiting", attempts=0, due_at=received_at))
 
 
 def _mine(claimed: Delivery) -> dict[str, object]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Index, Table, Text, bindparam, case, text, type_coerce
 
 from ledger.db.rows import (
+    add,
     all_rows,
     change,
     columns,
@@ -16,6 +17,7 @@ from ledger.db.rows import (
     pick,
     renamed_in,
     setter,
+    value,
 )
 from ledger.db.statements import Statement
 from ledger.db.tables import VIEWS
@@ -237,9 +239,9 @@ fold.on(IssueReopened)(setter(cards, lambda _: {"closed": "", "given_up": False}
 
 @fold.on(CardMoved)
 def _moved(db: Connection, it: Recorded, event: CardMoved) -> None:
-    own = cards.c.put_back + (1 if event.by_cardinal else 0)
+    add(db, cards, {"card_id": event.card_id}, put_back=int(event.by_cardinal))
     mover = {"mover": event.by, "mover_role": event.role, "own_move": event.by_cardinal}
-    _set(db, event, column=event.after, rank=UNRANKED, moved_at=it.at, put_back=own, **mover)
+    _set(db, event, column=event.after, rank=UNRANKED, moved_at=it.at, **mover)
 
 
 @fold.on(ColumnsChanged)
@@ -296,14 +298,17 @@ def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
 
 def _count_comment(db: Connection, event: CommentReleased | PersonSaid) -> None:
     if event.place != "review":  # GitHub counts those apart
-        later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
-        _set(db, event, last_said=later, assistant_waits=False)
+        _set(db, event, last_said=max(_last_said(db, event), event.comment_id), assistant_waits=False)
+
+
+def _last_said(db: Connection, event: CardEvent) -> int:
+    return value(db, cards.c.last_said, card_id=event.card_id) or 0
 
 
 @fold.on(AssistantReplied)
 def _replied(db: Connection, _it: Recorded, event: AssistantReplied) -> None:
     given = {"brief": event.brief} if event.brief else {}
-    waits = not event.brief and cards.c.last_said <= event.answers
+    waits = not event.brief and _last_said(db, event) <= event.answers
     _set(db, event, last_answered=event.answers, assistant_waits=waits, **given)
 
 

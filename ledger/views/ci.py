@@ -131,6 +131,9 @@ def _settled(db: Connection, it: Recorded, event: ChecksSettled) -> None:
 @fold.on(RunQueued)
 def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
     if event.kind == "repair":
-        change(db, ci, {"card_id": event.card_id}, repaired=ci.c.head, repairs=ci.c.repairs + 1)
+        known = of_card(db, event.card_id)
+        if known is not None:
+            now = {"repaired": known.head, "repairs": known.repairs + 1}
+            change(db, ci, {"card_id": event.card_id}, **now)
     elif event.kind != CHECK:
         change(db, ci, {"card_id": event.card_id}, repairs=0)

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, Index, Table, func, select
+from sqlalchemy import Connection, Index, Select, Table, func, select
 
 from ledger.db.rows import columns, recorder
+from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.events.conversation import CommandGiven
 from ledger.fold import Fold
@@ -26,7 +28,12 @@ fold = Fold()
 
 def count(db: Connection, by: str, since: datetime) -> int:
     """Return how many commands they gave after `since`."""
-    return db.scalar(select(func.count()).where(givers.c.by == by, givers.c.at > since)) or 0
+    return int(_count.scalar(db, {"by": by, "since": since}))
+
+
+@statement
+def _count(by: Any, since: Any) -> Select[Any]:
+    return select(func.count()).where(givers.c.by == by, givers.c.at > since)
 
 
 fold.on(CommandGiven)(recorder(givers))

@@ -14,7 +14,7 @@ from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.shared_failures import BY_ITSELF, shared_cause
 from ledger.states import Ending
-from ledger.views.runs import runs
+from ledger.views import runs as known_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,7 @@ def struck(db: Connection, board_id: BoardId, cause: str, since: datetime) -> in
 
 @fold.on(RunEnded)
 def _ended(db: Connection, it: Recorded, event: RunEnded) -> None:
-    mine = select(runs.c.board_id, runs.c.card_id, runs.c.kind).where(runs.c.run_id == event.run_id)
-    run = db.execute(mine).first()
+    run = known_runs.get(db, event.run_id)
     if run is None or run.kind == CHECK:  # without a model it proves nothing of what halted the board
         return
     if event.ending is Ending.SUCCEEDED:
@@ -80,10 +79,9 @@ def _ended(db: Connection, it: Recorded, event: RunEnded) -> None:
 
 @fold.on(RunClaimed)
 def _claimed(db: Connection, _it: Recorded, event: RunClaimed) -> None:
-    mine = select(runs.c.board_id).where(runs.c.run_id == event.run_id, runs.c.kind != CHECK)
-    board = mine.scalar_subquery()
-    tries = (halts.c.board_id == board) & halts.c.probing & (halts.c.probe == "")
-    db.execute(halts.update().where(tries).values(probe=event.run_id))
+    run = known_runs.get(db, event.run_id)
+    if run is not None and run.kind != CHECK:
+        change(db, halts, {"board_id": run.board_id, "probing": True, "probe": ""}, probe=event.run_id)
 
 
 @fold.on(RunRequeued)

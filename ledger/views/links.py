@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import ColumnElement, Connection, Index, Select, Table, exists, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Index, Select, Table, select, tuple_
 
-from ledger.db.rows import change, columns, drop, find, insert, keep, listed
+from ledger.db.rows import change, columns, drop, find, insert, keep, listed, value, values
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -75,8 +75,7 @@ def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
 
 def dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:
     """Return cards that are blocked by the issue, whether they still wait for it or not."""
-    query = select(links.c.card_id).where(links.c.repository == repository, links.c.number == number)
-    return tuple(CardId(card_id) for card_id in db.scalars(query.order_by(links.c.card_id).limit(limit)))
+    return values(db, links.c.card_id, "card_id", limit=limit, repository=repository, number=number)
 
 
 def held() -> Select[tuple[str]]:
@@ -148,8 +147,8 @@ def _unseen(place: int) -> dict[str, str | int]:
 
 
 def _is_done(db: Connection, repository: str | int, number: str | int) -> bool:
-    mine = (cards.c.repository == repository) & (cards.c.number == number)
-    return bool(db.scalar(select(exists().where(mine, cards.c.state == CardState.DONE))))
+    mine = {"repository": repository, "number": number, "state": CardState.DONE}
+    return value(db, cards.c.card_id, **mine) is not None
 
 
 @fold.on(CardStateChanged)

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Index, Table, func, select
+from sqlalchemy import BigInteger, Column, Connection, Index, Table
 
 from ledger.db.column_types import Prose
-from ledger.db.rows import all_rows, columns, keep, pick, record, recorder, where
+from ledger.db.rows import all_rows, change, columns, keep, pick, record, recorder, value
+from ledger.db.rows import count as count_rows
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantReplied, CommentChanged, CommentReleased, PersonSaid
@@ -72,8 +74,7 @@ def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
 
     Comments of issues and of pull requests are counted together by GitHub, those on lines and reviews apart.
     """
-    mine = _comment(card_id, place, comment_id)
-    return db.scalar(select(messages.c.seq).where(mine).limit(1)) is not None
+    return value(db, messages.c.seq, **_comment(card_id, place, comment_id)) is not None
 
 
 def held(db: Connection, card_id: CardId, limit: int, *, vouched: bool = False) -> tuple[MessageRow, ...]:
@@ -89,16 +90,15 @@ def held(db: Connection, card_id: CardId, limit: int, *, vouched: bool = False) 
 
 def has_changed(db: Connection, card_id: CardId, place: str, comment_id: int) -> str:
     """Return `edited` or `deleted` where that is known of the comment, else an empty string."""
-    return db.scalar(select(changes.c.how).where(where(changes, _changed(card_id, place, comment_id)))) or ""
+    return value(db, changes.c.how, **_changed(card_id, place, comment_id)) or ""
 
 
-def _comment(card_id: CardId, place: str, comment_id: int) -> ColumnElement[bool]:
+def _comment(card_id: CardId, place: str, comment_id: int) -> dict[str, Any]:
     places = {"review": ("review",), "verdict": VERDICTS, "issue": ("issue", "pull")}[_counted(place)]
-    mine = (messages.c.card_id == card_id) & (messages.c.comment_id == comment_id)
-    return mine & messages.c.place.in_(places)
+    return {"card_id": card_id, "comment_id": comment_id, "place": places}
 
 
-def _changed(card_id: CardId, place: str, comment_id: int) -> dict[str, object]:
+def _changed(card_id: CardId, place: str, comment_id: int) -> dict[str, Any]:
     return {"card_id": card_id, "place": _counted(place), "comment_id": comment_id}
 
 
@@ -111,7 +111,7 @@ def _counted(place: str) -> str:
 
 def count(db: Connection, card_id: CardId) -> int:
     """Return how many messages the card has."""
-    return db.scalar(select(func.count()).where(messages.c.card_id == card_id)) or 0
+    return count_rows(db, messages, card_id=card_id)
 
 
 @fold.on(PersonSaid)
@@ -130,9 +130,7 @@ def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
 
 @fold.on(ReviewDismissed)
 def _dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
-    mine = (messages.c.card_id == event.card_id) & (messages.c.comment_id == event.review_id)
-    ours = messages.update().where(mine, messages.c.place.in_(VERDICTS))
-    db.execute(ours.values(changed="dismissed"))
+    change(db, messages, _comment(event.card_id, VERDICTS[0], event.review_id), changed="dismissed")
 
 
 @fold.on(ReviewRequested)
@@ -142,12 +140,10 @@ def _requested(db: Connection, it: Recorded, event: ReviewRequested) -> None:
 
 @fold.on(CommentReleased)
 def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
-    mine = _comment(event.card_id, event.place, event.comment_id)
-    db.execute(messages.update().where(mine).values(vouched_by=event.by))
+    change(db, messages, _comment(event.card_id, event.place, event.comment_id), vouched_by=event.by)
 
 
 @fold.on(CommentChanged)
 def _was_changed(db: Connection, _it: Recorded, event: CommentChanged) -> None:
     keep(db, changes, _changed(event.card_id, event.place, event.comment_id), {"how": event.how})
-    mine = _comment(event.card_id, event.place, event.comment_id)
-    db.execute(messages.update().where(mine).values(changed=event.how))
+    change(db, messages, _comment(event.card_id, event.place, event.comment_id), changed=event.how)

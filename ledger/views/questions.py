@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, select
 
-from ledger.db.rows import change, columns, find, first_row, listed, pick, record, value
+from ledger.db.rows import change, columns, find, first_row, listed, pick, record, value, values
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -62,8 +62,8 @@ def open_of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
 
 def open_by(db: Connection, asker: str, run_ids: Collection[RunId]) -> frozenset[RunId]:
     """Return those of the runs that wait for an answer to that asker."""
-    query = select(questions.c.run_id).where(_WAITS, questions.c.asker == asker)
-    return frozenset(RunId(run_id) for run_id in db.scalars(query.where(questions.c.run_id.in_(run_ids))))
+    mine: dict[str, Any] = {"asker": asker, "answered_at": None, "withdrawn": False, "run_id": tuple(run_ids)}
+    return frozenset(values(db, questions.c.run_id, **mine))
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
@@ -86,9 +86,15 @@ def _answered(run_id: Any) -> Select[Any]:
 
 def agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> bool:
     """Tell whether a question about that was answered so in any run of the card."""
+    wanted = {"card_id": card_id, "subject": subject, "code": code}
+    return _agreed.scalar(db, wanted) is not None
+
+
+@statement
+def _agreed(card_id: Any, subject: Any, code: Any) -> Select[Any]:
     mine = questions.c.run_id.in_(select(runs.c.run_id).where(runs.c.card_id == card_id))
     same = mine & (questions.c.subject == subject) & (questions.c.code == code)
-    return db.scalar(select(questions.c.question_id).where(same).limit(1)) is not None
+    return select(questions.c.question_id).where(same).limit(1)
 
 
 @fold.on(QuestionAsked)

@@ -13,14 +13,13 @@ from sqlalchemy import (
     Select,
     Table,
     bindparam,
-    case,
     func,
-    literal,
     select,
     text,
 )
 
 from ledger.db.rows import (
+    add,
     all_rows,
     change,
     columns,
@@ -309,15 +308,17 @@ def _parked(db: Connection, _it: Recorded, event: happened.RunParked) -> None:
 
 @fold.on(happened.RunRequeued)
 def _requeued(db: Connection, _it: Recorded, event: happened.RunRequeued) -> None:
-    place = select(cards.c.rank).where(cards.c.card_id == runs.c.card_id).scalar_subquery()
+    run = get(db, event.run_id)
+    if run is None:
+        return
     # Nobody let go on what only lost its worker: a pause outlives that.
-    let_go = (runs.c.stop_asked == "pause") & literal(event.why not in ("reclaimed", "handed_back"))
-    kept = {name: case((let_go, ""), else_=runs.c[name]) for name in _STOP}
+    let_go = run.stop_asked == "pause" and event.why not in ("reclaimed", "handed_back")
+    dropped = dict.fromkeys(_STOP, "") if let_go else {}
     # In a row: a run that people have let go on since has shown that it can live.
-    by_itself = {"reclaimed": runs.c.reclaims + 1, "handed_back": runs.c.reclaims}
+    by_itself = {"reclaimed": run.reclaims + 1, "handed_back": run.reclaims}
     again = by_itself.get(event.why, 0)
-    rank = func.coalesce(place, UNRANKED)
-    _set(db, event, state=RunState.QUEUED, parked_why="", rank=rank, reclaims=again, **kept)
+    _, rank = _place_of.first(db, {"card_id": run.card_id}) or ("", UNRANKED)
+    _set(db, event, state=RunState.QUEUED, parked_why="", rank=rank, reclaims=again, **dropped)
 
 
 @fold.on(happened.RunEnded)
@@ -353,17 +354,26 @@ fold.on(happened.PlanRedirected)(
 )
 fold.on(happened.PlanTicked)(setter(runs, lambda e: {"plan_done": e.done}, "run_id"))
 fold.on(happened.Progressed)(setter(runs, lambda e: {"last_line": e.text}, "run_id"))
-fold.on(happened.QuestionAsked)(
-    setter(runs, lambda e: {"question_id": e.question_id, "questions": runs.c.questions + 1}, "run_id")
-)
+
+
+@fold.on(happened.QuestionAsked)
+def _asked(db: Connection, _it: Recorded, event: happened.QuestionAsked) -> None:
+    _set(db, event, question_id=event.question_id)
+    add(db, runs, {"run_id": event.run_id}, questions=1)
+
+
+@fold.on(happened.Noted)
+def _noted(db: Connection, _it: Recorded, event: happened.Noted) -> None:
+    add(db, runs, {"run_id": event.run_id}, notes=1)
+
+
 fold.on(happened.QuestionAnswered)(setter(runs, lambda _: {"question_id": ""}, "run_id", "question_id"))
-fold.on(happened.Noted)(setter(runs, lambda _: {"notes": runs.c.notes + 1}, "run_id"))
 
 
 @fold.on(happened.ValidationEnded)
 def _validated(db: Connection, _it: Recorded, event: happened.ValidationEnded) -> None:
-    full = runs.c.full_runs + (1 if event.tier == "full" else 0)
-    _set(db, event, iteration=event.iteration, full_runs=full)
+    _set(db, event, iteration=event.iteration)
+    add(db, runs, {"run_id": event.run_id}, full_runs=int(event.tier == "full"))
 
 
 fold.on(happened.BranchExported)(setter(runs, lambda e: fields_for(runs, e), "run_id"))

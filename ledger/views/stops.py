@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
 from ledger.db.rows import all_rows, columns, drop, find, keep, listed, pick, recorder
 from ledger.db.tables import VIEWS
@@ -13,7 +13,7 @@ from ledger.events.run import RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId
 from ledger.model.shared_failures import BY_ITSELF
-from ledger.views.runs import runs
+from ledger.views import runs as known_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _unhalted(db: Connection, it: Recorded, event: HaltLifted) -> None:
 
 @fold.on(RunRequeued)
 def _resumed(db: Connection, it: Recorded, event: RunRequeued) -> None:
-    run = db.execute(select(runs.c.board_id, runs.c.card_id).where(runs.c.run_id == event.run_id)).first()
+    run = known_runs.get(db, event.run_id)
     if run is not None and event.by:
         _keep_lift(db, it, run.board_id, "card", run.card_id, event.by)
 
