@@ -4,6 +4,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,13 @@ def unknown_slash_commands(path: str, text: str) -> Iterator[str]:
 
 
 def test_what_is_made_from_the_code_is_fresh() -> None:
-    assert [str(page) for page in pages.stale()] == [], "run scripts/docs"
+    differences = [
+        line
+        for page in pages.stale()
+        for text in [page.read_text(encoding="utf-8")]
+        for line in unified_diff(text.splitlines(), pages.filled(text).splitlines(), str(page), n=0)
+    ]
+    assert differences == [], "run scripts/docs"
 
 
 def test_every_generated_block_stands_in_one_page() -> None:
