@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,12 +12,16 @@ from sqlalchemy import Engine
 
 from bot.github.client import Hub
 from bot.outbox.contract import OutboxContext
+from bot.state import served_boards
+from bot.state.served_boards import ServedBoard
 from bot.system import config as configuration
 from bot.system import liveness
 from bot.system import redis as embedded_redis
 from bot.system.clock import Clock
 from bot.system.host_name import host_name
+from ledger.ids import BoardId
 from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
 
 
 def utc_now() -> datetime:
@@ -27,7 +31,10 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """One process's configuration, ledger, GitHub, Redis, name and host; never shared across a fork."""
+    """One process's configuration, ledger, GitHub, Redis, name and host; never shared across a fork.
+
+    `board` is the one that they work for, and `hub` reaches GitHub as the installation at its owner.
+    """
 
     config: configuration.Config
     engine: Engine
@@ -37,6 +44,29 @@ class Services:
     name: str
     clock: Clock = utc_now
     host: str = ""
+
+    @property
+    def board(self) -> ServedBoard:
+        """The board that they work for; that of the settings until another is chosen."""
+        return self.context.board
+
+    def on(self, board: ServedBoard | None) -> "Services":
+        """Return the services for this board; unchanged for None."""
+        if board is None or board == self.board:
+            return self
+        return replace(self, context=self.context.on(board), hub=self.hub.at(board.owner))
+
+    def on_board(self, board_id: BoardId) -> "Services":
+        """Return the services for the board of this id; unchanged where Cardinal does not serve it."""
+        if board_id == self.board.board_id:
+            return self
+        with event_store.reading(self.engine) as db:
+            return self.on(served_boards.get(db, self.config, board_id))
+
+    def on_every_board(self) -> "tuple[Services, ...]":
+        """Return the services for each served board, those for the settings' board first."""
+        with event_store.reading(self.engine) as db:
+            return tuple(self.on(board) for board in served_boards.every(db, self.config))
 
     def now(self) -> datetime:
         """Return the time in UTC."""

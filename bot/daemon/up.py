@@ -18,6 +18,7 @@ from bot.daemon.lock_file import Presence
 from bot.runspec import builder
 from bot.scheduler import ticker
 from bot.scheduler.queues import QueueName
+from bot.state import served_boards
 from bot.system import config as configuration
 from bot.system import git_exclude
 from bot.system import redis as embedded_redis
@@ -27,6 +28,7 @@ from bot.web.webhook import PATH
 from ledger.errors import CardinalError
 from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.private_files import make_folder
+from ledger.log import event_store
 from runner.gateway.control import link
 
 CONTROL_WORKERS = 2
@@ -98,7 +100,10 @@ def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config],
     require(config)
     _open_home(config.home)
     git_exclude.hide(config.home)
-    open_ledger(config.database_url).dispose()
+    engine = open_ledger(config.database_url)
+    with event_store.reading(engine) as db:
+        served_boards.refuse_another(db, config)
+    engine.dispose()
     workers.warm_up()
     if builder.providers(config):
         link.warm()  # the gateways of all runs are forked from here on, and share what they import

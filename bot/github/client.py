@@ -36,29 +36,43 @@ BOT_KEPT_S = 3600
 
 
 class Hub:
-    """GitHub for one process. Never call it inside a write transaction: a call may take half a minute.
+    """GitHub for one process, as the App's installation at one owner; at first the settings' board's.
 
-    Every method raises the GithubError that fits the caller's next step.
+    Never call it inside a write transaction: a call may take half a minute. Every method raises the
+    GithubError that fits the caller's next step.
     """
 
-    def __init__(self, config: Config, clock: Clock, *, read_s: float = READ_S) -> None:
+    def __init__(self, config: Config, clock: Clock, *, read_s: float = READ_S, owner: str = "") -> None:
         self._config = config
         self._clock = clock
+        self._read_s = read_s
+        self._owner = owner or config.board.owner
+        self._by_owner = {self._owner.casefold(): self}  # shared by all of one process
         # This name of the installation needs no call.
-        whose = f"App {config.app_id} at {config.board.owner.casefold()} of {config.github_url}"
+        whose = f"App {config.app_id} at {self._owner.casefold()} of {config.github_url}"
         self.budget = ApiBudget(clock, config.home / "run" / "budget.json", whose)
         self.roles: TTLCache[tuple[str, str], str] = TTLCache(
             ROLES_KEPT, ROLES_KEPT_S, timer=lambda: clock().timestamp()
         )
-        scope = (config.github_url, str(config.app_id), config.board.owner)
-        self._kept = TokenFile(config.home / "run" / "github.kept", config.private_key, scope)
+        scope = (config.github_url, str(config.app_id), self._owner)
+        kept = f"github-{owner.casefold()}.kept" if owner else "github.kept"
+        self._kept = TokenFile(config.home / "run" / kept, config.private_key, scope)
         self._tokens = Tokens(
-            config.app_id, config.private_key, config.board.owner, self._ask_as_app, clock, self._kept
+            config.app_id, config.private_key, self._owner, self._ask_as_app, clock, self._kept
         )
         url, places = config.github_url, CallSlots(config.home / "run" / "calls")
         self._app = Wire(url, lambda _: self._tokens.app_word(), clock, None, read_s, places)
         self._installed = Wire(url, self._tokens.reaching, clock, self.budget, read_s, places)
         self._bot: tuple[str, int] | None = None
+
+    def at(self, owner: str) -> "Hub":
+        """Return GitHub as the App's installation at `owner`, a login; no call is made."""
+        name = owner.casefold()
+        if name not in self._by_owner:
+            hub = type(self)(self._config, self._clock, read_s=self._read_s, owner=owner)
+            hub._by_owner = self._by_owner
+            self._by_owner[name] = hub
+        return self._by_owner[name]
 
     @property
     def bot_login(self) -> str:
@@ -71,7 +85,7 @@ class Hub:
         return self._known_bot()[1]
 
     def installation(self) -> Mapping[str, Any]:
-        """Return the App's installation at the board's owner, as GitHub describes it now.
+        """Return the App's installation at the owner, as GitHub describes it now.
 
         Raises NotFoundError where it is not installed.
         """

@@ -13,6 +13,7 @@ from bot.bootstrap import Services
 from bot.github.api import merge_queue as github_merges
 from bot.github.api import projects as github_board
 from bot.github.api import pulls, reviews, roles
+from bot.github.client import Hub
 from bot.github.errors import NotFoundError
 from bot.ingest import comments, facts
 from bot.sync import access, board, checks
@@ -65,7 +66,7 @@ def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution
                 _refresh_dependents(services, fact, result)
             case facts.IssueFact():
                 for card in cards_of(services, fact.repository, fact.number):
-                    _about_card(services, fact, card, result)
+                    _about_card(services.on_board(card.board_id), fact, card, result)
                 if isinstance(fact, facts.IssueShut | facts.IssueOpenedAgain):
                     _refresh_dependents(services, fact, result)
             case _:
@@ -78,7 +79,8 @@ def _about_repository(services: Services, fact: facts.Fact, result: Resolution) 
         case facts.Pushed():
             _pushed(services, fact)
         case facts.AccessChanged():
-            access.check(services, thoroughly=True)
+            for each in services.on_every_board():
+                access.check(each, thoroughly=True)
         case facts.Renamed():
             result.makers.append(_renamed(fact))
         case facts.ChecksMoved():
@@ -101,10 +103,18 @@ def cards_of(services: Services, repository: str, number: int) -> tuple[cards.Ca
     """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
     known = _known(services, repository, number)
     if not known:
-        for card_id in github_board.cards_of_issue(services.hub, repository, number):
+        hub = _hub_of(services, repository)
+        for card_id in github_board.cards_of_issue(hub, repository, number):
             card_sync.require_synced(services, card_id)
         known = _known(services, repository, number)
     return known
+
+
+def _hub_of(services: Services, repository: str) -> Hub:
+    """Return GitHub as the installation at the repository's owner, if a board is served there."""
+    owner = repository.partition("/")[0].casefold()
+    owners = (each.hub for each in services.on_every_board() if each.board.owner.casefold() == owner)
+    return next(owners, services.hub)
 
 
 def _known(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
@@ -114,7 +124,7 @@ def _known(services: Services, repository: str, number: int) -> tuple[cards.Card
 
 
 def _card_touched(services: Services, fact: facts.CardTouched, result: Resolution) -> None:
-    if fact.board_id != (board.served(services) or board.refresh(services, *services.config.board)):
+    if not board.serves(services, fact.board_id):
         return  # a board that Cardinal does not serve must cost no call
     result.refreshes.append((fact.card_id, fact.board_id))
     if fact.change is not None:
@@ -124,9 +134,11 @@ def _card_touched(services: Services, fact: facts.CardTouched, result: Resolutio
 
 
 def _pushed(services: Services, fact: facts.Pushed) -> None:
-    home = services.config.home_repository
-    if fact.touches_policy and fact.repository.casefold() == home.casefold():
-        board.refresh(services, *services.config.board)
+    if not fact.touches_policy:
+        return
+    for each in services.on_every_board():
+        if fact.repository.casefold() == each.board.home_repository.casefold():
+            board.refresh(each)
 
 
 def _renamed(fact: facts.Renamed) -> EventFactory:
@@ -141,7 +153,7 @@ def _checks(services: Services, fact: facts.ChecksMoved, result: Resolution) -> 
     with event_store.reading(services.engine) as db:
         card = cards.by_head(db, fact.repository, fact.sha)
     if card is not None:
-        result.makers.append(checks.read(services, card))
+        result.makers.append(checks.read(services.on_board(card.board_id), card))
 
 
 def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) -> None:
@@ -150,7 +162,7 @@ def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) 
     with event_store.reading(services.engine) as db:
         card = cards.get(db, CardId(fact.mark))
     if card is not None and card.pull_repository == fact.repository and not card.archived:
-        result.makers += comments.pressed(services, fact, card)
+        result.makers += comments.pressed(services.on_board(card.board_id), fact, card)
 
 
 def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, result: Resolution) -> None:

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine
 
 from bot.github.client import Hub
-from bot.state import policies
+from bot.state import policies, served_boards
+from bot.state.served_boards import ServedBoard
 from bot.system.clock import Clock
 from bot.system.config import Config
 from ledger.errors import CardinalError
@@ -23,12 +24,25 @@ from rules.policy.model import Policy
 
 @dataclass(frozen=True, slots=True)
 class OutboxContext:
-    """The dependencies of a handler. It only reads the ledger: the results of an act go back as events."""
+    """The dependencies of a handler. It only reads the ledger: the results of an act go back as events.
+
+    `hub` reaches GitHub as the installation at the owner of `chosen`, the board; None: that of the settings.
+    """
 
     engine: Engine
     config: Config
     clock: Clock
     hub: Hub
+    chosen: ServedBoard | None = None
+
+    @property
+    def board(self) -> ServedBoard:
+        """The board of the act."""
+        return self.chosen or served_boards.configured(self.config)
+
+    def on(self, board: ServedBoard) -> "OutboxContext":
+        """Return the same for another board."""
+        return replace(self, hub=self.hub.at(board.owner), chosen=board)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Open the ledger for reading."""

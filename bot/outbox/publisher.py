@@ -16,7 +16,7 @@ from bot.github.errors import (
 )
 from bot.outbox import handlers as acts
 from bot.outbox.contract import ActResult, GivenUpError, OutboxContext, TooSoonError, TryAgainError
-from bot.state import snapshots
+from bot.state import served_boards, snapshots
 from bot.system import liveness
 from ledger.errors import LedgerError, StaleClaimError
 from ledger.events.publication import EntryGivenUp, EntryPublished
@@ -24,7 +24,7 @@ from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queue import outbox
 from ledger.queue.outbox import Entry
-from ledger.views import boards, remotes
+from ledger.views import boards, cards, remotes
 
 log = logging.getLogger(__name__)
 
@@ -69,11 +69,11 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float) -> Publis
         return counts
     until = context.clock() + timedelta(seconds=within_s)
     holder = liveness.name(os.getpid())
-    points_per_hour = _points_per_hour(context)
     if lane == SPENDING_LANE and _is_closed(context):
         return counts  # the App has no access now: the entries wait where they are
+    boards_of = _on_every_board(context)
     while context.clock() < until:
-        if lane == SPENDING_LANE and context.hub.budget.spare(0, points_per_hour=points_per_hour) > 0:
+        if lane == SPENDING_LANE and all(_spare_s(on, 0) > 0 for on in boards_of):
             break  # not even a question may go: leave the entries where they are
         entry = outbox.claim_next(
             context.engine, lane, now=context.clock(), lease_s=CLAIM_S[lane], holder=holder
@@ -81,14 +81,28 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float) -> Publis
         if entry is None:
             break
         try:
-            _carry_out(context, entry, counts, points_per_hour)
+            _carry_out(_on_board_of(entry, boards_of, context), entry, counts)
         except StaleClaimError as error:
             log.warning("claim lost key=%s reason=%s", entry.key, error)
     return counts
 
 
-def _carry_out(context: OutboxContext, entry: Entry, counts: Published, points_per_hour: int | None) -> None:
-    if _has_to_wait(context, entry, counts, points_per_hour):
+def _on_every_board(context: OutboxContext) -> tuple[OutboxContext, ...]:
+    with context.reading() as db:
+        return tuple(context.on(board) for board in served_boards.every(db, context.config))
+
+
+def _on_board_of(
+    entry: Entry, boards_of: tuple[OutboxContext, ...], otherwise: OutboxContext
+) -> OutboxContext:
+    with otherwise.reading() as db:
+        card = cards.get(db, entry.card_id)  # a board's entry has the board's id instead
+    board_id = card.board_id if card else BoardId(entry.card_id)
+    return next((on for on in boards_of if on.board.board_id == board_id), otherwise)
+
+
+def _carry_out(context: OutboxContext, entry: Entry, counts: Published) -> None:
+    if _has_to_wait(context, entry, counts):
         return None
     if entry.attempts > MAX_ATTEMPTS:  # each attempt killed its publisher before it could record an error
         return _give_up(context, entry, f"it failed {MAX_ATTEMPTS} times", counts)
@@ -117,11 +131,9 @@ def _carry_out(context: OutboxContext, entry: Entry, counts: Published, points_p
     return _settle(context, entry, outcome, counts)
 
 
-def _has_to_wait(
-    context: OutboxContext, entry: Entry, counts: Published, points_per_hour: int | None
-) -> bool:
+def _has_to_wait(context: OutboxContext, entry: Entry, counts: Published) -> bool:
     """Put the entry off where the rate budget is short, or its repository out of reach."""
-    spare_s = context.hub.budget.spare(entry.priority, points_per_hour=points_per_hour)
+    spare_s = _spare_s(context, entry.priority)
     if spare_s > 0 and entry.lane == SPENDING_LANE:
         _postpone(context, entry, spare_s, "saving the rate budget", counts, count_attempt=False)
         return True
@@ -131,11 +143,16 @@ def _has_to_wait(
     return False
 
 
-def _points_per_hour(context: OutboxContext) -> int | None:
-    """Return the lowest cap in any board's policy; None while no board is known."""
+def _spare_s(context: OutboxContext, priority: int) -> float:
+    """Return the seconds that an act waits for the budget of the installation, which its boards share.
+
+    The lowest cap in their policies counts.
+    """
+    owner = context.board.owner.casefold()
     with context.reading() as db:
-        known = boards.all_boards(db)
-    return min((context.policy(board.board_id).board.limits.points_per_hour for board in known), default=None)
+        known = [board.board_id for board in boards.served(db) if board.owner.casefold() == owner]
+    caps = (context.policy(board_id).board.limits.points_per_hour for board_id in known)
+    return context.hub.budget.spare(priority, points_per_hour=min(caps, default=None))
 
 
 def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Published) -> None:
@@ -202,7 +219,7 @@ def _give_up(context: OutboxContext, entry: Entry, because: str, counts: Publish
 def _is_closed(context: OutboxContext) -> bool:
     """Tell whether the App was removed or is suspended on every board."""
     with context.reading() as db:
-        known = boards.all_boards(db)
+        known = boards.served(db)
         lost = {
             board.board_id: any(loss.reason in CLOSING for loss in snapshots.board_losses(db, board.board_id))
             for board in known

@@ -15,12 +15,12 @@ from bot.admin.doctor.host import FULL_BYTES, free_bytes
 from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.scheduler import dispatch
-from bot.sync import board
 from ledger.event import Event
 from ledger.events.board import CardExplained, DiskWasFull, WorkStalled
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
+from ledger.views import boards as known_boards
 from ledger.views import cards, runs, stalls
 
 MARK = "run/disk.full"  # an empty file, as old as the trouble. It outlives this process
@@ -53,11 +53,9 @@ def _mark_full_disk(mark: Path, now: datetime) -> None:
 
 
 def _record_full_disk(services: Services, since: datetime) -> None:
-    board_id = board.served(services)
-    if board_id is None:
-        return  # no board was ever seen, so there is none to say it on
     with event_store.writing(services.engine) as db:
-        event_store.append(db, DiskWasFull(board_id, since), at=services.now())
+        full = tuple(DiskWasFull(board.board_id, since) for board in known_boards.served(db))
+        event_store.append(db, *full, at=services.now())
         reactor.advance(db, now=services.now())
 
 

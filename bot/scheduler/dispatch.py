@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine
@@ -25,7 +26,7 @@ from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views import boards, budgets, questions, runs, spend, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.runs.queue import Load, RunSelection, Station, Waiting, choose
+from rules.runs.queue import Demand, Load, RunSelection, Station, Waiting, choose, shares
 from rules.snapshot import LEAVE
 from runner.checks.places import LOOK
 from runner.errors import KilledError
@@ -105,21 +106,36 @@ def _free(db: Connection, at_work: tuple[Station, ...]) -> tuple[Station, ...]:
 def _choices(
     db: Connection, now: datetime, free: tuple[Station, ...], host: str = ""
 ) -> tuple[RunSelection, ...]:
-    """Return what may start on each board; a worker that one board takes is not free for the next."""
+    """Return what may start on each board; a worker that one board takes is not free for the next.
+
+    Where the workers do not suffice for all, each board gets its share of them.
+    """
+    rows = boards.all_boards(db)
+    waiting = sorted(run_queue.boards_waiting(db) - {row.board_id for row in rows if row.removed})
+    questions_of = {board_id: _question(db, board_id, now, host, len(free)) for board_id in waiting}
+    alone = {board_id: choose_for(stations=free) for board_id, choose_for in questions_of.items()}
+    if len(waiting) < 2:
+        return tuple(alone.values())
+    weights = {row.board_id: row.weight for row in rows}
+    demands = [
+        Demand(board_id, len(choice.starts), len(runs.held(db, board_id)), weights.get(board_id, 1))
+        for board_id, choice in alone.items()
+    ]
+    most = shares(demands, sum(station.free for station in free))
     choices: list[RunSelection] = []
-    for board_id in sorted(run_queue.boards_waiting(db)):
-        choices.append(_choice(db, board_id, now, choices[-1].free if choices else free, host))
+    for board_id, choose_for in questions_of.items():
+        left = choices[-1].free if choices else free
+        choices.append(choose_for(stations=left, most=most[board_id]))
     return tuple(choices)
 
 
-def _choice(
-    db: Connection, board_id: BoardId, now: datetime, free: tuple[Station, ...], host: str
-) -> RunSelection:
+def _question(
+    db: Connection, board_id: BoardId, now: datetime, host: str, host_count: int
+) -> Callable[..., RunSelection]:
+    """Return the rules' choice among the board's runs; it takes the free workers."""
     policy = policies.in_force(db, board_id)
     queue = _waiting(db, _queued(db, board_id, policy))
-    if not queue:
-        return RunSelection((), {}, free=free)
-    if len(free) > 1:
+    if host_count > 1:
         queue = _with_hosts(db, queue)
     held = runs.held(db, board_id)
     agents = [run for run in held if run.kind != CHECK]
@@ -132,12 +148,12 @@ def _choice(
         halt=snapshots.halt_of(db, board_id),
         checks=len(held) - len(agents),
     )
-    return choose(
+    return partial(
+        choose,
         policy,
         queue,
         load,
         snapshots.board_stops(db, board_id),
-        stations=free,
         losses=snapshots.board_losses(db, board_id),
         owner=boards.owner_of(db, board_id),
         host=host,

@@ -14,6 +14,8 @@ from bot.sync import card as card_sync
 from bot.sync import checks, sweep
 from ledger.errors import CardinalError
 from ledger.ids import CardId, DeliveryId, RunId
+from ledger.log import event_store
+from ledger.views import runs
 from rules.errors import PolicyError
 from runner import supervisor
 from runner.errors import KilledError
@@ -54,11 +56,13 @@ def publish(lane: str) -> None:
         settle(services)
 
 
-def sweep_board() -> None:
+def sweep_board(owner: str, number: str) -> None:
     """Compare the board with the ledger, and ask GitHub for failed deliveries."""
     services = current()
-    for card_id in sweep.sweep(services):
-        sync_card(card_id)
+    for each in services.on_every_board():
+        if each.board.is_at(owner, int(number)):
+            for card_id in sweep.sweep(each):
+                sync_card(card_id)
     wake(services)
 
 
@@ -70,6 +74,13 @@ def tidy() -> None:
 def execute(run_id: str) -> None:
     """Claim one run in this process, and carry it to its ending or to a park."""
     carry_out(current(), RunId(run_id))
+
+
+def _of_run(services: Services, run_id: RunId) -> Services:
+    """Return the services for the board of the run."""
+    with event_store.reading(services.engine) as db:
+        run = runs.get(db, run_id)
+    return services.on_board(run.board_id) if run else services
 
 
 def carry_out(services: Services, run_id: RunId) -> None:
@@ -88,6 +99,7 @@ def carry_out(services: Services, run_id: RunId) -> None:
         return
     wake(services)
     failure: CardinalError | None = None
+    services = _of_run(services, run_id)
     try:
         spec, remote = retry.make_spec(services, run_id, lease)
         on_append = partial(settle, services)

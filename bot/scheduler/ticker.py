@@ -46,7 +46,7 @@ def run_forever(services: Services, stop: threading.Event) -> None:
     while not stop.is_set():
         try:
             if services.now() - swept >= every:
-                queues.request(services.redis, "sweep_board")
+                request_sweeps(services)
                 swept = services.now()
             if services.now() - tidied >= TIDY_EVERY:
                 queues.request(services.redis, "tidy")
@@ -56,6 +56,12 @@ def run_forever(services: Services, stop: threading.Event) -> None:
         except (CardinalError, OperationalError) as error:  # the latter: somebody holds the ledger's lock
             log.warning("tick failed error=%s", error)
         stop.wait(services.config.tick_s)
+
+
+def request_sweeps(services: Services) -> None:
+    """Wake the sweep of every board."""
+    for each in services.on_every_board():
+        queues.request(services.redis, "sweep_board", each.board.owner, str(each.board.number))
 
 
 def heartbeat(services: Services) -> None:

@@ -13,14 +13,13 @@ from bot.github.app_manifest import manifest
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RefusedError
 from bot.reactor import reactor
-from bot.sync import board as known_boards
 from ledger.event import Event
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queries import cards
 from ledger.queue import leases, refresh_requests
-from ledger.views import losses, placements
+from ledger.views import boards, losses, placements
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +35,11 @@ def check(services: Services, *, thoroughly: bool) -> bool:
     One call as the App. With `thoroughly`, or when due, also compare the repositories, and refresh cards that
     wait for one.
     """
-    board_id = known_boards.served(services)
-    if board_id is None:
+    with event_store.reading(services.engine) as db:
+        known = boards.at(db, *services.board.address)
+    if known is None:
         return True  # no board is known yet: the first call on it raises GitHub's reason
-    owner = services.config.board_owner
+    board_id, owner = known.board_id, services.board.owner
     fault = _installation(services)
     _record(services, board_id, {owner: fault} if fault else {}, (owner,))
     if fault is not None and fault[0] in INSTALLED:
@@ -64,11 +64,12 @@ def _installation(services: Services) -> tuple[str, str] | None:
 
 def _is_due(services: Services) -> bool:
     with event_store.writing(services.engine) as db:
-        return leases.due(db, "access:repositories", now=services.now(), every_s=REPOSITORIES_EVERY_S)
+        name = f"access:repositories:{services.board.address}".casefold()
+        return leases.due(db, name, now=services.now(), every_s=REPOSITORIES_EVERY_S)
 
 
 def _check_repositories(services: Services, board_id: BoardId) -> None:
-    owner = services.config.board_owner.casefold()
+    owner = services.board.owner.casefold()
     with event_store.reading(services.engine) as db:
         named = (*cards.repositories_of(db, board_id), *placements.repositories(db, board_id))
     mine = tuple(repository for repository in named if repository.partition("/")[0].casefold() == owner)
@@ -112,7 +113,7 @@ def record_moved(engine: Engine, moved: Sequence[RepositoryMoved], *, at: dateti
 
 def _take_back(services: Services, board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:
     """Append the return of repositories that were transferred to another owner; no delivery reports it."""
-    owner = services.config.board_owner.casefold()
+    owner = services.board.owner.casefold()
     with event_store.reading(services.engine) as db:
         back = tuple(
             RepositoryMoved(board_id, now, str(there[then.casefold()]["full_name"]))

@@ -11,8 +11,9 @@ from bot.github.errors import NotFoundError, StatusMissingError
 from bot.reactor import reactor
 from bot.repo_config import policy_file, profiles
 from bot.state import policies as policies_in_force
+from bot.state import served_boards
 from ledger.event import Event
-from ledger.events.board import BoardSeen, ColumnsChanged, Renaming, StatusFound, StatusLost
+from ledger.events.board import BoardSeen, BoardServed, ColumnsChanged, Renaming, StatusFound, StatusLost
 from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.ids import BoardId
 from ledger.log import event_store
@@ -24,12 +25,12 @@ log = logging.getLogger(__name__)
 
 
 def ready(services: Services) -> bool:
-    """Read the served board and its policy if unknown; return whether cards can be synced: a policy is in
-    force and the board has its field Status.
+    """Read the board and its policy if unknown; return whether cards can be synced: a policy is in force and
+    the board has its field Status.
 
     Events of cards wait for the board's own policy: no default decides about them.
     """
-    board_id = served(services) or refresh(services, *services.config.board)
+    board_id = serve(services)
     with event_store.reading(services.engine) as db:
         unread = policies.current(db, board_id) is None
     if unread:
@@ -50,15 +51,41 @@ def agrees(services: Services, seen: CardLook) -> bool:
     ):
         return True
     try:
-        note(services, github_board.read_board(services.hub, *services.config.board))
+        note(services, github_board.read_board(services.hub, *services.board.address))
     except StatusMissingError as error:
         note_lost(services, error)
     return False
 
 
-def refresh(services: Services, owner: str, number: int) -> BoardId:
+def serve(services: Services) -> BoardId:
+    """Return the board's id; read the board where that was never done, and serve it from then on.
+
+    Raises OtherBoardError for a board that the ledger does not serve.
+    """
+    with event_store.reading(services.engine) as db:
+        known = boards.at(db, *services.board.address)
+    if known is not None and known.served:
+        return known.board_id
+    board_id, board = refresh(services), services.board
+    with event_store.writing(services.engine) as db:
+        if board.is_configured(services.config):
+            served_boards.refuse_another(db, services.config)
+        known = boards.get(db, board_id)
+        if known is None or not known.served:
+            reactor.append(
+                db, BoardServed(board_id, board.policy_repository, board.weight), now=services.now()
+            )
+    return board_id
+
+
+def serves(services: Services, board_id: BoardId) -> bool:
+    """Tell whether Cardinal works for the board; that of the settings is read, if it never was."""
+    return services.on_board(board_id).board.board_id == board_id or serve(services) == board_id
+
+
+def refresh(services: Services) -> BoardId:
     """Read the board's shape and its policy file, append the differences, and return the board's id."""
-    seen = github_board.read_board(services.hub, owner, number)
+    seen = github_board.read_board(services.hub, *services.board.address)
     note(services, seen)
     load_policy(services, seen.board_id)
     return seen.board_id
@@ -80,14 +107,13 @@ def note(services: Services, seen: BoardSeen) -> None:
 
 def note_lost(services: Services, error: StatusMissingError) -> None:
     """Append once that the board's field Status is gone or renamed."""
-    board_id = served(services)
-    if board_id is None:
-        raise error
     with event_store.writing(services.engine) as db:
-        known = boards.get(db, board_id)
-        now = error.fields.get(known.status_field_id, "") if known is not None else ""
-        if boards.lost_status(db, board_id) != now:
-            reactor.append(db, StatusLost(board_id, now), now=services.now())
+        known = boards.at(db, *services.board.address)
+        if known is None:
+            raise error
+        now = error.fields.get(known.status_field_id, "")
+        if boards.lost_status(db, known.board_id) != now:
+            reactor.append(db, StatusLost(known.board_id, now), now=services.now())
 
 
 def _changed(known: boards.BoardRow, seen: BoardSeen) -> Iterator[ColumnsChanged]:
@@ -115,19 +141,6 @@ def follow_policy(services: Services, board_id: BoardId, *, newest: str | None, 
         load_policy(services, board_id)
 
 
-def served(services: Services) -> BoardId | None:
-    """Return the id of the served board; None before its first reading."""
-    with event_store.reading(services.engine) as db:
-        known = boards.all_boards(db)
-    owner, number = services.config.board
-    mine = (
-        board.board_id
-        for board in known
-        if (board.owner.casefold(), board.number) == (owner.casefold(), number)
-    )
-    return next(mine, None)
-
-
 def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
     return board.title, board.status_field_id, board.columns, board.fields
 
@@ -138,17 +151,17 @@ def load_policy(services: Services, board_id: BoardId) -> None:
     It also stays if the repository is gone or out of reach. The built-in policy applies if none was ever
     configured or read.
     """
+    home = services.board.home_repository
     try:
-        text, commit = policy_file.read(services.hub, services.config.home_repository)
+        text, commit = policy_file.read(services.hub, home)
     except NotFoundError as error:
-        log.warning("policy not read repository=%s reason=%s", services.config.home_repository, error)
+        log.warning("policy not read repository=%s reason=%s", home, error)
         with event_store.reading(services.engine) as db:
             if policies.current(db, board_id) is not None:
                 return
-        if services.config.policy_repository:
+        if services.board.policy_repository:
             return  # it is configured, and its file may allow less than the built-in policy
         text, commit = None, ""
-    home = services.config.home_repository
     own = profiles.own_names(services.hub, home, commit, text) if text else ()
     digest = hashlib.sha256((text or "").encode()).hexdigest()
     with event_store.writing(services.engine) as db:

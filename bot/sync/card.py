@@ -19,7 +19,7 @@ from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events.related import Blocker, LinksSeen
-from ledger.ids import CardId
+from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queries import cards as card_queries
 from ledger.queue import change_reports, leases, outbox, refresh_requests
@@ -44,7 +44,7 @@ class CardBusyError(CardinalError):
 
 def sync_card(services: Services, card_id: CardId) -> bool:
     """Sync one card; repeat while refresh requests arrive. False: another worker holds its lease, or the
-    board is not ready.
+    board is not ready. A card of a board that Cardinal does not serve is left as it is.
 
     The lease lasts from the read to the commit, so an older reading never overwrites a newer one. Requests
     that wait together cost one read.
@@ -54,6 +54,10 @@ def sync_card(services: Services, card_id: CardId) -> bool:
     if lease is None:
         return False
     try:
+        board_id = _board_of(services, card_id)
+        services = services.on_board(board_id) if board_id else services
+        if board_id and not boards.serves(services, board_id):
+            return True
         for _ in range(MAX_LOOKS):
             if not boards.ready(services):
                 return False
@@ -63,6 +67,13 @@ def sync_card(services: Services, card_id: CardId) -> bool:
         with event_store.writing(services.engine) as db:
             leases.release(db, lease)
     return True
+
+
+def _board_of(services: Services, card_id: CardId) -> BoardId | None:
+    """Return the card's board; None for a card that nobody has told of."""
+    with event_store.reading(services.engine) as db:
+        known = cards.get(db, card_id)
+        return known.board_id if known else refresh_requests.board_of(db, card_id)
 
 
 def require_synced(services: Services, card_id: CardId) -> None:
@@ -77,9 +88,11 @@ def _sync_once(services: Services, card_id: CardId, lease: leases.Lease) -> bool
         requests, _ = refresh_requests.counts(db, card_id)
     seen = github_board.read_card(services.hub, card_id)
     if seen is None:  # raises if the whole board is out of sight: that tells nothing about its cards
-        github_board.read_board(services.hub, *services.config.board)
-    owner, number = services.config.board
-    if seen is not None and (seen.owner.casefold(), seen.board_number) != (owner.casefold(), number):
+        github_board.read_board(services.hub, *services.board.address)
+    if seen is not None and not services.board.is_at(seen.owner, seen.board_number):
+        elsewhere = services.on_board(seen.board_id)
+        if elsewhere.board.is_at(seen.owner, seen.board_number):
+            return boards.ready(elsewhere) and _sync_once(elsewhere, card_id, lease)
         seen = None  # it is on a board that Cardinal does not serve
     if seen is not None and not boards.agrees(services, seen):
         return False  # columns were renamed or deleted: read the card again with the current ones

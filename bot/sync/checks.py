@@ -74,7 +74,7 @@ def read_again(services: Services, card_id: CardId) -> None:
         pause_s = min(max(waited_s / 4, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
         if not leases.due(db, f"checks:{card_id}", now=services.now(), every_s=pause_s):
             return
-    make = read(services, card, patient=not late)
+    make = read(services.on_board(card.board_id), card, patient=not late)
     with event_store.writing(services.engine) as db:
         reactor.append(db, *make(db), now=services.now())
 

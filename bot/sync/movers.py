@@ -139,7 +139,7 @@ def _with_role(
         return Mover(own=bool(login))
     if login == AUTOMATION:
         login = _behind(services, seen, reports)
-    home = services.config.home_repository  # a draft has no repository of its own
+    home = services.board.home_repository  # a draft has no repository of its own
     repository = (seen.repository if seen else None) or (known.repository if known else None) or home
     role = roles.role(services.hub, repository, login)
     if seen is None and role == roles.NONE and repository != home and _is_gone(services, repository):

@@ -15,7 +15,6 @@ from ledger.log import event_store
 from ledger.queries import cards, run_queue
 from ledger.queue import inbox, refresh_requests
 
-MEMORY = "sweep.json"
 SPARING = 2  # the priority of its further requests: faces and reports go first
 LOOK_AGAIN = timedelta(minutes=10)  # between refreshes of a waiting card, in case a delivery was lost
 MAX_WAITING = 20  # cards of those in one sweep
@@ -29,7 +28,8 @@ def sweep(services: Services) -> tuple[CardId, ...]:
     if not access.check(services, thoroughly=False):
         return ()  # no call can succeed, and the fault is recorded
     requested = _compare(services)
-    failed_deliveries.recover(services.hub, services.now(), lambda ids: _came(services, ids))
+    if services.board.is_configured(services.config):  # they are the App's, whichever board they are about
+        failed_deliveries.recover(services.hub, services.now(), lambda ids: _came(services, ids))
     return requested
 
 
@@ -39,17 +39,15 @@ def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId
 
 
 def _compare(services: Services) -> tuple[CardId, ...]:
-    board_id = board.served(services) or board.refresh(services, *services.config.board)
+    board_id, address = board.serve(services), services.board.address
     quiet = _quiet(services, board_id)
-    path = services.config.home / "run" / MEMORY
-    memory = sweep_cursor.load(path, [*services.config.board, *quiet])
+    path = services.config.home / "run" / f"sweep-{address.owner.casefold()}-{address.number}.json"
+    memory = sweep_cursor.load(path, [*address, *quiet])
     turn = sweep_cursor.Round(memory, services.now())
     requested: dict[CardId, None] = {}
     try:
         while True:
-            sight = survey(
-                services.hub, services.config.board, services.config.home_repository, quiet, turn.starts()
-            )
+            sight = survey(services.hub, address, services.board.home_repository, quiet, turn.starts())
             board.note(services, sight.board)
             board.follow_policy(services, sight.board.board_id, newest=sight.home, last=memory.home)
             memory.home = sight.home

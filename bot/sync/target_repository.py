@@ -111,7 +111,7 @@ def _reached(services: Services, placed: ResolvedTarget) -> ResolvedTarget:
     if not placed.repository:
         return placed
     why = "where Cardinal is not installed: an owner adds it there, or name another one"
-    if placed.repository.partition("/")[0].casefold() != services.config.board_owner.casefold():
+    if placed.repository.partition("/")[0].casefold() != services.board.owner.casefold():
         # it may be public, but Cardinal is not installed there
         return target_repository.unreachable(placed, why)
     try:

@@ -44,6 +44,9 @@ class BoardAddress(NamedTuple):
     def __bool__(self) -> bool:
         return self.number > 0
 
+    def __str__(self) -> str:
+        return f"{self.owner}/{self.number}"
+
 
 def _board(given: object) -> object:
     """Return the BoardAddress that `acme/1` means; anything but text is left to pydantic."""

@@ -14,7 +14,8 @@ def main(words: list[str]) -> int:
             lines = [f"{page.relative_to(pages.ROOT)} was brought up to date" for page in pages.write()]
             code = 0
         case ["--check"]:
-            lines = [f"{page.relative_to(pages.ROOT)} is stale: run scripts/docs" for page in pages.stale()]
+            lines = [*pages.differences()]
+            lines += ["these pages are stale: run scripts/docs"] if lines else []
             code = 1 if lines else 0
         case ["--pictures"]:
             from docs._make import pictures  # needs a browser, which the pages do not

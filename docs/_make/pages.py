@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from difflib import unified_diff
 from pathlib import Path
 
 from docs._make import agents, benchmark, parts, peer, policy, reference, rooms, states
@@ -63,17 +64,26 @@ def block_names(text: str) -> tuple[str, ...]:
     return tuple(found["name"] for found in _BLOCK.finditer(text))
 
 
-def stale() -> Iterator[Path]:
-    """Yield the pages that are not as they should be."""
+def stale() -> Iterator[tuple[Path, str, str]]:
+    """Yield the pages that are not as they should be, each with its text and the one that it should have."""
     for page in pages():
         text = page.read_text(encoding="utf-8")
-        if filled(text) != text:
-            yield page
+        fresh = filled(text)
+        if fresh != text:
+            yield page, text, fresh
+
+
+def differences() -> Iterator[str]:
+    """Yield the lines by which stale pages differ from what they should be, as a unified diff."""
+    for page, text, fresh in stale():
+        yield from unified_diff(
+            text.splitlines(), fresh.splitlines(), str(page.relative_to(ROOT)), "made anew", lineterm="", n=0
+        )
 
 
 def write() -> tuple[Path, ...]:
     """Bring every stale page up to date; return which."""
-    found = tuple(stale())
-    for page in found:
-        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
-    return found
+    changed = tuple(stale())
+    for page, _, fresh in changed:
+        page.write_text(fresh, encoding="utf-8")
+    return tuple(page for page, _, _ in changed)

@@ -65,6 +65,21 @@ class BoardSeen(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class BoardServed(BoardEvent):
+    """Cardinal works for this board. Its policy is in `policy_repository` (owner/name; empty: OWNER/board);
+    while several boards wait for workers, each starts runs in proportion to its `weight`.
+    """
+
+    policy_repository: str = ""
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRemoved(BoardEvent):
+    """Cardinal works for this board no more; its cards stay where they are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Renaming:
     """A column that has another name now; its option, and with it its cards, are the same."""
 

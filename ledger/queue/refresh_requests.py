@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, Update, select
 
 from ledger.db.column_types import moment_of, stamp
-from ledger.db.rows import all_rows, change, find, insert, keep, pick
+from ledger.db.rows import all_rows, change, find, insert, keep, pick, value
 from ledger.db.statements import statement
 from ledger.db.tables import refresh_requests
 from ledger.ids import BoardId, CardId
@@ -47,6 +47,12 @@ def _reported(card_id: Any) -> Select[Any]:
     """Select the moves that deliveries name, as JSON, and up to when moves are recorded."""
     query = select(refresh_requests.c.told, refresh_requests.c.recorded_at)
     return query.where(refresh_requests.c.card_id == card_id)
+
+
+def board_of(db: Connection, card_id: CardId) -> BoardId | None:
+    """Return the board that requests named for the card; None without a request."""
+    board_id: BoardId | None = value(db, refresh_requests.c.board_id, card_id=card_id)
+    return board_id
 
 
 def add(

@@ -14,11 +14,21 @@ from ledger.db.rows import (
     keep,
     listed,
     record,
+    setter,
     value,
 )
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.board import BoardSeen, Column, ColumnsChanged, Field, StatusFound, StatusLost
+from ledger.events.board import (
+    BoardRemoved,
+    BoardSeen,
+    BoardServed,
+    Column,
+    ColumnsChanged,
+    Field,
+    StatusFound,
+    StatusLost,
+)
 from ledger.fold import Fold
 from ledger.ids import BoardId
 
@@ -27,7 +37,10 @@ STATUS = ""  # no column is called so: the row of the field itself
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """A board; `columns` from left to right; `since` is when Cardinal first saw it."""
+    """A board; `columns` from left to right; `since` is when Cardinal first saw it.
+
+    The last four are as in BoardServed and BoardRemoved; a board that was only seen is neither.
+    """
 
     board_id: BoardId
     owner: str
@@ -37,6 +50,10 @@ class BoardRow:
     columns: tuple[Column, ...]
     fields: tuple[Field, ...]
     since: datetime
+    served: bool = False
+    removed: bool = False
+    policy_repository: str = ""
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +85,17 @@ def all_boards(db: Connection) -> tuple[BoardRow, ...]:
     return listed(db, BoardRow, boards, "owner", "number")
 
 
+def at(db: Connection, owner: str, number: int) -> BoardRow | None:
+    """Return the board at this address; None when it was never seen. Logins differ in case only."""
+    rows = (row for row in all_boards(db) if row.number == number)
+    return next((row for row in rows if row.owner.casefold() == owner.casefold()), None)
+
+
+def served(db: Connection) -> tuple[BoardRow, ...]:
+    """Return the boards that Cardinal works for, by owner and number."""
+    return listed(db, BoardRow, boards, "owner", "number", served=True)
+
+
 def former_columns(db: Connection, board_id: BoardId) -> dict[str, str]:
     """Return the present names of the board's former columns; empty for one that was deleted."""
     rows = listed(db, FormerRow, former, "name", board_id=board_id)
@@ -86,6 +114,21 @@ def _seen(db: Connection, it: Recorded, event: BoardSeen) -> None:
         record(db, boards, it, since=it.at)
     there = tuple(column.name for column in event.columns)
     drop(db, former, board_id=event.board_id, name=there)
+
+
+fold.on(BoardServed)(
+    setter(
+        boards,
+        lambda e: {
+            "served": True,
+            "removed": False,
+            "policy_repository": e.policy_repository,
+            "weight": e.weight,
+        },
+        "board_id",
+    )
+)
+fold.on(BoardRemoved)(setter(boards, lambda _: {"served": False, "removed": True}, "board_id"))
 
 
 @fold.on(ColumnsChanged)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from ledger.ids import CardId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Grant, Share
@@ -13,6 +13,7 @@ from rules.snapshot import Halt, Loss, Stop, is_outside, outside
 from rules.text import code, count, in_queue, plain
 
 _NO_WORKER = "no worker is free"
+_OTHERS_TURN = "the free workers go to other boards first"
 MAX_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
 
 
@@ -84,6 +85,30 @@ class RunSelection:
     free: tuple[Station, ...] = field(default=(), compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A board's demand for workers: how many runs could start, and how many runs hold a worker."""
+
+    board_id: BoardId
+    ready: int
+    held: int
+    weight: int = 1
+
+
+def shares(demands: Sequence[Demand], free: int) -> dict[BoardId, int]:
+    """Return how many of the `free` workers each board takes.
+
+    Each goes to the board that then has the fewest runs for its weight, so that boards which all wait hold
+    workers in proportion to their weights.
+    """
+    taken = {demand.board_id: 0 for demand in demands}
+    for _ in range(min(free, sum(demand.ready for demand in demands))):
+        hungry = (demand for demand in demands if taken[demand.board_id] < demand.ready)
+        least = min(hungry, key=lambda it: ((it.held + taken[it.board_id] + 1) / it.weight, it.board_id))
+        taken[least.board_id] += 1
+    return taken
+
+
 def choose(
     policy: Policy,
     waiting: Sequence[Waiting],
@@ -94,10 +119,11 @@ def choose(
     losses: Sequence[Loss] = (),
     owner: str = "",
     host: str = "",
+    most: int | None = None,
 ) -> RunSelection:
     """Choose by place in the column, then by age, for the free workers; `owner` is the board's owner.
 
-    `host` asks: it is taken first where several fit.
+    `host` asks: it is taken first where several fit. `most` is how many may start; None: no such bound.
     """
     gate = _Gate(policy, load, stops, Workers(stations, host), losses, owner)
     starts: list[RunId] = []
@@ -105,7 +131,7 @@ def choose(
     lengths: Counter[str] = Counter()
     places: dict[RunId, int] = {}
     for run in sorted(waiting, key=lambda run: (run.rank, run.queued_at, run.run_id)):
-        obstacle = gate.obstacle(run)
+        obstacle = gate.obstacle(run) or (_OTHERS_TURN if len(starts) == most else None)
         if obstacle is None:
             gate.admit(run)
             starts.append(run.run_id)

@@ -57,8 +57,8 @@ def _repository(db: Connection, context: OutboxContext, card: CardRow) -> str:
     there = {other.repository for other in card_queries.lines(db, card.board_id) if other.repository}
     if len(there) == 1:
         return there.pop()
-    if not there and context.config.home_repository:
-        return context.config.home_repository
+    if not there:
+        return context.board.home_repository
     raise GivenUpError(
         "its repository is not clear: convert the draft to an issue of the repository that it is about"
     )

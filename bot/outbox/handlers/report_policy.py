@@ -25,7 +25,7 @@ def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Act
     problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()
     title = policy_check.title(problems, earlier=bool(policy and policy.digest))
     summary = policy_check.summary(problems, missing)
-    root = repository_path(context.config.home_repository)
+    root = repository_path(context.board.home_repository)
     if entry.attempts > 1:
         path = f"{root}/commits/{intent.commit}/check-runs"
         runs = context.hub.rest("GET", path, params={"check_name": policy_check.NAME}).body["check_runs"]

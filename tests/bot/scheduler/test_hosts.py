@@ -116,9 +116,11 @@ def test_a_host_works_on_as_many_runs_as_it_has_workers_whatever_their_board(eng
         event_store.append(db, moved, run_queued("r90", "x0"), at=NOW)
         reactor.advance(db, now=NOW)
     assert len(ready(engine)) == 4
-    for run_id, host in (("r0", "b"), ("r1", "b"), ("r2", "c"), ("r3", "c")):
+    for run_id, host in (("r0", "b"), ("r1", "b"), ("r2", "c")):
         assert claim(engine, run_id, host) is not None
     assert claim(engine, "r90", "b") is None
+    assert claim(engine, "r3", "c") is None, "the last worker is the other board's"
+    assert claim(engine, "r90", "c") is not None
 
 
 def parked_on(engine: Engine, run_id: str, host: str, *, place: str) -> None:

@@ -1,0 +1,60 @@
+"""Boards added to those that Cardinal serves, and removed from them."""
+
+from bot.bootstrap import Services
+from bot.reactor import reactor
+from bot.state.served_boards import ServedBoard
+from bot.sync import board as board_sync
+from bot.system.config import BoardAddress
+from ledger.errors import CardinalError
+from ledger.events.board import BoardRemoved, BoardServed
+from ledger.ids import BoardId
+from ledger.log import event_store
+from ledger.views import boards, runs
+from rules.text import count
+
+
+class UnservedBoardError(CardinalError):
+    """Cardinal does not work for this board."""
+
+    def __init__(self, address: BoardAddress) -> None:
+        super().__init__(f"{address} is not served: `cardinal boards list` names the boards that are")
+
+
+class BoardInUseError(CardinalError):
+    """The board cannot be removed yet; `because` says why, and what to do first."""
+
+    def __init__(self, address: BoardAddress, because: str) -> None:
+        super().__init__(f"{address} cannot be removed: {because}")
+
+
+def add(services: Services, board: ServedBoard) -> BoardId:
+    """Serve the board from now on, or change its policy's repository and its weight; return its id.
+
+    Raises a GithubError where the App cannot read it, and StatusMissingError without the field Status.
+    """
+    services = services.on(board)
+    board_id = board_sync.serve(services)
+    with event_store.writing(services.engine) as db:
+        known = boards.get(db, board_id)
+        if known and (known.policy_repository, known.weight) != (board.policy_repository, board.weight):
+            wanted = BoardServed(board_id, board.policy_repository, board.weight)
+            reactor.append(db, wanted, now=services.now())
+    board_sync.load_policy(services, board_id)
+    return board_id
+
+
+def remove(services: Services, address: BoardAddress) -> None:
+    """Serve the board no more. Raises UnservedBoardError, and BoardInUseError while runs work there."""
+    with event_store.writing(services.engine) as db:
+        known = boards.at(db, *address)
+        if known is None or not known.served:
+            raise UnservedBoardError(address)
+        if ServedBoard(*address).is_configured(services.config):
+            raise BoardInUseError(address, "CARDINAL_BOARD names it: name another served board there first")
+        at_work = runs.held(db, known.board_id)
+        if at_work:
+            because = (
+                f"{count(len(at_work), 'run')} at work there: `cardinal runs` lists them; wait, or cancel"
+            )
+            raise BoardInUseError(address, because)
+        reactor.append(db, BoardRemoved(known.board_id), now=services.now())

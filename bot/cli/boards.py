@@ -1,0 +1,105 @@
+"""`cardinal boards`: the boards that this ledger's hosts work for."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from bot.admin import boards as served
+from bot.admin.setup.errors import MissingWishError
+from bot.bootstrap import Services, open_services
+from bot.cli import CommandGroup, _home
+from bot.cli._show import json_option, line, show, table
+from bot.cli.init import BOARD, REPOSITORY
+from bot.state import served_boards
+from bot.state.served_boards import ServedBoard
+from bot.system.config import BoardAddress
+from ledger.views import boards, runs
+
+HEADS = ("board", "title", "policy in", "weight", "runs")
+MAX_WEIGHT = 100
+
+
+class BoardParameter(click.ParamType[BoardAddress]):
+    """A board's address, as OWNER/NUMBER."""
+
+    name = "board"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> BoardAddress:
+        """Return the address; ends with a sentence for other words."""
+        match = BOARD.fullmatch(str(value))
+        if match is None:
+            self.fail(f"{line(str(value))} is no board: OWNER/NUMBER was expected, like acme/1", param, ctx)
+        return BoardAddress(match[1], int(match[2]))
+
+
+@click.group("boards", cls=CommandGroup)
+def command() -> None:
+    """List the boards that Cardinal serves; add or remove one."""
+
+
+@command.command("list")
+@json_option
+def _list(as_json: bool) -> None:
+    """List the boards, each with its policy's repository, its weight, and the runs at work there.
+
+    While several boards wait for workers, each holds workers in proportion to its weight.
+    """
+    config = _home.settings()
+    with _home.reading() as db:
+        known = {row.board_id: row for row in boards.served(db)}
+        documents = [
+            {
+                "board": str(board.address),
+                "title": known[board.board_id].title if board.board_id in known else "",
+                "policy_repository": board.home_repository,
+                "weight": board.weight,
+                "runs": len(runs.held(db, board.board_id)) if board.board_id else 0,
+            }
+            for board in served_boards.every(db, config)
+        ]
+    rows = (tuple(str(word) for word in document.values()) for document in documents)
+    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no board is served yet"))
+
+
+@command.command("add")
+@click.argument("board", type=BoardParameter(), metavar="OWNER/NUMBER")
+@click.option("--policy-repository", "home", default="", help="The policy's home.  [default: OWNER/board]")
+@click.option(
+    "--weight", type=click.IntRange(1, MAX_WEIGHT), default=1, show_default=True, help="Its share of workers."
+)
+def _add(board: BoardAddress, home: str, weight: int) -> None:
+    """Serve one more board; or change how one is served.
+
+    The App must be installed at its owner. Every host of this ledger works for it from then on.
+    """
+    if home and not REPOSITORY.fullmatch(home):
+        raise MissingWishError("--policy-repository has an owner and a name: --policy-repository acme/board")
+    wanted = ServedBoard(*board, home, weight=weight)
+    with _services() as services:
+        served.add(services, wanted)
+    click.echo(f"{board} is served; its policy is in {wanted.home_repository}")
+
+
+@command.command("remove")
+@click.argument("board", type=BoardParameter(), metavar="OWNER/NUMBER")
+def _remove(board: BoardAddress) -> None:
+    """Serve the board no more. Its cards stay as they are; what waits there is not started."""
+    with _services() as services:
+        served.remove(services, board)
+    click.echo(f"{board} is not served any more")
+
+
+@contextmanager
+def _services() -> Iterator[Services]:
+    services = open_services(os.environ, Path.cwd())
+    try:
+        services.config.require_github()
+        yield services
+    finally:
+        services.redis.close()
+        services.engine.dispose()

@@ -1,0 +1,86 @@
+"""The boards that Cardinal works for: data of the ledger; the first one is named in the settings."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from bot.system.config import BoardAddress, Config
+from ledger.errors import CardinalError
+from ledger.ids import BoardId
+from ledger.views import boards
+from ledger.views.boards import BoardRow
+
+
+class OtherBoardError(CardinalError):
+    """The settings name a board that the ledger does not serve."""
+
+    def __init__(self, named: BoardAddress, there: Iterable[BoardRow]) -> None:
+        known = ", ".join(str(BoardAddress(board.owner, board.number)) for board in there)
+        super().__init__(
+            f"this ledger serves {known}, and CARDINAL_BOARD names {named}: correct it, or let this ledger"
+            f" serve that board too with `CARDINAL_BOARD={known.split(', ')[0]} cardinal boards add {named}`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ServedBoard:
+    """A board that Cardinal works for, by its address; `board_id` is None before its first reading.
+
+    `policy_repository` is owner/name where it was named, `home_repository` wherever the policy is.
+    """
+
+    owner: str
+    number: int
+    policy_repository: str = ""
+    board_id: BoardId | None = None
+    weight: int = 1
+
+    @property
+    def address(self) -> BoardAddress:
+        """The owner's login and the board's number."""
+        return BoardAddress(self.owner, self.number)
+
+    @property
+    def home_repository(self) -> str:
+        """The repository of the policy file, as owner/name."""
+        return self.policy_repository or f"{self.owner}/board"
+
+    def is_at(self, owner: str, number: int) -> bool:
+        """Tell whether that is the board's address; logins differ in case only."""
+        return (self.owner.casefold(), self.number) == (owner.casefold(), number)
+
+    def is_configured(self, config: Config) -> bool:
+        """Tell whether it is the board of the settings."""
+        return self.is_at(*config.board)
+
+
+def configured(config: Config) -> ServedBoard:
+    """Return the board of the settings."""
+    return ServedBoard(*config.board, config.policy_repository)
+
+
+def every(db: Connection, config: Config) -> tuple[ServedBoard, ...]:
+    """Return all boards, that of the settings first, even before its first reading."""
+    mine, seen = configured(config), boards.at(db, *config.board)
+    if seen is not None:
+        mine = replace(_of_row(seen), policy_repository=config.policy_repository)
+    served = (_of_row(row) for row in boards.served(db))
+    return (mine, *(board for board in served if not board.is_configured(config)))
+
+
+def get(db: Connection, config: Config, board_id: BoardId) -> ServedBoard | None:
+    """Return the board; None where Cardinal does not serve it."""
+    return next((board for board in every(db, config) if board.board_id == board_id), None)
+
+
+def _of_row(row: BoardRow) -> ServedBoard:
+    return ServedBoard(row.owner, row.number, row.policy_repository, row.board_id, row.weight)
+
+
+def refuse_another(db: Connection, config: Config) -> None:
+    """Raise OtherBoardError where the ledger serves boards, and the settings name none of them."""
+    served = boards.served(db)
+    mine = configured(config)
+    if config.board and served and not any(mine.is_at(row.owner, row.number) for row in served):
+        raise OtherBoardError(config.board, served)
