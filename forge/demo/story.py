@@ -114,7 +114,7 @@ def _question_answered(stage: Stage) -> str:
 
 
 def _repaired(stage: Stage) -> str:
-    return stage.says("a failed check and its repair are shown", "passed, after failing once")
+    return stage.says("a failed check and its repair are shown", "passed, after failing")
 
 
 def _drafted(stage: Stage) -> str:
