@@ -66,7 +66,8 @@ def every(db: Connection, config: Config) -> tuple[ServedBoard, ...]:
     if seen is not None:
         mine = replace(_of_row(seen), policy_repository=config.policy_repository)
     served = (_of_row(row) for row in boards.served(db))
-    return (mine, *(board for board in served if not board.is_configured(config)))
+    others = (board for board in served if not board.is_configured(config))
+    return (*((mine,) if config.board else ()), *others)
 
 
 def get(db: Connection, config: Config, board_id: BoardId) -> ServedBoard | None:

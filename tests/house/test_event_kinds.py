@@ -23,8 +23,17 @@ ONLY_IN_EVENTS = frozenset(
 # for a run, what a person allowed it, or what became of its work.
 NOT_OF_A_RUN = {
     "board": {
-        *("AccessLost", "AccessRegained", "BoardHalted", "BoardProbed", "BoardSeen", "ColumnRanked"),
-        *("ColumnsChanged", "DiskWasFull", "HaltLifted", "PolicyRejected", "RepositoryMoved", "StatusFound"),
+        *("AccessLost", "AccessRegained", "BoardHalted", "BoardProbed", "BoardRemoved", "BoardSeen"),
+        *(
+            "BoardServed",
+            "ColumnRanked",
+            "ColumnsChanged",
+            "DiskWasFull",
+            "HaltLifted",
+            "PolicyRejected",
+            "RepositoryMoved",
+            "StatusFound",
+        ),
         *("StatusLost", "StopLifted", "StopOrdered", "WorkStalled"),
     },
     "the assistant's talk": {

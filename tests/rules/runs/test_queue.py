@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from ledger.ids import CardId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
-from rules.runs.queue import Load, RunSelection, Station, Waiting, choose
+from rules.runs.queue import Demand, Load, RunSelection, Station, Waiting, choose, shares
 from rules.snapshot import Stop
 from tests.rules.scene import BOARD, NOW, POLICY
 
@@ -136,3 +136,30 @@ def test_no_more_checks_run_at_once_than_a_few() -> None:
     assert found.starts == ("r1",)
     assert found.reasons["r3"] == "2nd in the queue: 2 checks run already"
     assert chosen(checks(1), slots=0).reasons == {"r1": "1st in the queue: no worker is free"}
+
+
+def demand(name: str, ready: int, held: int = 0, weight: int = 1) -> Demand:
+    return Demand(BoardId(name), ready, held, weight)
+
+
+@pytest.mark.parametrize(
+    ("demands", "free", "taken"),
+    [
+        ((demand("a", 50), demand("b", 50)), 4, {"a": 2, "b": 2}),
+        ((demand("a", 50, weight=3), demand("b", 50)), 8, {"a": 6, "b": 2}),
+        ((demand("a", 50, held=4), demand("b", 50)), 4, {"a": 0, "b": 4}),
+        ((demand("a", 1), demand("b", 50)), 8, {"a": 1, "b": 7}),
+        ((demand("a", 50), demand("b", 1)), 1, {"a": 1, "b": 0}),
+        ((demand("a", 0), demand("b", 2)), 8, {"a": 0, "b": 2}),
+    ],
+)
+def test_boards_share_the_workers_by_their_weights(
+    demands: tuple[Demand, ...], free: int, taken: dict[str, int]
+) -> None:
+    assert shares(demands, free) == taken
+
+
+def test_a_board_that_has_its_share_says_so() -> None:
+    choice = choose(POLICY, (waits(1), waits(2)), IDLE, (), stations=(Station("", 10),), most=1)
+    assert choice.starts == ("r1",)
+    assert choice.reasons == {"r2": "1st in the queue: the free workers go to other boards first"}

@@ -1,0 +1,42 @@
+"""`cardinal boards` lists the boards that are served, and refuses words that name none."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from bot.system.config import Config
+from ledger.events.board import BoardServed
+from ledger.ids import BoardId
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from tests.bot.cli.conftest import AT, Cardinal
+from tests.ledger.samples import board_seen
+
+
+def test_every_board_is_listed_with_its_weight_and_policy(cardinal: Cardinal, config: Config) -> None:
+    engine, second = open_ledger(config.database_url), BoardId("PVT_2")
+    with event_store.writing(engine) as db:
+        event_store.append(db, replace(board_seen(), board_id=second, owner="globex", number=7), at=AT)
+        event_store.append(db, BoardServed(second, "globex/handbook", 3), at=AT)
+    engine.dispose()
+    heads, *rows = cardinal("boards", "list").stdout.splitlines()
+    assert heads.split()[0] == "board"
+    assert rows[-1].split() == ["globex/7", board_seen().title, "globex/handbook", "3", "0"]
+    listed = json.loads(cardinal("boards", "list", "--json").stdout)[-1]
+    assert (listed["board"], listed["weight"]) == ("globex/7", 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("add", "acme"), "acme is no board: OWNER/NUMBER was expected, like acme/1"),
+        (("remove", "a/../1"), "is no board"),
+        (("add", "acme/2", "--policy-repository", "board"), "--policy-repository has an owner and a name"),
+        (("add", "acme/2", "--weight", "0"), "0 is not in the range 1<=x<=100"),
+    ],
+)
+def test_what_names_no_board_is_refused(cardinal: Cardinal, words: tuple[str, ...], said: str) -> None:
+    refused = cardinal("boards", *words)
+    assert refused.exit_code == 2
+    assert said in refused.output
