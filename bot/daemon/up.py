@@ -151,11 +151,10 @@ def _working(config: Config, names: tuple[QueueName, ...], *, tick: bool) -> tup
     A group without workers of runs sends none: other hosts would count on its places.
     """
     beats = QueueName.RUNS in names
+    working = _workers(config, names)
     if tick:
-        looped = (_looped("ticker", partial(ticker.run_forever, beats=beats)),)
-    else:
-        looped = (_looped("heartbeat", ticker.beat_forever),) if beats else ()
-    return (*_workers(config, names), *looped)
+        return (*working, _looped("ticker", partial(ticker.run_forever, beats=beats)))
+    return (*working, _looped("heartbeat", ticker.beat_forever)) if beats else working
 
 
 def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole, ...]:
