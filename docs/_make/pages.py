@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from docs._make import agents, benchmark, parts, peer, policy, reference, rooms, states
+from docs._make import agents, benchmark, doctor, parts, peer, policy, reference, rooms, states
 
 ROOT = Path(__file__).parents[2]
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -25,6 +25,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "benchmark": benchmark.table,
     "board tools": agents.tools,
     "engine troubles": agents.troubles,
+    "doctor checks": doctor.table,
     "peer divergences": peer.divergences,
 }
 _BLOCK = re.compile(

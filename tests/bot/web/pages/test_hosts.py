@@ -23,7 +23,7 @@ def test_an_operator_sees_each_host_with_its_runs(pages: Pages) -> None:
     b, c = (row.split("</tr>")[0] for row in shown.text.split("<tr>")[2:])
     assert "<td>b</td><td>alive</td>" in b
     link = f'<a href="/runs/{run_id}/artifacts">{run_id}</a>'
-    assert f"<td>1 of 2</td><td>{link} </td><td>eu gpu</td><td>1.0</td>" in b
+    assert f"<td>1 of 2 {link}</td><td>eu gpu</td><td>1.0</td>" in b
     assert "<td>c</td><td>dead</td><td>20 s ago</td><td>0 of 2</td>" in c
     with event_store.writing(engine) as db:
         hosts.drain(db, "b", drained=True)
