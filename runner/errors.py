@@ -91,7 +91,7 @@ class EmptyRepositoryError(RepositoryError):
 
 
 class MissingBaseError(RepositoryError):
-    """The base branch is not there."""
+    """The default branch is not there."""
 
     def __init__(self, repository: str, branch: str) -> None:
         self.branch = branch

@@ -25,7 +25,7 @@ COLOURS: Mapping[str, str] = {
     **dict.fromkeys(("failed", "lost", "fail"), "red"),
     **dict.fromkeys(("needs input", "blocked", "changes requested", "parked", "warn"), "yellow"),
     **dict.fromkeys(("awaiting approval", "work complete", "in review"), "yellow"),
-    **dict.fromkeys(("succeeded", "done", "approved", "ok"), "green"),
+    **dict.fromkeys(("succeeded", "done", "approved", "ok", "alive"), "green"),
     **dict.fromkeys(("working", "revising", "planning", "validating", "publishing"), "cyan"),
 }
 

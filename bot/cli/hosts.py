@@ -11,9 +11,8 @@ from bot.cli import _home
 from bot.cli._show import ago, json_option, line, show, table
 from ledger.errors import CardinalError
 from ledger.log import event_store
+from ledger.queries.hosts import statuses
 from ledger.queue import hosts
-from ledger.queue.hosts import HostList, HostRow
-from ledger.views import runs
 
 HEADS = ("host", "state", "heartbeat", "runs", "labels", "version")
 
@@ -53,20 +52,21 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
         if name is not None:
             _change(name, partial(change, name=name))
     with _home.reading() as db:
-        known, held = hosts.known(db), runs.held_by_host(db)
+        listed = statuses(db)
     documents = [
-        {**asdict(row), "state": _state(known, row), "runs": held.get(row.name, 0)} for row in known.rows
+        {**asdict(host.row), "state": host.state, "runs": len(host.runs), "run_ids": host.runs}
+        for host in listed
     ]
     rows = (
         (
-            row.name,
-            _state(known, row),
-            ago(row.seen_at, known.at),
-            f"{held.get(row.name, 0)} of {row.slots}",
-            " ".join(row.labels),
-            row.version,
+            host.row.name,
+            host.state,
+            ago(host.row.seen_at, host.at),
+            host.used,
+            " ".join(host.row.labels),
+            host.row.version,
         )
-        for row in known.rows
+        for host in listed
     )
     show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no host was seen yet"))
 
@@ -95,9 +95,3 @@ def _change(name: str, change: Callable[[Connection], bool]) -> None:
                 raise UnlistedHostError(name)
     finally:
         engine.dispose()
-
-
-def _state(known: HostList, row: HostRow) -> str:
-    if not known.is_alive(row):
-        return "dead"
-    return "drained" if row.drained else "ok"

@@ -5,12 +5,13 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from socket import socket
 from tempfile import TemporaryFile
 from types import FrameType
 
-from bot.bootstrap import current
+from bot.bootstrap import Services, current
 from bot.daemon import lock_file, web_server, workers
 from bot.daemon.child import ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
@@ -60,7 +61,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     config = _prepared(environ, cwd, Config.require_github)
     with lock_file.hold(config.home), web_server.bind(config) as listener:
         address = web_server.address(listener)
-        roles = (*_redis(config), _web(config, listener), *_workers(config, tuple(QueueName)), _ticker())
+        roles = (*_redis(config), _web(config, listener), *_working(config, tuple(QueueName), tick=True))
 
         def changed(pids: Mapping[str, int]) -> None:
             lock_file.record(config.home, Presence(os.getpid(), address, pids))
@@ -88,7 +89,7 @@ def work(
     if not embedded_redis.answers(client):
         raise NoRedisError
     client.close()
-    ProcessGroup((*_workers(config, names), *((_ticker(),) if tick else ())), say).run()
+    ProcessGroup(_working(config, names, tick=tick), say).run()
 
 
 def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None]) -> Config:
@@ -149,6 +150,18 @@ def _web(config: Config, listener: socket) -> ProcessRole:
     return ProcessRole("web", lambda ready: web_server.serve(config, listener, ready))
 
 
+def _working(config: Config, names: tuple[QueueName, ...], *, tick: bool) -> tuple[ProcessRole, ...]:
+    """Return the workers, the ticker where it is wanted, and whoever sends the heartbeats of this host.
+
+    A group without workers of runs sends none: other hosts would count on its places.
+    """
+    beats = QueueName.RUNS in names
+    working = _workers(config, names)
+    if tick:
+        return (*working, _looped("ticker", partial(ticker.run_forever, beats=beats)))
+    return (*working, _looped("heartbeat", ticker.beat_forever)) if beats else working
+
+
 def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole, ...]:
     host = host_name(config)
     counts = {QueueName.CONTROL: CONTROL_WORKERS, QueueName.RUNS: config.run_workers}
@@ -162,8 +175,8 @@ def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole,
     return tuple(role(name, number) for name in names for number in range(1, counts.get(name, 1) + 1))
 
 
-def _ticker() -> ProcessRole:
-    def tick(ready: Ready) -> None:
+def _looped(name: str, loop: Callable[[Services, threading.Event], None]) -> ProcessRole:
+    def run(ready: Ready) -> None:
         stop = threading.Event()
 
         def leave(_number: int, _frame: FrameType | None) -> None:
@@ -173,6 +186,6 @@ def _ticker() -> ProcessRole:
         signal.signal(signal.SIGINT, leave)
         services = current()
         ready()
-        ticker.run_forever(services, stop)
+        loop(services, stop)
 
-    return ProcessRole("ticker", tick)
+    return ProcessRole(name, run)

@@ -95,7 +95,7 @@ def _edited(
 
 
 def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
-    """Return the base branch's commit for an approval, after a sync of the card.
+    """Return the default branch's commit for an approval, after a sync of the card.
 
     A command that starts a run also syncs a card whose text chooses the repository. Other commands read
     nothing. Raises CardBusyError.
@@ -169,7 +169,7 @@ class CommandAuthor:
     """The author of a command, their role, and its place.
 
     `source` is the comment's id, `box:<name>` or `button:<name>`; `at` is None if GitHub does not tell
-    it. `base` is the base branch's commit, if the command depends on it.
+    it. `base` is the default branch's commit, if the command depends on it.
     """
 
     login: str

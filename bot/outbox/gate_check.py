@@ -47,7 +47,7 @@ def seen_of(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
 
 
 def demand_same(context: OutboxContext, card: CardRow, head: str) -> None:
-    """Raise GivenUpError if the base branch's checks changed since the gate saw `head`, or cannot be read."""
+    """Raise GivenUpError if the default branch's checks are others than `head` passed, or cannot be read."""
     with context.reading() as db:
         seen = checks.definition_of(db, card.card_id, head)
     if not seen or card.pull_repository is None:
@@ -58,7 +58,7 @@ def demand_same(context: OutboxContext, card: CardRow, head: str) -> None:
     except PolicyError as error:
         raise GivenUpError(f"{policy_file.PATH} cannot be read: {error.problems[0]}") from error
     if now != seen:
-        raise GivenUpError(f"the checks were changed on the base branch since it passed them. {CHECK}")
+        raise GivenUpError(f"the checks were changed on the default branch since it passed them. {CHECK}")
 
 
 def publish(

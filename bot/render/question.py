@@ -9,7 +9,7 @@ from ledger.views.questions import QuestionRow
 
 ASKERS: Mapping[str, str] = {
     "agent": "has a question",
-    "rebase": "needs you: its branch conflicts with the base branch",
+    "rebase": "needs you: its branch conflicts with the default branch",
     "limit": "reached a limit: may it go on?",
     "workflows": "wants to change what CI does",
     "guard": "waits for you: the guardrails ask about what it changed",

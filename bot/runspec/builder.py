@@ -219,7 +219,7 @@ def _failing(db: Connection, card: CardRow) -> str:
         return ""
     tag = f"untrusted-{secrets.token_hex(8)}"
     said = [
-        f"A check{' (red on the base branch as well: leave it)' if check.on_base else ''}:\n"
+        f"A check{' (red on the default branch as well: leave it)' if check.on_base else ''}:\n"
         + delimit_untrusted(f"{flat(check.name)}\n{check.log.strip() or '(it said nothing)'}", tag)
         for check in ci.failures_of(db, card.card_id, card.pull_head)[:MAX_CHECKS]
     ]

@@ -84,13 +84,16 @@ def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple
 def _at_work(db: Connection, host: str, slots: int) -> tuple[tuple[Station, ...], bool]:
     """Return the hosts that take runs, as if none had one yet; and whether all of them see the same ones.
 
-    Where they do not, since `host` is not known to live, none of its reasons is recorded: another host would
-    replace it, and so on at every tick.
+    Where they do not, since the heartbeats of `host` are late, none of its reasons is recorded: another host
+    would replace it, and so on at every tick. A host without heartbeats has no workers of runs to offer,
+    unless no other host lives either.
     """
     known = hosts.known(db)
     offered = {row.name: Station(row.name, row.slots, row.labels) for row in known.at_work}
-    agreed = host in offered or not offered
-    if not any(row.name == host and row.drained for row in known.rows):
+    own = next((row for row in known.rows if row.name == host), None)
+    agreed = own is None or host in offered or not offered
+    takes_runs = not offered if own is None else not own.drained
+    if takes_runs:
         offered.setdefault(host, Station(host, slots))
     return tuple(offered[name] for name in sorted(offered)), agreed
 

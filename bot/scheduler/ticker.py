@@ -32,14 +32,19 @@ log = logging.getLogger(__name__)
 DISTRIBUTION = "cardinal-board"
 MAX_AT_ONCE = 100
 TIDY_EVERY = timedelta(minutes=1)
+BEAT_CHECK_S = 1.0  # how often a process that only sends heartbeats looks whether one is due
 EAGER_S, PATIENT_S = 5, 10  # a refresh request is served at every tick at first, later in every tenth second
 Step = Callable[[Services], None]
 _beats: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()  # when the last heartbeat was recorded
 _graces: WeakKeyDictionary[Engine, LeaseGrace] = WeakKeyDictionary()  # of each ledger's leases, between ticks
 
 
-def run_forever(services: Services, stop: threading.Event) -> None:
-    """Tick until `stop` is set; an error of one tick is logged and the next one goes on."""
+def run_forever(services: Services, stop: threading.Event, *, beats: bool = True) -> None:
+    """Tick until `stop` is set; an error of one tick is logged and the next one goes on.
+
+    `beats`: this tick sends the host's heartbeats, too.
+    """
+    steps = STEPS if beats else tuple(step for step in STEPS if step is not heartbeat)
     every = timedelta(seconds=services.config.sweep_s)
     swept = services.now() - every
     tidied = services.now() - TIDY_EVERY
@@ -52,7 +57,7 @@ def run_forever(services: Services, stop: threading.Event) -> None:
                 queues.request(services.redis, "tidy")
                 alarms.watch_disk(services)
                 tidied = services.now()
-            tick(services)
+            tick(services, steps)
         except (CardinalError, OperationalError) as error:  # the latter: somebody holds the ledger's lock
             log.warning("tick failed error=%s", error)
         stop.wait(services.config.tick_s)
@@ -62,6 +67,16 @@ def request_sweeps(services: Services) -> None:
     """Wake the sweep of every board."""
     for each in services.on_every_board():
         queues.request(services.redis, "sweep_board", each.board.owner, str(each.board.number))
+
+
+def beat_forever(services: Services, stop: threading.Event) -> None:
+    """Send heartbeats alone until `stop` is set; an error of one is logged and the next one goes on."""
+    while not stop.is_set():
+        try:
+            heartbeat(services)
+        except OperationalError as error:  # somebody holds the ledger's lock, or the database is away
+            log.warning("heartbeat failed error=%s", error)
+        stop.wait(BEAT_CHECK_S)
 
 
 def heartbeat(services: Services) -> None:

@@ -32,7 +32,7 @@ FIRST_LOOK = timedelta(minutes=2)
 def read(services: Services, card: cards.CardRow, *, patient: bool = True) -> EventFactory:
     """Read the checks of the card's pull request; return the events about them.
 
-    Only checks that the base branch requires count, or all if it requires none. With `patient`, red checks
+    Only checks that the default branch requires count, or all if it requires none. With `patient`, red checks
     are reported once all have finished: a part of the failures would start a part of the repair. Raises a
     GithubError.
     """

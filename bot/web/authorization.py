@@ -1,7 +1,10 @@
-"""Who may read the files of runs: people who can read the repository, by GitHub's answer, within limits."""
+"""Who may see which page: people with rights in a repository, by GitHub's answer, within limits."""
 
 import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cachetools import TTLCache
@@ -52,12 +55,20 @@ class RequestLimiter:
             return True
 
 
+@dataclass(frozen=True, slots=True)
+class RepositoryAccess:
+    """A person's role in a repository, and when that was made; None where they may not read it."""
+
+    role: str
+    born_at: datetime | None
+
+
 class Readers:
     """Cached answers about readers; one call at a time goes to GitHub."""
 
     def __init__(self, hub: Hub, clock: Clock) -> None:
         self._hub = hub
-        self._known: TTLCache[tuple[str, int, str], datetime | None] = TTLCache(
+        self._known: TTLCache[tuple[str, int, str], RepositoryAccess] = TTLCache(
             MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp()
         )
         self._pace = RequestLimiter(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
@@ -68,30 +79,43 @@ class Readers:
 
         A repository made after `since` under an old name is another one. Raises BusyError.
         """
+        with self._taking_turns():
+            return bool(names) and all(self._reads(visit, name, since) for name in sorted(names))
+
+    def writes(self, visit: SignIn, repository: str) -> bool:
+        """Tell whether the visitor may write to the repository. Raises BusyError."""
+        with self._taking_turns():
+            return roles.may_write(self._access(visit, repository).role)
+
+    @contextmanager
+    def _taking_turns(self) -> Iterator[None]:
         if not self._turn.acquire(timeout=TURN_S):
             raise BusyError("others are being asked about")
         try:
-            return bool(names) and all(self._reads(visit, name, since) for name in sorted(names))
+            yield
         finally:
             self._turn.release()
 
     def _reads(self, visit: SignIn, repository: str, since: datetime) -> bool:
-        key = (repository.casefold(), visit.user_id, visit.login)
-        try:
-            born = self._known[key]
-        except KeyError:
-            born = self._known[key] = self._born_at(visit, repository)
+        born = self._access(visit, repository).born_at
         return born is not None and born <= since + CLOCK_SLACK
 
-    def _born_at(self, visit: SignIn, repository: str) -> datetime | None:
-        """Return the repository's creation time; None if the visitor may not read it."""
+    def _access(self, visit: SignIn, repository: str) -> RepositoryAccess:
+        key = (repository.casefold(), visit.user_id, visit.login)
+        try:
+            return self._known[key]
+        except KeyError:
+            access = self._known[key] = self._ask(visit, repository)
+            return access
+
+    def _ask(self, visit: SignIn, repository: str) -> RepositoryAccess:
         if not self._pace.take(visit.user_id):
             raise BusyError("it was asked too often")
         if self._hub.budget.spare(LAST) > 0:
             raise BusyError("GitHub's rate limit is nearly reached")
         try:
-            if not roles.reads(self._hub, repository, visit.login, visit.user_id):
-                return None
-            return repositories.born_at(self._hub, repository)
+            role = roles.role_of_account(self._hub, repository, visit.login, visit.user_id)
+            readable = role != roles.NONE
+            return RepositoryAccess(role, repositories.born_at(self._hub, repository) if readable else None)
         except GithubError as error:
             raise BusyError("GitHub did not say") from error

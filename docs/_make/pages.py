@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from difflib import unified_diff
 from pathlib import Path
 
-from docs._make import agents, benchmark, parts, peer, policy, reference, rooms, states
+from docs._make import agents, benchmark, doctor, parts, peer, policy, reference, rooms, states
 
 ROOT = Path(__file__).parents[2]
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -26,6 +26,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "benchmark": benchmark.table,
     "board tools": agents.tools,
     "engine troubles": agents.troubles,
+    "doctor checks": doctor.table,
     "peer divergences": peer.divergences,
 }
 _BLOCK = re.compile(

@@ -24,7 +24,8 @@ from forge.model.server import ScriptedModel
 
 BOARD = "/orgs/acme/projects/1"
 # How much longer than the scripted agent's steps theirs may take: OpenCode alone starts for seconds.
-SLOWER = {"scripted": 1.0, "claude": 3.0, "codex": 3.0, "opencode": 5.0}
+SLOWER = {"scripted": 1.0, "claude": 3.0, "codex": 3.0}
+SLOWEST = 5.0
 BY_HAND = """
 1. Drag “Baskets over 100 get a discount” to Planning, open it and answer the assistant.
 2. Drag it to In Progress: tick “Approve this plan”, then answer the question with a plain comment.
@@ -67,7 +68,7 @@ def main() -> int:
     )
     parser.add_argument("--auto", action="store_true", help="play the whole story without hands")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was observed to FILE")
-    parser.add_argument("--agent", choices=launch.AGENTS, default="scripted", help="who works on the cards")
+    parser.add_argument("--agent", choices=launch.agents(), default="scripted", help="who works on the cards")
     parser.add_argument(
         "--workspace", choices=("local", "docker"), help="where: local for the scripted agent"
     )
@@ -91,7 +92,7 @@ def main() -> int:
                 print(warning, flush=True)
             if not options.auto:
                 return _by_hand(scene.team.url, board)
-            stage = Stage(scene.team, patience_s=PATIENCE_S * SLOWER[options.agent])
+            stage = Stage(scene.team, patience_s=PATIENCE_S * SLOWER.get(options.agent, SLOWEST))
             return _auto(scene, stage, options.json)
     except StoryError as error:
         print(f"\nnot observed: {error}", file=sys.stderr)

@@ -21,10 +21,15 @@ from forge.server import Forge
 SCENARIOS = Path(__file__).parent / "scenarios"
 READY_S = 60
 STOP_S = 20
-AGENTS = ("scripted", "claude", "codex", "opencode")
 PROVIDERS = ("ANTHROPIC", "OPENAI", "COMPATIBLE")
 MODEL_KEY = "the-demo-has-no-real-key"
 MODEL_VARIABLES = ("ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_", "CLAUDE_", "CODEX_", "GH_", "GITHUB_")
+
+
+def agents() -> tuple[str, ...]:
+    """Return Cardinal's agents by their files, for the forge imports nothing of Cardinal."""
+    adapters = Path(__file__).parents[2].glob("runner/agents/*/adapter.py")
+    return tuple(sorted(file.parent.name for file in adapters))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

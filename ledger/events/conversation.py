@@ -30,8 +30,8 @@ class CommandGiven(CardEvent):
     `button:<name>` for a pressed button of a check.
 
     `place` (issue, pull, review or check) and `comment_id` (the check run's id for a button) say where it was
-    given; `said_at` is when GitHub got it, by GitHub's clock, where it says so. `base` is the base branch's
-    commit then, where the command depends on it.
+    given; `said_at` is when GitHub got it, by GitHub's clock, where it says so. `base` is the default
+    branch's commit then, where the command depends on it.
     """
 
     command: str

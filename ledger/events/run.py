@@ -100,7 +100,7 @@ class SessionStarted(RunEvent):
 class PlanProposed(RunEvent):
     """The agent's plan, to be approved when the policy demands it. `revision` counts from 1.
 
-    `base` is the base branch's commit, `policy` the digest of the policy file, as the claim found them.
+    `base` is the default branch's commit, `policy` the digest of the policy file, as the claim found them.
     """
 
     revision: int
@@ -254,8 +254,8 @@ class RunStopAsked(RunEvent):
 class CommandChecked(RunEvent):
     """One validation command ran. `tier`: fast or full. `log_digest` is the SHA-256 of the log that is kept.
 
-    It ran on the commit `head`, while the base branch stood at `base`. `image` is the digest of the image in
-    which it ran; `local` where there is none.
+    It ran on the commit `head`, while the default branch stood at `base`. `image` is the digest of the image
+    in which it ran; `local` where there is none.
     """
 
     iteration: int
@@ -272,10 +272,11 @@ class CommandChecked(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ValidationEnded(RunEvent):
-    """A tier as a whole passed or not, on `head`; the base branch stood at `base`.
+    """A tier as a whole passed or not, on `head`; the default branch stood at `base`.
 
     `clean`: it was the gate, on a clean checkout where no agent was; `image` is that of its commands.
-    `definition` is the SHA-256 of the checks' lines as the base branch had them, empty where it was not kept.
+    `definition` is the SHA-256 of the checks' lines as the default branch had them, empty where it was not
+    kept.
     """
 
     iteration: int

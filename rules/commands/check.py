@@ -12,7 +12,7 @@ from rules.snapshot import Snapshot
 
 USAGE = "/cardinal check"
 ROLE = Role.WRITE
-INSTEAD = "It runs what the policy of the base branch names, on the commit that GitHub has."
+INSTEAD = "It runs what the policy of the default branch names, on the commit that GitHub has."
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -30,7 +30,8 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
         return settle(policy, snapshot) if mended else Decision((), ("no check is red",))
     if not mine:
         names = _names(tuple(failure.name for failure in event.failures))
-        return _comment_on(policy, snapshot, event, f"{names} is red on the base branch, too: not repaired")
+        because = f"{names} is red on the default branch, too: not repaired"
+        return _comment_on(policy, snapshot, event, because)
     if snapshot.live_run:
         return Decision((), (f"{snapshot.live_run.run_id} is alive: what it pushes is checked again",))
     because = _why_not(policy, snapshot, event, now)

@@ -7,7 +7,7 @@ from hashlib import sha256
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import code
 
-ISSUE, BASE, POLICY = "the issue's text", "the base branch", "the policy"
+ISSUE, BASE, POLICY = "the issue's text", "the default branch", "the policy"
 
 
 def issue_digest(title: str, body: str) -> str:

@@ -228,7 +228,7 @@ class RunSpec:
     guards: Guards = field(default_factory=Guards)
     private_hosts: tuple[str, ...] = ()  # of the operator: hosts that may have a private address
     issue: str = ""  # the digest of the issue's text in the briefing
-    base: str = ""  # the base branch's commit as the claim found it
+    base: str = ""  # the default branch's commit as the claim found it
     policy: str = ""  # the digest of the policy file in force
     workflows: bool = False  # a maintainer allowed that files of CI change
     failing: str = ""  # output of the pull request's red checks, as Markdown

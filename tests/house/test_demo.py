@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from forge.demo import launch
 from forge.demo.__main__ import sandbox_warning
+from runner import agents
 from tests.house.source import ROOT
 
 # A stand-in for Docker's program: it has a base image, and builds in three steps.
@@ -97,6 +99,10 @@ def test_an_engine_in_use_and_an_environment_for_development_stay(place: Path) -
     assert (engine / "users").exists()
     assert (place / "top/.venv").exists()
     assert "scripts/setup made it for development" in done.stdout
+
+
+def test_the_demo_offers_every_agent() -> None:
+    assert launch.agents() == agents.names()
 
 
 def test_clean_is_no_option_beside_others(place: Path) -> None:

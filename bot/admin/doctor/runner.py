@@ -86,7 +86,7 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
         if agent.secrets and len(unpaid) == len(agent.secrets):
             keys = " or ".join(f"CARDINAL_{provider.upper()}_KEY" for provider in unpaid)
             yield fail("agents", f"nobody pays for {name}{version}", f"set {keys}")
-        elif agent.version and on_images and not _has(agent):
+        elif agent.in_image and on_images and not _has(agent):
             yield fail("agents", f"{IMAGE} has no {name}{version}", "build it anew: scripts/images agent")
         else:
             yield ok("agents", f"{name}{version} can work")

@@ -37,13 +37,13 @@ def writes(hub: Hub, repository: str, login: str) -> bool:
     return may_write(role(hub, repository, login))
 
 
-def reads(hub: Hub, repository: str, login: str, user_id: int) -> bool:
-    """Tell whether this person may read the repository, by a fresh call. Everybody may read a public one.
+def role_of_account(hub: Hub, repository: str, login: str, user_id: int) -> str:
+    """Return the role of this very account, by a fresh call; in a public repository everybody may read.
 
-    A login that belongs to another account by now does not count.
+    A login that belongs to another account by now has none.
     """
     permission = _permission(hub, repository, login)
-    return _role_of(permission) != NONE and (permission.get("user") or {}).get("id") == user_id
+    return _role_of(permission) if (permission.get("user") or {}).get("id") == user_id else NONE
 
 
 def _permission(hub: Hub, repository: str, login: str) -> Mapping[str, Any]:

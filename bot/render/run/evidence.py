@@ -56,7 +56,7 @@ def proof(
         f"head {code(head, 64)}",
         f"base {code(base or 'not recorded', 64)}",
         f"image: {where}",
-        *((f"checks as the base branch named them {code(definition, 64)}",) if definition else ()),
+        *((f"checks as the default branch named them {code(definition, 64)}",) if definition else ()),
         *_whole(checks, site),
     )
     table = ["| command | exit code | took | SHA-256 of its log |", "| --- | --- | --- | --- |", *rows]

@@ -1,8 +1,10 @@
-"""The front page: who is signed in."""
+"""The front page: who is signed in, and where operators look."""
 
 from flask import Response
 
 from bot.web.pages._site import SIGN_IN, TITLE, Site, when
+
+LINKS = (("/hosts", "The hosts", "for whoever may write to the repository of the policy"),)
 
 
 def mount(site: Site) -> None:
@@ -14,6 +16,5 @@ def mount(site: Site) -> None:
         if visit is None:
             return site.page(TITLE, SIGN_IN, sign_in="/")
         text = f"You are signed in as {visit.login} until {when(visit.until)}."
-        return site.page(
-            TITLE, text, "The files of a run are linked from its check and its report.", visit=visit
-        )
+        files = "The files of a run are linked from its check and its report."
+        return site.page(TITLE, text, files, visit=visit, links=LINKS)

@@ -11,7 +11,7 @@ FINDS = (
     "`validation` names, this file"
 )
 ACTION = "ask"
-_ADVICE = "leave it as the base branch has it, so that the checks stay what they were"
+_ADVICE = "leave it as the default branch has it, so that the checks stay what they were"
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:

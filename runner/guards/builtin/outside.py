@@ -8,7 +8,7 @@ from runner.run.run_spec import Guards
 
 FINDS = "Changes beyond what `allow` names"
 ACTION = "ask"
-_ADVICE = "leave the file as the base branch has it, and keep the work within the allowed paths"
+_ADVICE = "leave the file as the default branch has it, and keep the work within the allowed paths"
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:

@@ -8,7 +8,7 @@ from runner.run.run_spec import Guards
 
 FINDS = "Changes of what `protect` names"
 ACTION = "ask"
-_ADVICE = "leave the file as the base branch has it"
+_ADVICE = "leave the file as the default branch has it"
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:

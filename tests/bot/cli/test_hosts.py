@@ -24,11 +24,11 @@ def engine(config: Config) -> Engine:
 @pytest.mark.usefixtures("engine")
 def test_every_host_is_listed_with_its_state(cardinal: Cardinal) -> None:
     said = cardinal("hosts").stdout.splitlines()
-    assert [row.split()[:2] for row in said] == [["host", "state"], ["b", "ok"], ["c", "dead"]]
+    assert [row.split()[:2] for row in said] == [["host", "state"], ["b", "alive"], ["c", "dead"]]
     assert "0 of 4" in said[1]
     assert "eu gpu" in said[1]
     b, c = json.loads(cardinal("hosts", "--json").stdout)
-    assert (b["name"], b["state"], b["slots"], b["runs"], b["labels"]) == ("b", "ok", 4, 0, ["eu", "gpu"])
+    assert (b["name"], b["state"], b["slots"], b["runs"], b["labels"]) == ("b", "alive", 4, 0, ["eu", "gpu"])
     assert c["state"] == "dead"
 
 

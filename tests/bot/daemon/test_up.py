@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -23,9 +24,11 @@ from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from forge.seed import load
 from forge.server import Forge
+from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.queue import inbox
+from ledger.queue import hosts, inbox
+from ledger.queue.inbox import Delivery
 from tests.bot.conftest import SECRET, start_redis
 from tests.bot.daemon.test_group import alive, until
 from tests.bot.daemon.test_web_server import post
@@ -159,17 +162,36 @@ def test_a_delivery_that_met_no_redis_is_ingested_after_all(
     forge.stop()
 
 
+def slots_of_hosts(config: Config) -> list[int]:
+    engine = open_ledger(config.database_url, migrate=False)
+    with event_store.reading(engine) as db:
+        slots = [row.slots for row in hosts.known(db).rows]
+    engine.dispose()
+    return slots
+
+
+def store_delivery(config: Config) -> None:
+    """Let a delivery wait: a tick asks for it after the heartbeat."""
+    engine = open_ledger(config.database_url)
+    inbox.store(engine, Delivery(DeliveryId("d"), "ping", "", b"{}", datetime.now(UTC)))
+    engine.dispose()
+
+
+def has_ticked(config: Config) -> bool:
+    return bool(embedded_redis.connect(config).exists(queues.mark_key("ingest-d")))
+
+
 def counted(engine: Engine) -> dict[str, int]:
     with event_store.reading(engine) as db:
         return inbox.counts(db)
 
 
 @pytest.mark.parametrize(
-    ("words", "parts", "lacks"),
+    ("words", "parts", "lacks", "beats"),
     [
-        (("serve",), {"web"}, ("APP_ID", "PRIVATE_KEY", "BOARD")),
-        (("work", "publish"), {"publish-1", "ticker"}, ()),
-        (("work", "runs", "--no-ticks"), {"runs-1", "runs-2"}, ()),
+        (("serve",), {"web"}, ("APP_ID", "PRIVATE_KEY", "BOARD"), False),
+        (("work", "publish"), {"publish-1", "ticker"}, (), False),
+        (("work", "runs", "--no-ticks"), {"runs-1", "runs-2", "heartbeat"}, (), True),
     ],
 )
 def test_serve_and_work_run_their_own_parts_with_what_these_need_only(
@@ -179,12 +201,21 @@ def test_serve_and_work_run_their_own_parts_with_what_these_need_only(
     words: tuple[str, ...],
     parts: set[str],
     lacks: tuple[str, ...],
+    beats: bool,
 ) -> None:
+    """A host is known where runs work, whether these processes tick or not."""
+    store_delivery(config)
     redis = start_redis(config)
     for name in lacks:
         del environ[f"CARDINAL_{name}"]
     with up(environ, tmp_path, *words, parts=parts) as process:
         assert len(psutil.Process(process.pid).children()) == len(parts)
+        if "ticker" in parts:
+            until(lambda: has_ticked(config), within_s=20)
+        if beats:
+            until(lambda: slots_of_hosts(config) == [2], within_s=20)
+        else:
+            assert slots_of_hosts(config) == []
         pids = everyone(process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0

@@ -106,6 +106,21 @@ def test_the_host_that_asks_lives_whatever_its_row_says(engine: Engine) -> None:
     assert ready(engine) == ["r0", "r1"]
 
 
+def test_a_host_without_workers_of_runs_offers_none_and_sees_the_same_as_the_others(engine: Engine) -> None:
+    """It ticks, and sends no heartbeats; alone, it looks as if it had some, and nobody takes them."""
+    assert ready(engine, "ticks") == ready(engine) == ["r0", "r1", "r2", "r3"]
+    assert claim(engine, "r0", "ticks") is None
+    with event_store.reading(engine) as db:
+        before = event_store.last_seq(db)
+    limit(engine, 1)
+    assert ready(engine, "ticks") == ["r0"]
+    with event_store.reading(engine) as db:
+        assert event_store.last_seq(db) > before + 1, "the others' reasons were not recorded"
+    fall_silent(engine, "b")
+    fall_silent(engine, "c")
+    assert ready(engine, "ticks") == ["r0"]
+
+
 def test_a_host_works_on_as_many_runs_as_it_has_workers_whatever_their_board(engine: Engine) -> None:
     other = BoardId("PVT_2")
     with event_store.writing(engine) as db:

@@ -86,7 +86,7 @@ def test_a_plan_for_another_text_is_not_approved_but_made_anew() -> None:
 @pytest.mark.parametrize(
     ("waiting", "base", "said"),
     [
-        (BOUND, "b" * 40, "the base branch went from `aaaaaaaaaa` to `bbbbbbbbbb`"),
+        (BOUND, "b" * 40, "the default branch went from `aaaaaaaaaa` to `bbbbbbbbbb`"),
         (replace(BOUND, policy_digest="other"), "a" * 40, "the policy is another one"),
     ],
 )

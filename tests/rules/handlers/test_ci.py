@@ -41,7 +41,7 @@ def test_a_red_check_starts_a_repair_without_a_plan() -> None:
 def test_what_is_red_on_the_base_as_well_is_reported_and_not_repaired() -> None:
     intents = asks(DONE, red(LINT))
     assert "QueueRun" not in kinds(intents)
-    assert "CI (`lint`) is red on the base branch, too: not repaired." in only(intents, Say).text
+    assert "CI (`lint`) is red on the default branch, too: not repaired." in only(intents, Say).text
     assert "QueueRun" in kinds(asks(DONE, red(LINT, TESTS)))
 
 

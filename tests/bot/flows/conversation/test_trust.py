@@ -213,7 +213,7 @@ def test_after_a_merge_into_the_base_the_plan_has_to_be_approved_again(cardinal:
     assert cardinal.events(PlanApproved) == []
     assert len(cardinal.events(PlanRebound)) == 1
     assert "- [x]" not in plan.body
-    assert cardinal.comment(item, "the base branch went from")
+    assert cardinal.comment(item, "the default branch went from")
     cardinal.tick(plan, "approve")
     cardinal.settle()
     assert len(cardinal.events(PlanApproved)) == 1

@@ -164,7 +164,7 @@ def test_what_the_base_breaks_is_reported_and_not_repaired(cardinal: Cardinal) -
     cardinal.settle()
     assert kinds_of_runs(cardinal) == ["first"]
     said = [one.body for one in cardinal.pull_of(item).issue.comments]
-    assert any("red on the base branch, too" in text for text in said)
+    assert any("red on the default branch, too" in text for text in said)
 
 
 def test_repairs_end_after_so_many_and_each_commit_gets_one(cardinal: Cardinal) -> None:

@@ -252,7 +252,7 @@ def test_checks_that_were_edited_since_are_run_before_the_merge(cardinal: Cardin
     cardinal.drag(item, "Done")
     cardinal.settle(work=True)
     assert pull.merged_at is None
-    assert "the checks were changed on the base branch since it passed them" in cardinal.card(item).because
+    assert "the checks were changed on the default branch since it passed them" in cardinal.card(item).because
     assert cardinal.comment(item, "Run the checks on it with `/cardinal check` (no agent is started)")
     cardinal.say(item, "/cardinal check")
     cardinal.settle(work=True)
@@ -271,7 +271,7 @@ def test_a_draft_whose_checks_were_edited_since_stays_one_until_they_ran(cardina
     cardinal.drag(item, "QA")
     cardinal.settle(work=True)
     assert pull.draft
-    assert "the checks were changed on the base branch" in cardinal.card(item).because
+    assert "the checks were changed on the default branch" in cardinal.card(item).because
     cardinal.say(item, "/cardinal check")
     cardinal.settle(work=True)
     assert not pull.draft

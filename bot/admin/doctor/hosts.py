@@ -1,0 +1,71 @@
+"""Checks of the hosts: those that are dead, their versions, the labels that columns demand."""
+
+from collections.abc import Iterator
+
+from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
+from bot.state import policies as policies_in_force
+from ledger.log import event_store
+from ledger.queries import hosts
+from ledger.queries.hosts import HostState, HostStatus
+from ledger.views import boards
+from rules.text import brief, count
+
+
+def dead(patient: DoctorContext) -> Iterator[CheckResult]:
+    """Is a host listed that is dead?"""
+    listed = _listed(patient)
+    silent = [host for host in listed if host.state is HostState.DEAD]
+    for host in silent:
+        message = f"the host {host.row.name} is dead: its last heartbeat was {brief(host.silence)} ago"
+        step = f"start Cardinal there, or forget it with `cardinal hosts --remove {host.row.name}`"
+        yield warn("hosts", message, step)
+    if listed and not silent:
+        yield ok("hosts", f"{count(len(listed), 'host')} listed, none is dead")
+
+
+def versions(patient: DoctorContext) -> Iterator[CheckResult]:
+    """Do all hosts that live run the same version?"""
+    by_version: dict[str, list[str]] = {}
+    for host in _listed(patient):
+        if host.state is not HostState.DEAD:
+            by_version.setdefault(host.row.version, []).append(host.row.name)
+    if len(by_version) > 1:
+        listed = "; ".join(f"{version} on {', '.join(names)}" for version, names in by_version.items())
+        message = f"the hosts run different versions: {listed}"
+        yield warn("versions", message, "stop the older ones, bring them up to date, and start them again")
+    elif by_version:
+        yield ok("versions", f"all hosts that live run {next(iter(by_version))}")
+
+
+def labels(patient: DoctorContext) -> Iterator[CheckResult]:
+    """Has a host the labels that each column's `runs_on` demands?
+
+    Where no host takes runs at all, labels are not what is missing.
+    """
+    offered = [host.row for host in _listed(patient) if host.state is HostState.ALIVE]
+    if patient.engine is None or not offered:
+        return
+    with event_store.reading(patient.engine) as db:
+        served = [(board, policies_in_force.in_force(db, board.board_id)) for board in boards.all_boards(db)]
+    for board, policy in served:
+        for name, column in policy.board.columns.items():
+            if any({*column.runs_on} <= {*host.labels} for host in offered):
+                continue
+            wanted = ",".join(column.runs_on)
+            message = (
+                f"{board.owner}/{board.number}: no host that lives and is not drained has the labels {wanted}"
+                f" of the column {name}, so its runs wait"
+            )
+            step = f"start one with CARDINAL_LABELS={wanted}, or change `runs_on` of the column"
+            yield fail("labels", message, step)
+
+
+def _listed(patient: DoctorContext) -> tuple[HostStatus, ...]:
+    if patient.engine is None:
+        return ()
+    with event_store.reading(patient.engine) as db:
+        return hosts.statuses(db)
+
+
+ORDER = 2
+CHECKS = (dead, versions, labels)

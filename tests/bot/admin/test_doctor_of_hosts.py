@@ -1,0 +1,129 @@
+"""What the doctor finds of hosts, and of the agents that work there."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from sqlalchemy import Engine
+
+from bot.admin.doctor import CheckResult, DoctorContext, Level, hosts, runner
+from bot.github.client import Hub
+from bot.system import config as configuration
+from bot.system.secret import Secret
+from ledger.events.policy import PolicyLoaded
+from ledger.log import event_store
+from ledger.queue import hosts as known_hosts
+from rules.policy.repository import IMAGE
+from tests.ledger.queue.test_hosts import beat, fall_silent
+from tests.ledger.samples import BOARD, NOW, board_seen
+from tests.ledgers import new_ledger
+
+POLICY = """
+version: 1
+board:
+  columns:
+    In Progress: {archetype: execution, agent: scripted, model: test}
+    Heavy: {archetype: execution, agent: claude, model: default, runs_on: [gpu, eu]}
+"""
+Doctor = Callable[[Callable[[DoctorContext], Iterator[CheckResult]]], list[CheckResult]]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """Return a ledger with a board, and hosts b and c of one version."""
+    made = new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    with event_store.writing(made) as db:
+        event_store.append(db, board_seen(), PolicyLoaded(BOARD, "d", POLICY, ""), at=NOW)
+    beat(made, "b", labels=("eu", "gpu", "big"))
+    beat(made, "c")
+    yield made
+    made.dispose()
+
+
+@pytest.fixture
+def patient(engine: Engine, tmp_path: Path) -> DoctorContext:
+    settings = {"CARDINAL_HOME": str(tmp_path / "home"), "CARDINAL_WORKSPACE": "docker"}
+    config = replace(configuration.read(settings, tmp_path), anthropic_key=Secret("k"))
+    return DoctorContext(config, engine, Hub(config, lambda: NOW), NOW)
+
+
+def levels(results: Iterator[CheckResult]) -> list[Level]:
+    return [result.level for result in results]
+
+
+def test_a_dead_host_is_said_with_the_command_that_forgets_it(patient: DoctorContext, engine: Engine) -> None:
+    assert levels(hosts.dead(patient)) == [Level.OK]
+    fall_silent(engine, "c")
+    (finding,) = hosts.dead(patient)
+    assert (finding.level, finding.message) == (
+        Level.WARN,
+        "the host c is dead: its last heartbeat was 20 s ago",
+    )
+    assert "`cardinal hosts --remove c`" in finding.next_step
+
+
+def test_hosts_that_live_should_run_one_version(patient: DoctorContext, engine: Engine) -> None:
+    assert levels(hosts.versions(patient)) == [Level.OK]
+    with event_store.writing(engine) as db:
+        known_hosts.beat(db, "c", slots=2, labels=(), version="0.9")
+    (finding,) = hosts.versions(patient)
+    assert (finding.level, finding.message) == (
+        Level.WARN,
+        "the hosts run different versions: 1.0 on b; 0.9 on c",
+    )
+    fall_silent(engine, "c")
+    assert levels(hosts.versions(patient)) == [Level.OK]
+
+
+def test_labels_that_no_host_has_keep_a_columns_runs_waiting(patient: DoctorContext, engine: Engine) -> None:
+    assert levels(hosts.labels(patient)) == []
+    beat(engine, "b", labels=("gpu",))
+    beat(engine, "c", labels=("eu",))
+    (finding,) = hosts.labels(patient)
+    assert finding.level is Level.FAIL
+    assert "the labels gpu,eu of the column Heavy" in finding.message
+    assert "CARDINAL_LABELS=gpu,eu" in finding.next_step
+    beat(engine, "b", labels=("gpu", "eu"))
+    with event_store.writing(engine) as db:
+        known_hosts.drain(db, "b", drained=True)
+    assert levels(hosts.labels(patient)) == [Level.FAIL]
+    fall_silent(engine, "c")
+    assert levels(hosts.labels(patient)) == [], "no host takes runs at all: that is another finding"
+
+
+@pytest.fixture
+def bare_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Answer as a Docker engine without any image."""
+
+    class NoImages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            """Say the version of the API, or that there is nothing."""
+            body = json.dumps({"ApiVersion": "1.44"} if self.path.endswith("/version") else []).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words: object) -> None:
+            """Write nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), NoImages)
+    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.server_port}")
+    yield
+    server.shutdown()
+    thread.join(60)
+    server.server_close()
+
+
+@pytest.mark.usefixtures("bare_engine")
+def test_only_agents_of_the_image_are_missed_in_it(patient: DoctorContext) -> None:
+    claude, scripted = runner.agents(patient)
+    assert (claude.level, claude.next_step) == (Level.FAIL, "build it anew: scripts/images agent")
+    assert claude.message.startswith(f"{IMAGE} has no claude ")
+    assert (scripted.level, scripted.message) == (Level.OK, "scripted 1 can work")

@@ -1,0 +1,38 @@
+"""The hosts in a browser: for whoever may change the policy, as `cardinal hosts` lists them."""
+
+from ledger.events.run import RunClaimed
+from ledger.log import event_store
+from ledger.queue import hosts
+from tests.bot.web.pages.world import Pages
+from tests.ledger.queue.test_hosts import beat, fall_silent
+
+
+def test_an_operator_sees_each_host_with_its_runs(pages: Pages) -> None:
+    engine = pages.cardinal.services.engine
+    bob = pages.browser("bob")
+    assert '<a href="/hosts">' in bob.get("/").text
+    assert "No host was seen yet" in bob.get("/hosts").text
+    beat(engine, "b", labels=("eu", "gpu"))
+    beat(engine, "c")
+    fall_silent(engine, "c")
+    run_id = pages.run()
+    with event_store.writing(engine) as db:
+        event_store.append(db, RunClaimed(run_id, 1, "b-1", "b"), at=pages.cardinal.clock())
+    shown = bob.get("/hosts")
+    assert shown.status_code == 200
+    b, c = (row.split("</tr>")[0] for row in shown.text.split("<tr>")[2:])
+    assert "<td>b</td><td>alive</td>" in b
+    link = f'<a href="/runs/{run_id}/artifacts">{run_id}</a>'
+    assert f"<td>1 of 2 {link}</td><td>eu gpu</td><td>1.0</td>" in b
+    assert "<td>c</td><td>dead</td><td>20 s ago</td><td>0 of 2</td>" in c
+    with event_store.writing(engine) as db:
+        hosts.drain(db, "b", drained=True)
+    assert "<td>b</td><td>drained</td>" in bob.get("/hosts").text
+
+
+def test_the_hosts_are_nobodys_business_who_may_not_change_the_policy(pages: Pages) -> None:
+    beat(pages.cardinal.services.engine, "b")
+    mallory = pages.browser("mallory")
+    refused, nothing = mallory.get("/hosts"), mallory.get("/runs/r999/artifacts")
+    assert (refused.status_code, refused.text) == (404, nothing.text)
+    assert pages.browser("bob", signed_in=False).get("/hosts").status_code == 401
