@@ -13,9 +13,9 @@ from bot.bootstrap import Services
 from bot.github.api import merge_queue as github_merges
 from bot.github.api import projects as github_board
 from bot.github.api import pulls, reviews, roles
-from bot.github.client import Hub
 from bot.github.errors import NotFoundError
 from bot.ingest import comments, facts
+from bot.state import served_boards
 from bot.sync import access, board, checks
 from bot.sync import card as card_sync
 from ledger.event import Event
@@ -103,18 +103,11 @@ def cards_of(services: Services, repository: str, number: int) -> tuple[cards.Ca
     """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
     known = _known(services, repository, number)
     if not known:
-        hub = _hub_of(services, repository)
+        hub = served_boards.hub_of(services.engine, services.config, services.hub, repository)
         for card_id in github_board.cards_of_issue(hub, repository, number):
             card_sync.require_synced(services, card_id)
         known = _known(services, repository, number)
     return known
-
-
-def _hub_of(services: Services, repository: str) -> Hub:
-    """Return GitHub as the installation at the repository's owner, if a board is served there."""
-    owner = repository.partition("/")[0].casefold()
-    owners = (each.hub for each in services.on_every_board() if each.board.owner.casefold() == owner)
-    return next(owners, services.hub)
 
 
 def _known(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:

@@ -113,13 +113,12 @@ def _choices(
 
     Where the workers do not suffice for all, each board gets its share of them.
     """
-    rows = boards.all_boards(db)
-    waiting = sorted(run_queue.boards_waiting(db) - {row.board_id for row in rows if row.removed})
+    waiting = sorted(run_queue.boards_waiting(db) - boards.removed(db))
     questions_of = {board_id: _question(db, board_id, now, host, len(free)) for board_id in waiting}
     alone = {board_id: choose_for(stations=free) for board_id, choose_for in questions_of.items()}
     if len(waiting) < 2:
         return tuple(alone.values())
-    weights = {row.board_id: row.weight for row in rows}
+    weights = {row.board_id: row.weight for row in boards.all_boards(db)}
     demands = [
         Demand(board_id, len(choice.starts), len(runs.held(db, board_id)), weights.get(board_id, 1))
         for board_id, choice in alone.items()

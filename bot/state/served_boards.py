@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
+from bot.github.client import Hub
 from bot.system.config import BoardAddress, Config
 from ledger.errors import CardinalError
 from ledger.ids import BoardId
+from ledger.log import event_store
 from ledger.views import boards
 from ledger.views.boards import BoardRow
 
@@ -73,6 +75,14 @@ def every(db: Connection, config: Config) -> tuple[ServedBoard, ...]:
 def get(db: Connection, config: Config, board_id: BoardId) -> ServedBoard | None:
     """Return the board; None where Cardinal does not serve it."""
     return next((board for board in every(db, config) if board.board_id == board_id), None)
+
+
+def hub_of(engine: Engine, config: Config, hub: Hub, repository: str) -> Hub:
+    """Return GitHub as the installation at the repository's owner, if a board is served there."""
+    owner = repository.partition("/")[0].casefold()
+    with event_store.reading(engine) as db:
+        owners = {board.owner.casefold() for board in every(db, config)}
+    return hub.at(owner) if owner in owners else hub
 
 
 def _of_row(row: BoardRow) -> ServedBoard:

@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -66,8 +66,8 @@ class RepositoryAccess:
 class Readers:
     """Cached answers about readers; one call at a time goes to GitHub."""
 
-    def __init__(self, hub: Hub, clock: Clock) -> None:
-        self._hub = hub
+    def __init__(self, hub_of: Callable[[str], Hub], clock: Clock) -> None:
+        self._hub_of = hub_of  # by a repository's name
         self._known: TTLCache[tuple[str, int, str], RepositoryAccess] = TTLCache(
             MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp()
         )
@@ -111,11 +111,12 @@ class Readers:
     def _ask(self, visit: SignIn, repository: str) -> RepositoryAccess:
         if not self._pace.take(visit.user_id):
             raise BusyError("it was asked too often")
-        if self._hub.budget.spare(LAST) > 0:
+        hub = self._hub_of(repository)
+        if hub.budget.spare(LAST) > 0:
             raise BusyError("GitHub's rate limit is nearly reached")
         try:
-            role = roles.role_of_account(self._hub, repository, visit.login, visit.user_id)
+            role = roles.role_of_account(hub, repository, visit.login, visit.user_id)
             readable = role != roles.NONE
-            return RepositoryAccess(role, repositories.born_at(self._hub, repository) if readable else None)
+            return RepositoryAccess(role, repositories.born_at(hub, repository) if readable else None)
         except GithubError as error:
             raise BusyError("GitHub did not say") from error

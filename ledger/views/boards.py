@@ -81,12 +81,17 @@ def owner_of(db: Connection, board_id: BoardId) -> str:
 
 
 def all_boards(db: Connection) -> tuple[BoardRow, ...]:
-    """Return all boards by owner and number."""
-    return listed(db, BoardRow, boards, "owner", "number")
+    """Return all boards that were seen, without removed ones, by owner and number."""
+    return listed(db, BoardRow, boards, "owner", "number", removed=False)
+
+
+def removed(db: Connection) -> frozenset[BoardId]:
+    """Return the boards for which Cardinal works no more."""
+    return frozenset(row.board_id for row in listed(db, BoardRow, boards, removed=True))
 
 
 def at(db: Connection, owner: str, number: int) -> BoardRow | None:
-    """Return the board at this address; None when it was never seen. Logins differ in case only."""
+    """Return the board at this address; None when it was never seen, or removed. Logins differ in case."""
     rows = (row for row in all_boards(db) if row.number == number)
     return next((row for row in rows if row.owner.casefold() == owner.casefold()), None)
 

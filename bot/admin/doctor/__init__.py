@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.github.client import Hub
 from bot.github.errors import GithubError
+from bot.state import served_boards
 from bot.system.config import Config, ConfigError
 from ledger.log import event_store
 from ledger.parts import Registry
@@ -84,6 +85,12 @@ class DoctorContext:
             return ()
         with event_store.reading(self.engine) as db:
             return boards.all_boards(db)
+
+    def hub_of(self, repository: str) -> Hub:
+        """Return GitHub as the installation at the repository's owner, if a board is served there."""
+        if self.engine is None:
+            return self.hub
+        return served_boards.hub_of(self.engine, self.config, self.hub, repository)
 
 
 Check = Callable[[DoctorContext], Iterator[CheckResult]]

@@ -143,10 +143,11 @@ def _read_at(db: Connection, board: BoardRow) -> datetime:
 def _make_fields(patient: DoctorContext) -> str:
     made: list[str] = []
     for known in patient.boards():
-        there = {field.name for field in projects.read_board(patient.hub, known.owner, known.number).fields}
+        hub = patient.hub.at(known.owner)
+        there = {field.name for field in projects.read_board(hub, known.owner, known.number).fields}
         for name in (field for field in FaceField if field not in there):
             try:
-                projects.create_field(patient.hub, known.board_id, name, KINDS[name])
+                projects.create_field(hub, known.board_id, name, KINDS[name])
             except RefusedError:  # a publisher made it just now
                 continue
             made.append(name)
@@ -157,7 +158,7 @@ def _describe_columns(patient: DoctorContext) -> str:
     written = 0
     for known in patient.boards():
         wanted = {column.name: wanted_header(patient, known, column.name) or "" for column in known.columns}
-        written += projects.describe_columns(patient.hub, known.status_field_id, wanted)
+        written += projects.describe_columns(patient.hub.at(known.owner), known.status_field_id, wanted)
     return f"column descriptions written on {written} boards"
 
 

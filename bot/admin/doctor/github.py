@@ -16,7 +16,13 @@ from bot.daemon import lock_file
 from bot.github import failed_deliveries as hook_deliveries
 from bot.github.app_manifest import manifest
 from bot.github.errors import NotFoundError
-from bot.github.rate_limit import CONTENTS_PER_HOUR, CONTENTS_PER_MINUTE, POINTS_PER_MINUTE, until_now
+from bot.github.rate_limit import (
+    CONTENTS_PER_HOUR,
+    CONTENTS_PER_MINUTE,
+    POINTS_PER_MINUTE,
+    ApiBudget,
+    until_now,
+)
 from bot.state import policies
 from bot.web import webhook
 from ledger.ids import DeliveryId
@@ -49,12 +55,21 @@ def app(patient: DoctorContext) -> Iterator[CheckResult]:
 
 
 def installation(patient: DoctorContext) -> Iterator[CheckResult]:
-    """Is the App installed at the board's owner, awake, and with the permissions that it has now?"""
-    owner = patient.config.board_owner
-    if not patient.config.app_id or not owner:
+    """Is the App installed at each board's owner, awake, and with the permissions that it has now?"""
+    if not patient.config.app_id:
         return
+    for owner in _owners(patient):
+        yield from _installed_at(patient, owner)
+
+
+def _owners(patient: DoctorContext) -> tuple[str, ...]:
+    names = (patient.config.board_owner, *(board.owner for board in patient.boards()))
+    return tuple({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
+
+
+def _installed_at(patient: DoctorContext, owner: str) -> Iterator[CheckResult]:
     try:
-        installed = patient.hub.installation()
+        installed = patient.hub.at(owner).installation()
     except NotFoundError:
         found_not = f"the App is not installed at {owner}"
         yield fail("installation", found_not, "run `cardinal init`: it says where to install it")
@@ -178,11 +193,15 @@ def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
 
 def budget(patient: DoctorContext) -> Iterator[CheckResult]:
     """How much of GitHub's and the policy's allowance is left?"""
-    spent, now_s = patient.hub.budget.seen(), patient.now.timestamp()
+    for owner in _owners(patient) or ("",):
+        yield from _left(patient, patient.hub.at(owner).budget, _ceiling(patient, owner))
+
+
+def _left(patient: DoctorContext, budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
+    spent, now_s = budget.seen(), patient.now.timestamp()
     if spent.closed_until_s > now_s:
         message = f"GitHub said stop: for {spent.closed_until_s - now_s:.0f} s nothing is asked"
         yield warn("budget", message, "wait: it goes on by itself")
-    ceiling = _ceiling(patient)
     for name, window in spent.windows.items():
         if window.reset_s < now_s:
             continue
@@ -192,7 +211,7 @@ def budget(patient: DoctorContext) -> Iterator[CheckResult]:
         capped = f" ({ceiling} by the policy)" if ceiling and ceiling < window.limit else ""
         yield CheckResult(f"budget {name}", level, f"{left} of {window.limit}{capped} an hour are left", step)
     used = (
-        f"{patient.hub.budget.installation}: "
+        f"{budget.installation}: "
         f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points this minute, "
         f"{until_now(spent.contents, 60, now_s)} of {CONTENTS_PER_MINUTE} writings; "
         f"{until_now(spent.contents, 3600, now_s)} of {CONTENTS_PER_HOUR} writings this hour"
@@ -200,12 +219,13 @@ def budget(patient: DoctorContext) -> Iterator[CheckResult]:
     yield ok("budget", used)
 
 
-def _ceiling(patient: DoctorContext) -> int | None:
-    """Return the lowest cap on calls an hour that a policy in force sets."""
+def _ceiling(patient: DoctorContext, owner: str) -> int | None:
+    """Return the lowest cap on calls an hour that a policy in force on the owner's boards sets."""
     if patient.engine is None:
         return None
     with event_store.reading(patient.engine) as db:
-        in_force = [policies.in_force(db, board.board_id) for board in boards.all_boards(db)]
+        mine = [board for board in boards.all_boards(db) if board.owner.casefold() == owner.casefold()]
+        in_force = [policies.in_force(db, board.board_id) for board in mine]
     return min((policy.board.limits.points_per_hour for policy in in_force), default=None)
 
 

@@ -54,15 +54,16 @@ def moved(patient: DoctorContext) -> Iterator[RepositoryMoved]:
             )
         }
     for board_id, name in sorted(known)[:MAX_REPOSITORIES]:
-        now = access.moved_to(patient.hub, name)
+        now = access.moved_to(patient.hub_of(name), name)
         if now:
             yield RepositoryMoved(board_id, name, now)
 
 
 def _of(patient: DoctorContext, repository: str) -> Iterator[CheckResult]:
+    hub = patient.hub_of(repository)
     try:
-        text, commit = policy_file.read(patient.hub, repository)
-        rules = profiles.rules_of(patient.hub, repository, text, commit)
+        text, commit = policy_file.read(hub, repository)
+        rules = profiles.rules_of(hub, repository, text, commit)
     except NotFoundError:
         message = f"{repository} is out of reach"
         yield warn("checks", message, "add it to the App's installation on GitHub")
@@ -79,7 +80,7 @@ def _profile(
 ) -> CheckResult | None:
     """Return the fault of the repository's own profile, which fails each run there; None without one."""
     try:
-        profiles.load(patient.hub, repository, commit, rules)
+        profiles.load(patient.hub_of(repository), repository, commit, rules)
     except PolicyError as error:
         message = f"{repository}: its profile is refused: {error.problems[0]}"
         return fail("checks", message, "correct it on the default branch, or no run starts there")
@@ -90,7 +91,7 @@ def _guides(
     patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
 ) -> Iterator[CheckResult]:
     """Yield a note on files written for agents that no agent gets."""
-    names = guides.unread(patient.hub, repository, commit, rules) if commit else ()
+    names = guides.unread(patient.hub_of(repository), repository, commit, rules) if commit else ()
     if names:
         message = f"{repository} has {' and '.join(names)}, which agents are not told"
         wanted = ", ".join((*rules.guides, *names))

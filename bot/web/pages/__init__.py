@@ -1,5 +1,6 @@
 """The pages for people with a browser: one file each in this folder, found by its name."""
 
+from functools import partial
 from threading import BoundedSemaphore
 from typing import Protocol
 
@@ -7,6 +8,7 @@ from flask import Blueprint
 from sqlalchemy import Engine
 
 from bot.github.client import Hub
+from bot.state import served_boards
 from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.web.authorization import Readers, RequestLimiter
@@ -29,7 +31,8 @@ PAGES = Registry[WebPage]("web page", __name__, WebPage)
 
 def pages(config: Config, engine: Engine, clock: Clock) -> Blueprint:
     """Return the blueprint with every page mounted."""
-    readers = Readers(Hub(config, clock, read_s=READ_S), clock)
+    hub = Hub(config, clock, read_s=READ_S)
+    readers = Readers(partial(served_boards.hub_of, engine, config, hub), clock)
     sign_ins = RequestLimiter(clock, each=SIGN_INS_A_MINUTE, of_all=SIGN_INS_AN_HOUR)
     site = Site(config, engine, clock, readers, sign_ins, BoundedSemaphore(SIGN_INS_AT_ONCE))
     for _, page in PAGES.all():

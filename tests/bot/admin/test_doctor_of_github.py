@@ -137,7 +137,7 @@ def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardi
     status = project.status
     wanted = {one.name: one.description for one in status.options}
     status.options[0].description, status.options[1].description = "", "Old."
-    board.refresh(cardinal.services, "acme", 1)
+    board.refresh(cardinal.services)
     findings = list(examine(patient(cardinal)))
     assert {one.mends for one in findings} >= {"fields", "columns"}
     said = list(mend(patient(cardinal), findings))
@@ -145,7 +145,7 @@ def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardi
     kinds = {one.name: one.data_type for one in project.fields}
     assert (kinds["Agent"], kinds["Cost $"]) == (FieldType.TEXT, FieldType.NUMBER)
     assert {one.name: one.description for one in status.options} == wanted
-    board.refresh(cardinal.services, "acme", 1)
+    board.refresh(cardinal.services)
     assert not {one.mends for one in examine(patient(cardinal))} & {"fields", "columns"}
 
 
@@ -172,7 +172,7 @@ def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, ca
     services = replace(cardinal.services, config=config, engine=engine)
     for option in cardinal.project.status.options:
         option.description = ""
-    board.refresh(services, "acme", 1)
+    board.refresh(services)
     try:
         asked = DoctorContext(config, engine, services.hub, cardinal.clock())
         assert [(one.level, "not read yet" in one.message) for one in checkups.headers(asked)] == [

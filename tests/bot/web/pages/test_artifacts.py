@@ -174,7 +174,7 @@ def test_when_github_cannot_be_asked_nothing_is_shown_and_nobody_asks(pages: Pag
 def test_every_repository_has_to_be_readable_and_nobody_asks_without_end(pages: Pages) -> None:
     cardinal = pages.cardinal
     hide(cardinal)
-    readers, now = Readers(cardinal.services.hub, cardinal.clock), cardinal.clock()
+    readers, now = Readers(lambda _: cardinal.services.hub, cardinal.clock), cardinal.clock()
     bob, carol = (SignIn(cardinal.person(name).id, name, now) for name in ("bob", "carol"))
     assert not readers.may(bob, frozenset(), now)
     for name in ("acme/shop", "ACME/Shop"):
