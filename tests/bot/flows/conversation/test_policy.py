@@ -68,7 +68,7 @@ def test_a_policy_that_is_read_again_unchanged_says_nothing(cardinal: Cardinal) 
     cardinal.settle()
     before = cardinal.count()
     for _ in range(3):
-        board.refresh(cardinal.services, "acme", 1)
+        board.refresh(cardinal.services)
     assert cardinal.count() == before
     assert len(cardinal.events(PolicyRejected)) == 1
 
