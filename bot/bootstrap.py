@@ -72,6 +72,13 @@ class Services:
         """Return the time in UTC."""
         return self.clock()
 
+    def __enter__(self) -> "Services":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.redis.close()
+        self.engine.dispose()
+
 
 def open_services(environ: Mapping[str, str], cwd: Path) -> Services:
     """Open everything for this process; raises a ConfigError that names missing settings."""

@@ -1,8 +1,6 @@
 """`cardinal boards`: the boards that this ledger's hosts work for."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -94,12 +92,6 @@ def _remove(board: BoardAddress) -> None:
     click.echo(f"{board} is not served any more")
 
 
-@contextmanager
-def _services() -> Iterator[Services]:
-    services = open_services(os.environ, Path.cwd())
-    try:
-        services.config.require_github()
-        yield services
-    finally:
-        services.redis.close()
-        services.engine.dispose()
+def _services() -> Services:
+    _home.settings().require_github()
+    return open_services(os.environ, Path.cwd())

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+from bot.admin import boards
 from bot.admin.setup import board, progress, settings
 from bot.admin.setup.errors import (
     InitError,
@@ -23,15 +24,21 @@ from bot.admin.setup.errors import (
 )
 from bot.admin.setup.local_server import BACK, LocalServer, Registration
 from bot.admin.setup.progress import Notes, Registered
+from bot.bootstrap import open_services
 from bot.github.app_manifest import convert, manifest
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, TokenError, UnavailableError
+from bot.state import served_boards
+from bot.state.served_boards import ServedBoard
 from bot.system import config as configuration
 from bot.system import git_exclude
 from bot.system.clock import Clock
 from bot.system.config import BoardAddress, Config
 from bot.system.secret import Secret
 from bot.web.webhook import PATH as WEBHOOK_PATH
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.views import boards as known_boards
 
 ASK_S = 1.0  # between looks for the installation
 LAST_PAGE_S = 10.0  # for the browser to notice that everything is done
@@ -297,14 +304,31 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
     if not chosen and config.board and config.board.owner.casefold() == wishes.owner.casefold():
         chosen = config.board.number
     number = chosen or board.find(hub, wishes.owner, place.choose)
-    if wishes.policy_repository:
-        settings.change(config.home, {"POLICY_REPOSITORY": wishes.policy_repository})
-    named = wishes.policy_repository or config.policy_repository
-    home = named or f"{wishes.owner}/board"
-    ready = board.prepare(hub, wishes.owner, number, home, named=bool(named), columns=wishes.columns)
-    settings.change(config.home, {"BOARD": f"{wishes.owner}/{number}"})
-    for sentence in _sentences(ready, f"{wishes.owner}/{number}"):
+    address = BoardAddress(wishes.owner, number)
+    beside = _is_beside_others(config, address)
+    named = wishes.policy_repository or ("" if beside else config.policy_repository)
+    wanted = ServedBoard(*address, named)
+    ready = board.prepare(hub, *address, wanted.home_repository, named=bool(named), columns=wishes.columns)
+    if beside:
+        with open_services(place.environ, place.cwd) as services:
+            boards.add(services, wanted)
+        place.say(f"the ledger serves {address} beside {config.board}: `cardinal boards list`")
+    else:
+        policy = {"POLICY_REPOSITORY": named} if wishes.policy_repository else {}
+        settings.change(config.home, {"BOARD": str(address), **policy})
+    for sentence in _sentences(ready, str(address)):
         place.say(sentence)
+
+
+def _is_beside_others(config: Config, address: BoardAddress) -> bool:
+    """Tell whether the ledger serves boards already, and the settings name another one of them."""
+    if not config.board or served_boards.configured(config).is_at(*address):
+        return False
+    engine = open_ledger(config.database_url)
+    with event_store.reading(engine) as db:
+        served = known_boards.served(db)
+    engine.dispose()
+    return bool(served)
 
 
 def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:

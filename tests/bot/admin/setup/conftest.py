@@ -119,10 +119,14 @@ class Town:
 
     def ends(self, *options: str, **environ: str) -> tuple[int, str]:
         """Return the exit code and the words of a `cardinal init` that waits for nobody, in this process."""
+        return self.does("init", *options, **environ)
+
+    def does(self, *words: str, **environ: str) -> tuple[int, str]:
+        """Return the exit code and the words of a command in this process."""
         cleared = dict.fromkeys(name for name in os.environ if name.startswith("CARDINAL_"))
         given = {"CARDINAL_GITHUB_URL": self.forge.url, **environ}
         with contextlib.chdir(self.root):
-            found = CliRunner().invoke(main, ["init", *options], env={**cleared, **given})
+            found = CliRunner().invoke(main, words, env={**cleared, **given})
         assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
         return found.exit_code, found.output
 
