@@ -48,7 +48,7 @@ class Services:
     @property
     def board(self) -> ServedBoard:
         """The board that they work for; that of the settings until another is chosen."""
-        return self.context.board
+        return self.context.chosen or served_boards.configured(self.config)
 
     def on(self, board: ServedBoard | None) -> "Services":
         """Return the services for this board; unchanged for None."""

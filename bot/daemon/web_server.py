@@ -65,8 +65,9 @@ def load(config: Config) -> Flask:
     """Return the application with connections of this process's own."""
     redis = embedded_redis.connect(config)
 
-    def wake(delivery_id: DeliveryId) -> bool:
-        return queues.request(redis, "ingest", delivery_id)
+    def wake(delivery_id: DeliveryId, by_app: bool) -> bool:
+        lane = queues.ECHOES if by_app else queues.CONTROL
+        return queues.request(redis, "ingest", delivery_id, name=lane)
 
     return make_app(config, open_ledger(config.database_url), wake, utc_now)
 

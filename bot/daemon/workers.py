@@ -22,6 +22,7 @@ from rq.utils import now
 from rq.worker import BaseWorker, WorkerStatus
 
 from bot.scheduler.queues import (
+    ECHOES,
     JOBS,
     TIME_LIMIT_S,
     QueuedCall,
@@ -219,12 +220,14 @@ def work(
 ) -> None:
     """Take jobs of one queue until SIGTERM or SIGINT; `redis` must not be used by anybody else.
 
-    Runs that only `host` may take come first: they wait for nobody else.
+    Runs that only `host` may take come first: they wait for nobody else. So do deliveries of what people did.
     Only functions of `calls` are called: those of `calls_of`, unless others are given.
     Raises SystemExit(1) when Redis went away at a bad moment; while it waits for a job it survives that.
     """
     kind = RunWorker if name is QueueName.RUNS else LaneWorker
-    names = (host_queue(host), name) if name is QueueName.RUNS and host else (name,)
+    names: tuple[str, ...] = (host_queue(host), name) if name is QueueName.RUNS and host else (name,)
+    if name is QueueName.CONTROL:
+        names = (name, ECHOES)
     worker = kind(
         [queue(redis, queue_name) for queue_name in names],
         name=f"{name}-{uuid4().hex[:12]}",

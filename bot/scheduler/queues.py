@@ -7,6 +7,7 @@ import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import cast
+from uuid import uuid4
 
 from redis import Redis
 from redis.exceptions import RedisError, ResponseError
@@ -18,8 +19,10 @@ from rq.serializers import JSONSerializer
 log = logging.getLogger(__name__)
 
 JOBS = "bot.scheduler.jobs"
-# A wake-up whose worker was killed before it began stops being in the way of the next one after this long.
+# A wake-up that no longer waits in its queue, since its worker was killed before it began, stops being in the
+# way of the next one after this long. One that waits is in the way for as long as its mark lives.
 LOST_AFTER_S = 10
+MARK_S = 3600
 MAX_BYTES = 10_000  # of what a wake-up says
 LABEL = re.compile(r"[A-Za-z0-9_=-]{1,200}")
 
@@ -32,6 +35,10 @@ class QueueName(StrEnum):
     ASSIST = "assist"  # the planning assistant and ai_task rules
     RUNS = "runs"  # runs, each in a process of its own
 
+
+CONTROL = QueueName.CONTROL
+# Deliveries of what apps did, Cardinal's own acts for the most: those of what people did go first.
+ECHOES = f"{QueueName.CONTROL}:echoes"
 
 # Seconds that one job may take; -1 where somebody else watches: the run's own watchdogs and its lease.
 TIME_LIMIT_S = {QueueName.CONTROL: 120, QueueName.PUBLISH: 120, QueueName.ASSIST: 900, QueueName.RUNS: -1}
@@ -103,17 +110,35 @@ def enqueue(redis: Redis, name: str, function: str, *args: str, job_id: str) -> 
     True, and nothing is added, while a wake-up of the same `job_id` waits for a worker. One that has begun
     does not count: it may have read the ledger before the news.
     """
+    rq_id = str(uuid4())
     try:
-        if not redis.set(mark_key(job_id), "1", nx=True, ex=LOST_AFTER_S):
-            return True
-        queue(redis, name).enqueue_call(function, args=args, description=job_id)
+        if not redis.set(mark_key(job_id), f"{name} {rq_id}", nx=True, ex=MARK_S):
+            if _waits(redis, name, job_id):
+                return True
+            redis.set(mark_key(job_id), f"{name} {rq_id}", ex=MARK_S)
+        queue(redis, name).enqueue_call(function, args=args, description=job_id, job_id=rq_id)
     except RedisError as error:
         log.warning("wake-up lost queue=%s job=%s error=%s", name, job_id, type(error).__name__)
         return False
     return True
 
 
-def request(redis: Redis, job: str, *args: str, name: QueueName = QueueName.CONTROL) -> bool:
+def _waits(redis: Redis, name: str, job_id: str) -> bool:
+    """Tell whether the marked wake-up waits for the workers of queue `name`, or was added a moment ago."""
+    pipeline = redis.pipeline(transaction=False)
+    pipeline.get(mark_key(job_id))
+    pipeline.ttl(mark_key(job_id))
+    mark, left_s = pipeline.execute()
+    if mark is None:
+        return False
+    if left_s > MARK_S - LOST_AFTER_S:
+        return True
+    where, _, rq_id = mark.decode().partition(" ")
+    takers = (name, CONTROL, ECHOES) if name in (CONTROL, ECHOES) else (name,)
+    return where in takers and redis.lpos(queue(redis, where).key, rq_id) is not None
+
+
+def request(redis: Redis, job: str, *args: str, name: str = QueueName.CONTROL) -> bool:
     """Enqueue a function of JOBS, unless the same call waits already; False when Redis did not take it."""
     return enqueue(redis, name, f"{JOBS}.{job}", *args, job_id="-".join((job, *args)))
 

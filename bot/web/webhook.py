@@ -33,7 +33,7 @@ SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 EVENT = re.compile(r"[a-z0-9_]{1,64}")
 DELIVERY = re.compile(r"[A-Za-z0-9-]{1,64}")
 
-Wake = Callable[[DeliveryId], bool]
+Wake = Callable[[DeliveryId, bool], bool]
 Keep = Callable[[Delivery, Mapping[str, str]], None]
 
 
@@ -48,7 +48,8 @@ class RefusedDeliveryError(Exception):
 def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock, keep: Keep) -> Blueprint:
     """Return the blueprint of `POST /webhooks/github`.
 
-    `wake` starts a worker and may fail; `keep` gets each new delivery with its headers, names in lower case.
+    `wake` starts a worker and may fail; it is told whether an app did what the delivery reports. `keep` gets
+    each new delivery with its headers, names in lower case.
     """
     door = Blueprint("webhook", __name__)
     turn = threading.Lock()  # threads queue up for it; in SQLite they would sleep and retry
@@ -56,7 +57,7 @@ def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock, keep: Ke
     @door.post(PATH)
     def receive() -> ResponseReturnValue:
         try:
-            delivery = read_delivery(request, secret, now=clock())
+            delivery, by_app = read_delivery(request, secret, now=clock())
         except RefusedDeliveryError as refusal:
             log.warning("delivery refused status=%s reason=%s", refusal.status, refusal.because)
             return jsonify(error=refusal.because), refusal.status
@@ -64,7 +65,7 @@ def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock, keep: Ke
             new = inbox.store(engine, delivery)
         if new:
             keep(delivery, {name.lower(): text for name, text in request.headers.items()})
-        woken = wake(delivery.delivery_id)  # a repeated one too: its first wake-up may be lost
+        woken = wake(delivery.delivery_id, by_app)  # a repeated one too: its first wake-up may be lost
         log.info(
             "delivery stored id=%s event=%s action=%s new=%s woken=%s",
             delivery.delivery_id, delivery.event, delivery.action, new, woken,
@@ -74,8 +75,8 @@ def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock, keep: Ke
     return door
 
 
-def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> Delivery:
-    """Return the signed delivery that the request carries.
+def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> tuple[Delivery, bool]:
+    """Return the signed delivery that the request carries, and whether an app did what it reports.
 
     Raises RefusedDeliveryError: 413 for too large, 401 for unsigned, 400 for unreadable ones, in this order:
     an unsigned body is not parsed.
@@ -87,13 +88,15 @@ def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> Delive
     if not EVENT.fullmatch(event.event) or not DELIVERY.fullmatch(event.delivery_id):
         raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is not one of GitHub's")
     action = event.data.get("action")
-    return Delivery(
+    sender = event.data.get("sender")
+    delivery = Delivery(
         delivery_id=DeliveryId(event.delivery_id),
         event=event.event,
         action=action[:64] if isinstance(action, str) else "",
         payload=body,
         received_at=now,
     )
+    return delivery, isinstance(sender, dict) and sender.get("type") == "Bot"
 
 
 def _body(incoming: Request) -> bytes:

@@ -38,7 +38,7 @@ def receiver(tmp_path: Path) -> Iterator[FlaskClient]:
     """Return a client of the web application, with a ledger of its own."""
     settings = config.read({"CARDINAL_HOME": str(tmp_path), "CARDINAL_WEBHOOK_SECRET": SECRET}, tmp_path)
     engine = open_ledger(settings.database_url)
-    yield make_app(settings, engine, lambda _: True, lambda: NOW).test_client()
+    yield make_app(settings, engine, lambda *_: True, lambda: NOW).test_client()
     engine.dispose()
 
 

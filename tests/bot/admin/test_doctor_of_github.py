@@ -240,7 +240,7 @@ def sound(cardinal: Cardinal) -> Iterator[str]:
 
 
 def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
-    app = make_app(config, cardinal.services.engine, lambda _: True, cardinal.clock)
+    app = make_app(config, cardinal.services.engine, lambda *_: True, cardinal.clock)
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()

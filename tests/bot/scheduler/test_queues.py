@@ -299,3 +299,40 @@ def test_a_worker_takes_what_only_its_host_may_take_and_leaves_other_hosts_their
         until(noted(notes, 2))
     assert read(notes) == ["b", "any"]
     assert len(queues.queue(redis, queues.host_queue("c"))) == 1
+
+
+def grow_old(redis: Redis, job_id: str) -> None:
+    """Let a mark be as old as if its wake-up had waited for long."""
+    redis.expire(queues.mark_key(job_id), queues.MARK_S - queues.LOST_AFTER_S - 1)
+
+
+def test_a_wake_up_that_waits_for_long_is_not_added_again_and_one_that_was_lost_is(redis: Redis) -> None:
+    for _ in range(3):
+        assert enqueue(redis, "control", NOTE, "f", "x", job_id="look-PVTI_1")
+        grow_old(redis, "look-PVTI_1")
+    assert lengths(redis)["control"] == 1
+    redis.delete(queues.queue(redis, "control").key)  # as its worker does, which is killed then
+    assert enqueue(redis, "control", NOTE, "f", "x", job_id="look-PVTI_1")
+    assert lengths(redis)["control"] == 1
+
+
+def test_a_wake_up_in_either_lane_of_control_is_in_the_way_of_the_other(redis: Redis) -> None:
+    assert enqueue(redis, queues.ECHOES, NOTE, "f", "x", job_id="ingest-d")
+    grow_old(redis, "ingest-d")
+    assert enqueue(redis, "control", NOTE, "f", "x", job_id="ingest-d")
+    assert lengths(redis)["control"] == 0
+    host = queues.host_queue("b")
+    assert enqueue(redis, host, NOTE, "f", "x", job_id="run-r1-1")
+    grow_old(redis, "run-r1-1")
+    assert enqueue(redis, "runs", NOTE, "f", "x", job_id="run-r1-1"), "its host is gone: any may take it"
+    assert lengths(redis)["runs"] == 1
+
+
+def test_what_people_did_goes_before_what_apps_did(config: Config, redis: Redis, tmp_path: Path) -> None:
+    out = tmp_path / "noted"
+    for n in range(3):
+        enqueue(redis, queues.ECHOES, NOTE, str(out), f"echo {n}", job_id=f"echo-{n}")
+    enqueue(redis, "control", NOTE, str(out), "person", job_id="person")
+    with worker(config, "control"):
+        until(noted(out, 4))
+    assert read(out)[0] == "person"

@@ -47,7 +47,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def door(config: Config, clock: Clock) -> FlaskClient:
-    return make_app(config, new_ledger(config.database_url), lambda _: True, clock).test_client()
+    return make_app(config, new_ledger(config.database_url), lambda *_: True, clock).test_client()
 
 
 def post(door: FlaskClient, guid: str, payload: dict[str, Any]) -> int:

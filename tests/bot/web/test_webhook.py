@@ -32,10 +32,12 @@ class Woken:
     def __init__(self) -> None:
         self.up = True
         self.ids: list[str] = []
+        self.by_app: list[bool] = []
 
-    def __call__(self, delivery_id: DeliveryId) -> bool:
+    def __call__(self, delivery_id: DeliveryId, by_app: bool) -> bool:
         if self.up:
             self.ids.append(delivery_id)
+            self.by_app.append(by_app)
         return self.up
 
 
@@ -219,3 +221,12 @@ def test_only_posts_are_deliveries(client: FlaskClient) -> None:
 
 def test_health_tells_how_many_events_there_are(client: FlaskClient) -> None:
     assert client.get("/healthz").json == {"ok": True, "events": 0}
+
+
+@pytest.mark.parametrize(
+    ("sender", "by_app"),
+    [('{"type": "Bot"}', True), ('{"type": "User"}', False), ("[]", False), ('"Bot"', False), ("{}", False)],
+)
+def test_what_an_app_did_is_told_apart(client: FlaskClient, woken: Woken, sender: str, by_app: bool) -> None:
+    assert post(client, f'{{"sender": {sender}}}'.encode()).status_code == 202
+    assert woken.by_app == [by_app]

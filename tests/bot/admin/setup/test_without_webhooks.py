@@ -24,7 +24,7 @@ def test_without_webhooks_no_secret_is_needed_and_nothing_can_be_delivered(tmp_p
     engine = new_ledger(config.database_url)
     for webhooks, status in ((False, 404), (True, 401)):
         wanted = replace(config, webhooks=webhooks)
-        app = make_app(wanted, engine, lambda _: True, lambda: datetime.now(UTC))
+        app = make_app(wanted, engine, lambda *_: True, lambda: datetime.now(UTC))
         assert app.test_client().post("/webhooks/github", json={}).status_code == status
         assert app.test_client().get("/healthz").status_code == 200
     engine.dispose()
