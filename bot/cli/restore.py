@@ -19,7 +19,8 @@ from ledger.lifecycle import backup as backups
 def command(source: Path, overwrite_newer: bool, as_json: bool) -> None:
     """Put a back-up in the ledger's place.
 
-    Only while `cardinal up` does not run; SOURCE is the back-up.
+    Only while `cardinal up` does not run; SOURCE is the back-up. With CARDINAL_DATABASE_URL set to an empty
+    database of PostgreSQL, the ledger goes over to it.
     """
     config = _home.settings()
     with lock_file.hold(config.home):

@@ -1,20 +1,41 @@
-"""Back-ups of a SQLite ledger while it is in use, and their way back. PostgreSQL has pg_dump for both."""
+"""Back-ups of a SQLite ledger while it is in use, and their way back, or over into an empty PostgreSQL.
+
+A ledger in PostgreSQL has pg_dump for its own.
+"""
 
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pysqlite3 import dbapi2 as sqlite
-from sqlalchemy import Connection, Engine, NullPool, create_engine, make_url
+from sqlalchemy import Connection, Engine, NullPool, create_engine, insert, make_url, select
 
-from ledger.db.transactions import WAIT_S
+from ledger.db import tables
+from ledger.db.statements import drive
+from ledger.db.transactions import WAIT_S, reading, writing
 from ledger.errors import BackupError, NewerLedgerError
+from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.private_files import make_file, make_folder
+from ledger.lifecycle.rebuild import refold
 from ledger.log.event_store import last_seq
 from ledger.log.hash_chain import ChainReport, verify
+
+PAGE = 1000  # rows at once
+# Not the hosts, which make themselves known, nor what a ledger is made with.
+COPIED = (
+    *(tables.events, tables.inbox, tables.outbox, tables.leases, tables.cursors),
+    *(tables.refresh_requests, tables.reports, tables.visits, tables.spent_states),
+)
+
+
+_NEXT_ENTRY = """
+SELECT setval(pg_get_serial_sequence('outbox', 'entry_id'),
+              (SELECT coalesce(max(entry_id), 0) + 1 FROM outbox), false)
+"""
 
 
 def backup(engine: Engine, target: Path) -> ChainReport:
@@ -60,13 +81,15 @@ def check(file: Path) -> ChainReport:
 def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainReport:
     """Put the back-up `source` in the place of the ledger at `url`; return what was checked before.
 
-    Nothing may be running on the ledger. Raises NewerLedgerError when the ledger has more events than the
-    back-up, unless `overwrite_newer`; BackupError and BrokenChainError when the back-up is not whole. A file
-    that is no database any more is set aside, under its name with `.broken`.
+    A database of PostgreSQL must be empty. Nothing may be running on the ledger. Raises NewerLedgerError when
+    the ledger has more events than the back-up, unless `overwrite_newer`; BackupError and BrokenChainError
+    when the back-up is not whole. A file that is no database any more is set aside, under its name with
+    `.broken`.
     """
     place = make_url(url)
-    _require_sqlite(place.get_backend_name())
     report = check(source)
+    if place.get_backend_name() == "postgresql":
+        return _copy_over(source, url)
     target = Path(str(place.database))
     if target.exists() and not _is_sound(target):
         _set_aside(target)
@@ -81,6 +104,29 @@ def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainRe
     with _connected(str(source)) as copy, _connected(str(target)) as ledger:
         copy.backup(ledger, pages=-1)  # all at once: a reader of the target sees the one or the other
     return report
+
+
+def _copy_over(source: Path, url: str) -> ChainReport:
+    """Copy the back-up into the empty ledger at `url`, all or nothing, and fold the views there."""
+    with TemporaryDirectory(prefix="cardinal-restore-") as folder:
+        copy = Path(folder) / "ledger.db"
+        make_file(copy)
+        with _connected(str(source)) as backed_up, _connected(str(copy)) as fresh:
+            backed_up.backup(fresh, pages=-1)
+        there, target = open_ledger(f"sqlite:///{copy}"), open_ledger(url)  # both of this version then
+        try:
+            with reading(there) as old, writing(target) as new:
+                if any(new.execute(select(table).limit(1)).first() for table in COPIED):
+                    raise BackupError("the database has a ledger that was used already: name an empty one")
+                for table in COPIED:
+                    for rows in old.execution_options(yield_per=PAGE).execute(select(table)).partitions():
+                        new.execute(insert(table), [row._asdict() for row in rows])
+                drive(new, _NEXT_ENTRY)
+                refold(new)
+                return verify(new)
+        finally:
+            there.dispose()
+            target.dispose()
 
 
 def _is_sound(file: Path) -> bool:

@@ -1,20 +1,24 @@
 """A back-up taken while others write is whole, and comes back only over what is older."""
 
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, select
 
+from ledger.db.tables import VIEWS
 from ledger.errors import BackupError, BrokenChainError, NewerLedgerError
 from ledger.events.run import AgentSaid
-from ledger.ids import RunId
-from ledger.lifecycle.backup import backup, check, restore
+from ledger.ids import DeliveryId, EntryKey, RunId
+from ledger.lifecycle.backup import COPIED, backup, check, restore
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.log.hash_chain import verify
+from ledger.queue import inbox, leases, outbox
 from tests.ledger.log.test_concurrency import finish, start
-from tests.ledger.samples import NOW
+from tests.ledger.queue.test_outbox import PLAIN
+from tests.ledger.samples import NOW, board_seen, card_seen, run_queued
 
 
 def append(engine: Engine, count: int) -> None:
@@ -90,8 +94,33 @@ def test_postgresql_is_pointed_to_its_own_tools(tmp_path: Path) -> None:
     url = "postgresql+psycopg://localhost/cardinal"
     with pytest.raises(BackupError, match="pg_dump"):
         backup(create_engine(url), tmp_path / "copy.db")
-    with pytest.raises(BackupError, match="pg_restore"):
-        restore(tmp_path / "copy.db", url)
+
+
+@pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)
+def test_a_back_up_goes_over_to_an_empty_postgresql_whole(
+    sqlite_ledger: Engine, ledger_url: str, tmp_path: Path
+) -> None:
+    append(sqlite_ledger, 2500)
+    drafts = [replace(PLAIN, key=EntryKey(f"say:{n}")) for n in range(2)]
+    delivery = inbox.Delivery(DeliveryId("d1"), "push", "", b'{"text": "\\u0000"}', NOW)
+    inbox.store(sqlite_ledger, delivery)
+    with event_store.writing(sqlite_ledger) as db:
+        event_store.append(db, board_seen(), card_seen(), run_queued(), at=NOW)
+        leases.take(db, "run:r1", "worker", now=NOW, ttl_s=60)
+        outbox.put(db, drafts[0], NOW)
+    backup(sqlite_ledger, tmp_path / "copy.db")
+    report = restore(tmp_path / "copy.db", ledger_url)
+    engine = open_ledger(ledger_url)
+    with event_store.reading(sqlite_ledger) as old, event_store.reading(engine) as new:
+        assert report == verify(old) == verify(new)
+        for table in (*COPIED, *VIEWS.sorted_tables):
+            assert set(old.execute(select(table))) == set(new.execute(select(table))), table.name
+    append(engine, 1)
+    with event_store.writing(engine) as db:
+        assert outbox.put(db, drafts[1], NOW), "it gets the next number"
+    with pytest.raises(BackupError, match="name an empty one"):
+        restore(tmp_path / "copy.db", ledger_url)
+    engine.dispose()
 
 
 def test_copies_are_for_this_user_alone_wherever_they_lie(sqlite_ledger: Engine, tmp_path: Path) -> None:
