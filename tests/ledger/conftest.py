@@ -14,13 +14,10 @@ from tests.ledgers import new_ledger
 WITH_POSTGRESQL = bool(os.environ.get("CARDINAL_TEST_POSTGRESQL") or os.environ.get("CI"))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"] if WITH_POSTGRESQL else ["sqlite"])
-def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Return the address of a database without any table."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/ledger.db"
-        return
-    server = make_url(request.getfixturevalue("postgresql_url"))
+@pytest.fixture
+def postgresql_schema(postgresql_url: str) -> Iterator[str]:
+    """Return the address of a schema without any table in PostgreSQL."""
+    server = make_url(postgresql_url)
     schema = f"test_{uuid4().hex}"
     admin = create_engine(server)
     with admin.begin() as db:
@@ -29,6 +26,14 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     with admin.begin() as db:
         db.execute(text(f"DROP SCHEMA {schema} CASCADE"))
     admin.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"] if WITH_POSTGRESQL else ["sqlite"])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of a database without any table."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    return str(request.getfixturevalue("postgresql_schema"))
 
 
 @pytest.fixture
