@@ -9,13 +9,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sqlalchemy import make_url
+
 ATTACH_FILTER, DETACH_FILTER = 26, 27  # source: asm-generic/socket.h
 CHUNK_BYTES = 1 << 16
 LOOK_S = 0.02
 
 
 class Wire:
-    """Listens on `port` of 127.0.0.1. `cut`: packets are dropped before the kernel sees them, so that not even
+    """Listens on `port` of 127.0.0.1. `cut`: packets are dropped before the kernel sees them: not even
     an acknowledgement comes; `stall`: they are acknowledged, and nobody reads them. `mend` ends both.
     """
 
@@ -84,3 +86,12 @@ def wire_to(target: str) -> Iterator[Wire]:
         yield wire
     finally:
         wire.close()
+
+
+@contextmanager
+def wired(server: str) -> Iterator[tuple[str, Wire]]:
+    """Give the address of the PostgreSQL at `server`, a unix socket, by way of a wire."""
+    url = make_url(server)
+    with wire_to(f"{url.query['host']}/.s.PGSQL.5432") as wire:
+        far = url.difference_update_query(["host"]).set(host="127.0.0.1", port=wire.port)
+        yield far.render_as_string(False), wire

@@ -159,7 +159,7 @@ class RunLog:
             if renews:
                 sent_at, until = self._clock.monotonic(), self.deadline.of_lease(ttl_s)
                 self.deadline.shorten(until)
-                self._lease = leases.renew(db, self._lease, now=self._now(), ttl_s=ttl_s)
+                self._lease = leases.renew(db, self._lease, ttl_s=ttl_s)
         if renews:
             self.deadline.move(until)
             self._renewed = sent_at

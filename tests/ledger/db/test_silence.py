@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from threading import Thread, Timer
 
 import pytest
-from sqlalchemy import Engine, make_url
+from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
 from bot.system.config import Config
@@ -16,7 +16,7 @@ from ledger.db.statements import drive
 from ledger.db.transactions import HOLD_S, WAIT_S, reading, writing
 from ledger.lifecycle.open import open_ledger
 from runner.exec.deadline import KILL_S
-from tests.wire import Wire, wire_to
+from tests.wire import Wire, wired
 
 NOTICED_S = SILENCE_S + 2.0  # the kernel looks at its timers when it has to send again
 
@@ -30,14 +30,10 @@ def server(postgresql_schema: str) -> str:
 
 @contextmanager
 def by_wire(server: str, answer_s: float = ANSWER_S) -> Iterator[tuple[Engine, Wire]]:
-    url = make_url(server)
-    with wire_to(f"{url.query['host']}/.s.PGSQL.5432") as wire:
-        far = url.difference_update_query(["host"]).set(host="127.0.0.1", port=wire.port)
-        engine = open_ledger(far.render_as_string(False), answer_s=answer_s)
-        try:
-            yield engine, wire
-        finally:
-            engine.dispose()
+    with wired(server) as (url, wire):
+        engine = open_ledger(url, answer_s=answer_s)
+        yield engine, wire
+        engine.dispose()
 
 
 def took_s(act: Callable[[], object]) -> float:
