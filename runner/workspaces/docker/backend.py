@@ -171,9 +171,9 @@ class Docker:
         return (*sweeping.remove_dead(engine, home, alive), *seeds.prune(engine, home))
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
-        """Kill the containers of this claim; the sweep removes them."""
+        """Remove the containers of this claim."""
         engine = Engine(self._address(), _END_S)
-        sweeping.kill(engine, sweeping.home_of(places.workspaces), run_id, generation)
+        sweeping.remove_claim(engine, sweeping.home_of(places.workspaces), run_id, generation)
 
     def cards(self, places: HostPaths) -> tuple[CardId, ...]:
         """Return the cards that have a folder here."""

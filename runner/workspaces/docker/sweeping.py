@@ -39,11 +39,11 @@ def remove_older(engine: Engine, home: str, tenancy: Tenancy) -> None:
             engine.remove(container.container_id)
 
 
-def kill(engine: Engine, home: str, run_id: RunId, generation: int) -> None:
-    """Kill the containers of that claim."""
+def remove_claim(engine: Engine, home: str, run_id: RunId, generation: int) -> None:
+    """Remove the containers of that claim: one that is only about to start must not, either."""
     labels = {HOME_LABEL: home, RUN_LABEL: run_id, GENERATION_LABEL: str(generation)}
     for container in engine.find(labels):
-        engine.kill(container.container_id)
+        engine.remove(container.container_id)
 
 
 def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
