@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from redis import Redis
@@ -17,16 +17,11 @@ from bot.state.served_boards import ServedBoard
 from bot.system import config as configuration
 from bot.system import liveness
 from bot.system import redis as embedded_redis
-from bot.system.clock import Clock
+from bot.system.clock import Clock, ledger_clock, utc_now
 from bot.system.host_name import host_name
 from ledger.ids import BoardId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-
-
-def utc_now() -> datetime:
-    """Return the time in UTC: the only clock of the bot."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +79,16 @@ def open_services(environ: Mapping[str, str], cwd: Path) -> Services:
     """Open everything for this process; raises a ConfigError that names missing settings."""
     config = configuration.read(environ, cwd)
     engine = open_ledger(config.database_url)
-    hub = Hub(config, clock=utc_now)
+    clock = ledger_clock(engine)
+    hub = Hub(config, clock=utc_now)  # GitHub's tokens have nothing to do with the ledger
     return Services(
         config=config,
         engine=engine,
         hub=hub,
-        context=OutboxContext(engine, config, utc_now, hub),
+        context=OutboxContext(engine, config, clock, hub),
         redis=embedded_redis.connect(config),
         name=liveness.name(os.getpid()),
+        clock=clock,
         host=host_name(config),
     )
 

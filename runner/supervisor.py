@@ -57,6 +57,7 @@ def execute(
     if log.history.state not in RUN_HELD:
         return
     try:
+        log.beat()  # nothing is started before the claim has a deadline
         if order.kind == CHECK:
             recheck(order, log, remote, clock, allow_unsandboxed=allow_unsandboxed)
             return
@@ -91,7 +92,7 @@ def _carry_on(
     workspace.confide(log.secrecy.phrases)
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
     checkout = Checkout(workspace, mirror.path, order.committer, log.beat_and_obey)
-    with gateway_of(order, agent, _models(order, agent), providers) as gateway:
+    with gateway_of(order, agent, _models(order, agent), providers, log.deadline) as gateway:
         run = RunContext(order, log, clock, agent, workspace, mirror, checkout, gateway)
         try:
             carry_out(run, allow_unsandboxed=allow_unsandboxed)

@@ -6,10 +6,12 @@ from collections.abc import Generator, Iterator
 from functools import cache
 from itertools import cycle
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from hypothesis import settings
+from sqlalchemy import create_engine, make_url, text
 
 from forge.server import Forge
 from forge.store.apps import Apps, new_key
@@ -50,6 +52,20 @@ def postgresql_url() -> str:
     if address is None:
         pytest.skip("needs PostgreSQL: run scripts/test, or scripts/services pytest ...")
     return address
+
+
+@pytest.fixture
+def postgresql_schema(postgresql_url: str) -> Iterator[str]:
+    """Return the address of a schema without any table in PostgreSQL."""
+    server = make_url(postgresql_url)
+    schema = f"test_{uuid4().hex}"
+    admin = create_engine(server)
+    with admin.begin() as db:
+        db.execute(text(f"CREATE SCHEMA {schema}"))
+    yield server.update_query_dict({"options": f"-csearch_path={schema}"}).render_as_string(False)
+    with admin.begin() as db:
+        db.execute(text(f"DROP SCHEMA {schema} CASCADE"))
+    admin.dispose()
 
 
 def fail_if_skipped_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -2,11 +2,14 @@
 
 import shutil
 import tempfile
+from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 from sqlalchemy import Engine, make_url
 
+from ledger.db.clock import CLOCK
 from ledger.lifecycle.open import open_ledger
 
 
@@ -24,3 +27,19 @@ def new_ledger(url: str) -> Engine:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(f"{_template().name}/ledger.db", path)
     return open_ledger(url, durable=False)
+
+
+class Hand:
+    """A clock that stands where a test sets it, in place of the database's."""
+
+    def __init__(self, engine: Engine, at: datetime) -> None:
+        self.at = at
+        set_clock(engine, self)
+
+    def __call__(self) -> datetime:
+        return self.at
+
+
+def set_clock(engine: Engine, clock: Callable[[], datetime]) -> None:
+    """Let this clock be that of the engine's database, for connections from now on."""
+    engine.update_execution_options(**{CLOCK: clock})

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import ago, block, gone, json_option, show, table
 from bot.runspec.builder import places
+from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.lifecycle.private_files import write_file
 from ledger.views import artifacts

@@ -10,11 +10,11 @@ from bot.admin.audit import published_heads
 from bot.admin.audit import trail as audit_trail
 from bot.admin.audit import verify as audit_proof
 from bot.admin.support_bundle import secrets_of
-from bot.bootstrap import utc_now
 from bot.cli import CommandGroup, _home
 from bot.cli._show import json_option, show
 from bot.github.client import Hub
 from bot.github.errors import GithubError
+from bot.system.clock import utc_now
 from bot.system.config import ConfigError
 from ledger.errors import BrokenChainError
 from ledger.lifecycle.private_files import write_file

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import json_option, show
+from bot.system.clock import utc_now
 from ledger.lifecycle import backup as backups
 
 

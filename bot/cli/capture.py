@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import click
 
-from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import json_option, show, table, when
+from bot.system.clock import utc_now
 from bot.web import capture
 
 HEADS = ("file", "bytes")

@@ -10,10 +10,10 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.admin import support_bundle
 from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, mend
-from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import json_option, line, show
 from bot.github.client import Hub
+from bot.system.clock import utc_now
 from bot.system.config import Config, ConfigError
 from ledger.errors import CardinalError, LedgerError, OlderLedgerError
 from rules.text import sentence

@@ -2,10 +2,10 @@
 
 import click
 
-from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import json_option, line, show
 from bot.state import policies, snapshots
+from bot.system.clock import utc_now
 from rules.explain import why
 
 

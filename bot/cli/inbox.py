@@ -2,9 +2,9 @@
 
 import click
 
-from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import ago, json_option, show, table
+from bot.system.clock import utc_now
 from ledger.views import cards
 from rules.text import state_word
 

@@ -13,10 +13,10 @@ import click
 from bot.admin.setup import progress
 from bot.admin.setup.errors import MissingWishError, UnwritableError
 from bot.admin.setup.progress import Registered
-from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import line
 from bot.system import config as configuration
+from bot.system.clock import utc_now
 from bot.system.config import BoardAddress, Config
 from bot.web.webhook import PATH as WEBHOOK_PATH
 

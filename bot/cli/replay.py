@@ -2,11 +2,11 @@
 
 import click
 
-from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import ago, json_option, line, show, table
 from bot.scheduler import queues
 from bot.system import redis as embedded_redis
+from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId
 from ledger.log import event_store

@@ -5,10 +5,10 @@ from datetime import datetime
 import click
 from sqlalchemy import Connection
 
-from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import ago, json_option, show, table
 from bot.render.run.story import REASONS
+from bot.system.clock import utc_now
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
 from ledger.views.cards import CardRow

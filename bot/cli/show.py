@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import click
 from sqlalchemy import Connection
 
-from bot.bootstrap import utc_now
 from bot.cli import _briefing, _home
 from bot.cli._show import ago, block, gone, json_option, line, show, when
 from bot.render.run import observations as texts
 from bot.render.run.stages import used
+from bot.system.clock import utc_now
 from ledger.events.findings import FindingsReported
 from ledger.views import (
     artifacts,

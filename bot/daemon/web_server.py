@@ -9,9 +9,9 @@ from types import FrameType
 import uvicorn
 from flask import Flask
 
-from bot.bootstrap import utc_now
 from bot.scheduler import queues
 from bot.system import redis as embedded_redis
+from bot.system.clock import utc_now
 from bot.system.config import Config
 from bot.web.app import make_app
 from bot.web.connections import MAX_CONNECTIONS, ConnectionLimits, Connections

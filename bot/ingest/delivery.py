@@ -47,7 +47,7 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
     A failed delivery is tried again and quarantined after MAX_ATTEMPTS, or after a day if GitHub is down; the
     error is recorded and raised.
     """
-    delivery = inbox.claim(services.engine, delivery_id, now=services.now(), lease_s=CLAIM_S)
+    delivery = inbox.claim(services.engine, delivery_id, lease_s=CLAIM_S)
     if delivery is None:
         return ()
     try:
@@ -65,7 +65,6 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
             services.engine,
             delivery,
             f"{type(error).__name__}: {error}",
-            now=services.now(),
             retry_in_s=_retry_in_s(error, age),
             max_attempts=_most_attempts(error, age),
         )
@@ -92,7 +91,7 @@ def _retry_in_s(error: Exception, age: timedelta) -> float:
 def _record(db: Connection, services: Services, result: resolve.Resolution) -> None:
     now = services.now()
     for card_id, board_id in result.refreshes:
-        refresh_requests.add(db, card_id, board_id, now, result.moves.get(card_id))
+        refresh_requests.add(db, card_id, board_id, result.moves.get(card_id))
     for card_id, change in result.changes:
         change_reports.add(
             db, card_id, change_reports.Report(change.by, change.about, change.value, change.at or now)

@@ -64,8 +64,8 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float) -> Publis
     other.
     """
     counts = Published()
-    due_at = outbox.next_due(context.engine, lane)
-    if due_at is None or due_at > context.clock():
+    due_s = outbox.next_due_s(context.engine, lane)
+    if due_s is None or due_s > 0:
         return counts
     until = context.clock() + timedelta(seconds=within_s)
     holder = liveness.name(os.getpid())
@@ -75,9 +75,7 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float) -> Publis
     while context.clock() < until:
         if lane == SPENDING_LANE and all(_spare_s(on, 0) > 0 for on in boards_of):
             break  # not even a question may go: leave the entries where they are
-        entry = outbox.claim_next(
-            context.engine, lane, now=context.clock(), lease_s=CLAIM_S[lane], holder=holder
-        )
+        entry = outbox.claim_next(context.engine, lane, lease_s=CLAIM_S[lane], holder=holder)
         if entry is None:
             break
         try:
@@ -198,8 +196,7 @@ def _postpone(
     context: OutboxContext, entry: Entry, wait_s: float, error: str, counts: Published, *, count_attempt: bool
 ) -> None:
     with event_store.writing(context.engine) as db:
-        due_at = context.clock() + timedelta(seconds=wait_s)
-        outbox.postpone(db, entry, due_at, error, count_attempt)
+        outbox.postpone(db, entry, wait_s, error, count_attempt)
     counts.postponed += 1
     if error:
         log.warning(

@@ -54,7 +54,7 @@ def _put(db: Connection, intent: outbound.Intent, now: datetime) -> None:
     draft = handlers.draft(intent, now, remotes.get(db, handlers.key(intent)))
     known = not outbox.put(db, draft, now)
     if known and isinstance(intent, outbound.CreateCard) and intent.again:
-        outbox.reopen(db, draft.key, now)
+        outbox.reopen(db, draft.key)
 
 
 def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:

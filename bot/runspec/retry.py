@@ -52,4 +52,4 @@ def _wait(services: Services, lease: Lease, wait_s: float) -> None:
         time.sleep(nap_s)
         left_s -= nap_s
         with event_store.writing(services.engine) as db:
-            leases.renew(db, lease, now=services.now(), ttl_s=claim_s(services))
+            leases.renew(db, lease, ttl_s=claim_s(services))

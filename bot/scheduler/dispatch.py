@@ -246,7 +246,7 @@ def claim(
         if chosen is None or chosen.hosts.get(run_id, host) != host:
             return None
         grant = chosen.grants[run_id]
-        lease = leases.take(db, LEASE_PREFIX + run_id, worker, now=now, ttl_s=ttl_s)
+        lease = leases.take(db, LEASE_PREFIX + run_id, worker, ttl_s=ttl_s)
         if lease is None:
             return None
         reserved = BudgetReserved(run_id, grant.usd, grant.by_rule, grant.limit_usd)
@@ -265,14 +265,14 @@ def reap(
     one is killed: two agents must never share a workspace.
     """
     with event_store.reading(engine) as db:
-        late = tuple(filter(sure, leases.expired(db, LEASE_PREFIX, now)))
+        late = tuple(filter(sure, leases.expired(db, LEASE_PREFIX)))
     if not late:
         return ()
     for lease in late:
         liveness.end(lease.holder)  # before writing: it may sleep with the ledger's lock in its hands
     reaped = []
     with event_store.writing(engine) as db:
-        for lease in leases.expired(db, LEASE_PREFIX, now):
+        for lease in leases.expired(db, LEASE_PREFIX):
             if lease not in late:
                 continue
             leases.release(db, lease)  # the old worker's next write is refused from here on

@@ -1,6 +1,7 @@
 """Jobs of the queues, by id: each reads the ledger and may run any number of times."""
 
 import logging
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from bot.bootstrap import WALL, Services, current
@@ -17,9 +18,12 @@ from ledger.ids import CardId, DeliveryId, RunId
 from ledger.log import event_store
 from ledger.views import runs
 from rules.errors import PolicyError
-from runner import supervisor
+from runner import supervisor, workspaces
 from runner.errors import KilledError
+from runner.exec.deadline import Deadline
+from runner.exec.watchdog import Watchdog, watched
 from runner.run.log import RunLog
+from runner.run.run_spec import RunSpec
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +77,7 @@ def tidy() -> None:
 
 def execute(run_id: str) -> None:
     """Claim one run in this process, and carry it to its ending or to a park."""
-    carry_out(current(), RunId(run_id))
+    carry_out(current(), RunId(run_id), process_of_its_own=True)
 
 
 def _of_run(services: Services, run_id: RunId) -> Services:
@@ -83,8 +87,11 @@ def _of_run(services: Services, run_id: RunId) -> Services:
     return services.on_board(run.board_id) if run else services
 
 
-def carry_out(services: Services, run_id: RunId) -> None:
-    """Claim one run for these services, and carry it to its ending or to a park."""
+def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = False) -> None:
+    """Claim one run for these services, and carry it to its ending or to a park.
+
+    A process of its own is watched: it is killed with all of the run when the lease cannot be renewed.
+    """
     lease = dispatch.claim(
         services.engine,
         run_id,
@@ -102,21 +109,36 @@ def carry_out(services: Services, run_id: RunId) -> None:
     services = _of_run(services, run_id)
     try:
         spec, remote = retry.make_spec(services, run_id, lease)
-        on_append = partial(settle, services)
-        run_log = RunLog(
-            services.engine, run_id, lease, WALL, ttl_s=services.config.lease_s, on_append=on_append
-        )
-        supervisor.execute(
-            spec,
-            run_log,
-            remote,
-            WALL,
-            allow_unsandboxed=services.config.allow_unsandboxed,
-            providers=builder.providers(services.config),
-        )
+        with _watched(services, spec) if process_of_its_own else nullcontext() as watchdog:
+            run_log = RunLog(
+                services.engine,
+                run_id,
+                lease,
+                WALL,
+                ttl_s=services.config.lease_s,
+                on_append=partial(settle, services),
+                watchdog=watchdog,
+            )
+            supervisor.execute(
+                spec,
+                run_log,
+                remote,
+                WALL,
+                allow_unsandboxed=services.config.allow_unsandboxed,
+                providers=builder.providers(services.config),
+            )
     except (GithubError, PolicyError, KilledError) as error:
         log.warning("run given back run=%s reason=%s", run_id, error)
         failure = error
     finally:
         dispatch.let_go(services.engine, run_id, lease, now=services.now(), error=failure)
         settle(services)
+
+
+def _watched(services: Services, spec: RunSpec) -> AbstractContextManager[Watchdog]:
+    def end_containers() -> None:
+        workspaces.load(spec.workspace).end_claim(spec.places, spec.run_id, spec.generation)
+
+    # An SQLite ledger is on this machine and sleeps with it: nobody else takes the lease meanwhile.
+    deadline = Deadline(counts_sleep=services.engine.dialect.name != "sqlite")
+    return watched(f"run={spec.run_id} generation={spec.generation}", deadline, end_containers)

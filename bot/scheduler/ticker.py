@@ -20,6 +20,7 @@ from bot.scheduler import alarms, dispatch, queues, wakeups
 from bot.sync import checks
 from bot.system import liveness
 from bot.system.liveness import LeaseGrace
+from ledger.db.clock import database_now
 from ledger.errors import CardinalError
 from ledger.events.board import BoardProbed
 from ledger.ids import BoardId
@@ -93,7 +94,7 @@ def heartbeat(services: Services) -> None:
 
 def expire_dead_holders(services: Services) -> None:
     """Let the claims of dead processes run out."""
-    liveness.expire_dead_holders(services.engine, services.now())
+    liveness.expire_dead_holders(services.engine)
 
 
 def reap(services: Services) -> None:
@@ -105,16 +106,16 @@ def reap(services: Services) -> None:
 
 def ingest(services: Services) -> None:
     """Wake the ingestion of waiting deliveries."""
-    for delivery_id in inbox.due(services.engine, now=services.now(), limit=MAX_AT_ONCE):
+    for delivery_id in inbox.due(services.engine, limit=MAX_AT_ONCE):
         queues.request(services.redis, "ingest", delivery_id)
 
 
 def sync_cards(services: Services) -> None:
     """Wake the sync of cards with a refresh request; one that failed for long is tried less often."""
     with event_store.reading(services.engine) as db:
-        waiting = refresh_requests.waiting(db, limit=MAX_AT_ONCE)
+        waiting, now = refresh_requests.waiting(db, limit=MAX_AT_ONCE), database_now(db)
     for card in waiting:
-        waited_s = (services.now() - card.rung_at).total_seconds()
+        waited_s = (now - card.rung_at).total_seconds()
         if waited_s > EAGER_S and int(waited_s) % PATIENT_S:
             continue  # GitHub is away: a look every half second would only spend the budget
         queues.request(services.redis, "sync_card", card.card_id)

@@ -27,8 +27,8 @@ def wake(services: Services) -> None:
     """Wake the publishers for due entries, and workers for the runs that may start."""
     now = services.now()
     for lane, name in LANES:
-        due = outbox.next_due(services.engine, lane)
-        if due is not None and due <= now:
+        due_s = outbox.next_due_s(services.engine, lane)
+        if due_s is not None and due_s <= 0:
             queues.request(services.redis, "publish", lane, name=name)
     slots, host = services.config.run_workers, services.host
     for run in dispatch.ready(services.engine, now=now, slots=slots, host=host):

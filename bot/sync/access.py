@@ -65,7 +65,7 @@ def _installation(services: Services) -> tuple[str, str] | None:
 def _is_due(services: Services) -> bool:
     with event_store.writing(services.engine) as db:
         name = f"access:repositories:{services.board.address}".casefold()
-        return leases.due(db, name, now=services.now(), every_s=REPOSITORIES_EVERY_S)
+        return leases.due(db, name, every_s=REPOSITORIES_EVERY_S)
 
 
 def _check_repositories(services: Services, board_id: BoardId) -> None:
@@ -128,7 +128,7 @@ def _refresh_waiting(services: Services, board_id: BoardId) -> None:
     """Request a refresh of cards without a clear repository: it may be in reach by now."""
     with event_store.writing(services.engine) as db:
         for card_id in placements.asking(db, board_id, MAX_ASKED_AGAIN):
-            refresh_requests.add(db, card_id, board_id, services.now())
+            refresh_requests.add(db, card_id, board_id)
 
 
 def reachable(hub: Hub) -> Iterator[Mapping[str, Any]]:
@@ -153,7 +153,7 @@ def _record(
         for event in events:
             if isinstance(event, AccessLost) and event.reason == "removed":
                 for card in placements.cards_in(db, event.target):  # perhaps renamed: a sync finds its name
-                    refresh_requests.add(db, card.card_id, board_id, services.now())
+                    refresh_requests.add(db, card.card_id, board_id)
         reactor.append(db, *events, now=services.now())
     for event in events:
         log.warning("access changed event=%s", event)

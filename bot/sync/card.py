@@ -50,7 +50,7 @@ def sync_card(services: Services, card_id: CardId) -> bool:
     that wait together cost one read.
     """
     with event_store.writing(services.engine) as db:
-        lease = leases.take(db, f"look:{card_id}", services.name, now=services.now(), ttl_s=LOOK_TTL_S)
+        lease = leases.take(db, f"look:{card_id}", services.name, ttl_s=LOOK_TTL_S)
     if lease is None:
         return False
     try:
@@ -102,7 +102,7 @@ def _sync_once(services: Services, card_id: CardId, lease: leases.Lease) -> bool
     moved = movers.find(services, card_id, seen, came=came_at is not None)
     labels = _labels(services, card_id, seen)
     with event_store.writing(services.engine) as db:
-        leases.renew(db, lease, now=services.now(), ttl_s=LOOK_TTL_S)
+        leases.renew(db, lease, ttl_s=LOOK_TTL_S)
         if placed is not None:
             event_store.append(db, placed, at=services.now())  # before the drag that needs it
         _record(db, card_id, seen, ranked, closing, moved, came_at, now=services.now())
@@ -231,11 +231,11 @@ def _is_gone(db: Connection, known: cards.CardRow, seen: CardLook | None, now: d
     if snapshot is not None and (snapshot.lost or snapshot.foreign):
         return False
     name = f"hidden:{card_id}"
-    if any(lease.name == name for lease in leases.expired(db, name, now)):
+    if any(lease.name == name for lease in leases.expired(db, name)):
         _found_again(db, card_id, now)
         return True
     if name not in leases.holders(db):
-        leases.take(db, name, name, now=now, ttl_s=HIDDEN_S)
+        leases.take(db, name, name, ttl_s=HIDDEN_S)
     return False
 
 

@@ -72,7 +72,7 @@ def read_again(services: Services, card_id: CardId) -> None:
             return
         late, waited_s = _is_late(db, row, services.now()), (services.now() - row.since).total_seconds()
         pause_s = min(max(waited_s / 4, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
-        if not leases.due(db, f"checks:{card_id}", now=services.now(), every_s=pause_s):
+        if not leases.due(db, f"checks:{card_id}", every_s=pause_s):
             return
     make = read(services.on_board(card.board_id), card, patient=not late)
     with event_store.writing(services.engine) as db:

@@ -1,7 +1,6 @@
 """The sweep: finds changes without a delivery, and requests failed deliveries again."""
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 
 from bot.bootstrap import Services
 from bot.github import failed_deliveries
@@ -16,7 +15,7 @@ from ledger.queries import cards, run_queue
 from ledger.queue import inbox, refresh_requests
 
 SPARING = 2  # the priority of its further requests: faces and reports go first
-LOOK_AGAIN = timedelta(minutes=10)  # between refreshes of a waiting card, in case a delivery was lost
+LOOK_AGAIN_S = 600  # between refreshes of a waiting card, in case a delivery was lost
 MAX_WAITING = 20  # cards of those in one sweep
 
 
@@ -81,7 +80,7 @@ def _request_refreshes(
     with event_store.reading(services.engine) as db:
         known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
         issues = cards.issues_of(db, board_id)
-        late = run_queue.unrefreshed_dependents(db, board_id, services.now() - LOOK_AGAIN, MAX_WAITING)
+        late = run_queue.unrefreshed_dependents(db, board_id, LOOK_AGAIN_S, MAX_WAITING)
     stubs = [stub for page in sight.pages for stub in page.stubs]
     requested = [stub.card_id for stub in stubs if _differs(stub, known, closed, issues)]
     if all_seen is not None:
@@ -92,7 +91,7 @@ def _request_refreshes(
     if requested:
         with event_store.writing(services.engine) as db:
             for card_id in requested:
-                refresh_requests.add(db, card_id, board_id, services.now())
+                refresh_requests.add(db, card_id, board_id)
     return tuple(requested)
 
 

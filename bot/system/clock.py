@@ -1,6 +1,50 @@
-"""Clock: the time of day as an argument."""
+"""Clock: the time of day as an argument, and the one that all hosts of a ledger share."""
 
+import time
 from collections.abc import Callable
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+
+from ledger.db.clock import database_now
+from ledger.db.transactions import reading
 
 Clock = Callable[[], datetime]  # returns the time, aware and in UTC
+
+LOOK_S = 10.0  # between two looks at the database's clock
+
+
+def utc_now() -> datetime:
+    """Return the time in UTC by this machine's clock."""
+    return datetime.now(UTC)
+
+
+class LedgerClock:
+    """The time by the database's clock: seen every LOOK_S seconds, and counted on between.
+
+    While the database is away it is counted on from what was seen last. It is late by one answer's way.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._seen, self._seen_at, self._looked_at = self._look()
+
+    def __call__(self) -> datetime:
+        if time.monotonic() - self._looked_at > LOOK_S:
+            self._looked_at = time.monotonic()
+            with suppress(OperationalError):  # whoever needs the database now says so
+                self._seen, self._seen_at, self._looked_at = self._look()
+        return self._seen + timedelta(seconds=time.monotonic() - self._seen_at)
+
+    def _look(self) -> tuple[datetime, float, float]:
+        with reading(self._engine) as db:
+            now = database_now(db)
+            at = time.monotonic()
+        return now, at, at
+
+
+def ledger_clock(engine: Engine) -> Clock:
+    """Return the clock of this ledger's hosts; a file's is this machine's."""
+    return utc_now if engine.dialect.name == "sqlite" else LedgerClock(engine)

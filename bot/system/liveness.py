@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 
@@ -92,7 +91,7 @@ def _state_and_start(pid: int) -> tuple[str, str]:
     return words[0], words[19]
 
 
-def expire_dead_holders(engine: Engine, now: datetime) -> int:
+def expire_dead_holders(engine: Engine) -> int:
     """Let the claims of dead processes run out; return how many did.
 
     An entry in publication waits a moment longer: its last write may still be on its way to GitHub.
@@ -103,8 +102,7 @@ def expire_dead_holders(engine: Engine, now: datetime) -> int:
     if not dead:
         return 0
     with event_store.writing(engine) as db:
-        landed = now + timedelta(seconds=IN_FLIGHT_S)
-        return sum(outbox.release(db, holder, landed) + leases.lapse(db, holder, now) for holder in dead)
+        return sum(outbox.release(db, holder, IN_FLIGHT_S) + leases.lapse(db, holder) for holder in dead)
 
 
 class LeaseGrace:

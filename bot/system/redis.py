@@ -6,6 +6,7 @@ Redis holds wake-ups only; nothing is written to disk and losing it loses nothin
 import hashlib
 import os
 import shutil
+import socket
 import stat
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,12 +19,21 @@ from redis.retry import Retry
 from rq.worker_registration import get_keys
 
 from bot.system.config import Config
+from ledger.db.silence import IDLE_S, PROBE_S, PROBES, SILENCE_S
 from ledger.errors import CardinalError
 from ledger.lifecycle.private_files import make_folder
 
 SOCKET_PATH_BYTES = 107  # what fits sockaddr_un.sun_path on Linux with its final NUL; source: man 7 unix
 CONNECT_S = 2.0
 ANSWER_S = 5.0
+# Who waits for a job waits for most of a minute: only the kernel notices meanwhile that the other machine is
+# gone, and ends idle connections as well. So a connection is replaced before a command is sent.
+KEEPALIVE = {
+    socket.TCP_KEEPIDLE: IDLE_S,
+    socket.TCP_KEEPINTVL: PROBE_S,
+    socket.TCP_KEEPCNT: PROBES,
+    socket.TCP_USER_TIMEOUT: SILENCE_S * 1000,
+}
 
 
 class RedisMissingError(CardinalError):
@@ -55,6 +65,8 @@ def connect(config: Config) -> Redis:
     retry = Retry(NoBackoff(), 0)
     limits: dict[str, Any] = {"socket_connect_timeout": CONNECT_S, "socket_timeout": ANSWER_S, "retry": retry}
     if config.redis_url is not None:
+        if not config.redis_url.startswith("unix:"):
+            limits |= {"socket_keepalive": True, "socket_keepalive_options": KEEPALIVE}
         return Redis.from_url(config.redis_url, **limits)
     return Redis(unix_socket_path=str(socket_path(config.home)), **limits)
 
@@ -99,19 +111,19 @@ def server_command(home: Path) -> tuple[str, ...]:
 
     Raises RedisMissingError; SocketFolderError when the place of the socket is not private.
     """
-    socket = socket_path(home)
-    make_private(socket.parent)
+    place = socket_path(home)
+    make_private(place.parent)
     logs = home / "logs"
     make_folder(logs)
     settings = {
         "port": "0",
-        "unixsocket": str(socket),
+        "unixsocket": str(place),
         "unixsocketperm": "700",
         "save": "",
         "appendonly": "no",
         "daemonize": "no",
         "databases": "1",
-        "dir": str(socket.parent),
+        "dir": str(place.parent),
         "logfile": str(logs / "redis.log"),
         "loglevel": "warning",
     }

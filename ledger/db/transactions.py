@@ -8,6 +8,12 @@ from sqlalchemy import Connection, Engine
 from ledger.db.statements import drive
 
 WAIT_S = 10  # how long a writer waits for its turn before it fails loudly
+# Who vanishes or sleeps in its turn loses it, before those who wait give up: the server ends its session.
+HOLD_S = WAIT_S // 2
+_LIMITS = (
+    f"SELECT set_config('lock_timeout', '{WAIT_S}s', true),"
+    f" set_config('idle_in_transaction_session_timeout', '{HOLD_S}s', true)"
+)
 WRITES = "cardinal_writes"  # execution option: which BEGIN the engine sends, see ledger.lifecycle.open
 LOCK_KEY = 0x43415244  # "CARD": the advisory lock that makes PostgreSQL's writers take turns, as SQLite's do
 
@@ -24,7 +30,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
         options |= {"isolation_level": "READ COMMITTED"}
     with engine.connect().execution_options(**options) as db, db.begin():
         if db.dialect.name == "postgresql":
-            drive(db, f"SET LOCAL lock_timeout = '{WAIT_S}s'")
+            drive(db, _LIMITS)
             drive(db, f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
         yield db
 

@@ -10,6 +10,7 @@ from typing import cast
 from sqlalchemy import Connection, Engine, func, inspect, select
 
 from ledger import views
+from ledger.db.silence import unbound
 from ledger.db.tables import migrations, shapes
 from ledger.db.transactions import reading, writing
 from ledger.errors import NewerLedgerError, OlderLedgerError
@@ -50,13 +51,16 @@ def migrate(engine: Engine) -> tuple[str, ...]:
         return ()
     done = []
     for number, name, up in steps():
-        with writing(engine) as db:  # asked again under the lock: several processes start together
+        with (
+            writing(engine) as db,
+            unbound(db),
+        ):  # asked again under the lock: several processes start together
             migrations.create(db, checkfirst=True)
             if current_number(db) < number:
                 up(db)
                 db.execute(migrations.insert().values(number=number, name=name, at=datetime.now(UTC)))
                 done.append(name)
-    with writing(engine) as db:
+    with writing(engine) as db, unbound(db):
         if _folded_by(db) != views.digest():
             refold(db)
     return tuple(done)

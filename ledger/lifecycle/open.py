@@ -11,6 +11,7 @@ from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 
+from ledger.db.silence import ANSWER_S
 from ledger.db.statements import drive
 from ledger.db.transactions import WAIT_S, WRITES
 from ledger.errors import LedgerUrlError
@@ -22,9 +23,12 @@ _open: "weakref.WeakSet[Engine]" = weakref.WeakSet()
 _hook: list[bool] = []  # filled once: a hook at fork cannot be taken back
 
 
-def open_ledger(url: str, *, migrate: bool = True, durable: bool = True) -> Engine:
+def open_ledger(
+    url: str, *, migrate: bool = True, durable: bool = True, answer_s: float = ANSWER_S
+) -> Engine:
     """Return an engine for `sqlite:///path` or `postgresql://…`, its tables brought up to date when
     `migrate`. An SQLite file that is not `durable` can lose its last commits in a power cut: for tests only.
+    A statement that PostgreSQL does not answer within `answer_s` raises OperationalError.
 
     Safe to keep over a fork: idle connections are closed just before it, so the child opens its own. Raises
     LedgerUrlError for another kind of URL, NewerLedgerError, and OlderLedgerError when `migrate` is off.
@@ -33,7 +37,7 @@ def open_ledger(url: str, *, migrate: bool = True, durable: bool = True) -> Engi
     if parsed.get_backend_name() == "sqlite":
         engine = _open_sqlite(parsed, durable)
     elif parsed.get_backend_name() == "postgresql":
-        engine = _open_postgresql(parsed)
+        engine = _open_postgresql(parsed, answer_s)
     else:
         raise LedgerUrlError(parsed.get_backend_name())
     _close_before_fork(engine)
@@ -107,13 +111,17 @@ def _begin(db: Connection) -> None:
         driver.execute("BEGIN")
 
 
-def _open_postgresql(url: URL) -> Engine:
-    return create_engine(
+def _open_postgresql(url: URL, answer_s: float) -> Engine:
+    from ledger.db import postgresql  # its driver takes time to import, which SQLite's users need not spend
+
+    engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         pool_pre_ping=True,
         # a rebuilt view would break statements that another process has prepared
-        connect_args={"connect_timeout": WAIT_S, "prepare_threshold": None},
+        connect_args={**postgresql.limits(url), "prepare_threshold": None},
     )
+    postgresql.bound(engine, answer_s)
+    return engine
 
 
 def _close_before_fork(engine: Engine) -> None:

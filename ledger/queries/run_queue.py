@@ -1,10 +1,11 @@
 """The queue of runs over several views: runs that may start, and runs that wait for other issues."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import timedelta
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
 
+from ledger.db.clock import database_now
 from ledger.db.rows import all_rows, pick
 from ledger.db.statements import Statement
 from ledger.db.tables import refresh_requests
@@ -76,9 +77,10 @@ def _waits_for_none() -> ColumnElement[bool]:
 
 
 def unrefreshed_dependents(
-    db: Connection, board_id: BoardId, before: datetime, limit: int
+    db: Connection, board_id: BoardId, since_s: float, limit: int
 ) -> tuple[CardId, ...]:
-    """Return cards whose queued run waits for another issue and that nobody rang since `before`."""
+    """Return cards whose queued run waits for another issue and that nobody rang for `since_s`."""
+    before = database_now(db) - timedelta(seconds=since_s)
     waits = (runs.c.state == RunState.QUEUED) & (runs.c.kind != CHECK)
     queued = select(runs.c.card_id).where(waits, runs.c.board_id == board_id)
     rung = queued.outerjoin(refresh_requests, refresh_requests.c.card_id == runs.c.card_id).where(

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Select, Update, func, or_, select
 from sqlalchemy.exc import IntegrityError
 
+from ledger.db.clock import database_now
 from ledger.db.rows import all_rows, change, insert, pick, value
 from ledger.db.statements import statement
 from ledger.db.tables import inbox
@@ -79,26 +80,26 @@ def store(engine: Engine, delivery: Delivery) -> bool:
         # judged
         "payload": delivery.payload.decode("utf-8", "replace").replace("\x00", "\ufffd"),
         "received_at": delivery.received_at,
-        "due_at": delivery.received_at,
         "state": "waiting",
         "attempts": 0,
         "error": "",
     }
     try:
         with writing(engine) as db:
-            insert(db, inbox, row)
+            insert(db, inbox, {**row, "due_at": database_now(db)})
     except IntegrityError:
         return False
     return True
 
 
-def claim(engine: Engine, delivery_id: DeliveryId, *, now: datetime, lease_s: float) -> Delivery | None:
+def claim(engine: Engine, delivery_id: DeliveryId, *, lease_s: float) -> Delivery | None:
     """Return the delivery for the caller alone to record; None when it is done, quarantined or in other
     hands.
 
     The attempt is counted before the work, so that a delivery that kills its worker runs out of attempts too.
     """
     with writing(engine) as db:
+        now = database_now(db)
         until = now + timedelta(seconds=lease_s)
         if not _claim.run(db, {"delivery_id": delivery_id, "now": now, "until": until}):
             return None
@@ -117,27 +118,23 @@ def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
         raise StaleClaimError(f"delivery:{claimed.delivery_id}", claimed.attempt, attempts or 0)
 
 
-def fail(
-    engine: Engine, claimed: Delivery, error: str, *, now: datetime, retry_in_s: float, max_attempts: int
-) -> bool:
+def fail(engine: Engine, claimed: Delivery, error: str, *, retry_in_s: float, max_attempts: int) -> bool:
     """Give the delivery back to be tried again in `retry_in_s`; True when it was quarantined instead.
 
     Nothing happens to one that somebody else took over meanwhile.
     """
     spent = claimed.attempt >= max_attempts
-    given_back = {
-        "state": "quarantined" if spent else "waiting",
-        "error": error[:2000],
-        "due_at": now + timedelta(seconds=retry_in_s),
-    }
+    given_back = {"state": "quarantined" if spent else "waiting", "error": error[:2000]}
     with writing(engine) as db:
-        changed = change(db, inbox, _mine(claimed), **given_back)
+        due_at = database_now(db) + timedelta(seconds=retry_in_s)
+        changed = change(db, inbox, _mine(claimed), due_at=due_at, **given_back)
     return spent and bool(changed)
 
 
-def due(engine: Engine, *, now: datetime, limit: int) -> tuple[DeliveryId, ...]:
-    """Return deliveries that nobody works on and that may be tried now, the oldest first."""
+def due(engine: Engine, *, limit: int, late_s: float = 0.0) -> tuple[DeliveryId, ...]:
+    """Return deliveries that nobody works on and that may be tried for `late_s` by now, the oldest first."""
     with reading(engine) as db:
+        now = database_now(db) - timedelta(seconds=late_s)
         return tuple([delivery_id for (delivery_id,) in _due.all(db, {"now": now, "most": limit})])
 
 
@@ -163,10 +160,7 @@ def quarantined(db: Connection, delivery_id: DeliveryId | None = None) -> tuple[
 def replay(db: Connection, delivery_id: DeliveryId) -> bool:
     """Let a quarantined delivery be tried again from its first attempt; False when it is not quarantined."""
     mine = {"delivery_id": delivery_id, "state": "quarantined"}
-    received_at = value(db, inbox.c.received_at, **mine)
-    if received_at is None:
-        return False
-    return bool(change(db, inbox, mine, state="waiting", attempts=0, due_at=received_at))
+    return bool(change(db, inbox, mine, state="waiting", attempts=0, due_at=database_now(db)))
 
 
 def _mine(claimed: Delivery) -> dict[str, object]:

@@ -1,10 +1,14 @@
-"""Leases: exclusive claims with an end and a generation. A generation is never given twice."""
+"""Leases: exclusive claims with an end and a generation. A generation is never given twice.
+
+All of it goes by the database's clock: no host's decides whether a claim is over.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select, text
 
+from ledger.db.clock import database_now
 from ledger.db.rows import all_rows, change, find, keep, pick, value
 from ledger.db.statements import Statement
 from ledger.db.tables import leases
@@ -23,12 +27,12 @@ class Lease:
     until: datetime
 
 
-def take(db: Connection, name: str, holder: str, *, now: datetime, ttl_s: float) -> Lease | None:
+def take(db: Connection, name: str, holder: str, *, ttl_s: float) -> Lease | None:
     """Return a lease of a new generation; None while somebody else's is alive.
 
     A holder that takes its own again gets a new generation too: what it did before the restart is stale.
     """
-    held = find(db, Lease, leases, name=name)
+    held, now = find(db, Lease, leases, name=name), database_now(db)
     if held is not None and held.holder not in ("", holder) and held.until > now:
         return None
     lease = Lease(name, holder, (held.generation if held else 0) + 1, now + timedelta(seconds=ttl_s))
@@ -36,19 +40,19 @@ def take(db: Connection, name: str, holder: str, *, now: datetime, ttl_s: float)
     return lease
 
 
-def due(db: Connection, name: str, *, now: datetime, every_s: float) -> bool:
+def due(db: Connection, name: str, *, every_s: float) -> bool:
     """Tell whether `name` is due again; of all callers one gets True, and does it now."""
     held = find(db, Lease, leases, name=name)
-    if held is not None and held.until > now:
+    if held is not None and held.until > database_now(db):
         return False
-    take(db, name, name, now=now, ttl_s=every_s)
+    take(db, name, name, ttl_s=every_s)
     return True
 
 
-def renew(db: Connection, lease: Lease, *, now: datetime, ttl_s: float) -> Lease:
+def renew(db: Connection, lease: Lease, *, ttl_s: float) -> Lease:
     """Return the lease with a later end. Raises StaleClaimError when it was taken over or released."""
     require(db, lease.name, lease.generation)
-    until = now + timedelta(seconds=ttl_s)
+    until = database_now(db) + timedelta(seconds=ttl_s)
     change(db, leases, {"name": lease.name}, until=until)
     return Lease(lease.name, lease.holder, lease.generation, until)
 
@@ -58,9 +62,9 @@ def release(db: Connection, lease: Lease) -> None:
     change(db, leases, {"name": lease.name, "generation": lease.generation}, holder="")
 
 
-def expired(db: Connection, prefix: str, now: datetime) -> tuple[Lease, ...]:
+def expired(db: Connection, prefix: str) -> tuple[Lease, ...]:
     """Return the expired leases with that `prefix` that nobody released or took over."""
-    out = leases.c.name.startswith(prefix, autoescape=True) & _HELD & (leases.c.until <= now)
+    out = leases.c.name.startswith(prefix, autoescape=True) & _HELD & (leases.c.until <= database_now(db))
     return all_rows(db, Lease, pick(Lease, leases).where(out).order_by(leases.c.until))
 
 
@@ -72,8 +76,9 @@ def holders(db: Connection) -> tuple[str, ...]:
 _HOLDERS = Statement(select(leases.c.holder).where(_HELD).distinct())
 
 
-def lapse(db: Connection, holder: str, now: datetime) -> int:
+def lapse(db: Connection, holder: str) -> int:
     """Let the leases of `holder`, who is known to be dead, run out now; return how many."""
+    now = database_now(db)
     mine = (leases.c.holder == holder) & (leases.c.until > now)
     return int(db.execute(leases.update().where(mine).values(until=now)).rowcount)
 

@@ -1,4 +1,7 @@
-"""The outbox: acts to carry out once each, in order per card; the newest text where texts replace."""
+"""The outbox: acts to carry out once each, in order per card; the newest text where texts replace.
+
+Due times and claims go by the database's clock; whoever puts or postpones says how long to wait.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,6 +27,7 @@ from sqlalchemy import (
     type_coerce,
 )
 
+from ledger.db.clock import database_now
 from ledger.db.column_types import Moment, stamp
 from ledger.db.rows import all_rows, change, drop, fields_for, find, insert, listed, pick, value
 from ledger.db.statements import Statement, statement
@@ -117,10 +121,12 @@ class Entry(Draft):
 def put(db: Connection, draft: Draft, now: datetime) -> bool:
     """Put the draft in line; False when its key is known already, whatever became of it.
 
+    Of its due time only the distance from `now` counts, which is by the same clock, whichever that is.
+
     One that coalesces replaces the text of the pending one with its key, which keeps its place and the
     earlier due time; one that waits after a failure keeps waiting. One being carried out is left alone.
     """
-    values = fields_for(outbox, draft)
+    values = {**fields_for(outbox, draft), "due_at": database_now(db) + (draft.due_at - now)}
     if draft.coalesce:
         if _replace.run(db, values):
             return True
@@ -133,26 +139,27 @@ def put(db: Connection, draft: Draft, now: datetime) -> bool:
 _NEW = {"state": "pending", "attempts": 0, "generation": 0, "holder": "", "error": ""}
 
 
-def reopen(db: Connection, key: EntryKey, now: datetime) -> bool:
+def reopen(db: Connection, key: EntryKey) -> bool:
     """Put an entry that was given up back in line; False where none of that key was.
 
     It counts as tried once: whoever carries it out looks for what an earlier attempt left outside.
     """
-    fresh = {"state": "pending", "attempts": 1, "holder": "", "error": "", "due_at": now, "settled_at": None}
-    return bool(change(db, outbox, {"key": key, "state": "given_up"}, **fresh))
+    fresh = {"state": "pending", "attempts": 1, "holder": "", "error": "", "settled_at": None}
+    given_up = {"key": key, "state": "given_up"}
+    return bool(change(db, outbox, given_up, due_at=database_now(db), **fresh))
 
 
-def claim_next(engine: Engine, lane: str, *, now: datetime, lease_s: float, holder: str) -> Entry | None:
+def claim_next(engine: Engine, lane: str, *, lease_s: float, holder: str) -> Entry | None:
     """Return the lane's next entry for the caller alone to carry out; None when none may go now.
 
     The attempt is counted before the work. A claim that ran out can be taken over.
     """
-    wanted = {"lane": lane, "now": stamp(now)}
     with reading(engine) as db:  # looking costs no writer's turn
-        if _READY.scalar(db, wanted) is None:
+        if _READY.scalar(db, {"lane": lane, "now": stamp(database_now(db))}) is None:
             return None
     with writing(engine) as db:
-        entry_id = _READY.scalar(db, wanted)
+        now = database_now(db)
+        entry_id = _READY.scalar(db, {"lane": lane, "now": stamp(now)})
         if entry_id is None:
             return None
         due_at = now + timedelta(seconds=lease_s)
@@ -170,13 +177,14 @@ def settle(db: Connection, entry: Entry, now: datetime) -> None:
         change(db, outbox, mine, state="settled", settled_at=now, error="", payload="{}")
 
 
-def postpone(db: Connection, entry: Entry, due_at: datetime, error: str, count_attempt: bool) -> None:
-    """Give the entry back until `due_at`; `count_attempt`: the failure was its own. Raises StaleClaimError.
+def postpone(db: Connection, entry: Entry, wait_s: float, error: str, count_attempt: bool) -> None:
+    """Give the entry back for `wait_s`; `count_attempt`: the failure was its own. Raises StaleClaimError.
 
     Where a newer one with its key waits already, that one takes its place: nobody needs the older words.
     """
     _require(db, entry)
     attempts = entry.attempts if count_attempt else entry.attempts - 1
+    due_at = database_now(db) + timedelta(seconds=wait_s)
     waiting = {"due_at": due_at, "error": error[:2000], "attempts": attempts}
     if entry.coalesce:
         newer = {"key": entry.key, "state": "pending", "coalesce": True}
@@ -200,21 +208,25 @@ def holders(db: Connection) -> tuple[str, ...]:
     return tuple(db.scalars(query))
 
 
-def release(db: Connection, holder: str, due_at: datetime) -> int:
-    """Let others take over at `due_at` what `holder`, who is known to be dead, had claimed for longer.
+def release(db: Connection, holder: str, wait_s: float) -> int:
+    """Let others take over in `wait_s` what `holder`, who is known to be dead, had claimed for longer.
 
     Return how many entries those were.
     """
+    due_at = database_now(db) + timedelta(seconds=wait_s)
     longer = outbox.c.due_at > due_at
     mine = (outbox.c.state == "claimed") & (outbox.c.holder == holder) & longer
     return int(db.execute(outbox.update().where(mine).values(due_at=due_at)).rowcount)
 
 
-def next_due(engine: Engine, lane: str) -> datetime | None:
-    """Return when `claim_next` can have something at the earliest; None while nothing waits."""
+def next_due_s(engine: Engine, lane: str) -> float | None:
+    """Return in how many seconds `claim_next` can have something at the earliest; negative where it waits.
+
+    None while nothing is in line.
+    """
     with reading(engine) as db:
         due_at: datetime | None = _DUE.scalar(db, {"lane": lane})
-    return due_at
+        return None if due_at is None else (due_at - database_now(db)).total_seconds()
 
 
 def backlog(db: Connection) -> dict[str, dict[str, int]]:

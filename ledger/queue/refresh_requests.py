@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, Update, select
 
+from ledger.db.clock import database_now
 from ledger.db.column_types import moment_of, stamp
 from ledger.db.rows import all_rows, change, find, insert, keep, pick, value
 from ledger.db.statements import statement
@@ -55,11 +56,12 @@ def board_of(db: Connection, card_id: CardId) -> BoardId | None:
     return board_id
 
 
-def add(
-    db: Connection, card_id: CardId, board_id: BoardId, now: datetime, reported: Move | None = None
-) -> int:
-    """Count one more ring and return the count. `rung_at` is that of the first ring not yet answered."""
-    count, done = counts(db, card_id)
+def add(db: Connection, card_id: CardId, board_id: BoardId, reported: Move | None = None) -> int:
+    """Count one more ring and return the count.
+
+    `rung_at` is that of the first ring not yet answered, by the database's clock.
+    """
+    count, done, now = *counts(db, card_id), database_now(db)
     values: dict[str, object] = {"board_id": board_id, "rung": count + 1}
     if count == done:
         values["rung_at"] = now

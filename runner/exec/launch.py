@@ -4,12 +4,13 @@ A fork of a large process copies its page tables and closes its ledgers first. `
 vfork) as long as no Python code runs between fork and exec, so a small shell prepares the program.
 """
 
+import contextlib
 import ctypes
 import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -122,3 +123,18 @@ def with_parent(*, expendable: bool = False) -> Callable[[], None]:
             os.close(score)
 
     return arrange
+
+
+def detach(kept: Iterable[int]) -> None:
+    """Drop what a fork inherited: session, signal handlers, and all descriptors but `kept`.
+
+    Database connections and clients stay as objects: nobody may call or free them.
+    """
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM):
+        signal.signal(signal_number, signal.SIG_DFL)
+    for number in {int(name) for name in os.listdir("/proc/self/fd")} - {*kept}:
+        with contextlib.suppress(OSError):  # the listing's own is closed already
+            os.close(number)

@@ -25,9 +25,12 @@ def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_
     RunnerError.
     """
     agent = agents.load("scripted")  # a live run has one; here it is never started, and pays for nothing
-    log.beat_and_obey()
+    log.obey()
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
-    with gateway_of(order, agent, (), {}) as gateway, empty_place(order, f"{PREFIX}{order.run_id}") as room:
+    with (
+        gateway_of(order, agent, (), {}, log.deadline) as gateway,
+        empty_place(order, f"{PREFIX}{order.run_id}") as room,
+    ):
         checkout = Checkout(room, mirror.path, order.committer, log.beat_and_obey)
         run = RunContext(order, log, clock, agent, room, mirror, checkout, gateway)
         run.step(RunState.PREPARING)

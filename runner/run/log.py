@@ -1,6 +1,7 @@
 """A run's access to the ledger: fenced appends, its history, and the lease of its claim."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from sqlalchemy import Connection, Engine
@@ -15,6 +16,8 @@ from ledger.queue.leases import Lease
 from ledger.states import RunState
 from ledger.views import workspaces
 from ledger.views.workspaces import WorkspaceRow
+from runner.exec.deadline import Deadline
+from runner.exec.watchdog import Watchdog
 from runner.run.exits import StopRequested
 from runner.run.history import History
 from runner.run.run_spec import Clock
@@ -28,7 +31,8 @@ class RunLog:
     """Reads and writes of one claimed run; made by the claimer with the lease that it took.
 
     `on_append` is called after each committed write. Every method raises StaleClaimError once another
-    generation holds the run; the caller must then stop at once.
+    generation holds the run; the caller must then stop at once. Every renewal moves the deadline of the
+    `watchdog`, if there is one.
     """
 
     def __init__(
@@ -40,11 +44,13 @@ class RunLog:
         *,
         ttl_s: float = 60.0,
         on_append: Callable[[], None] = lambda: None,
+        watchdog: Watchdog | None = None,
     ) -> None:
         self._engine, self._run_id, self._clock, self._ttl_s = engine, run_id, clock, ttl_s
         self._fence = event_store.Fence(lease.name, lease.generation)
         self._lease = lease
-        self._on_append = on_append
+        self._on_append, self._watchdog = on_append, watchdog
+        self.deadline = watchdog.deadline if watchdog else Deadline()  # of the claim
         self._looked = clock.monotonic()
         self._renewed = self._looked - ttl_s  # the claimer took the lease for longer, or some time ago
         self.history = History()
@@ -60,9 +66,8 @@ class RunLog:
         """Append `events` in one transaction while the claim is alive, and fold them into the history."""
         if events:
             redacted = tuple(map(self.secrecy.redact_event, events))
-            with event_store.writing(self._engine) as db:
+            with self._writing(renews=self._renewal_is_due()) as db:
                 event_store.append(db, *redacted, at=self._now(), fence=self._fence)
-                self._renew(db)
             self._on_append()
             self.look()
 
@@ -97,15 +102,15 @@ class RunLog:
     def beat(self) -> None:
         """Look and renew the lease when either is due; cheap enough for every turn of a loop."""
         if self._renewal_is_due():
-            with event_store.writing(self._engine) as db:
-                self._renew(db)
+            with self._writing(renews=True):
+                pass
         if self._clock.monotonic() - self._looked >= LOOK_S:
             self.look()
 
     def hold(self, for_s: float) -> None:
         """Extend the claim for a step that cannot renew it; the next renewal resets that."""
-        with event_store.writing(self._engine) as db:
-            self._lease = leases.renew(db, self._lease, now=self._now(), ttl_s=max(for_s, self._ttl_s))
+        with self._writing(renews=True, for_s=for_s):
+            pass
 
     def obey(self) -> None:
         """Raise StopRequested when somebody asked for a stop of the run."""
@@ -140,11 +145,24 @@ class RunLog:
     def _renewal_is_due(self) -> bool:
         return self._clock.monotonic() - self._renewed >= self._ttl_s / 3
 
-    def _renew(self, db: Connection) -> None:
-        """Renew the lease if it is due."""
-        if self._renewal_is_due():
-            self._lease = leases.renew(db, self._lease, now=self._now(), ttl_s=self._ttl_s)
-            self._renewed = self._clock.monotonic()
+    @contextmanager
+    def _writing(self, *, renews: bool, for_s: float = 0.0) -> Iterator[Connection]:
+        """Give a writing transaction that renews the lease, and move the deadline by what is certain.
+
+        Raises KilledError when nobody watches the deadline any more.
+        """
+        if self._watchdog is not None and renews:
+            self._watchdog.require()
+        ttl_s = max(for_s, self._ttl_s)
+        with event_store.writing(self._engine) as db:
+            yield db
+            if renews:
+                sent_at, until = self._clock.monotonic(), self.deadline.of_lease(ttl_s)
+                self.deadline.shorten(until)
+                self._lease = leases.renew(db, self._lease, ttl_s=ttl_s)
+        if renews:
+            self.deadline.move(until)
+            self._renewed = sent_at
 
     def _now(self) -> datetime:
         return self._clock.now()

@@ -162,5 +162,11 @@ class Backend(Protocol):
         was.
         """
 
+    def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
+        """End, within seconds, what of this claim would outlive its worker and all descendants.
+
+        Raises RunnerError when that is not certain.
+        """
+
     def cards(self, places: HostPaths) -> tuple[CardId, ...]:
         """Return the cards that have a workspace."""

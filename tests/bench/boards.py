@@ -61,7 +61,7 @@ def filled(path: Path, size: int) -> Engine:
     with event_store.writing(engine) as db:
         cursors.advance(db, reactor.READER, before=0, after=event_store.last_seq(db))  # decided, as it were
         for n in range(size):  # as every look at a card leaves one
-            lease = leases.take(db, f"look:c{n}", "worker", now=NOW, ttl_s=30)
+            lease = leases.take(db, f"look:c{n}", "worker", ttl_s=30)
             if lease is not None:
                 leases.release(db, lease)
     dispatch.ready(engine, now=NOW, slots=SLOTS)  # the reasons why cards wait are recorded once
@@ -133,14 +133,14 @@ def _change(engine: Engine) -> None:
 
 def _due(engine: Engine) -> None:
     """Ask what `bot.scheduler.ticker` asks beside the dispatch."""
-    liveness.expire_dead_holders(engine, NOW)
+    liveness.expire_dead_holders(engine)
     dispatch.reap(engine, now=NOW)
     with event_store.reading(engine) as db:
         reactor.behind(db)
         refresh_requests.waiting(db, limit=100)
-    inbox.due(engine, now=NOW, limit=100)
+    inbox.due(engine, limit=100)
     for lane in ("github", "assist"):
-        outbox.next_due(engine, lane)
+        outbox.next_due_s(engine, lane)
 
 
 def _list(engine: Engine) -> None:

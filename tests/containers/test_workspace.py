@@ -6,15 +6,19 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from ledger.ids import CardId
+from ledger.ids import CardId, RunId
 from runner.errors import OversizedRepositoryError, WorkspaceError
 from runner.exec.child import finish
+from runner.exec.deadline import KILL_S
 from runner.workspaces.card_folder import Folder
 from runner.workspaces.contract import Tenancy, Workspace
+from runner.workspaces.docker.backend import Docker
+from runner.workspaces.docker.errors import EngineSlowError
 from tests.containers.engine import Bench, eventually, git, hear_until, places_in, sh, start
 
 
@@ -117,6 +121,34 @@ def test_the_workspace_of_a_newer_claim_ends_the_containers_of_the_older(bench: 
     assert left.exit_code() != 0
     for child in (left, stays):
         child.close()
+
+
+def test_the_containers_of_one_claim_are_ended_even_if_its_worker_is_dead(bench: Bench) -> None:
+    script = "echo ready; exec sleep"
+    old = start(bench.open(), "/bin/sh", "-c", f"{script} 605")
+    other = start(bench.open("another", "r2"), "/bin/sh", "-c", f"{script} 606")
+    for child in (old, other):
+        hear_until(child, "ready")
+    os.kill(old.pid, signal.SIGKILL)
+    bench.backend.end_claim(bench.places, RunId("r1"), 2)
+    assert len(bench.containers()) == 2
+    bench.backend.end_claim(bench.places, RunId("r1"), 1)
+    eventually(lambda: not _running("sleep\x00605"))
+    assert [one["Labels"]["cardinal.run"] for one in bench.containers()] == ["r2"]
+    bench.backend.end_claim(bench.places, RunId("r1"), 1)
+    for child in (old, other):
+        child.close()
+
+
+def test_an_engine_that_is_silent_does_not_say_that_a_claim_is_ended(bench: Bench, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(str(tmp_path / "mute.sock"))
+        mute.listen()
+        silent = Docker(lambda: f"unix://{tmp_path}/mute.sock")
+        began = time.monotonic()
+        with pytest.raises(EngineSlowError, match="within 2 s"):
+            silent.end_claim(bench.places, RunId("r1"), 1)
+        assert time.monotonic() - began < KILL_S
 
 
 def test_the_sweep_finds_what_a_killed_docker_command_left(bench: Bench, room: Workspace) -> None:

@@ -19,6 +19,7 @@ WEB_AND_GITHUB = {
 MAY_SLEEP: dict[str, str] = {
     "bot/runspec/retry.py": "while GitHub is away or wants fewer calls, with the run's claim in hand",
     "bot/github/transport.py": "between two looks for a free place, for at most LONGEST_WAIT_S",
+    "runner/exec/watchdog.py": "between two tries to end containers, for at most MAX_TRIES_S",
     "forge/gateway.py": "a fault on demand: an answer that comes late, by as much as a test asked for",
     "forge/demo/launch.py": "between two looks whether Cardinal answers, for at most READY_S",
     "forge/demo/people.py": "between two looks at the forge, for at most the step's limit",

@@ -3,32 +3,23 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy import Engine
 
 from ledger.lifecycle.open import open_ledger
-from tests.ledgers import new_ledger
+from tests.ledger.samples import NOW
+from tests.ledgers import Hand, new_ledger
 
 WITH_POSTGRESQL = bool(os.environ.get("CARDINAL_TEST_POSTGRESQL") or os.environ.get("CI"))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"] if WITH_POSTGRESQL else ["sqlite"])
-def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the address of a database without any table."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/ledger.db"
-        return
-    server = make_url(request.getfixturevalue("postgresql_url"))
-    schema = f"test_{uuid4().hex}"
-    admin = create_engine(server)
-    with admin.begin() as db:
-        db.execute(text(f"CREATE SCHEMA {schema}"))
-    yield server.update_query_dict({"options": f"-csearch_path={schema}"}).render_as_string(False)
-    with admin.begin() as db:
-        db.execute(text(f"DROP SCHEMA {schema} CASCADE"))
-    admin.dispose()
+        return f"sqlite:///{tmp_path}/ledger.db"
+    return str(request.getfixturevalue("postgresql_schema"))
 
 
 @pytest.fixture
@@ -37,6 +28,12 @@ def ledger(ledger_url: str) -> Iterator[Engine]:
     engine = new_ledger(ledger_url)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def hand(ledger: Engine) -> Hand:
+    """Return the clock of the ledger's database, which stands at NOW until a test sets it."""
+    return Hand(ledger, NOW)
 
 
 @pytest.fixture

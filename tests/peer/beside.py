@@ -36,7 +36,7 @@ from ledger.queue import inbox, outbox
 from ledger.views import boards, cards, remotes, runs
 from rules.intents.outbound import Intent
 from tests.bot.render.past import SETTINGS, Past
-from tests.ledgers import new_ledger
+from tests.ledgers import new_ledger, set_clock
 from tests.peer.side import ADMIN, ORG, Side, utc_now
 
 BOARD, CARD, RUN = BoardId("PVT_told"), CardId("PVTI_told"), RunId("r1")
@@ -207,7 +207,7 @@ class Cardinal:
 
     def waiting(self) -> int:
         """Return how many deliveries are stored and not ingested."""
-        return len(inbox.due(self.services.engine, now=self.clock() + timedelta(days=1), limit=100))
+        return len(inbox.due(self.services.engine, late_s=-86400, limit=100))
 
     # --- what people see -------------------------------------------------------------------------------
 
@@ -225,6 +225,7 @@ def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
     config = side.config(home, policy_repository=repository)
     engine = new_ledger(config.database_url)
     clock = Clock()
+    set_clock(engine, clock)
     hub = ToldHub(config, clock)
     hub.engine = engine
     # Nobody answers there: wake-ups are lost, and the test does what they would have brought about.

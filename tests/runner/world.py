@@ -153,7 +153,7 @@ class World:
         with event_store.writing(self.engine) as db:
             if self.lease is not None:
                 leases.release(db, self.lease)
-            self.lease = leases.take(db, f"run:{order.run_id}", worker, now=now, ttl_s=ttl_s)
+            self.lease = leases.take(db, f"run:{order.run_id}", worker, ttl_s=ttl_s)
             assert self.lease is not None
             event_store.append(db, RunClaimed(order.run_id, self.lease.generation, worker), at=now)
         order = dataclasses.replace(order, generation=self.lease.generation)

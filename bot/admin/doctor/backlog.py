@@ -1,7 +1,6 @@
 """Does anything stand still: deliveries that wait, acts that cannot be done, decisions that failed."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from ledger.log import event_store
@@ -9,7 +8,6 @@ from ledger.queue import inbox, outbox
 from ledger.views import failures, remotes, stalls
 
 STUCK_S = 300
-STUCK = timedelta(seconds=STUCK_S)
 
 
 def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -20,7 +18,7 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
         inward = inbox.counts(db)
         late = outbox.stuck(db, patient.now, STUCK_S)
         lost = remotes.given_up(db)
-    asleep = inbox.due(patient.engine, now=patient.now - STUCK, limit=100)
+    asleep = inbox.due(patient.engine, late_s=STUCK_S, limit=100)
     if inward["quarantined"]:
         yield fail(
             "inbox", f"{inward['quarantined']} deliveries are quarantined", "`cardinal replay` lists them"

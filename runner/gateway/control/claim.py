@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from ledger.events.agent import HostReached
 from ledger.ids import RunId
 from runner.agents.contract import AgentAdapter
+from runner.exec.deadline import Deadline
 from runner.gateway.control.link import Gateway, Terms
 from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, Settled
 from runner.run.run_spec import HostPaths, Provider, RunSpec
@@ -20,16 +21,25 @@ MAX_HOSTS = 200  # a limit, since an agent could invent names all day
 
 
 def gateway_of(
-    order: RunSpec, agent: AgentAdapter, models: tuple[str, ...], providers: Mapping[str, Provider]
+    order: RunSpec,
+    agent: AgentAdapter,
+    models: tuple[str, ...],
+    providers: Mapping[str, Provider],
+    deadline: Deadline,
 ) -> AbstractContextManager[Gateway | None]:
-    """Return the gateway of a claimed run, as `gateway_for` does."""
+    """Return the gateway of a claimed run, as `gateway_for` does; it ends at the claim's deadline."""
     terms = Terms(models, order.tools.network, order.tools.hosts, order.private_hosts)
-    return gateway_for(agent, terms, order.places, f"{order.run_id}-{order.generation}", providers)
+    return gateway_for(agent, terms, order.places, f"{order.run_id}-{order.generation}", providers, deadline)
 
 
 @contextmanager
 def gateway_for(
-    agent: AgentAdapter, terms: Terms, places: HostPaths, name: str, providers: Mapping[str, Provider]
+    agent: AgentAdapter,
+    terms: Terms,
+    places: HostPaths,
+    name: str,
+    providers: Mapping[str, Provider],
+    deadline: Deadline | None = None,
 ) -> Iterator[Gateway | None]:
     """Give a gateway for the time of a `with`; its folder has that name. Raises SpawnError.
 
@@ -41,7 +51,7 @@ def gateway_for(
     wanted = {provider: providers[provider] for provider in agent.secrets if provider in providers}
     folder = places.gateways / name
     shutil.rmtree(folder, ignore_errors=True)
-    gateway = Gateway.spawn(folder, terms, wanted)
+    gateway = Gateway.spawn(folder, terms, wanted, deadline)
     try:
         yield gateway
     finally:

@@ -1,12 +1,10 @@
 """A gateway's process: forked from its supervisor, stripped of inherited resources, gone with it."""
 
 import asyncio
-import contextlib
 import gc
 import importlib
 import os
 import resource
-import signal
 import socket
 import time
 from collections.abc import Mapping
@@ -15,7 +13,8 @@ from typing import NoReturn
 import uvicorn
 import uvicorn.protocols.http.h11_impl  # uvicorn would import it in every gateway
 
-from runner.exec.launch import with_parent
+from runner.exec.deadline import Deadline
+from runner.exec.launch import detach, with_parent
 from runner.gateway.control.asgi import App, Receive, Scope, Send
 from runner.gateway.control.link import Terms
 from runner.gateway.control.messages import Warned
@@ -29,6 +28,7 @@ from runner.run.run_spec import Provider
 _BOARD = "/board"
 _FAILED = 70  # source: sysexits.h, EX_SOFTWARE
 _KEEP_S = 120
+LOOK_S = 0.5  # between two looks at the clock: a wait stands still while the machine sleeps
 
 
 def warm() -> None:
@@ -46,8 +46,12 @@ def fork(
     listeners: tuple[socket.socket, socket.socket],
     terms: Terms,
     providers: Mapping[str, Provider],
+    deadline: Deadline,
 ) -> int:
-    """Fork a gateway that serves these sockets (models, network) and return its pid. Raises OSError."""
+    """Fork a gateway that serves these sockets (models, network) and return its pid. Raises OSError.
+
+    It ends by itself at the deadline, whatever became of the other processes.
+    """
     arrange = with_parent(expendable=True)
     pid = os.fork()
     if pid:
@@ -56,28 +60,17 @@ def fork(
         gc.freeze()  # or the collector would touch, and so copy, every page that is shared
         arrange()
         _forget((line, *listeners))
-        asyncio.run(_live(line, listeners, terms, providers))
+        asyncio.run(_live(line, listeners, terms, providers, deadline))
     finally:
         os._exit(_FAILED)  # never the parent's finally blocks, exit hooks and buffers
 
 
 def _forget(kept: tuple[socket.socket, ...]) -> None:
-    """Drop the parent's descriptors, signal handlers, terminal and environment.
-
-    Database connections and clients stay as objects: nobody calls or frees them.
-    """
-    os.setsid()
-    signal.set_wakeup_fd(-1)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM):
-        signal.signal(signal_number, signal.SIG_DFL)
+    """Drop the parent's descriptors, signal handlers, terminal and environment."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
-    mine = {0, 1, 2, *(open_socket.fileno() for open_socket in kept)}
-    for number in {int(name) for name in os.listdir("/proc/self/fd")} - mine:
-        with contextlib.suppress(OSError):  # the listing's own is closed already
-            os.close(number)
+    detach((0, 1, 2, *(open_socket.fileno() for open_socket in kept)))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core would hold the keys
     os.environ.clear()
 
@@ -87,6 +80,7 @@ async def _live(
     listeners: tuple[socket.socket, socket.socket],
     terms: Terms,
     providers: Mapping[str, Provider],
+    deadline: Deadline,
 ) -> None:
     uplink = Uplink(line, obey=lambda order: models.obey(order), gone=lambda: os._exit(0))
     reach = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
@@ -96,9 +90,16 @@ async def _live(
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_serve_models(listeners[0], _app(models, uplink)))
             tasks.create_task(serve(listeners[1], reach, uplink.tell))
+            tasks.create_task(_end_at(deadline))
     except BaseException as error:
         uplink.say(Warned(f"the gateway stopped: {type(error).__name__}"))
         raise
+
+
+async def _end_at(deadline: Deadline) -> NoReturn:
+    while (left_s := deadline.left_s) > 0:
+        await asyncio.sleep(min(left_s, LOOK_S))
+    os._exit(0)
 
 
 async def _serve_models(listener: socket.socket, app: App) -> NoReturn:

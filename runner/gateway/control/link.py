@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import SpawnError
+from runner.exec.deadline import Deadline
 from runner.gateway.control import messages
 from runner.gateway.control.messages import GatewayEvent
 from runner.run.run_spec import Provider
@@ -64,8 +65,12 @@ class Gateway:
         self._pidfd = os.pidfd_open(pid)
 
     @classmethod
-    def spawn(cls, folder: Path, terms: Terms, providers: Mapping[str, Provider]) -> "Gateway":
+    def spawn(
+        cls, folder: Path, terms: Terms, providers: Mapping[str, Provider], deadline: Deadline | None = None
+    ) -> "Gateway":
         """Start a gateway with its sockets in `folder`, which is created. Raises SpawnError.
+
+        It ends at the deadline, if there is one.
 
         It is forked and never exec'd: gateways share the memory of their parent's imports (see `warm`).
         """
@@ -78,7 +83,7 @@ class Gateway:
             folder.chmod(0o755)  # whatever the umask: another user must pass
             listeners = [_listen(folder, name) for name in (MODELS, NETWORK)]
             line, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            pid = fork(far, (listeners[0], listeners[1]), terms, providers)
+            pid = fork(far, (listeners[0], listeners[1]), terms, providers, deadline or Deadline())
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise SpawnError(f"the gateway did not start in {folder}: {error}") from error

@@ -25,6 +25,7 @@ LAYOUT = replace(INSIDE, python="python3", gateway="http://127.0.0.1:4000", prox
 _SOCKETS = "/run/cardinal"
 _AGENT_ID = 1000
 _PROBLEM_S = 5.0
+_END_S = 2  # for one answer of the engine, while a lease runs out
 
 
 class DockerWorkspace(Folder):
@@ -168,6 +169,11 @@ class Docker:
             return ()
         engine, home = Engine(self._address()), sweeping.home_of(places.workspaces)
         return (*sweeping.remove_dead(engine, home, alive), *seeds.prune(engine, home))
+
+    def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
+        """Remove the containers of this claim."""
+        engine = Engine(self._address(), _END_S)
+        sweeping.remove_claim(engine, sweeping.home_of(places.workspaces), run_id, generation)
 
     def cards(self, places: HostPaths) -> tuple[CardId, ...]:
         """Return the cards that have a folder here."""

@@ -39,6 +39,13 @@ def remove_older(engine: Engine, home: str, tenancy: Tenancy) -> None:
             engine.remove(container.container_id)
 
 
+def remove_claim(engine: Engine, home: str, run_id: RunId, generation: int) -> None:
+    """Remove the containers of that claim: one that is only about to start must not, either."""
+    labels = {HOME_LABEL: home, RUN_LABEL: run_id, GENERATION_LABEL: str(generation)}
+    for container in engine.find(labels):
+        engine.remove(container.container_id)
+
+
 def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
     """Remove the containers of that card's workspace."""
     for container in engine.find({HOME_LABEL: home, CARD_LABEL: card_id}):

@@ -141,6 +141,9 @@ class Local:
         """Nothing: commands here die with their worker."""
         return ()
 
+    def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
+        """Nothing outlives its worker."""
+
     def cards(self, places: HostPaths) -> tuple[CardId, ...]:
         """Return the cards that have a folder here."""
         return cards_in(places.workspaces)

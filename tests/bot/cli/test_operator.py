@@ -132,13 +132,13 @@ def test_a_backup_comes_back(cardinal: Cardinal, config: Config, story: Engine, 
 def test_quarantined_deliveries_are_listed_and_tried_again(cardinal: Cardinal, engine: Engine) -> None:
     delivery_id = DeliveryId("d-1")
     inbox.store(engine, Delivery(delivery_id, "issues", "edited", b"{}", AT))
-    claimed = inbox.claim(engine, delivery_id, now=AT, lease_s=1)
+    claimed = inbox.claim(engine, delivery_id, lease_s=1)
     assert claimed is not None
-    inbox.fail(engine, claimed, "KeyError: number", now=AT, retry_in_s=1, max_attempts=1)
+    inbox.fail(engine, claimed, "KeyError: number", retry_in_s=1, max_attempts=1)
     assert "KeyError: number" in cardinal("replay").stdout
-    assert inbox.due(engine, now=AT, limit=1) == ()
+    assert inbox.due(engine, limit=1) == ()
     assert printed(cardinal("replay", "d-1", "--json")) == {"replayed": ["d-1"]}
-    assert inbox.due(engine, now=AT, limit=1) == (delivery_id,)
+    assert inbox.due(engine, limit=1) == (delivery_id,)
     assert cardinal("replay", "d-1").exit_code == 2
     assert printed(cardinal("replay", "--all", "--json")) == {"replayed": []}
 

@@ -103,8 +103,8 @@ class Cardinal(People):
 
     def _wait_for_the_next_act(self) -> bool:
         """Let the time go by until the next entry is due; False when none is within PATIENCE_S."""
-        waits = [due for lane in ("github", "assist") if (due := outbox.next_due(self.services.engine, lane))]
-        wait_s = (min(waits) - self.clock()).total_seconds() if waits else PATIENCE_S
+        waits = [outbox.next_due_s(self.services.engine, lane) for lane in ("github", "assist")]
+        wait_s = min((wait_s for wait_s in waits if wait_s is not None), default=PATIENCE_S)
         if wait_s >= PATIENCE_S:
             return False
         self.clock.forward(max(0.0, wait_s))
@@ -112,7 +112,7 @@ class Cardinal(People):
 
     def ingest(self) -> int:
         """Ingest what is due in the inbox; an error stays in `failures`."""
-        due = inbox.due(self.services.engine, now=self.clock(), limit=200)
+        due = inbox.due(self.services.engine, limit=200)
         for delivery_id in due:
             try:
                 rung = deliveries.ingest(self.services, delivery_id)
@@ -320,4 +320,4 @@ class Cardinal(People):
             assert reactor.behind(db) == 0
             later = self.clock() + timedelta(days=1)
             assert outbox.stuck(db, later, 0) == ()
-        assert inbox.due(self.services.engine, now=later, limit=10) == ()
+        assert inbox.due(self.services.engine, late_s=-86400, limit=10) == ()

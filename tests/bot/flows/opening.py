@@ -21,7 +21,7 @@ from tests.bot.flows.cardinal import Cardinal, Clock
 from tests.bot.flows.kept import Kept, keep
 from tests.bot.flows.people import People
 from tests.bot.flows.settings import POLICY, SETTINGS
-from tests.ledgers import new_ledger
+from tests.ledgers import new_ledger, set_clock
 
 
 def _beside(forge: Forge, world: World, root: Path, database_url: str, public_url: str) -> Cardinal:
@@ -49,6 +49,7 @@ def _beside(forge: Forge, world: World, root: Path, database_url: str, public_ur
     made = config.read(settings, root)
     engine = new_ledger(made.database_url)
     clock = Clock()
+    set_clock(engine, clock)
     forge.store.clock = ForgeClock(clock)
     hub = Hub(made, clock)
     services = Services(

@@ -29,7 +29,7 @@ from ledger.queue import outbox
 from ledger.views import remotes
 from rules.intents.outbound import Intent
 from tests.bot.render.past import RUN, Past
-from tests.ledgers import new_ledger
+from tests.ledgers import new_ledger, set_clock
 
 BRANCH = "cardinal/7-totals"
 
@@ -157,6 +157,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         clock = Clock()
         forge.store.clock = ForgeClock(clock)
         engine = new_ledger(config.database_url)
+        set_clock(engine, clock)
         alice = forge.store.users.get("alice")
         shop = forge.store.repos.get("acme", "shop")
         issue = forge.store.issues.create(shop, "Totals are wrong", "Add them up.", actor=alice)

@@ -33,7 +33,7 @@ from ledger.views.runs import runs
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY
-from tests.ledgers import new_ledger
+from tests.ledgers import new_ledger, set_clock
 
 TWICE, LOST = 0.05, 0.05
 SECRET = "s"
@@ -110,6 +110,7 @@ def _second(cardinal: Cardinal, home: Path) -> Cardinal:
         cardinal.services.config, home=home, database_url=f"sqlite:///{home / 'data' / 'ledger.db'}"
     )
     engine = new_ledger(config.database_url)
+    set_clock(engine, cardinal.clock)
     hub = Hub(config, cardinal.clock)
     context = OutboxContext(engine, config, cardinal.clock, hub)
     return replace(

@@ -19,7 +19,7 @@ from ledger.log import event_store
 from ledger.queue import inbox
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
-from tests.ledgers import new_ledger
+from tests.ledgers import new_ledger, set_clock
 
 
 def points(cardinal: Cardinal) -> int:
@@ -161,6 +161,7 @@ def _with_board(cardinal: Cardinal, board: Project, home: Path) -> Cardinal:
     ledger = f"sqlite:///{home / 'data' / 'ledger.db'}"
     config = replace(cardinal.services.config, home=home, board=address, database_url=ledger)
     engine = new_ledger(config.database_url)
+    set_clock(engine, cardinal.clock)
     hub = Hub(config, cardinal.clock)
     context = OutboxContext(engine, config, cardinal.clock, hub)
     services = replace(cardinal.services, config=config, engine=engine, hub=hub, context=context)

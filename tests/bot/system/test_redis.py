@@ -3,16 +3,21 @@
 import os
 import stat
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 import psutil
 import pytest
 from redis import Redis
+from redis.exceptions import RedisError
 
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
+from ledger.db.silence import SILENCE_S
 from tests.bot.conftest import start_redis
+from tests.wire import wire_to
 
 
 def test_it_listens_on_a_socket_of_this_user_only_and_on_no_port(
@@ -64,3 +69,25 @@ def test_the_operators_own_redis_is_used_when_one_is_set(config: Config) -> None
     client = embedded_redis.connect(replace(config, redis_url="redis://127.0.0.1:1/3"))
     assert client.connection_pool.connection_kwargs["db"] == 3
     assert not embedded_redis.answers(client)
+
+
+def test_who_waits_for_a_job_notices_that_the_other_machine_is_gone(
+    config: Config, redis_server: "subprocess.Popen[bytes]"
+) -> None:
+    with wire_to(str(embedded_redis.socket_path(config.home))) as wire:
+        client = embedded_redis.connect(replace(config, redis_url=f"redis://127.0.0.1:{wire.port}"))
+        # as RQ does for its worker, which waits longer than a command may take
+        client.connection_pool.connection_kwargs["socket_timeout"] = 60
+        Timer(0.2, wire.cut).start()
+        began = time.monotonic()
+        with pytest.raises(RedisError):
+            client.blpop(["queue"], timeout=50)
+        assert time.monotonic() - began < SILENCE_S + 2
+        wire.mend()
+        assert embedded_redis.answers(client)
+        client.close()
+
+
+@pytest.mark.parametrize("url", ["unix:///nowhere/redis.sock", "redis://127.0.0.1:1"])
+def test_a_redis_of_the_operator_may_have_any_kind_of_address(config: Config, url: str) -> None:
+    assert not embedded_redis.answers(embedded_redis.connect(replace(config, redis_url=url)))

@@ -184,6 +184,9 @@ SAMPLES = {
             def sweep(self, places, alive):
                 return ()
 
+            def end_claim(self, places, run_id, generation):
+                pass
+
             def cards(self, places):
                 return ()
 

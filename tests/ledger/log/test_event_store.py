@@ -14,6 +14,7 @@ from ledger.queue import leases
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
 from tests.ledger.samples import CARD, NOW, RUN, board_seen, card_seen, later, run_queued
+from tests.ledgers import Hand
 
 
 def test_events_come_back_in_order_with_versions_by_stream(ledger: Engine) -> None:
@@ -42,12 +43,13 @@ def test_a_writer_that_comes_late_loses_and_leaves_nothing(ledger: Engine) -> No
         assert event_store.last_seq(db) == 1
 
 
-def test_a_writer_whose_claim_was_taken_over_is_refused(ledger: Engine) -> None:
+def test_a_writer_whose_claim_was_taken_over_is_refused(ledger: Engine, hand: Hand) -> None:
     with event_store.writing(ledger) as db:
-        old = leases.take(db, "run:r1", "w1", now=NOW, ttl_s=10)
+        old = leases.take(db, "run:r1", "w1", ttl_s=10)
         assert old is not None
         event_store.append(db, run_queued(), at=NOW, fence=event_store.Fence("run:r1", old.generation))
-        assert leases.take(db, "run:r1", "w2", now=later(11), ttl_s=10) is not None
+        hand.at = later(11)
+        assert leases.take(db, "run:r1", "w2", ttl_s=10) is not None
     with pytest.raises(StaleClaimError, match="generation 2"), event_store.writing(ledger) as db:
         event_store.append(
             db, Progressed(RUN, "ghost"), at=NOW, fence=event_store.Fence("run:r1", old.generation)

@@ -40,7 +40,7 @@ def commit_and_stop(engine: Engine, name: str, count: int) -> None:
 def claim_all(engine: Engine, name: str, count: int) -> None:
     """Claim up to `count` outbox entries and print their keys."""
     for _ in range(count):
-        entry = outbox.claim_next(engine, "content", now=datetime.now(UTC), lease_s=600, holder=name)
+        entry = outbox.claim_next(engine, "content", lease_s=600, holder=name)
         if entry is not None:
             print(entry.key, flush=True)
 

@@ -34,7 +34,7 @@ def filled(path: Path, count: int) -> Engine:
                 db, card_seen(f"c{number}", number), run_queued(f"r{number}", f"c{number}"), at=NOW
             )
             outbox.put(db, draft(f"c{number}"), NOW)
-            looked = leases.take(db, f"look:c{number}", "w", now=NOW, ttl_s=30)
+            looked = leases.take(db, f"look:c{number}", "w", ttl_s=30)
             assert looked is not None
             leases.release(db, looked)
         order = tuple(CardId(f"c{number}") for number in range(count))
@@ -71,15 +71,15 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "a card's timeline": read(lambda db: timeline.of_card(db, MID)),
     "the first of the board": read(lambda db: card_queries.lines(db, BOARD, ("In Progress",), 30)),
     "the next run's id": read(runs.next_id),
-    "the next due time": lambda engine: outbox.next_due(engine, "content"),
-    "the next entry": lambda engine: outbox.claim_next(engine, "content", now=NOW, lease_s=9, holder="p"),
-    "nothing to publish": lambda engine: outbox.claim_next(engine, "other", now=NOW, lease_s=9, holder="p"),
+    "the next due time": lambda engine: outbox.next_due_s(engine, "content"),
+    "the next entry": lambda engine: outbox.claim_next(engine, "content", lease_s=9, holder="p"),
+    "nothing to publish": lambda engine: outbox.claim_next(engine, "other", lease_s=9, holder="p"),
     "who holds leases": read(leases.holders),
-    "which leases ran out": read(lambda db: leases.expired(db, "run:", NOW)),
+    "which leases ran out": read(lambda db: leases.expired(db, "run:")),
     "who holds entries": read(outbox.holders),
     "why cards wait": read(lambda db: run_queue.reasons_of(db, (MID, CardId("c8")))),
     "the reports of a card's runs": read(lambda db: reports.of_runs(db, (RunId("r7"), RunId("r8")))),
-    "due deliveries": lambda engine: inbox.due(engine, now=NOW, limit=10),
+    "due deliveries": lambda engine: inbox.due(engine, limit=10),
 }
 
 

@@ -8,58 +8,75 @@ from ledger.ids import CardId
 from ledger.log import cursors, event_store
 from ledger.queue import leases, refresh_requests
 from tests.ledger.samples import BOARD, CARD, NOW, later
+from tests.ledgers import Hand
 
 
-def test_a_lease_belongs_to_one_until_it_runs_out(ledger: Engine) -> None:
+def test_a_lease_belongs_to_one_until_it_runs_out(ledger: Engine, hand: Hand) -> None:
     with event_store.writing(ledger) as db:
-        first = leases.take(db, "run:r1", "w1", now=NOW, ttl_s=10)
-        assert leases.take(db, "run:r1", "w2", now=later(9), ttl_s=10) is None
+        hand.at = NOW
+        first = leases.take(db, "run:r1", "w1", ttl_s=10)
+        hand.at = later(9)
+        assert leases.take(db, "run:r1", "w2", ttl_s=10) is None
         assert first is not None
-        renewed = leases.renew(db, first, now=later(9), ttl_s=10)
+        hand.at = later(9)
+        renewed = leases.renew(db, first, ttl_s=10)
         assert renewed.until == later(19)
-        second = leases.take(db, "run:r1", "w2", now=later(19), ttl_s=10)
+        hand.at = later(19)
+        second = leases.take(db, "run:r1", "w2", ttl_s=10)
         assert second is not None
         assert (first.generation, second.generation) == (1, 2)
+        hand.at = later(20)
         with pytest.raises(StaleClaimError):
-            leases.renew(db, renewed, now=later(20), ttl_s=10)
+            leases.renew(db, renewed, ttl_s=10)
 
 
-def test_a_released_lease_is_free_at_once_and_its_generation_never_comes_back(ledger: Engine) -> None:
+def test_a_released_lease_is_free_at_once_and_its_generation_never_comes_back(
+    ledger: Engine, hand: Hand
+) -> None:
     with event_store.writing(ledger) as db:
-        first = leases.take(db, "run:r1", "w1", now=NOW, ttl_s=10)
+        hand.at = NOW
+        first = leases.take(db, "run:r1", "w1", ttl_s=10)
         assert first is not None
         leases.release(db, first)
         with pytest.raises(StaleClaimError, match="nobody"):
             leases.require(db, "run:r1", first.generation)
         assert leases.generation(db, "run:r1") == 1
-        second = leases.take(db, "run:r1", "w2", now=later(1), ttl_s=10)
+        hand.at = later(1)
+        second = leases.take(db, "run:r1", "w2", ttl_s=10)
         assert second is not None
         leases.release(db, first)  # the late one: nothing happens
         leases.require(db, "run:r1", second.generation)
         assert second.generation == 2
 
 
-def test_a_holder_that_restarts_takes_its_own_lease_with_a_new_generation(ledger: Engine) -> None:
+def test_a_holder_that_restarts_takes_its_own_lease_with_a_new_generation(ledger: Engine, hand: Hand) -> None:
     with event_store.writing(ledger) as db:
-        leases.take(db, "run:r1", "w1", now=NOW, ttl_s=10)
-        again = leases.take(db, "run:r1", "w1", now=later(1), ttl_s=10)
+        hand.at = NOW
+        leases.take(db, "run:r1", "w1", ttl_s=10)
+        hand.at = later(1)
+        again = leases.take(db, "run:r1", "w1", ttl_s=10)
         assert again is not None
         assert again.generation == 2
 
 
-def test_only_leases_that_ran_out_and_were_not_released_are_expired(ledger: Engine) -> None:
+def test_only_leases_that_ran_out_and_were_not_released_are_expired(ledger: Engine, hand: Hand) -> None:
     with event_store.writing(ledger) as db:
         for name, ttl_s in (("run:r1", 5), ("run:r2", 50), ("run:r3", 5), ("tick:x", 5), ("run%", 5)):
-            lease = leases.take(db, name, "w1", now=NOW, ttl_s=ttl_s)
+            hand.at = NOW
+            lease = leases.take(db, name, "w1", ttl_s=ttl_s)
             if name == "run:r3" and lease is not None:
                 leases.release(db, lease)
-        assert [lease.name for lease in leases.expired(db, "run:", later(5))] == ["run:r1"]
-        assert [lease.name for lease in leases.expired(db, "run%", later(5))] == ["run%"]
+        hand.at = later(5)
+        assert [lease.name for lease in leases.expired(db, "run:")] == ["run:r1"]
+        assert [lease.name for lease in leases.expired(db, "run%")] == ["run%"]
 
 
-def test_what_is_done_now_and_then_is_due_once_whoever_asks(ledger: Engine) -> None:
+def test_what_is_done_now_and_then_is_due_once_whoever_asks(ledger: Engine, hand: Hand) -> None:
     with event_store.writing(ledger) as db:
-        asked = [leases.due(db, "access", now=later(s), every_s=10) for s in (0, 0, 9, 10, 19, 20)]
+        asked = []
+        for seconds in (0, 0, 9, 10, 19, 20):
+            hand.at = later(seconds)
+            asked.append(leases.due(db, "access", every_s=10))
     assert asked == [True, False, False, True, False, True]
 
 
@@ -74,12 +91,14 @@ def test_a_reader_moves_only_from_where_it_is(ledger: Engine) -> None:
         assert (cursors.position(db, "react"), cursors.position(db, "other")) == (9, 0)
 
 
-def test_doorbells_that_wait_together_are_answered_by_one_look(ledger: Engine) -> None:
+def test_doorbells_that_wait_together_are_answered_by_one_look(ledger: Engine, hand: Hand) -> None:
     with event_store.writing(ledger) as db:
-        assert [refresh_requests.add(db, CARD, BOARD, later(n)) for n in (5, 6)] == [1, 2]
+        assert refresh_requests.add(db, CARD, BOARD) == 1
+        hand.at = later(1)
+        assert refresh_requests.add(db, CARD, BOARD) == 2
         (bell,) = refresh_requests.waiting(db, 10)
-        assert (bell.card_id, bell.board_id, bell.rung, bell.rung_at) == (CARD, BOARD, 2, later(5))
-        assert refresh_requests.add(db, CARD, BOARD, later(7)) == 3  # while somebody looks
+        assert (bell.card_id, bell.board_id, bell.rung, bell.rung_at) == (CARD, BOARD, 2, NOW)
+        assert refresh_requests.add(db, CARD, BOARD) == 3  # while somebody looks
         refresh_requests.mark_served(db, CARD, bell.rung)
         assert refresh_requests.counts(db, CARD) == (3, 2)
         assert len(refresh_requests.waiting(db, 10)) == 1
@@ -91,16 +110,16 @@ def test_doorbells_that_wait_together_are_answered_by_one_look(ledger: Engine) -
 
 def test_moves_that_deliveries_told_are_news_until_they_are_recorded(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
-        refresh_requests.add(db, CARD, BOARD, NOW, refresh_requests.Move(later(12), "back"))
-        refresh_requests.add(db, CARD, BOARD, NOW, refresh_requests.Move(later(10), "out"))  # late, and older
+        refresh_requests.add(db, CARD, BOARD, refresh_requests.Move(later(12), "back"))
+        refresh_requests.add(db, CARD, BOARD, refresh_requests.Move(later(10), "out"))  # late, and older
         assert refresh_requests.came_to(db, CARD, "out") is None
         assert refresh_requests.came_to(db, CARD, "back") == later(12)
         refresh_requests.mark_recorded(db, CARD, BOARD, later(12))
         refresh_requests.mark_recorded(db, CARD, BOARD, later(5))
-        refresh_requests.add(db, CARD, BOARD, NOW, refresh_requests.Move(later(12), "back"))
+        refresh_requests.add(db, CARD, BOARD, refresh_requests.Move(later(12), "back"))
         assert refresh_requests.came_to(db, CARD, "back") is None
         other = CardId("PVTI_9")
         refresh_requests.mark_recorded(db, other, BOARD, later(12))  # looked at, and never rung
         assert refresh_requests.waiting(db, 10) == refresh_requests.waiting(db, 1)
-        assert refresh_requests.add(db, other, BOARD, NOW, refresh_requests.Move(later(11), "x")) == 1
+        assert refresh_requests.add(db, other, BOARD, refresh_requests.Move(later(11), "x")) == 1
         assert refresh_requests.came_to(db, other, "x") is None

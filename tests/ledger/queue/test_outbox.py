@@ -10,18 +10,21 @@ from ledger.ids import CardId, EntryKey
 from ledger.log import event_store
 from ledger.queue import outbox
 from tests.ledger.samples import NOW, later
+from tests.ledgers import Hand
 
 PLAIN = outbox.Draft(EntryKey("plan:r1"), "content", "comment", CardId("c1"), "{}", 5, False, False, NOW)
 STICKY = replace(PLAIN, key=EntryKey("sticky:r1"), coalesce=True, payload='"one"')
 
 
 def put(ledger: Engine, *drafts: outbox.Draft) -> list[bool]:
+    Hand(ledger, NOW)
     with event_store.writing(ledger) as db:
         return [outbox.put(db, draft, NOW) for draft in drafts]
 
 
 def claim(ledger: Engine, seconds: float = 0) -> outbox.Entry | None:
-    return outbox.claim_next(ledger, "content", now=later(seconds), lease_s=10, holder="p1")
+    Hand(ledger, later(seconds))
+    return outbox.claim_next(ledger, "content", lease_s=10, holder="p1")
 
 
 def claimed(ledger: Engine, seconds: float = 0) -> outbox.Entry:
@@ -36,8 +39,9 @@ def settle(ledger: Engine, entry: outbox.Entry) -> None:
 
 
 def postpone(ledger: Engine, entry: outbox.Entry, seconds: float, *, counted: bool = True) -> None:
+    Hand(ledger, NOW)
     with event_store.writing(ledger) as db:
-        outbox.postpone(db, entry, later(seconds), "503", counted)
+        outbox.postpone(db, entry, seconds, "503", counted)
 
 
 def drafts(*keys: str, ordered: bool = True, card: str = "c1") -> list[outbox.Draft]:
@@ -116,12 +120,13 @@ def test_a_publisher_whose_claim_was_taken_over_changes_nothing(ledger: Engine) 
     put(ledger, PLAIN, STICKY)
     for _ in range(2):
         old = claimed(ledger)
-        new = outbox.claim_next(ledger, "content", now=later(10), lease_s=99, holder="p2")
+        Hand(ledger, later(10))
+        new = outbox.claim_next(ledger, "content", lease_s=99, holder="p2")
         assert new is not None
         assert new.key == old.key
         for late in (
             lambda db, old=old: outbox.settle(db, old, NOW),
-            lambda db, old=old: outbox.postpone(db, old, NOW, "x", True),
+            lambda db, old=old: outbox.postpone(db, old, 0, "x", True),
             lambda db, old=old: outbox.give_up(db, old, "x", NOW),
         ):
             with pytest.raises(StaleClaimError), event_store.writing(ledger) as db:
@@ -132,14 +137,14 @@ def test_a_publisher_whose_claim_was_taken_over_changes_nothing(ledger: Engine) 
 
 
 def test_the_next_due_time_never_names_what_cannot_go_yet(ledger: Engine) -> None:
-    assert outbox.next_due(ledger, "content") is None
+    assert outbox.next_due_s(ledger, "content") is None
     put(ledger, *drafts("first", "second"), replace(STICKY, card_id=CardId("c9"), due_at=later(45)))
-    assert outbox.next_due(ledger, "content") == NOW
+    assert outbox.next_due_s(ledger, "content") == 0
     first = claimed(ledger)
-    assert outbox.next_due(ledger, "content") == later(10)
+    assert outbox.next_due_s(ledger, "content") == 10
     postpone(ledger, first, 90)
-    assert outbox.next_due(ledger, "content") == later(45)
-    assert outbox.next_due(ledger, "elsewhere") is None
+    assert outbox.next_due_s(ledger, "content") == 45
+    assert outbox.next_due_s(ledger, "elsewhere") is None
 
 
 def test_what_is_stuck_and_what_a_card_waits_for_can_be_seen(ledger: Engine) -> None:

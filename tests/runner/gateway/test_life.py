@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from sqlalchemy import text
 from ledger.db.transactions import writing
 from ledger.lifecycle.open import open_ledger
 from runner.errors import SpawnError
+from runner.exec.deadline import Deadline
 from runner.gateway.control.link import Gateway, Terms
 from tests.runner.gateway.upstream import Answer, messages
 from tests.runner.gateway.world import KEY, LIMIT_S, PATHS, TERMS, Line, ask, eventually, providers, scene
@@ -57,6 +59,18 @@ def test_a_gateway_that_does_not_obey_is_ended_with_force(tmp_path: Path) -> Non
     os.kill(gateway.pid, signal.SIGSTOP)
     gateway.close()
     assert not psutil.pid_exists(gateway.pid)
+
+
+def test_a_gateway_ends_by_itself_when_its_deadline_was_not_extended(tmp_path: Path) -> None:
+    deadline = Deadline()
+    deadline.move(deadline.of_lease(600))
+    gateway = Gateway.spawn(tmp_path / "g", TERMS, {}, deadline)
+    try:
+        assert not select.select([gateway.fileno()], [], [], 0.1)[0]
+        deadline.move(deadline.of_lease(0.2))
+        eventually(lambda: not alive(gateway.pid), "the gateway is gone")
+    finally:
+        gateway.close()
 
 
 def test_the_path_of_a_socket_may_be_longer_than_a_socket_address(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_doorbells_that_wait_together_cost_one_read(cardinal: Cardinal) -> None:
 
 def gathered(cardinal: Cardinal) -> list[CardId]:
     """Ingest what is due without looking; return the cards that were rung, once for each delivery."""
-    due = inbox.due(cardinal.services.engine, now=cardinal.clock(), limit=100)
+    due = inbox.due(cardinal.services.engine, limit=100)
     return [card_id for one in due for card_id in delivery.ingest(cardinal.services, one)]
 
 

@@ -270,7 +270,7 @@ def together(cardinal: Cardinal, item: Item) -> None:
     """Ingest all that waits, then look once."""
     while cardinal.mail:
         cardinal.receive(cardinal.mail.popleft())
-    for one in inbox.due(cardinal.services.engine, now=cardinal.clock(), limit=100):
+    for one in inbox.due(cardinal.services.engine, limit=100):
         delivery.ingest(cardinal.services, one)
     card.sync_card(cardinal.services, CardId(item.node_id))
     cardinal.settle()

@@ -26,7 +26,7 @@ def test_a_comment_that_comes_while_its_card_is_first_looked_at_is_not_lost(card
     cardinal.say(item, "Please do it in Python")
     with event_store.writing(cardinal.services.engine) as db:  # another worker is reading the card right now
         name = f"look:{item.node_id}"
-        lease = leases.take(db, name, "other-1", now=cardinal.clock(), ttl_s=30)
+        lease = leases.take(db, name, "other-1", ttl_s=30)
     assert lease is not None
     for _ in range(12):
         while cardinal.mail:

@@ -147,7 +147,7 @@ def test_a_delivery_without_sense_is_quarantined_at_once_or_after_a_few_tries(
         assert kept.delivery_id == DeliveryId("bad-1")
         assert kept.error
     assert cardinal.count() == before
-    assert inbox.due(cardinal.services.engine, now=cardinal.clock(), limit=5) == ()
+    assert inbox.due(cardinal.services.engine, limit=5) == ()
 
 
 def test_an_event_of_github_that_cardinal_does_not_know_is_stored_and_ignored(cardinal: Cardinal) -> None:

@@ -1,7 +1,5 @@
 """Issues that are blocked by others: their runs wait, say for what, and start by themselves."""
 
-from datetime import timedelta
-
 import pytest
 
 from bot.runspec import builder
@@ -164,8 +162,8 @@ def test_a_blocker_outside_of_the_board_counts_and_a_lost_word_about_it_is_made_
     assert cardinal.ready() == ()
     card_id, board_id = cardinal.card(item).card_id, cardinal.board_id
     with event_store.writing(cardinal.services.engine) as db:  # as if the last look had been a while ago
-        rung = refresh_requests.add(db, card_id, board_id, cardinal.clock() - timedelta(minutes=11))
-        refresh_requests.mark_served(db, card_id, rung)
+        refresh_requests.mark_served(db, card_id, refresh_requests.add(db, card_id, board_id))
+    cardinal.clock.forward(11 * 60)
     cardinal.sweep()
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)
 

@@ -1,0 +1,106 @@
+"""A server that falls silent is an error in time, and no worker waits for one that vanished."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread, Timer
+
+import pytest
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+
+from bot.system.config import Config
+from ledger.db.clock import database_now
+from ledger.db.silence import ANSWER_S, CONNECT_S, SILENCE_S
+from ledger.db.statements import drive
+from ledger.db.transactions import HOLD_S, WAIT_S, reading, writing
+from ledger.lifecycle.open import open_ledger
+from runner.exec.deadline import KILL_S
+from tests.wire import Wire, wired
+
+NOTICED_S = SILENCE_S + 2.0  # the kernel looks at its timers when it has to send again
+
+
+@pytest.fixture
+def server(postgresql_schema: str) -> str:
+    """Return the address of an empty ledger."""
+    open_ledger(postgresql_schema).dispose()
+    return postgresql_schema
+
+
+@contextmanager
+def by_wire(server: str, answer_s: float = ANSWER_S) -> Iterator[tuple[Engine, Wire]]:
+    with wired(server) as (url, wire):
+        engine = open_ledger(url, answer_s=answer_s)
+        yield engine, wire
+        engine.dispose()
+
+
+def took_s(act: Callable[[], object]) -> float:
+    began = time.monotonic()
+    with pytest.raises(OperationalError):
+        act()
+    return time.monotonic() - began
+
+
+def look(engine: Engine) -> None:
+    with reading(engine) as db:
+        database_now(db)
+
+
+def test_a_silent_server_is_noticed_and_the_turn_of_who_vanished_goes_to_the_next(server: str) -> None:
+    other = open_ledger(server)
+    waited: list[float] = []
+
+    def take_the_turn() -> None:
+        began = time.monotonic()
+        with writing(other):
+            waited.append(time.monotonic() - began)
+
+    with by_wire(server) as (engine, wire):
+
+        def vanish() -> None:
+            with writing(engine) as db:
+                wire.cut()
+                next_writer.start()
+                drive(db, "SELECT pg_sleep(0)")
+
+        next_writer = Thread(target=take_the_turn)
+        assert took_s(vanish) < NOTICED_S
+        next_writer.join(WAIT_S)
+        assert 0 < sum(waited) < HOLD_S + 1
+        assert took_s(lambda: look(engine)) < CONNECT_S + 1.5
+        wire.mend()
+        look(engine)
+    other.dispose()
+
+
+def test_who_waits_for_an_answer_notices_that_the_other_machine_is_gone(server: str) -> None:
+    with by_wire(server) as (engine, wire):
+
+        def wait() -> None:
+            with reading(engine) as db:
+                Timer(0.3, wire.cut).start()
+                drive(db, "SELECT pg_sleep(60)")
+
+        assert took_s(wait) < NOTICED_S + 0.5
+
+
+def test_a_server_that_gives_signs_and_no_answer_is_given_up(server: str) -> None:
+    with by_wire(server, answer_s=1) as (engine, wire):
+
+        def stall() -> None:
+            with reading(engine) as db:
+                wire.stall()
+                database_now(db)
+
+        assert 1 <= took_s(stall) < 2
+        assert took_s(lambda: look(engine)) < CONNECT_S + 1.5
+        wire.mend()
+        look(engine)
+
+
+def test_a_default_lease_outlives_a_broken_connection_and_the_start_of_another() -> None:
+    lease_s = Config.__dataclass_fields__["lease_s"].default.default
+    assert lease_s / 3 + SILENCE_S + CONNECT_S <= lease_s - KILL_S
+    assert HOLD_S < WAIT_S < ANSWER_S < lease_s
