@@ -137,7 +137,7 @@ def _take_over(run: RunContext, heads: Heads) -> None:
 def _put_on(run: RunContext, heads: Heads) -> None:
     """Rebase the work on pushes, and before the agent's first turn on the base. Raises Park."""
     if take_in_pushes(run, heads.branch) and run.history.stages.open is not None:
-        export_commit(run)  # a stage that may not edit is left at that commit
+        export_commit(run, run.checkout.commit())  # a stage that may not edit is left at that commit
     if run.history.turn is None:
         take_in_base(run, heads.base)
 

@@ -27,6 +27,14 @@ class Tenancy:
     resources: ResourceSpec = field(default_factory=ResourceSpec)
 
 
+@dataclass(slots=True)
+class Usage:
+    """How many files and folders a place has, and how much disk they take."""
+
+    files: int = 0
+    disk_bytes: int = 0
+
+
 class Workspace(Protocol):
     """One card's place. Everything started in it sees `layout`, and nothing of the host beside it."""
 
@@ -127,12 +135,10 @@ class Workspace(Protocol):
     def stood_on(self) -> str:
         """Return the newest commit of `stand_on` in this place, by any run; empty where it is new."""
 
-    def used_bytes(self) -> int:
-        """Return how much disk the place takes. Raises WorkspaceError."""
+    def usage(self, most_files: int) -> Usage:
+        """Return what the place takes up, counted no further than `most_files` and one more file.
 
-    def count_files(self, most: int) -> int:
-        """Return how many files and folders the place has, counted no further than `most` and one. Raises
-        WorkspaceError.
+        Raises WorkspaceError.
         """
 
     def restore_setup(self, key: str) -> bool:

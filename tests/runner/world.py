@@ -87,6 +87,15 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
+def packed(folder: Path, target: Path, *revisions: str) -> Path:
+    """Write a pack of what these revisions reach to `target`, and return it."""
+    given = "".join(f"{revision}\n" for revision in revisions).encode()
+    command = ("git", "pack-objects", "--quiet", "--revs", "--stdout")
+    done = subprocess.run(command, cwd=folder, input=given, capture_output=True, timeout=120, check=True)
+    target.write_bytes(done.stdout)
+    return target
+
+
 @dataclass(slots=True)
 class World:
     """One board's machine with one repository and one card."""
