@@ -41,8 +41,9 @@ _PROLOGUE = f"""{_GIT}
 own_config() {{
   [ ! -L .git ] && [ -d .git ] || return
   [ -f .git/config ] && [ ! -L .git/config ] && [ -w .git/config ] || rm -rf .git/config || return
-  find .git -path .git/objects -prune -o \\( -path '.git/*.lock' -o -path .git/commondir -o -path .git/shallow \\
-    -o -path .git/config.worktree -o -path .git/info/grafts \\) -prune -exec rm -rf '{{}}' + || return
+  find .git -path .git/objects -prune -o \\( -path '.git/*.lock' -o -path .git/commondir \\
+    -o -path .git/shallow -o -path .git/config.worktree -o -path .git/info/grafts \\) -prune \\
+    -exec rm -rf '{{}}' + || return
   printf '[core]\\n\\trepositoryformatversion = 0\\n\\tlogallrefupdates = true\\n' > .git/config
 }}
 [ ! -e .git ] && [ ! -L .git ] || own_config || exit {_UNUSABLE}

@@ -215,6 +215,8 @@ class Mirror:
 
     def commits(self, head: str, *known: str) -> tuple[Commit, ...]:
         """Return the commits of `head` without those of `known`, oldest first. Raises LongHistoryError."""
+        if head in known:
+            return ()
         wanted = (head, *(f"^{commit}" for commit in known if commit))
         if wanted not in self._listed:
             listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--").split()

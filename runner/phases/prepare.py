@@ -120,11 +120,13 @@ def _signature(run_id: RunId, generation: int) -> str:
 
 def _check_out(run: RunContext, heads: Heads) -> None:
     """Fill an empty workspace."""
-    if not _bring_back(run, heads):
+    brought = _bring_back(run, heads)
+    if not brought:
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)
     set_up(run, heads.base)
     settle(run)  # not before: a set-up that was cut short, or failed, is no set-up
-    _put_on(run, heads)
+    if brought or heads.branch or run.order.validation.setup:  # else it stands on the base, and is that
+        _put_on(run, heads)
 
 
 def _take_over(run: RunContext, heads: Heads) -> None:
