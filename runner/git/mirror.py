@@ -172,7 +172,6 @@ class Mirror:
         return self._measured[base, head]
 
     def _measure(self, base: str, head: str) -> DiffStat:
-        count = self._output("count commits", "rev-list", "--count", f"{base}..{head}")
         # A name a line, quoted where it must be: between NULs all of them together would be one line, cut.
         stat = self.look(
             *("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"),
@@ -185,7 +184,7 @@ class Mirror:
             gone += 0 if removed == "-" else int(removed)
             paths.append(unquoted(path))
         words = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
-        sizes = (new + gone, int(self._output("measure the branch", *words)), int(count))
+        sizes = (new + gone, int(self._output("measure the branch", *words)), len(self._list(head, base)))
         return DiffStat(len(paths), *sizes, tuple(paths), new)
 
     def patch(self, base: str, head: str) -> str:
@@ -215,15 +214,21 @@ class Mirror:
 
     def commits(self, head: str, *known: str) -> tuple[Commit, ...]:
         """Return the commits of `head` without those of `known`, oldest first. Raises LongHistoryError."""
+        listed = self._list(head, *known)
+        if len(listed) > _MAX_COMMITS:
+            raise errors.LongHistoryError(len(listed), _MAX_COMMITS)
+        near = filter(None, known) if listed else ()  # their parents are asked for next
+        return self.read_commits((*listed, *near))[: len(listed)]
+
+    def _list(self, head: str, *known: str) -> tuple[str, ...]:
+        """Return the ids of the commits of `head` without those of `known`, oldest first."""
         if head in known:
             return ()
         wanted = (head, *(f"^{commit}" for commit in known if commit))
         if wanted not in self._listed:
-            listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--").split()
-            if len(listed) > _MAX_COMMITS:
-                raise errors.LongHistoryError(len(listed), _MAX_COMMITS)
-            self._listed[wanted] = tuple(listed)
-        return self.read_commits(self._listed[wanted])
+            listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--")
+            self._listed[wanted] = tuple(listed.split())
+        return self._listed[wanted]
 
     def read_commits(self, names: Sequence[str]) -> tuple[Commit, ...]:
         """Return the commits of these ids. Raises GitError where one is no commit, or not here."""

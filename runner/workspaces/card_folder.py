@@ -35,6 +35,8 @@ class Folder:
     `card`, `claims`, `ready`, `stands`, `told.json` and `skills/` belong to the host.
     """
 
+    changes = 0
+
     def __init__(self, root: Path, card_id: CardId, uid: int, gid: int) -> None:
         self.root = root.absolute()
         for name in (*_PARTS, "skills"):

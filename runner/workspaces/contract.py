@@ -54,6 +54,8 @@ class Workspace(Protocol):
     def image(self) -> str:
         """The digest of the image that commands run in; `local` where they see this machine's own system."""
 
+    changes: int  # how many commands could have changed the repository, since this place was opened
+
     def mirror_at(self, mirror: Path) -> str:
         """Return where a mirror given to `start` is found inside."""
 
