@@ -15,7 +15,7 @@ from typing import IO
 
 from ledger.ids import CardId
 from runner.errors import OversizedRepositoryError, WorkspaceError
-from runner.workspaces.contract import Usage
+from runner.workspaces.contract import DiskUsage
 
 _COPY_BYTES = 1 << 20
 _PROGRAM_S = 300
@@ -165,12 +165,12 @@ class Folder:
             os.fsync(file.fileno())  # a file that is half there would keep the card from going on
         Path(fresh).replace(self.root / name)
 
-    def usage(self, most_files: int) -> Usage:
+    def usage(self, most_files: int) -> DiskUsage:
         """Return what it takes up; counting ends at `most_files` + 1, for agents make millions of files.
 
         Files that vanish meanwhile do not count. Raises WorkspaceError.
         """
-        what, used = "measuring the workspace", Usage()
+        what, used = "measuring the workspace", DiskUsage()
         with tempfile.TemporaryFile() as rows:
             # At this size the kernel ends `find`.
             cap = ("prlimit", "--core=0", f"--fsize={(most_files + 1) * _ROW_BYTES}", "--")

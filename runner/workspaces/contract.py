@@ -28,7 +28,7 @@ class Tenancy:
 
 
 @dataclass(slots=True)
-class Usage:
+class DiskUsage:
     """How many files and folders a place has, and how much disk they take."""
 
     files: int = 0
@@ -137,7 +137,7 @@ class Workspace(Protocol):
     def stood_on(self) -> str:
         """Return the newest commit of `stand_on` in this place, by any run; empty where it is new."""
 
-    def usage(self, most_files: int) -> Usage:
+    def usage(self, most_files: int) -> DiskUsage:
         """Return what the place takes up, counted no further than `most_files` and one more file.
 
         Raises WorkspaceError.

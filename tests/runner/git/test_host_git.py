@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runner.errors import GitLimitError, KilledError
+from runner.errors import GitError, GitLimitError, KilledError
 from runner.exec.child import Child, Ran, finish
 from runner.exec.launch import ProcessLimits
 from runner.git import checkout_scripts
@@ -76,6 +76,28 @@ def test_a_pack_that_names_files_without_end_is_not_even_compared(world: World, 
             mirror.take_pack(pack, head, "r1-export")
             assert mirror.has(head)
             assert mirror.recall("r1-export") == head
+
+
+def test_a_pack_that_lacks_what_it_names_is_refused_and_leaves_nothing(world: World, tmp_path: Path) -> None:
+    mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
+    mirror.fetch("main")
+    git(tmp_path, "init", "--quiet", "clone")
+    (tmp_path / "clone/new.txt").write_text("new\n")
+    git(tmp_path / "clone", "add", "new.txt")
+    git(tmp_path / "clone", "commit", "--quiet", "-m", "New")
+    head, packs = git(tmp_path / "clone", "rev-parse", "HEAD"), set(mirror.path.glob("objects/pack/*"))
+    blob = git(tmp_path / "clone", "rev-parse", "HEAD:new.txt")
+    rows = git(tmp_path / "clone", "rev-list", "--objects", "--no-object-names", "HEAD").replace(blob, "")
+    made = ("git", "pack-objects", "--quiet", "--stdout")
+    done = subprocess.run(made, cwd=tmp_path / "clone", input=rows.encode(), capture_output=True, check=True)
+    pack = tmp_path / "x.pack"
+    pack.write_bytes(done.stdout)
+    with pytest.raises(GitError, match="did not receive expected object"):
+        mirror.take_pack(pack, head, "r1-head")
+    assert not mirror.has(head)
+    assert mirror.recall("r1-head") == ""
+    assert set(mirror.path.glob("objects/pack/*")) == packs
+    assert not list(tmp_path.glob("x.*"))
 
 
 def nested(folder: Path, wide: int) -> str:
