@@ -6,7 +6,7 @@ import os
 import random
 import signal
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from types import FrameType, MappingProxyType
 from uuid import uuid4
@@ -35,7 +35,9 @@ from bot.scheduler.queues import (
 )
 from ledger.errors import CardinalError
 from runner import workspaces
+from runner.errors import KilledError
 from runner.exec.launch import with_parent
+from runner.workspaces.bubblewrap import sandbox_problem
 
 log = logging.getLogger(__name__)
 
@@ -203,10 +205,12 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 
 
 def warm_up() -> None:
-    """Import everything that jobs need, so that children share it and start at once."""
+    """Import and try everything that jobs need, so that children share it and start at once."""
     importlib.import_module(JOBS)
     for name in workspaces.names():
         workspaces.load(name)
+    with suppress(KilledError):  # a run tries again, and says what is wrong
+        sandbox_problem()
 
 
 def calls_of(name: QueueName) -> Calls:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -114,7 +114,12 @@ def paid_by(model: ScriptedModel) -> dict[str, str]:
 
 @contextmanager
 def cardinal(
-    forge_url: str, root: Path, *, settings: dict[str, str] | None = None, agent: str = "scripted"
+    forge_url: str,
+    root: Path,
+    *,
+    settings: dict[str, str] | None = None,
+    agent: str = "scripted",
+    more_env: Mapping[str, str] | None = None,
 ) -> Iterator[Scene]:
     """Seed the empty forge at that address and run Cardinal beside it until the block ends."""
     cardinal_port = free_port()
@@ -130,6 +135,7 @@ def cardinal(
     _write_settings(home / ".cardinal", forge_url, cardinal_port, registered, settings or {})
     foreign = (*MODEL_VARIABLES, "CARDINAL_")
     environment = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
+    environment |= more_env or {}
     log = (root / "cardinal.log").open("ab")
     group = subprocess.Popen(
         [sys.executable, "-P", "-m", "bot.cli", "up"], cwd=home, env=environment, stdout=log, stderr=log

@@ -1,4 +1,4 @@
-"""Export of a workspace: HEAD goes into the host's mirror as a bundle, and its commits become Cardinal's own.
+"""Export of a workspace: HEAD goes into the host's mirror as a pack, and its commits become Cardinal's own.
 
 Commits get the name, trailers and the time of the log at which their turn ended. So the same commits are
 rewritten to the same ones, also by the next claim after a crash.
@@ -13,27 +13,30 @@ from runner.git.commits import Commit, git_time, own
 from runner.run.context import RunContext
 from runner.run.run_spec import Committer
 
-_BUNDLE_CAP_BYTES = 500_000_000
+_PACK_CAP_BYTES = 500_000_000
 
 
-def export_commit(run: RunContext) -> str:
-    """Export HEAD; return its commit, which mirror (refs/cardinal/<run>-head) and workspace then share.
+def export_commit(run: RunContext, head: str) -> str:
+    """Export `head`, the workspace's HEAD; return its commit, which mirror and workspace then share.
 
-    Raises WorkspaceError, OversizedRepositoryError, LongHistoryError, UnsoundObjectsError or GitError.
+    In the mirror it is refs/cardinal/<run>-head. A commit that is there already names the same files
+    wherever it is, so it is not brought again. Raises WorkspaceError, OversizedRepositoryError,
+    LongHistoryError, UnsoundObjectsError or GitError.
     """
     order, mirror = run.order, run.mirror
-    for left in order.places.mirrors.glob(f"{order.run_id}-*.bundle"):
-        left.unlink()  # by a claim that was killed while it exported
-    bundle = order.places.mirrors / f"{order.run_id}-{run.log.generation}.bundle"
-    try:
-        run.checkout.export(bundle, mirror.head(order.base_branch), _BUNDLE_CAP_BYTES)
-        brought = mirror.take_bundle(bundle, head_name(run))
-    finally:
-        bundle.unlink(missing_ok=True)
-    head = stamp(run, brought)
-    if head != brought:
-        mirror.remember(head_name(run), head)
-        run.checkout.adopt(f"refs/cardinal/{head_name(run)}")
+    if not head == mirror.recall(head_name(run)) == mirror.recall(_stamped(run)):
+        pack = order.places.mirrors / f"{order.run_id}-{run.log.generation}.pack"
+        for left in order.places.mirrors.glob(f"{order.run_id}-*.pack"):
+            left.unlink()  # by a claim that was killed while it exported
+        try:
+            run.checkout.export(pack, head, mirror.head(order.base_branch), _PACK_CAP_BYTES)
+            mirror.take_pack(pack, head, head_name(run))
+        finally:
+            pack.unlink(missing_ok=True)
+        brought, (head, made) = head, stamp(run, head)
+        if head != brought:
+            mirror.remember(head_name(run), head)
+            run.checkout.adopt(head, made)
     note_head(run)
     return head
 
@@ -43,8 +46,10 @@ def head_name(run: RunContext) -> str:
     return f"{run.order.run_id}-head"
 
 
-def stamp(run: RunContext, head: str) -> str:
-    """Return `head` with all new commits made Cardinal's own; people's stay theirs, also when rebased.
+def stamp(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
+    """Return `head` with all new commits made Cardinal's own, and these commits of the mirror.
+
+    People's stay theirs, also when rebased.
 
     Raises LongHistoryError or GitError.
     """
@@ -66,7 +71,7 @@ def stamp(run: RunContext, head: str) -> str:
         made[commit.commit] = mirror.make_commit(kept)
     stamped = made.get(head, head)
     mirror.remember(_stamped(run), stamped)
-    return stamped
+    return stamped, tuple(made.values())
 
 
 def _stamped(run: RunContext) -> str:

@@ -54,20 +54,28 @@ def launch_problem() -> str:
     return problem_of(_setpriv())
 
 
-@cache
 def problem_of(setpriv: str) -> str:
-    """Return why this `setpriv` cannot start programs, or nothing; cached per process."""
+    """Return why this `setpriv` cannot start programs, or nothing, which is remembered by forks too."""
     if not setpriv:
         return "setpriv is not installed: install util-linux 2.33 or newer"
+    try:
+        _try(setpriv)
+    except OSError as error:
+        return str(error)
+    return ""
+
+
+@cache
+def _try(setpriv: str) -> None:
+    """Start a program with it. Raises OSError, so that a failure is tried again the next time."""
     command = (*_follow(setpriv), "/bin/sh", "-c", ":")
     try:
         tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRY_S)
     except (OSError, subprocess.SubprocessError) as error:
-        return f"setpriv does not work here: {error}"
-    if tried.returncode == 0:
-        return ""
-    reason = " ".join(tried.stderr.decode(errors="replace").split())[:200]
-    return f"{setpriv} has no --pdeathsig ({reason}): install util-linux 2.33 or newer"
+        raise OSError(f"setpriv does not work here: {error}") from error
+    if tried.returncode != 0:
+        reason = " ".join(tried.stderr.decode(errors="replace").split())[:200]
+        raise OSError(f"{setpriv} has no --pdeathsig ({reason}): install util-linux 2.33 or newer")
 
 
 def launched(

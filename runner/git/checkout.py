@@ -1,7 +1,7 @@
 """Cardinal's own git commands inside a workspace: they run where the agent runs, never on the host."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _GIT_S = 600.0  # for commands that share a start
 _OUTPUT_BYTES = 16_000_000
 _NAME_CHARS = 100_000  # of one line; no file system has such a path, only an object that git made
-_BUNDLE, _PATCH = "branch.bundle", "aside.patch"
+_PACK, _PATCH = "branch.pack", "aside.patch"
 Beat = Callable[[], None]
 
 
@@ -50,6 +50,7 @@ class Checkout:
 
     def __init__(self, workspace: Workspace, mirror: Path, committer: Committer, beat: Beat) -> None:
         self._workspace, self._mirror, self._beat = workspace, mirror, beat
+        self._settled = (-1, "")  # HEAD without uncommitted changes, after so many commands
         self._env = identity(committer) | {
             "LC_ALL": "C",
             "GIT_DIR": ".git",  # wherever a broken one, or its config, points
@@ -96,12 +97,14 @@ class Checkout:
 
     def commit_leftovers(self, message: str) -> str:
         """Commit uncommitted changes, and return the commit of HEAD, or empty."""
+        if self._stands():
+            return self._stands()
         ran = self._script("commit", scripts.LEFTOVERS, message)
         self._must("commit", ran)
         said = ran.out.strip()
         if said and not _COMMIT.fullmatch(said):
             raise WorkspaceError("git rev-parse", said)
-        return said
+        return self._stand(said)
 
     def put_on(self, onto: str, message: str, *dropped: str) -> tuple[str, ...]:
         """Commit uncommitted changes and rebase HEAD on `onto`; return the conflicting paths.
@@ -130,23 +133,28 @@ class Checkout:
         listed = self._listed("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
         return PathList(tuple(map(unquoted, listed.names)), listed.more)
 
-    def adopt(self, ref: str) -> None:
-        """Move HEAD to a ref of the mirror that has the same files."""
-        given = (self._workspace.mirror_at(self._mirror), ref)
+    def adopt(self, head: str, commits: Sequence[str]) -> None:
+        """Take these commits out of the mirror, and move HEAD to one of them, which has the same files."""
+        given = (self._workspace.mirror_at(self._mirror), head, *commits)
         self._must("reset", self._script("reset", scripts.ADOPT, *given, mirrored=True))
+        self._stand(head)
 
     def restore(self, commit: str) -> None:
         """Go back to `commit`: files and commits of validation commands are not the agent's work."""
         self._must("reset", self._script("reset", scripts.RESTORE, commit))
+        self._stand(commit)
 
-    def export(self, target: Path, base: str, cap_bytes: int) -> None:
-        """Write a bundle of HEAD without the history of `base` to `target` on the host.
+    def export(self, target: Path, head: str, base: str, cap_bytes: int) -> None:
+        """Write a pack of `head` without the history of `base` to `target` on the host.
 
         Raises OversizedRepositoryError too.
         """
-        out = f"{self._workspace.layout.out}/{_BUNDLE}"
-        self._must("bundle", self._script("bundle", scripts.EXPORT, out, base, exporting=True))
-        self._workspace.collect(_BUNDLE, target, cap_bytes)
+        out, stands = f"{self._workspace.layout.out}/{_PACK}", self._stands()
+        self._must(
+            "pack-objects", self._script("pack-objects", scripts.EXPORT, out, head, base, exporting=True)
+        )
+        self._stand(stands)
+        self._workspace.collect(_PACK, target, cap_bytes)
 
     def set_aside(self, commit: str, target: Path, cap_bytes: int) -> None:
         """Write the difference of these files to `commit` as a patch to `target` on the host.
@@ -157,6 +165,15 @@ class Checkout:
         command = scripts.command(scripts.SET_ASIDE, *given, prologue="")
         self._must("diff", self._run("diff", command, mirrored=True, exporting=True))
         self._workspace.collect(_PATCH, target, cap_bytes)
+
+    def _stands(self) -> str:
+        """Return HEAD, where nothing is uncommitted and no command has run since; else nothing."""
+        changes, head = self._settled
+        return head if changes == self._workspace.changes else ""
+
+    def _stand(self, head: str) -> str:
+        self._settled = (self._workspace.changes, head)
+        return head
 
     def _take(self, what: str, script: str, branch: str, base_branch: str, heads: Heads) -> None:
         """Fetch both commits by id: other cards may move the mirror's branches meanwhile."""

@@ -9,6 +9,7 @@ _SETTINGS = (
     ("submodule.recurse", "false"),
     ("advice.detachedHead", "false"),
     ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
     ("core.editor", "true"),
     ("sequence.editor", "true"),
     # It would be run while the mirror is shown, for the agent may lend objects from there.
@@ -22,7 +23,7 @@ _SETTINGS = (
 BOUNDS = ProcessLimits(memory_bytes=4_000_000_000)  # a commit of an agent may name trees without end
 _BOUND = "; ".join(BOUNDS.steps()) + "\n"
 _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
-_WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "bundle")
+_WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "pack-objects")
 _CODES = {word: code for code, word in enumerate(_WORDS, 101)}  # neither git's own nor a shell's
 CONFLICT = 121
 _UNUSABLE = 122
@@ -39,8 +40,10 @@ _GIT = (
 _PROLOGUE = f"""{_GIT}
 own_config() {{
   [ ! -L .git ] && [ -d .git ] || return
-  rm -rf .git/config .git/config.worktree .git/commondir .git/shallow .git/info/grafts .git/*.lock || return
-  find .git/refs -name '*.lock' -delete || return
+  [ -f .git/config ] && [ ! -L .git/config ] && [ -w .git/config ] || rm -rf .git/config || return
+  find .git -path .git/objects -prune -o \\( -path '.git/*.lock' -o -path .git/commondir \\
+    -o -path .git/shallow -o -path .git/config.worktree -o -path .git/info/grafts \\) -prune \\
+    -exec rm -rf '{{}}' + || return
   printf '[core]\\n\\trepositoryformatversion = 0\\n\\tlogallrefupdates = true\\n' > .git/config
 }}
 [ ! -e .git ] && [ ! -L .git ] || own_config || exit {_UNUSABLE}
@@ -103,20 +106,24 @@ g diff --name-only --diff-filter=U --no-ext-diff
 g rebase --abort >&2
 exit {CONFLICT}
 """
-# mirror ref; what the agent lent from the mirror would not be copied, and the mirror is not shown later
+# mirror commit, and the commits that are to come from there
 ADOPT = f"""
-rm -f .git/objects/info/alternates || exit
-must {_FETCH} "$1" "+$2:refs/cardinal/head"
-must reset --quiet --soft refs/cardinal/head
+objects=$1/objects head=$2
+shift 2
+printf '%s\\n' "$@" | GIT_ALTERNATE_OBJECT_DIRECTORIES=$objects g pack-objects --quiet --stdout |
+  g unpack-objects -q || exit {_CODES["fetch"]}
+must reset --quiet --soft "$head"
 """
 # commit
 RESTORE = """
 must reset --quiet --hard "$1"
 must clean --quiet -f -d
 """
-# file base; without `base` when the agent rewrote history so that it is not in it
-EXPORT = """
-g bundle create --quiet "$1" HEAD --not "$2" || must bundle create --quiet "$1" HEAD
+# file commit base; without `base` when the agent rewrote history so that it is not in it
+EXPORT = f"""
+pack() {{ printf '%s\\n' "$@" | g pack-objects --quiet --revs --stdout --delta-base-offset > "$file"; }}
+file=$1
+pack "$2" "^$3" || pack "$2" || exit {_CODES["pack-objects"]}
 """
 # folder of the way out, name of the patch, mirror, commit: the difference between the commit and the files
 # that lie here, without `.git`, which may be broken

@@ -12,7 +12,7 @@ from runner.text.plain import one_line, redact
 
 MAX_RUNS = 500  # whose refs are removed at once, of one mirror
 _REFS = "refs/cardinal/"
-_EXPORTS = ("*.bundle", "*.quarantine")
+_EXPORTS = ("*.pack", "*.quarantine")
 _GIT_S = 60.0
 LOCK_S = 10  # a mirror that a fetch holds for longer has its turn the next time
 

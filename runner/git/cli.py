@@ -68,7 +68,7 @@ def run_git(
     folder: Path,
     beat: Callable[[], None],
     timeout_s: float,
-    credentials: Mapping[str, str] | None = None,
+    more_env: Mapping[str, str] | None = None,
     lock: Path | None = None,
     lock_s: int = LOCK_S,
     given: bytes = b"",
@@ -84,7 +84,7 @@ def run_git(
     bounds = _bounds(timeout_s, transfers)
     child = Child(
         (*queue, *arguments(), *words),
-        env={**_ENVIRONMENT, **(credentials or {})},
+        env={**_ENVIRONMENT, **(more_env or {})},
         cwd=folder,
         cap_bytes=_OUTPUT_BYTES,
         bounds=bounds,

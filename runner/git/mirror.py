@@ -1,11 +1,13 @@
 """Bare mirrors on the host: the only place where the host reads an agent's work, and pushes from."""
 
 import hashlib
+import os
 import re
+import secrets
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from runner import errors
@@ -13,6 +15,7 @@ from runner.exec.child import Ran
 from runner.git import commits
 from runner.git.cli import run_git
 from runner.git.commits import Commit, unquoted
+from runner.git.object_files import read_ref, write_object, write_ref
 from runner.git.tree_entries import check_entries
 from runner.run.run_spec import Remote
 from runner.text.plain import one_line, redact
@@ -32,7 +35,6 @@ _MOVED = re.compile(r"stale info|non-fast-forward|fetch first|cannot lock ref", 
 _UNSOUND = re.compile(
     r"fsck|badObject|bad object|malformed|hasDot|index-pack failed|unresolved deltas", re.IGNORECASE
 )
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?(?=\s)")
 Beat = Callable[[], None]
 
 
@@ -67,6 +69,10 @@ class Mirror:
         mark = hashlib.sha256(repository.encode()).hexdigest()[:8]  # two names never share a folder
         self.path = folder / f"{name}-{mark}.git"
         self._repository, self._remote, self._beat = repository, remote, beat
+        # A commit's name stands for all that is behind it: what git said of names does not change.
+        self._known: dict[str, Commit] = {}
+        self._listed: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._measured: dict[tuple[str, str], DiffStat] = {}
 
     def fetch(self, base_branch: str) -> str:
         """Fetch all branches and return the head of the base.
@@ -96,26 +102,12 @@ class Mirror:
 
     def head(self, branch: str) -> str:
         """Return the commit of a GitHub branch at the last fetch; empty without one."""
-        return self._ref(f"refs/heads/{branch}")
+        return read_ref(self.path, f"refs/heads/{branch}")
 
     def fetch_heads(self, branch: str, base_branch: str) -> Heads:
         """Fetch all branches and return these two heads. Raises the errors of `fetch`."""
         base = self.fetch(base_branch)
         return Heads(self.head(branch), base)
-
-    def _ref(self, name: str) -> str:
-        """Return the commit that a full ref name stands for, or empty.
-
-        Read from git's own files, since a run asks for about forty. Source: gitrepository-layout(5).
-        """
-        if ".." in name:  # git allows no such name, see git-check-ref-format(1); here it would leave refs/
-            return ""
-        with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            return _commit_in((self.path / name).read_text(encoding="utf-8", errors="replace"))
-        with suppress(FileNotFoundError):  # git writes this one before it removes the other
-            packed = (self.path / "packed-refs").read_text(encoding="utf-8", errors="replace")
-            return next((_commit_in(row) for row in packed.splitlines() if row.partition(" ")[2] == name), "")
-        return ""
 
     def has(self, commit: str) -> bool:
         """Whether the commit of this id is here."""
@@ -136,52 +128,50 @@ class Mirror:
 
     def tree(self, commit: str) -> str:
         """Return the tree of a commit: equal for equal files."""
-        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{tree}}")
-        return self._output("read a commit's files", *words).strip()
+        return self.read_commits((commit,))[0].tree
 
     def remember(self, name: str, commit: str) -> None:
-        """Point refs/cardinal/`name` at a commit."""
-        self._must("write a ref", self._git("update-ref", f"refs/cardinal/{name}", commit))
+        """Point refs/cardinal/`name` at a commit. Nobody else writes this name: it begins with a run's id."""
+        write_ref(self.path, "refs/cardinal", name, commit)
 
     def recall(self, name: str) -> str:
         """Return the commit of refs/cardinal/`name`, or empty."""
-        return self._ref(f"refs/cardinal/{name}")
+        return read_ref(self.path, f"refs/cardinal/{name}")
 
-    def take_bundle(self, bundle: Path, name: str) -> str:
-        """Fetch HEAD of a bundle into refs/cardinal/`name`, checking every object; return the commit.
+    def take_pack(self, pack: Path, head: str, name: str) -> None:
+        """Move a pack with the commit `head` in here, and point refs/cardinal/`name` at it.
 
-        Raises UnsoundObjectsError, GitLimitError or GitError. A bundle is unpacked in a quarantine first: git
-        2.39 does not check the objects of a bundle, whatever fetch.fsckObjects says, but those of a
-        repository it does.
+        First every object is checked, in a quarantine: it is sound, the objects that it names are here, and
+        trees are no bomb. Raises UnsoundObjectsError, GitLimitError or GitError.
         """
-        quarantine = bundle.with_suffix(".quarantine")
+        quarantine = pack.with_suffix(".quarantine")
+        packs, inside = quarantine / "pack", self.path / "objects"
         try:
-            self._must("make a quarantine", self._git("init", "--bare", "--quiet", str(quarantine)))
-            borrowed = quarantine / "objects" / "info" / "alternates"
-            borrowed.write_text(f"{(self.path / 'objects').resolve()}\n", encoding="utf-8")
-            self._take(str(bundle), "+HEAD:refs/heads/export", quarantine)
-            self._take(str(quarantine), f"+refs/heads/export:refs/cardinal/{name}", self.path)
+            for made in (packs, quarantine / "info"):
+                made.mkdir(parents=True)
+            (quarantine / "info" / "alternates").write_text(f"{inside.resolve()}\n", encoding="utf-8")
+            pack = pack.rename(packs / "unchecked.pack")
+            with pack.open("rb") as file:
+                os.fsync(file.fileno())
+            ran = self._git("index-pack", "--strict", str(pack), objects=quarantine, timeout_s=_FETCH_S)
+            if ran.exit_code != 0:
+                raise self._unsound("take the export", ran)
+            check_entries(partial(self.look, objects=quarantine), head)
+            for suffix in (".pack", ".rev", ".idx"):  # the last one is what git looks for
+                for part in packs.glob(f"*{suffix}"):
+                    part.replace(inside / "pack" / f"pack-{ran.out.strip()}{suffix}")
         finally:
             shutil.rmtree(quarantine, ignore_errors=True)
         self._check_size()
-        taken = self.recall(name)
-        check_entries(self.look, taken)
-        return taken
-
-    def _take(self, source: str, refs: str, into: Path) -> None:
-        words = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", "--", source, refs)
-        fetched = self._git(*words, folder=into, timeout_s=_FETCH_S)
-        if fetched.exit_code != 0:
-            detail = self._error_text(fetched)
-            raise (
-                errors.UnsoundObjectsError(detail)
-                if _UNSOUND.search(fetched.tail)
-                else errors.GitError("take the export", detail)
-            )
+        self.remember(name, self.read_commits((head,))[0].commit)
 
     def diff(self, base: str, head: str) -> DiffStat:
         """Return the change of `head` since it left `base`. Raises GitError without a common history."""
-        count = self._output("count commits", "rev-list", "--count", f"{base}..{head}")
+        if (base, head) not in self._measured:
+            self._measured[base, head] = self._measure(base, head)
+        return self._measured[base, head]
+
+    def _measure(self, base: str, head: str) -> DiffStat:
         # A name a line, quoted where it must be: between NULs all of them together would be one line, cut.
         stat = self.look(
             *("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"),
@@ -194,7 +184,7 @@ class Mirror:
             gone += 0 if removed == "-" else int(removed)
             paths.append(unquoted(path))
         words = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
-        sizes = (new + gone, int(self._output("measure the branch", *words)), int(count))
+        sizes = (new + gone, int(self._output("measure the branch", *words)), len(self._list(head, base)))
         return DiffStat(len(paths), *sizes, tuple(paths), new)
 
     def patch(self, base: str, head: str) -> str:
@@ -224,13 +214,38 @@ class Mirror:
 
     def commits(self, head: str, *known: str) -> tuple[Commit, ...]:
         """Return the commits of `head` without those of `known`, oldest first. Raises LongHistoryError."""
-        wanted = (head, *(f"^{commit}" for commit in known if commit))
-        listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--").split()
+        listed = self._list(head, *known)
         if len(listed) > _MAX_COMMITS:
             raise errors.LongHistoryError(len(listed), _MAX_COMMITS)
-        return tuple(
-            commits.parsed(commit_id, self.look("cat-file", "commit", commit_id)) for commit_id in listed
-        )
+        near = filter(None, known) if listed else ()  # their parents are asked for next
+        return self.read_commits((*listed, *near))[: len(listed)]
+
+    def _list(self, head: str, *known: str) -> tuple[str, ...]:
+        """Return the ids of the commits of `head` without those of `known`, oldest first."""
+        if head in known:
+            return ()
+        wanted = (head, *(f"^{commit}" for commit in known if commit))
+        if wanted not in self._listed:
+            listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--")
+            self._listed[wanted] = tuple(listed.split())
+        return self._listed[wanted]
+
+    def read_commits(self, names: Sequence[str]) -> tuple[Commit, ...]:
+        """Return the commits of these ids. Raises GitError where one is no commit, or not here."""
+        unread = [name for name in dict.fromkeys(names) if name not in self._known]
+        if unread:
+            mark = secrets.token_hex(16)  # nobody who wrote a commit knew it
+            words = ("cat-file", f"--batch={mark} %(objectname) %(objecttype)")
+            said = self.look(*words, given="".join(f"{name}\n" for name in unread).encode())
+            for answer in said.split(f"{mark} ")[1:]:
+                title, _, text = answer.partition("\n")
+                name, _, kind = title.partition(" ")
+                if kind == "commit":
+                    self._known[name] = commits.parsed(name, text)
+        try:
+            return tuple(self._known[name] for name in names)
+        except KeyError as error:
+            raise errors.GitError("read a commit", f"{error} is no commit of the mirror") from error
 
     def change_digest(self, commit: str) -> str:
         """Return the digest of a commit's changed lines, wherever they stand; its id if unreadable."""
@@ -243,13 +258,14 @@ class Mirror:
 
     def make_commit(self, commit: Commit) -> str:
         """Store a commit and return its id."""
-        return self.look(
-            "hash-object", "-t", "commit", "-w", "--stdin", given=commits.written(commit)
-        ).strip()
+        content = commits.written(commit)
+        name = write_object(self.path, "commit", content)
+        self._known[name] = commits.parsed(name, content.decode())
+        return name
 
-    def look(self, *words: str, given: bytes = b"") -> str:
+    def look(self, *words: str, given: bytes = b"", objects: Path | None = None) -> str:
         """Return the whole output of one git command. Raises GitError when it fails or is too long."""
-        ran = self._git(*words, given=given)
+        ran = self._git(*words, given=given, objects=objects)
         self._must(words[0], ran)
         if ran.cut:
             raise errors.GitError(words[0], "a line is too long to be read")
@@ -291,25 +307,28 @@ class Mirror:
         *words: str,
         online: bool = False,
         timeout_s: float = _LOOK_S,
-        folder: Path | None = None,
+        objects: Path | None = None,
         given: bytes = b"",
     ) -> Ran:
         writes = words[0] in ("init", "fetch", "update-ref")
         return run_git(
             words,
-            folder=folder or self.path,
+            folder=self.path,
             beat=self._beat,
             timeout_s=_FETCH_S if online else timeout_s,
-            credentials=self._remote.git_environment() if online else None,
+            more_env=self._remote.git_environment() if online else _stored_in(objects),
             lock=self.path / "cardinal.lock" if writes else None,
             given=given,
             transfers=online,
         )
 
     def _named(self, what: str, ran: Ran) -> errors.RepositoryError:
-        detail = self._error_text(ran)
         if _GONE.search(ran.tail):
-            return errors.GoneRepositoryError(self._repository, detail)
+            return errors.GoneRepositoryError(self._repository, self._error_text(ran))
+        return self._unsound(what, ran)
+
+    def _unsound(self, what: str, ran: Ran) -> errors.RepositoryError:
+        detail = self._error_text(ran)
         return (
             errors.UnsoundObjectsError(detail) if _UNSOUND.search(ran.tail) else errors.GitError(what, detail)
         )
@@ -329,6 +348,6 @@ class Mirror:
         return one_line(redact(ran.tail), 600)
 
 
-def _commit_in(row: str) -> str:
-    match = _COMMIT.match(row)
-    return match[0] if match else ""
+def _stored_in(objects: Path | None) -> dict[str, str]:
+    """Return the environment in which git's objects are those of a folder, and of what it borrows from."""
+    return {} if objects is None else {"GIT_OBJECT_DIRECTORY": str(objects)}

@@ -68,10 +68,8 @@ def _at_the_end(mirror: Mirror, base: str, head: str, seen: str) -> Iterator[Tou
 def _compared(mirror: Mirror, commits: Iterable[Commit]) -> Iterator[Touched]:
     """Yield the changes of each commit against all of its parents; the merged part of a merge is none."""
     listed = tuple(commits)
-    trees = {commit.commit: commit.tree for commit in listed}
-    for parent in dict.fromkeys(parent for commit in listed for parent in commit.parents):
-        if parent not in trees:
-            trees[parent] = mirror.look("rev-parse", f"{parent}^{{tree}}").strip()
+    parents = mirror.read_commits(tuple(parent for commit in listed for parent in commit.parents))
+    trees = {commit.commit: commit.tree for commit in (*parents, *listed)}
     pairs = {
         (trees[parent] if parent else _EMPTY_TREE, commit.tree)
         for commit in listed

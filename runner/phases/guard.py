@@ -37,7 +37,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
         head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
         if not head or head == start:
             return worked
-        judged = judge(run, export_commit(run))
+        judged = judge(run, export_commit(run, head))
         if not run.history.guards.denied:
             return worked
         if run.history.guards.stands:

@@ -120,11 +120,13 @@ def _signature(run_id: RunId, generation: int) -> str:
 
 def _check_out(run: RunContext, heads: Heads) -> None:
     """Fill an empty workspace."""
-    if not _bring_back(run, heads):
+    brought = _bring_back(run, heads)
+    if not brought:
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)
     set_up(run, heads.base)
     settle(run)  # not before: a set-up that was cut short, or failed, is no set-up
-    _put_on(run, heads)
+    if brought or heads.branch or run.order.validation.setup:  # else it stands on the base, and is that
+        _put_on(run, heads)
 
 
 def _take_over(run: RunContext, heads: Heads) -> None:
@@ -137,7 +139,7 @@ def _take_over(run: RunContext, heads: Heads) -> None:
 def _put_on(run: RunContext, heads: Heads) -> None:
     """Rebase the work on pushes, and before the agent's first turn on the base. Raises Park."""
     if take_in_pushes(run, heads.branch) and run.history.stages.open is not None:
-        export_commit(run)  # a stage that may not edit is left at that commit
+        export_commit(run, run.checkout.commit())  # a stage that may not edit is left at that commit
     if run.history.turn is None:
         take_in_base(run, heads.base)
 

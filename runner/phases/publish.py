@@ -1,4 +1,4 @@
-"""Publish phase: the branch is exported as a bundle, judged on the host, and pushed to GitHub."""
+"""Publish phase: the branch is exported as a pack, judged on the host, and pushed to GitHub."""
 
 import re
 from collections.abc import Iterable
@@ -42,8 +42,9 @@ def publish(run: RunContext, start: str) -> None:
     run.step(RunState.PUBLISHING)
     order = run.order
     events: list[BranchPushed] = []
-    if run.checkout.commit() != start:
-        head = _export(run)
+    stands = run.checkout.commit()
+    if stands != start:
+        head = _export(run, stands)
         run.log.append(*keep.patch(run, run.mirror.head(order.base_branch), head))
         _push(run, head)
         events.append(BranchPushed(order.run_id, order.branch, head))
@@ -51,10 +52,10 @@ def publish(run: RunContext, start: str) -> None:
     run.log.append(*events, *report(order, run.history), *keep.report(run), ended)
 
 
-def _export(run: RunContext) -> str:
+def _export(run: RunContext, head: str) -> str:
     """Export HEAD to the mirror and record the size of the change; return the commit."""
     order, mirror = run.order, run.mirror
-    base, head = mirror.head(order.base_branch), export_commit(run)
+    base, head = mirror.head(order.base_branch), export_commit(run, head)
     _stands_as_checked(run, head)
     change = mirror.diff(base, head)
     if change.commits == 0 or change.files_changed == 0:
@@ -101,14 +102,21 @@ def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
 
 def _push(run: RunContext, head: str) -> None:
     """Push with a lease on the commit that the work is based on; a push before a crash is not repeated."""
-    order, mirror = run.order, run.mirror
-    mirror.fetch(order.base_branch)
-    now = mirror.head(order.branch)
-    if now not in ("", head, seen(run)):
-        raise MovedBranchError(order.branch)
-    if now != head:
-        mirror.push(head, order.branch, now)
+    try:
+        _push_onto_known(run, head)  # usually nothing moved since this claim fetched
+    except MovedBranchError:
+        run.mirror.fetch(run.order.base_branch)
+        _push_onto_known(run, head)
     run.workspace.stand_on(head)
+
+
+def _push_onto_known(run: RunContext, head: str) -> None:
+    """Push unless the branch is there; raise MovedBranchError where people pushed what the work is not on."""
+    now = run.mirror.head(run.order.branch)
+    if now not in ("", head, seen(run)):
+        raise MovedBranchError(run.order.branch)
+    if now != head:
+        run.mirror.push(head, run.order.branch, now)
 
 
 def concerns(commits: Iterable[Commit], known: Iterable[Commit], number: int) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def enter(run: RunContext, due: Enter) -> None:
     log, stage = run.history.stages, due.stage
     head = run.checkout.commit()
     if not run.mirror.has(head):
-        head = export_commit(run)
+        head = export_commit(run, head)
     run.log.append(
         staged.StageEntered(
             run_id=run.order.run_id,
@@ -148,7 +148,7 @@ def _changed(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, .
     """Return HEAD in the mirror, the paths that differ from `before`, changed lines, and new lines."""
     unchanged = head == before
     if head != (run.mirror.recall(head_name(run)) or before):
-        head = export_commit(run)
+        head = export_commit(run, head)
     if unchanged:
         return head, (), 0, 0
     change = run.mirror.diff(before, head)

@@ -27,9 +27,9 @@ def validate(run: RunContext, start: str) -> None:
             return
         run.step(RunState.VALIDATING)
         if run.order.validation.waived:
-            _waive(run)
+            _waive(run, head)
             return
-        if _passed_already(run, head) or _pass(run):
+        if _passed_already(run, head) or _pass(run, head):
             return
         bound_repairs(run)
         # By the failed round: refusals of guards count as iterations too.
@@ -58,9 +58,9 @@ def has_changes(run: RunContext, head: str, start: str) -> bool:
     raise failed("no_changes", "the agent reported that it is done, but the branch has no new commit")
 
 
-def _waive(run: RunContext) -> None:
+def _waive(run: RunContext, head: str) -> None:
     """Record that the policy waives the checks of this commit."""
-    head, base = export_commit(run), run.mirror.head(run.order.base_branch)
+    head, base = export_commit(run, head), run.mirror.head(run.order.base_branch)
     if run.history.waived != head:
         run.log.append(ValidationWaived(run.order.run_id, head, base, run.order.validation.definition))
 
@@ -73,13 +73,13 @@ def _passed_already(run: RunContext, head: str) -> bool:
     return ended.passed and ended.head == head and ended.tier == last_tier
 
 
-def _pass(run: RunContext) -> bool:
+def _pass(run: RunContext, head: str) -> bool:
     """Return whether the work passes. A failure that the agent has not seen yet is not checked again.
 
     The host's mirror decides, not the workspace. Raises Park where the change is too large, or where the
     files are unchanged since a failure that the agent has seen.
     """
-    head = export_commit(run)
+    head = export_commit(run, head)
     bound_size(run, run.mirror.diff(run.mirror.head(run.order.base_branch), head))
     rounds, tree = run.history.rounds, run.mirror.tree(head)
     newest = rounds.newest
@@ -99,7 +99,7 @@ def _check(run: RunContext, head: str) -> bool:
     iteration = run.history.iterations + 1
     wanted = run.order.validation
     if not wanted.full:
-        return pass_gate(run, iteration, "fast", wanted.fast)
+        return pass_gate(run, head, iteration, "fast", wanted.fast)
     if wanted.fast:
         tier = Tier("fast", iteration, head, run.mirror.head(run.order.base_branch))
         run.log.append(RoundBegan(run.order.run_id, iteration, head))
@@ -114,16 +114,15 @@ def _check(run: RunContext, head: str) -> bool:
             f"{why} {describe_failure(run.history.rounds)} Shall the agent go on?",
             (GO_ON, STOP),
         )
-    return pass_gate(run, iteration, "full", wanted.full)
+    return pass_gate(run, head, iteration, "full", wanted.full)
 
 
-def pass_gate(run: RunContext, iteration: int, name: str, commands: Sequence[str]) -> bool:
-    """Run set-up and checks on a clean checkout of the workspace's real HEAD.
+def pass_gate(run: RunContext, head: str, iteration: int, name: str, commands: Sequence[str]) -> bool:
+    """Run set-up and checks on a clean checkout of `head`, the newest export.
 
     Set-up runs there as well, as part of the evidence. Raises RepositoryError, WorkspaceError or
     StopRequested.
     """
-    head = export_commit(run)
     tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch), clean=True)
     with clean_room(run, GATE, head_name(run)) as room:
         return run_tier(run, room, tier, commands, set_up=run.order.validation.setup)

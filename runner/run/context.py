@@ -110,12 +110,13 @@ class RunContext:
     def weigh(self) -> str:
         """Return a sentence for people when the workspace exceeds its disk or files; else nothing."""
         share = self.order.resources
-        if self.workspace.count_files(share.files) > share.files:  # first: it ends early, weighing does not
+        usage = self.workspace.usage(share.files)
+        if usage.files > share.files:  # first: of more than these the disk is not measured
             return (
                 f"the workspace has more than {share.files:,} files and folders, its share: make fewer, or"
                 " raise `resources: {files: …}` of the column, then retry"
             )
-        used_mb = self.workspace.used_bytes() / _BYTES_PER_MB
+        used_mb = usage.disk_bytes / _BYTES_PER_MB
         if used_mb <= share.disk_mb:
             return ""
         return (

@@ -49,17 +49,23 @@ class Bind:
 def sandbox_problem() -> str:
     """Return why bubblewrap does not work here, or nothing.
 
-    Raises KilledError when the trial was killed; the next call tries again.
+    That it works is remembered, by forks too. Raises KilledError when the trial was killed.
     """
     program = shutil.which("bwrap")
-    return _problem_of(program) if program else "bubblewrap (bwrap) is not installed"
+    if not program:
+        return "bubblewrap (bwrap) is not installed"
+    try:
+        _try(program)
+    except OSError as error:
+        return str(error)
+    return ""
 
 
 @cache
-def _problem_of(bwrap: str) -> str:
-    """Start bubblewrap and return the problem; cached per process."""
+def _try(bwrap: str) -> None:
+    """Start bubblewrap. Raises OSError, so that a failure is tried again the next time, and KilledError."""
     if platform.machine() not in MACHINES:
-        return f"there is no filter of system calls for {platform.machine()}"
+        raise OSError(f"there is no filter of system calls for {platform.machine()}")
     seccomp = _opened("seccomp", packed(platform.machine()))
     command = (bwrap, *_shell()[1:], "--seccomp", str(seccomp), "--", "/bin/sh", "-c", "exit 0")
     try:
@@ -73,14 +79,13 @@ def _problem_of(bwrap: str) -> str:
             pass_fds=(seccomp,),
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return f"bubblewrap does not work here: {error}"
+        raise OSError(f"bubblewrap does not work here: {error}") from error
     finally:
         os.close(seccomp)
-    if tried.returncode == 0:
-        return ""
     if tried.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL):
         raise KilledError("bubblewrap")
-    return f"bubblewrap does not work here: {tried.stderr.decode(errors='replace').strip()[:300]}"
+    if tried.returncode != 0:
+        raise OSError(f"bubblewrap does not work here: {tried.stderr.decode(errors='replace').strip()[:300]}")
 
 
 def write_identity(folder: Path) -> None:

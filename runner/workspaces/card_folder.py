@@ -4,20 +4,24 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from ledger.ids import CardId
 from runner.errors import OversizedRepositoryError, WorkspaceError
+from runner.workspaces.contract import DiskUsage
 
 _COPY_BYTES = 1 << 20
 _PROGRAM_S = 300
 _WEIGH_S = 60
-_COUNT = 'find "$1" -xdev -printf x | head -c "$2" | wc -c'  # find ends as soon as nobody reads on
+_ROW, _ROW_BYTES = "%20i%10n%19b\\n", 50  # inode, names, blocks
+_BLOCK_BYTES = 512
 _PARTS = ("repo", "home", "out")
 _TOLD, _STANDS, _DISTRUSTED, _SIGNED = "told.json", "stands", "distrusted", "claims"
 _INSIDE = "workspace"
@@ -30,6 +34,8 @@ class Folder:
 
     `card`, `claims`, `ready`, `stands`, `told.json` and `skills/` belong to the host.
     """
+
+    changes = 0
 
     def __init__(self, root: Path, card_id: CardId, uid: int, gid: int) -> None:
         self.root = root.absolute()
@@ -159,17 +165,29 @@ class Folder:
             os.fsync(file.fileno())  # a file that is half there would keep the card from going on
         Path(fresh).replace(self.root / name)
 
-    def used_bytes(self) -> int:
-        """Return its size on disk; files that vanish meanwhile do not count. Raises WorkspaceError."""
-        return _counted("measuring the workspace", "du", "-s", "-x", "-B1", "--", str(self.root))
-
-    def count_files(self, most: int) -> int:
-        """Return its number of files and folders, at most `most` + 1: agents make millions of them.
+    def usage(self, most_files: int) -> DiskUsage:
+        """Return what it takes up; counting ends at `most_files` + 1, for agents make millions of files.
 
         Files that vanish meanwhile do not count. Raises WorkspaceError.
         """
-        command = ("sh", "-c", _COUNT, "sh", str(self.root), str(most + 1))
-        return _counted("counting the workspace", *command)
+        what, used = "measuring the workspace", DiskUsage()
+        with tempfile.TemporaryFile() as rows:
+            # At this size the kernel ends `find`.
+            cap = ("prlimit", "--core=0", f"--fsize={(most_files + 1) * _ROW_BYTES}", "--")
+            find = ("find", str(self.root), "-xdev", "-printf", _ROW)
+            ran = _program(what, *cap, *find, limit_s=_WEIGH_S, out=rows)
+            rows.seek(0)
+            linked = set[bytes]()  # a file with several names takes its space once
+            while row := rows.read(_ROW_BYTES):
+                inode, names, blocks = row[:20], row[20:30], row[30:]
+                if inode not in linked:
+                    used.disk_bytes += int(blocks) * _BLOCK_BYTES
+                if int(names) > 1:
+                    linked.add(inode)
+                used.files += 1
+        if not used.files:
+            raise WorkspaceError(what, ran.stderr.decode(errors="replace"))
+        return used
 
     def masked(self, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """Yield for each existing name a cover (`empty`, a folder, or `blank`, a file) and the resolved path.
@@ -216,7 +234,10 @@ class Folder:
 
     def destroy(self) -> None:
         """Remove the folder without following its links. Raises WorkspaceError."""
-        _remove("removing the workspace", self.root)
+        if any(any(self.root.glob(f"{name}/*")) for name in (*_PARTS, "skills")):
+            _remove("removing the workspace", self.root)
+        else:  # nobody has worked here
+            shutil.rmtree(self.root, ignore_errors=True)
 
     def _give_to(self, uid: int, gid: int) -> None:
         """Make the user inside the owner, also of files from another kind of workspace."""
@@ -247,24 +268,21 @@ def _remove(what: str, path: Path) -> None:
 
     Raises WorkspaceError.
     """
-    _program(what, "chmod", "-R", "u+rwx", "--", str(path))
     done = _program(what, "rm", "-rf", "--", str(path))
+    if done.returncode != 0:
+        _program(what, "chmod", "-R", "u+rwx", "--", str(path))
+        done = _program(what, "rm", "-rf", "--", str(path))
     if done.returncode != 0:
         raise WorkspaceError(what, done.stderr.decode(errors="replace"))
 
 
-def _counted(what: str, *argv: str) -> int:
-    """Return the number that a program prints first."""
-    ran = _program(what, *argv, limit_s=_WEIGH_S)
-    number = (ran.stdout.split() or [b""])[0]
-    if not number.isdigit():
-        raise WorkspaceError(what, ran.stderr.decode(errors="replace"))
-    return int(number)
-
-
-def _program(what: str, *argv: str, limit_s: int = _PROGRAM_S) -> subprocess.CompletedProcess[bytes]:
+def _program(
+    what: str, *argv: str, limit_s: int = _PROGRAM_S, out: IO[bytes] | int = subprocess.PIPE
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program, which writes to `out`. Raises WorkspaceError where that takes too long."""
+    no, errors = subprocess.DEVNULL, subprocess.PIPE
     try:
-        return subprocess.run(argv, capture_output=True, timeout=limit_s, stdin=subprocess.DEVNULL)
+        return subprocess.run(argv, stdin=no, stdout=out, stderr=errors, timeout=limit_s)
     except subprocess.TimeoutExpired as error:
         raise WorkspaceError(what, f"{argv[0]} took longer than {limit_s} s") from error
     except (OSError, subprocess.SubprocessError) as error:

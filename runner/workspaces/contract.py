@@ -27,6 +27,14 @@ class Tenancy:
     resources: ResourceSpec = field(default_factory=ResourceSpec)
 
 
+@dataclass(slots=True)
+class DiskUsage:
+    """How many files and folders a place has, and how much disk they take."""
+
+    files: int = 0
+    disk_bytes: int = 0
+
+
 class Workspace(Protocol):
     """One card's place. Everything started in it sees `layout`, and nothing of the host beside it."""
 
@@ -45,6 +53,8 @@ class Workspace(Protocol):
     @property
     def image(self) -> str:
         """The digest of the image that commands run in; `local` where they see this machine's own system."""
+
+    changes: int  # how many commands could have changed the repository, since this place was opened
 
     def mirror_at(self, mirror: Path) -> str:
         """Return where a mirror given to `start` is found inside."""
@@ -127,12 +137,10 @@ class Workspace(Protocol):
     def stood_on(self) -> str:
         """Return the newest commit of `stand_on` in this place, by any run; empty where it is new."""
 
-    def used_bytes(self) -> int:
-        """Return how much disk the place takes. Raises WorkspaceError."""
+    def usage(self, most_files: int) -> DiskUsage:
+        """Return what the place takes up, counted no further than `most_files` and one more file.
 
-    def count_files(self, most: int) -> int:
-        """Return how many files and folders the place has, counted no further than `most` and one. Raises
-        WorkspaceError.
+        Raises WorkspaceError.
         """
 
     def restore_setup(self, key: str) -> bool:

@@ -1,7 +1,9 @@
-"""What the demo's story costs on GitHub: calls and writes for each run that it finishes."""
+"""What the demo's story costs for each run: calls and writes on GitHub, and programs here."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import requests
@@ -11,27 +13,36 @@ from forge.demo.stage import Stage
 from forge.demo.story import STEPS
 from tests.bench.calls import count, kind
 from tests.bench.figures import Figure, say
+from tests.bench.programs import noted
 from tests.bench.world import running
 
 Call = Mapping[str, Any]
 RUNS = 2  # the story ends the first run with a report and the second one with answered threads
 FEW_STEPS = 4  # to the plan
 QUIET_S, PATIENCE_S = 4, 60
+DRAGGED, REPORTED = "dragged to In Progress: queued, and says why", "the final report"  # with a pull request
 
 
 def measure(*, quick: bool) -> Iterator[Figure]:
     """Play the story, or its first steps, and count what the forge was asked for, with planning and merge."""
-    with running() as scene:
+    with TemporaryDirectory(prefix="cardinal-bench-") as name, running(programs=Path(name)) as scene:
+        programs = Path(name)
         set_up = _set_up(scene.team)
         requests.delete(f"{scene.team.url}/_forge/calls", timeout=30).raise_for_status()
         start = time.perf_counter()
         stage = Stage(scene.team)
+        before = dict[str, int]()
         for step in STEPS[: FEW_STEPS if quick else None]:
             say(f"  … {step.name}")
+            before[step.name] = len(noted(programs))
             step.play(stage)
         took_s = time.perf_counter() - start
         calls = _calls(scene.team)
+        started = noted(programs)[before[DRAGGED] : before.get(REPORTED)]
     yield from cost(calls)
+    note = "from the first drag to the draft; git's helpers, and what runs in sandboxes, are not counted"
+    parts = count((program, 1) for program in started)
+    yield Figure("programs_per_run", len(started), "programs", 80, note, parts)
     yield Figure("github_calls_of_set_up", len(set_up), "calls", note="once for each board, not in the above")
     yield Figure("story", took_s, "s", note="the demo's story, without its set-up")
 

@@ -8,16 +8,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from forge.demo.launch import Scene, cardinal
+from tests.bench.programs import watch
 
 STOP_S = 15
 
 
 @contextmanager
-def running(*, settings: dict[str, str] | None = None) -> Iterator[Scene]:
-    """Run forge and Cardinal, each in its own processes, until the block ends; the folder goes with them."""
+def running(*, settings: dict[str, str] | None = None, programs: Path | None = None) -> Iterator[Scene]:
+    """Run forge and Cardinal, each in its own processes, until the block ends; their folder goes with them.
+
+    `programs` is a folder in which Cardinal's are noted.
+    """
     with tempfile.TemporaryDirectory(prefix="cardinal-bench-", ignore_cleanup_errors=True) as name:
-        root = Path(name)
-        with _forge(root) as url, cardinal(url, root, settings=settings) as scene:
+        root, more_env = Path(name), watch(programs) if programs else None
+        with _forge(root) as url, cardinal(url, root, settings=settings, more_env=more_env) as scene:
             yield scene
 
 

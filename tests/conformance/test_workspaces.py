@@ -224,16 +224,16 @@ def test_a_folder_can_be_hidden(workspace: Workspace) -> None:
 
 
 def test_it_knows_how_much_disk_it_takes(workspace: Workspace) -> None:
-    before = workspace.used_bytes()
+    before = workspace.usage(100_000).disk_bytes
     sh(workspace, "head -c 3000000 /dev/zero > x")
-    assert workspace.used_bytes() - before >= 3_000_000
+    assert workspace.usage(100_000).disk_bytes - before >= 3_000_000
 
 
 def test_it_counts_its_files_and_folders_no_further_than_asked(workspace: Workspace) -> None:
-    before = workspace.count_files(100_000)
+    before = workspace.usage(100_000).files
     sh(workspace, "mkdir a && cd a && seq 500 | xargs touch && ln -s / root && ln 1 again")
-    assert workspace.count_files(100_000) - before == 503
-    assert workspace.count_files(100) == 101
+    assert workspace.usage(100_000).files - before == 503
+    assert workspace.usage(100).files == 101
 
 
 def test_a_set_up_that_never_ran_is_not_brought_back(workspace: Workspace) -> None:

@@ -69,6 +69,7 @@ class DockerWorkspace(Folder):
         beside: int | None = None,
     ) -> Child:
         """Start `argv` in a new container; see the contract. Raises the errors of this folder too."""
+        self.changes += writable
         root, binds = self.root, list(self._shown(writable))
         if writable and not commits:
             binds.append(Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))

@@ -63,6 +63,7 @@ class LocalWorkspace(Folder):
         beside: int | None = None,
     ) -> Child:
         """Start `argv` with no environment but `env`; see the contract. Without a sandbox all is seen."""
+        self.changes += writable or bool(self._problem)
         layout = self.layout
         inside = {
             "HOME": layout.home,

@@ -106,7 +106,7 @@ def test_a_back_up_goes_over_to_an_empty_postgresql_whole(
     inbox.store(sqlite_ledger, delivery)
     with event_store.writing(sqlite_ledger) as db:
         event_store.append(db, board_seen(), card_seen(), run_queued(), at=NOW)
-        leases.take(db, "run:r1", "worker", now=NOW, ttl_s=60)
+        leases.take(db, "run:r1", "worker", ttl_s=60)
         outbox.put(db, drafts[0], NOW)
     backup(sqlite_ledger, tmp_path / "copy.db")
     report = restore(tmp_path / "copy.db", ledger_url)

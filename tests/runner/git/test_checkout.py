@@ -12,13 +12,15 @@ from ledger.ids import CardId
 from ledger.states import Ending
 from runner import workspaces
 from runner.errors import WorkspaceError
+from runner.exec.child import finish
 from runner.git import checkout_scripts
 from runner.git.checkout import Checkout
 from runner.git.mirror import Heads, Mirror
 from runner.workspaces.contract import Tenancy, Workspace
 from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, checks, git
 
-MAX_STARTS = 13  # a start is a container, which takes about as long as all git commands of a run
+MAX_STARTS = 8  # a start is a container, which takes about as long as all git commands of a run
+MAX_PROGRAMS = 40  # with those on the host; the workspace is measured once or twice
 PLAN = {"plan": {"summary": "x", "steps": ["a"]}}
 FINISH = {"finish": {"done": "Done."}}
 WORK = [{"edit": {"path": "a.txt", "content": "a\n"}}, {"commit": "Add a"}, FINISH]
@@ -43,6 +45,12 @@ def checkout(room: Workspace, mirror: Mirror) -> Checkout:
     made = Checkout(room, mirror.path, COMMITTER, lambda: None)
     made.clone(BRANCH, "main", Heads("", mirror.head("main")))
     return made
+
+
+def sh(room: Workspace, line: str) -> None:
+    """Run a shell line as the agent would."""
+    child = room.start(("/bin/sh", "-c", line), env={}, writable=True, cap_bytes=10_000)
+    assert finish(child, what=line, timeout_s=60, beat=lambda: None).exit_code == 0
 
 
 def repo(world: World) -> Path:
@@ -91,12 +99,15 @@ def test_a_run_with_a_plan_and_a_gate_starts_few_commands_of_cardinals_own(world
     inside = [argv for argv in started if "bwrap" in argv]
     own = [argv for argv in inside if any("core.hooksPath=/dev/null" in word for word in argv)]
     assert 0 < len(own) <= MAX_STARTS
+    assert len(own) < len(started) <= MAX_PROGRAMS
 
 
-def test_what_is_left_is_committed_and_the_head_is_told(world: World, checkout: Checkout) -> None:
+def test_what_is_left_is_committed_and_the_head_is_told(
+    world: World, checkout: Checkout, room: Workspace
+) -> None:
     before = checkout.commit()
     assert checkout.commit_leftovers("Nothing") == before
-    (repo(world) / "new.txt").write_text("new\n")
+    sh(room, "echo new > new.txt")
     after = checkout.commit_leftovers("Take `it` \"with\" $(touch evil) 'all'")
     assert after == checkout.commit() != before
     said = subprocess.run(
@@ -158,7 +169,25 @@ def test_a_claim_stands_on_the_base_that_it_saw_whatever_another_card_fetches_me
     assert moved
 
 
-def test_a_step_that_fails_is_named(world: World, checkout: Checkout) -> None:
+def test_what_is_left_is_looked_for_only_after_a_command_that_could_leave_it(
+    checkout: Checkout, room: Workspace, mirror: Mirror, tmp_path: Path
+) -> None:
+    sh(room, "echo new > new.txt")
+    head, started = checkout.commit_leftovers("Mine"), room.changes
+    assert checkout.commit_leftovers("Mine") == head
+    assert room.changes == started
+    checkout.export(tmp_path / "x.pack", head, mirror.head("main"), 1_000_000)
+    mirror.take_pack(tmp_path / "x.pack", head, "r1-head")
+    checkout.restore(mirror.head("main"))
+    checkout.adopt(head, (head,))
+    started = room.changes
+    assert checkout.commit_leftovers("Mine") == head == checkout.commit()
+    assert room.changes == started + 1  # `commit` looks for itself
+    sh(room, "git -c user.name=a -c user.email=b commit -qm Theirs --allow-empty")
+    assert checkout.commit_leftovers("Mine") == checkout.commit() != head
+
+
+def test_a_step_that_fails_is_named(world: World, checkout: Checkout, room: Workspace) -> None:
     with pytest.raises(WorkspaceError, match=r"^git fetch failed: .*1111111"):
         checkout.fetch(BRANCH, "main", Heads("", "1" * 40))
     with pytest.raises(WorkspaceError, match=r"^git reset failed: .*1111111"):
@@ -168,15 +197,15 @@ def test_a_step_that_fails_is_named(world: World, checkout: Checkout) -> None:
         parents=True
     )  # a lock that nobody holds is no obstacle
     checkout.commit_leftovers("Mine")
-    (repo(world) / ".git" / "config").unlink()
-    (repo(world) / ".git").chmod(0o500)
+    sh(room, "rm .git/config; chmod 500 .git")
     with pytest.raises(WorkspaceError, match=r"^opening \.git failed: .*Permission denied"):
         checkout.commit_leftovers("Mine")
 
 
 def test_an_export_whose_base_is_not_there_holds_everything(checkout: Checkout, tmp_path: Path) -> None:
-    bundle = tmp_path / "x.bundle"
-    checkout.export(bundle, "0" * 39 + "1", 1_000_000)
+    pack, head = tmp_path / "x.pack", checkout.commit()
+    checkout.export(pack, head, "0" * 39 + "1", 1_000_000)
     git(tmp_path, "init", "--quiet", "--bare", "empty.git")
-    git(tmp_path / "empty.git", "fetch", "--quiet", str(bundle), "HEAD:refs/heads/got")
-    assert git(tmp_path / "empty.git", "rev-parse", "got") == checkout.commit()
+    git(tmp_path / "empty.git", "index-pack", "-o", "objects/pack/x.idx", str(pack))
+    pack.rename(tmp_path / "empty.git/objects/pack/x.pack")
+    assert git(tmp_path / "empty.git", "rev-list", "--objects", head)

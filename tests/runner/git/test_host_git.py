@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runner.errors import GitLimitError, KilledError
+from runner.errors import GitError, GitLimitError, KilledError
 from runner.exec.child import Child, Ran, finish
 from runner.exec.launch import ProcessLimits
 from runner.git import checkout_scripts
@@ -18,7 +18,7 @@ from runner.git.mirror import Mirror
 from runner.git.tree_entries import Look, check_entries
 from runner.guards.diff import Known, change_of
 from runner.workspaces.bubblewrap import sandbox_problem
-from tests.runner.world import REPOSITORY, World, git
+from tests.runner.world import REPOSITORY, World, git, packed
 
 # Less than a megabyte that names 40 ** 6 files, with long paths.
 BOMB = """
@@ -57,7 +57,7 @@ def test_trees_within_trees_do_not_eat_the_host(world: World) -> None:
         change_of(mirror, base, made.stdout.strip(), Known((base,), "", ()))
 
 
-def test_a_bundle_that_names_files_without_end_is_not_even_compared(world: World, tmp_path: Path) -> None:
+def test_a_pack_that_names_files_without_end_is_not_even_compared(world: World, tmp_path: Path) -> None:
     mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
     mirror.fetch("main")
     clone = tmp_path / "clone"
@@ -67,12 +67,37 @@ def test_a_bundle_that_names_files_without_end_is_not_even_compared(world: World
             (sys.executable, "-c", program), cwd=clone, capture_output=True, text=True, check=True
         )
         git(clone, "update-ref", "--no-deref", "HEAD", made.stdout.strip())
-        git(clone, "bundle", "create", "--quiet", str(tmp_path / f"{number}.bundle"), "HEAD", "^main")
+        head, pack = made.stdout.strip(), packed(clone, tmp_path / f"{number}.pack", "HEAD", "^main")
         if refused:
             with pytest.raises(GitLimitError, match="more than 2,000,000 files"):
-                mirror.take_bundle(tmp_path / f"{number}.bundle", "r1-export")
+                mirror.take_pack(pack, head, "r1-export")
+            assert not mirror.has(head)
         else:
-            assert mirror.take_bundle(tmp_path / f"{number}.bundle", "r1-export") == made.stdout.strip()
+            mirror.take_pack(pack, head, "r1-export")
+            assert mirror.has(head)
+            assert mirror.recall("r1-export") == head
+
+
+def test_a_pack_that_lacks_what_it_names_is_refused_and_leaves_nothing(world: World, tmp_path: Path) -> None:
+    mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
+    mirror.fetch("main")
+    git(tmp_path, "init", "--quiet", "clone")
+    (tmp_path / "clone/new.txt").write_text("new\n")
+    git(tmp_path / "clone", "add", "new.txt")
+    git(tmp_path / "clone", "commit", "--quiet", "-m", "New")
+    head, packs = git(tmp_path / "clone", "rev-parse", "HEAD"), set(mirror.path.glob("objects/pack/*"))
+    blob = git(tmp_path / "clone", "rev-parse", "HEAD:new.txt")
+    rows = git(tmp_path / "clone", "rev-list", "--objects", "--no-object-names", "HEAD").replace(blob, "")
+    made = ("git", "pack-objects", "--quiet", "--stdout")
+    done = subprocess.run(made, cwd=tmp_path / "clone", input=rows.encode(), capture_output=True, check=True)
+    pack = tmp_path / "x.pack"
+    pack.write_bytes(done.stdout)
+    with pytest.raises(GitError, match="did not receive expected object"):
+        mirror.take_pack(pack, head, "r1-head")
+    assert not mirror.has(head)
+    assert mirror.recall("r1-head") == ""
+    assert set(mirror.path.glob("objects/pack/*")) == packs
+    assert not list(tmp_path.glob("x.*"))
 
 
 def nested(folder: Path, wide: int) -> str:

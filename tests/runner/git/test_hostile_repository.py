@@ -172,7 +172,7 @@ git config diff.external "$touch"
 git config filter.evil.clean "$touch; cat"
 git config filter.evil.smudge "$touch; cat"
 git config filter.evil.required true
-git config alias.bundle '!'"$touch"
+git config alias.pack-objects '!'"$touch"
 git config uploadpack.packObjectsHook "$touch"
 git config credential.helper '!'"$touch"
 git config url.ext::"$touch".insteadOf https://
@@ -199,9 +199,9 @@ def test_a_hostile_repository_runs_nothing_on_the_host(world: World, tmp_path: P
 def test_an_export_that_is_a_link_to_the_host_is_not_followed(world: World, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("top secret")
     workspace = load("local").open(world.places, Tenancy(CardId("C")))
-    (world.places.workspaces / "C" / "out" / "branch.bundle").symlink_to(tmp_path / "secret")
+    (world.places.workspaces / "C" / "out" / "branch.pack").symlink_to(tmp_path / "secret")
     with pytest.raises(WorkspaceError):
-        workspace.collect("branch.bundle", tmp_path / "copy", 1000)
+        workspace.collect("branch.pack", tmp_path / "copy", 1000)
     os.mkfifo(world.places.workspaces / "C" / "out" / "pipe")
     with pytest.raises(WorkspaceError, match="no plain file"):
         workspace.collect("pipe", tmp_path / "copy", 1000)

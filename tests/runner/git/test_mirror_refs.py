@@ -1,9 +1,11 @@
 """A mirror reads refs from git's files, and reads what git itself would."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from runner.errors import GitError
 from runner.git.mirror import Mirror
 from tests.runner.world import REPOSITORY, World, git
 
@@ -71,3 +73,28 @@ def test_a_commit_is_known_by_its_id(mirror: Mirror) -> None:
     assert mirror.has(mirror.head("main"))
     assert not mirror.has("0" * 40)
     assert not mirror.has(git(mirror.path, "rev-parse", "main^{tree}").strip())
+
+
+@pytest.mark.parametrize(
+    ("name", "commit"), [("../heads/main", ""), ("a/b", ""), ("r1", "main"), ("r1", "x" * 40)]
+)
+def test_only_a_runs_own_name_is_written_and_only_a_commit_in_it(
+    mirror: Mirror, name: str, commit: str
+) -> None:
+    before = git(mirror.path, "for-each-ref")
+    with pytest.raises(GitError):
+        mirror.remember(name, commit or mirror.head("main"))
+    assert git(mirror.path, "for-each-ref") == before
+
+
+def test_a_commit_that_is_written_is_what_git_would_have_written(mirror: Mirror) -> None:
+    git(mirror.path, "pack-refs", "--all")
+    (start,) = mirror.read_commits((mirror.head("main"),))
+    made = mirror.make_commit(replace(start, parents=(start.commit,), message="Grüße\n\nvon hier"))
+    mirror.remember("r1-head", made)
+    assert by_git(mirror.path, "refs/cardinal/r1-head") == made == mirror.recall("r1-head")
+    assert git(mirror.path, "log", "-1", "--format=%B%P", made) == f"Grüße\n\nvon hier\n{start.commit}"
+    git(mirror.path, "fsck", "--strict")
+    assert mirror.tree(made) == start.tree
+    with pytest.raises(GitError, match="is no commit"):
+        mirror.tree(start.tree)

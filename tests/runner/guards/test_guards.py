@@ -13,7 +13,7 @@ from runner.guards.report import listed
 from runner.phases.guard import violations
 from runner.run.run_spec import Guards
 from tests.runner.flows.test_story import FINISH, PLAN
-from tests.runner.world import BRANCH, COMMITTER, GIT_ENVIRONMENT, REPOSITORY, World, checks, git
+from tests.runner.world import BRANCH, COMMITTER, GIT_ENVIRONMENT, REPOSITORY, World, checks, git, packed
 
 KEY = "gh" + "p_" + "a1B2" * 9  # in two parts: no scanner is to find it here
 HELLO = {"edit": {"path": "hello.txt", "content": "Hello\n"}}
@@ -86,7 +86,7 @@ TRIES: tuple[tuple[str, Guards, str, str], ...] = (
 
 
 def brought_out(world: World, line: str) -> tuple[Mirror, str, str]:
-    """Return the mirror with what commands made of a clone, as a bundle brings it, the base and the head."""
+    """Return the mirror with what commands made of a clone, as a pack brings it, the base and the head."""
     clone = world.root / "clone"
     git(world.root, "clone", "--quiet", str(world.origin), str(clone))
     git(clone, "checkout", "--quiet", "-b", "work")
@@ -94,11 +94,12 @@ def brought_out(world: World, line: str) -> tuple[Mirror, str, str]:
     subprocess.run(("sh", "-c", line), cwd=clone, env=env, check=True, timeout=120)
     git(clone, "add", "--all")
     subprocess.run(("git", "commit", "-qm", "Work"), cwd=clone, env=env, check=False, timeout=120)
-    git(clone, "bundle", "create", "--quiet", str(world.root / "b.bundle"), "HEAD")
+    pack, head = packed(clone, world.root / "b.pack", "HEAD"), git(clone, "rev-parse", "HEAD")
     world.places.mirrors.mkdir(exist_ok=True)
     mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None)
     base = mirror.fetch("main")
-    return mirror, base, mirror.take_bundle(world.root / "b.bundle", "r1-head")
+    mirror.take_pack(pack, head, "r1-head")
+    return mirror, base, head
 
 
 @pytest.mark.parametrize(("guard", "line", "said"), [pytest.param(*one[1:], id=one[0]) for one in TRIES])

@@ -73,9 +73,9 @@ def test_what_dead_claims_were_exporting_goes_and_that_of_living_ones_stays(card
     mirrors = builder.places(cardinal.services.config).mirrors
     for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
         (mirrors / f"{name}.quarantine" / "objects").mkdir(parents=True)
-        (mirrors / f"{name}.bundle").touch()
+        (mirrors / f"{name}.pack").touch()
     cleanup.tidy(cardinal.services)
-    left = {f"{run_id}-{generation}.quarantine", f"{run_id}-{generation}.bundle"}
+    left = {f"{run_id}-{generation}.quarantine", f"{run_id}-{generation}.pack"}
     assert {one.name for one in mirrors.iterdir()} == left
 
 

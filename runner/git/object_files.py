@@ -1,0 +1,70 @@
+"""Refs and loose objects as files of a bare repository: what needs no start of git.
+
+Source: gitrepository-layout(5), gitformat-loose(5).
+"""
+
+import hashlib
+import os
+import re
+import tempfile
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+from runner.errors import GitError
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?(?=\s)")
+
+
+def read_ref(repository: Path, name: str) -> str:
+    """Return the commit that a full ref name stands for, or empty."""
+    if ".." in name:  # git allows no such name, see git-check-ref-format(1); here it would leave refs/
+        return ""
+    with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return _commit_in((repository / name).read_text(encoding="utf-8", errors="replace"))
+    with suppress(FileNotFoundError):  # git writes this one before it removes the other
+        packed = (repository / "packed-refs").read_text(encoding="utf-8", errors="replace")
+        return next((_commit_in(row) for row in packed.splitlines() if row.partition(" ")[2] == name), "")
+    return ""
+
+
+def write_ref(repository: Path, folder: str, name: str, commit: str) -> None:
+    """Point `folder`/`name` at a commit, unless it is there. Raises GitError for what is no name or commit.
+
+    Only one writer at a time may mean this very ref; others, and git's own, are in nobody's way.
+    """
+    if "/" in name or ".." in name or _commit_in(f"{commit}\n") != commit:
+        raise GitError("write a ref", f"{name!r} cannot stand for {commit!r}")
+    if read_ref(repository, f"{folder}/{name}") != commit:
+        _put(repository / folder / name, f"{commit}\n".encode())
+
+
+def write_object(repository: Path, kind: str, content: bytes) -> str:
+    """Store an object and return its id; GitHub's repositories, and so their mirrors, have SHA-1 names."""
+    whole = f"{kind} {len(content)}\0".encode() + content
+    name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+    path = repository / "objects" / name[:2] / name[2:]
+    if not path.exists():
+        _put(path, zlib.compress(whole), mode=0o444)
+    return name
+
+
+def _put(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a whole file or none; git overlooks the unfinished ones, which begin with a dot."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".tmp")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+            os.fchmod(descriptor, mode)
+        Path(unfinished).replace(path)
+    except BaseException:
+        Path(unfinished).unlink(missing_ok=True)
+        raise
+
+
+def _commit_in(row: str) -> str:
+    match = _COMMIT.match(row)
+    return match[0] if match else ""
