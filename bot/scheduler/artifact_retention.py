@@ -6,19 +6,37 @@ from bot.bootstrap import Services
 from bot.runspec import builder
 from ledger.events.artifact import ArtifactDropped
 from ledger.log import event_store
+from ledger.queue import leases
 from ledger.views import artifacts
 from ledger.views.artifacts import ArtifactRow
-from runner.artifacts.store import Store
+from runner.artifacts.store import Store, store_of
 
 MAX_AT_ONCE = 500
 BYTES_PER_MB = 1_000_000
 YOUNG_S = 3_600.0  # a run may be writing the same file just now, and tell of it in a moment
 ORPHAN_S = 86_400.0
+LEASE_S = 600.0  # of who was killed meanwhile: the next one waits so long
 
 
 def drop(services: Services) -> tuple[str, ...]:
-    """Remove old artifacts, then those over the limit, the oldest first; return a sentence for each."""
-    store = Store(builder.places(services.config).artifacts)
+    """Remove old artifacts, then those over the limit, the oldest first; return a sentence for each.
+
+    Of all hosts that share a store the holder of its lease does it; a store of one's own has a lease of its own.
+    """
+    name = "retention" if services.config.store else f"retention:{services.host}"
+    with event_store.writing(services.engine) as db:
+        lease = leases.take(db, name, services.name, now=services.now(), ttl_s=LEASE_S)
+    if lease is None:
+        return ()
+    try:
+        return _drop(services)
+    finally:
+        with event_store.writing(services.engine) as db:
+            leases.release(db, lease)
+
+
+def _drop(services: Services) -> tuple[str, ...]:
+    store = store_of(builder.places(services.config))
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
         too_old = artifacts.oldest(db, MAX_AT_ONCE, before)

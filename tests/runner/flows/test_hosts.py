@@ -11,7 +11,7 @@ from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.states import Ending
 from runner.agents.contract import Phase
-from runner.artifacts.store import Store
+from runner.artifacts.store import store_of
 from runner.prompts.compose import compose
 from runner.run.history import History
 from runner.run.run_spec import INVESTIGATE, HostPaths, RunSpec
@@ -53,7 +53,7 @@ def commit(name: str) -> list[dict[str, object]]:
 
 def set_aside(world: World, host: str) -> str:
     found = [one for one in world.of("ArtifactKept") if one.name == "set-aside.patch"]
-    return "".join((Store(home(world, host).artifacts).read(one.digest) or b"").decode() for one in found)
+    return "".join((store_of(home(world, host)).read(one.digest) or b"").decode() for one in found)
 
 
 def test_a_run_that_comes_back_to_a_host_begins_anew_there_and_publishes_no_old_file(world: World) -> None:
