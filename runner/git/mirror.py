@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +68,12 @@ class Mirror:
         mark = hashlib.sha256(repository.encode()).hexdigest()[:8]  # two names never share a folder
         self.path = folder / f"{name}-{mark}.git"
         self._repository, self._remote, self._beat = repository, remote, beat
+
+    def beating(self, beat: Beat) -> "Mirror":
+        """Return the same mirror with another beat, for who must not be stopped."""
+        same = copy(self)
+        same._beat = beat
+        return same
 
     def fetch(self, base_branch: str) -> str:
         """Fetch all branches and return the head of the base.
@@ -147,8 +154,14 @@ class Mirror:
         """Return the commit of refs/cardinal/`name`, or empty."""
         return self._ref(f"refs/cardinal/{name}")
 
-    def take_bundle(self, bundle: Path, name: str) -> str:
-        """Fetch HEAD of a bundle into refs/cardinal/`name`, checking every object; return the commit.
+    def names_of(self, run_id: str) -> tuple[str, ...]:
+        """Return the run's own refs, each as its name without the run and its commit."""
+        words = ("for-each-ref", "--format=%(refname) %(objectname)", f"refs/cardinal/{run_id}-*")
+        listed = self._output("list refs", *words).splitlines()
+        return tuple(row.removeprefix(f"refs/cardinal/{run_id}-") for row in listed)
+
+    def take_bundle(self, bundle: Path, name: str, ref: str = "HEAD") -> str:
+        """Fetch a ref of a bundle into refs/cardinal/`name`, checking every object; return the commit.
 
         Raises UnsoundObjectsError, GitLimitError or GitError. A bundle is unpacked in a quarantine first: git
         2.39 does not check the objects of a bundle, whatever fetch.fsckObjects says, but those of a
@@ -159,7 +172,7 @@ class Mirror:
             self._must("make a quarantine", self._git("init", "--bare", "--quiet", str(quarantine)))
             borrowed = quarantine / "objects" / "info" / "alternates"
             borrowed.write_text(f"{(self.path / 'objects').resolve()}\n", encoding="utf-8")
-            self._take(str(bundle), "+HEAD:refs/heads/export", quarantine)
+            self._take(str(bundle), f"+{ref}:refs/heads/export", quarantine)
             self._take(str(quarantine), f"+refs/heads/export:refs/cardinal/{name}", self.path)
         finally:
             shutil.rmtree(quarantine, ignore_errors=True)

@@ -18,7 +18,7 @@ from runner.git.mirror import Heads, Mirror
 from runner.workspaces.contract import Tenancy, Workspace
 from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, checks, git
 
-MAX_STARTS = 13  # a start is a container, which takes about as long as all git commands of a run
+MAX_STARTS = 15  # a start is a container, which takes about as long as all git commands of a run
 PLAN = {"plan": {"summary": "x", "steps": ["a"]}}
 FINISH = {"finish": {"done": "Done."}}
 WORK = [{"edit": {"path": "a.txt", "content": "a\n"}}, {"commit": "Add a"}, FINISH]
