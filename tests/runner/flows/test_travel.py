@@ -7,8 +7,9 @@ import pytest
 
 from ledger.states import Ending
 from runner.artifacts.backend import StoreSpec
+from runner.artifacts.store import store_of
 from runner.phases import checkpoint
-from runner.run.run_spec import RunSpec
+from runner.run.run_spec import HostPaths, RunSpec
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, leave
 from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import World
@@ -16,8 +17,11 @@ from tests.runner.world import World
 
 def on(world: World, order: RunSpec, host: str) -> RunSpec:
     """Return the order as a worker of that host gets it; all hosts share a store."""
-    places = dataclasses.replace(home(world, host), store=StoreSpec(str(world.root / "shared")))
-    return dataclasses.replace(order, host=host, places=places)
+    return dataclasses.replace(order, host=host, places=shared(world, host))
+
+
+def shared(world: World, host: str) -> HostPaths:
+    return dataclasses.replace(home(world, host), store=StoreSpec(str(world.root / "shared")))
 
 
 def in_repo(world: World, host: str) -> set[str]:
@@ -76,6 +80,9 @@ def test_the_next_run_takes_up_what_a_failed_one_left_on_another_host(world: Wor
     world.scenario(plan=[PLAN], work=[*commit("first"), leave("b"), {"fail": 3}])
     world.run(on(world, world.order(), "b"))
     assert world.ended().ending is Ending.FAILED
+    patch = store_of(shared(world, "c")).read(world.of("Checkpointed")[-1].patch) or b""
+    assert b"first.txt" in patch
+    assert b"left-b.txt" in patch
     world.lease = None
     world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
     world.run(on(world, world.order(run_id=NEXT, attempt=2), "c"))
