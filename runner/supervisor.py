@@ -15,6 +15,7 @@ from runner.checks.places import tenancy
 from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
+from runner.phases.checkpoint import checkpoint
 from runner.phases.guard import enforce_guards
 from runner.phases.investigate import investigate
 from runner.phases.prepare import prepare, take_in_again
@@ -98,6 +99,10 @@ def _carry_on(
             carry_out(run, allow_unsandboxed=allow_unsandboxed)
         except StopRequested as obeyed:
             obeyed.commits = _commits_kept(order, log, remote, workspace)
+            checkpoint(run)
+            raise
+        except (StageExit, errors.RunnerError):
+            checkpoint(run)
             raise
 
 
@@ -125,6 +130,7 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
     except (errors.WorkspaceError, errors.RepositoryError) as error:
         run.workspace.distrust(str(error))  # else every retry would begin with the same failure
         raise
+    checkpoint(run)
     try:
         publish(run, start)
     except errors.MovedBranchError:  # once: who pushes all the time is asked to retry

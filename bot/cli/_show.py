@@ -130,7 +130,11 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 def gone(dropped: str) -> str:
     """Return why an artifact is not in the store, as ArtifactDropped has it, in words; empty while it is."""
-    whys = {"share": "not kept: the run had left its share", "": ""}
+    whys = {
+        "share": "not kept: the run had left its share",
+        "store": "not kept: the store could not be written",
+        "": "",
+    }
     return whys.get(dropped, f"dropped: {dropped}")
 
 

@@ -12,7 +12,7 @@ from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.lifecycle.private_files import write_file
 from ledger.views import artifacts
-from runner.artifacts.store import Store
+from runner.artifacts.store import store_of
 
 HEADS = ("name", "kind", "bytes", "kept", "digest")
 SHORTEST = 6
@@ -69,7 +69,7 @@ def _content(run: str, digest: str, rows: tuple[artifacts.ArtifactRow, ...]) -> 
     (row,) = named.values()
     if row.dropped:
         raise NoArtifactError(run, digest, gone(row.dropped))
-    raw = Store(places(_home.settings()).artifacts).read(row.digest)
+    raw = store_of(places(_home.settings())).read(row.digest)
     if raw is None:
         raise NoArtifactError(run, digest, "the file is gone from the store, or its disk has changed it")
     return raw

@@ -1,6 +1,7 @@
 """`cardinal show`: one run or one card, with everything the ledger has of it."""
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,11 +12,14 @@ from bot.cli import _briefing, _home
 from bot.cli._show import ago, block, gone, json_option, line, show, when
 from bot.render.run import observations as texts
 from bot.render.run.stages import used
+from bot.runspec.builder import places
 from bot.system.clock import utc_now
+from ledger.errors import CardinalError
 from ledger.events.findings import FindingsReported
 from ledger.views import (
     artifacts,
     budgets,
+    checkpoints,
     checks,
     findings,
     observations,
@@ -41,9 +45,18 @@ from ledger.views.stages import StageRow
 from ledger.views.timeline import TimelineRow, Zoom
 from rules.runs.mode import INVESTIGATE, reason
 from rules.text import count, state_word
+from runner.artifacts.store import store_of
 
 NOWHERE = "no column"
 RUN = re.compile(r"r[0-9]{1,12}")
+
+
+class NoPatchError(CardinalError):
+    """There is no patch of the run in the store."""
+
+    def __init__(self, run: str, because: str) -> None:
+        self.run = run
+        super().__init__(f"{run} has no patch: {because}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +91,29 @@ class CardStory:
 @click.option(
     "--zoom", type=click.Choice([str(zoom) for zoom in Zoom]), default=str(Zoom.ACTIVITY), show_default=True
 )
+@click.option("--patch", is_flag=True, help="Print the change that a run has made so far, from the store.")
 @json_option
-def command(name: str, briefing: bool, zoom: str, as_json: bool) -> None:
+def command(name: str, briefing: bool, zoom: str, patch: bool, as_json: bool) -> None:
     """Print one run, or one card with its timeline."""
+    if patch:
+        click.echo(_patch(name), nl=False)
+        return
     with _home.reading() as db:
         document, text = _document(db, name, briefing, Zoom(zoom))
     show(document, as_json=as_json, text=lambda: text)
+
+
+def _patch(name: str) -> str:
+    """Return the newest patch of a run. Raises NoPatchError."""
+    with _home.reading() as db:
+        kept = checkpoints.get(db, _home.run(db, name).run_id)
+    if kept is None or not kept.patch:
+        raise NoPatchError(name, "nothing of it differs from its base, or nothing was kept yet")
+    raw = store_of(places(_home.settings())).read(kept.patch)
+    if raw is None:
+        raise NoPatchError(name, f"the store here does not have {kept.patch[:12]}, kept on {kept.host}")
+    text = raw.decode("utf-8", "replace")
+    return "\n".join((*block(text), "")) if sys.stdout.isatty() else text  # a program wrote it
 
 
 def _document(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:

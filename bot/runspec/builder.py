@@ -33,6 +33,7 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.repository import Guardrails, RepositoryRules
 from rules.runs import plan_approval
 from runner import workspaces
+from runner.artifacts.backend import StoreSpec
 from runner.guards import builtin as guards
 from runner.guards.path_patterns import protected
 from runner.prompts.briefing import Briefing
@@ -98,9 +99,17 @@ class RunGoneError(LedgerError):
 
 
 def places(config: Config) -> HostPaths:
-    """Return the folders of runs."""
+    """Return the folders of runs, and the store of all hosts."""
     root = config.home
-    return HostPaths(root / "mirrors", root / "workspaces", root / "logs", config.scenarios)
+    store = StoreSpec(
+        config.store,
+        config.store_url,
+        config.store_region,
+        config.store_access_key,
+        config.store_secret_key.reveal(),
+        config.store_encryption_key.reveal(),
+    )
+    return HostPaths(root / "mirrors", root / "workspaces", root / "logs", config.scenarios, store=store)
 
 
 # Fields of a specification that its run's row has under the same name.

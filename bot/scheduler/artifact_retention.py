@@ -6,19 +6,37 @@ from bot.bootstrap import Services
 from bot.runspec import builder
 from ledger.events.artifact import ArtifactDropped
 from ledger.log import event_store
-from ledger.views import artifacts
+from ledger.queue import leases
+from ledger.views import artifacts, checkpoints
 from ledger.views.artifacts import ArtifactRow
-from runner.artifacts.store import Store
+from runner.artifacts.store import Store, store_of
 
 MAX_AT_ONCE = 500
 BYTES_PER_MB = 1_000_000
 YOUNG_S = 3_600.0  # a run may be writing the same file just now, and tell of it in a moment
 ORPHAN_S = 86_400.0
+LEASE_S = 600.0  # of who was killed meanwhile: the next one waits so long
 
 
 def drop(services: Services) -> tuple[str, ...]:
-    """Remove old artifacts, then those over the limit, the oldest first; return a sentence for each."""
-    store = Store(builder.places(services.config).artifacts)
+    """Remove old artifacts, then those over the limit, the oldest first; return a sentence for each.
+
+    Of hosts that share a store the holder of its lease does it; a store of one's own has its own lease.
+    """
+    name = "retention" if services.config.store else f"retention:{services.host}"
+    with event_store.writing(services.engine) as db:
+        lease = leases.take(db, name, services.name, ttl_s=LEASE_S)
+    if lease is None:
+        return ()
+    try:
+        return _drop(services)
+    finally:
+        with event_store.writing(services.engine) as db:
+            leases.release(db, lease)
+
+
+def _drop(services: Services) -> tuple[str, ...]:
+    store = store_of(builder.places(services.config))
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
         too_old = artifacts.oldest(db, MAX_AT_ONCE, before)
@@ -58,10 +76,10 @@ def _removed(services: Services, store: Store, rows: tuple[ArtifactRow, ...], re
 
 def _orphans(services: Services, store: Store) -> int:
     """Remove files without a row: of a run that was killed while it wrote, or dropped ones."""
-    count = 0
+    count, since = 0, services.now() - timedelta(days=services.config.artifact_days)
     for name in store.older_than(ORPHAN_S):
         with event_store.reading(services.engine) as db:
-            needed = artifacts.is_kept(db, name)
+            needed = artifacts.is_kept(db, name) or checkpoints.is_kept(db, name, since)
         if not needed:
             store.remove(name)
             count += 1

@@ -20,6 +20,7 @@ from bot.system.env_file import EnvLineError, parse
 from bot.system.secret import Secret
 from ledger.errors import CardinalError
 from runner import workspaces
+from runner.artifacts import sealing
 
 PREFIX = "CARDINAL_"
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
@@ -180,6 +181,28 @@ class Config:
     artifact_mb: int = Field(
         5000, ge=1, le=10_000_000, description="Megabytes of them that are kept; the oldest go first."
     )
+    store: Annotated[
+        str, StringConstraints(pattern=r"^(s3://[a-z0-9][a-z0-9.-]{2,62}(/[^\s]*)?|[^\s:]*)$")
+    ] = Field(
+        "",
+        description="Where runs leave their files and their work for all hosts of one ledger: a folder that "
+        "they share, or `s3://bucket/prefix`; `artifacts` in the home unless set.",
+    )
+    store_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")] = Field(
+        "", description="The root of an S3-compatible server; Amazon's unless set."
+    )
+    store_region: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{0,40}$")] = Field(
+        "", description="The region of the bucket, where its server wants one."
+    )
+    store_access_key: Annotated[str, StringConstraints(pattern=r"^[^\s]{0,200}$")] = Field(
+        "", repr=False, description="The access key for the bucket; those of the machine's role unless set."
+    )
+    store_secret_key: Secret = Field(Secret(), description="The secret that belongs to that access key.")
+    store_encryption_key: Secret = Field(
+        Secret(),
+        description="A key with which everything in the store is encrypted: 32 bytes in base64, "
+        "`openssl rand -base64 32`. All hosts need the same one.",
+    )
     log_level: LogLevel = Field("info", description="The least severe line that is logged.")
 
     @property
@@ -255,8 +278,16 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
             f"{PREFIX}PUBLIC_URL is set without {PREFIX}CLIENT_ID and {PREFIX}CLIENT_SECRET, with which "
             "people sign in there: set all three (both are on the App's settings page), or none"
         )
+    if bool(values.get("store_access_key")) != bool(values.get("store_secret_key")):
+        problems.append(
+            f"{PREFIX}STORE_ACCESS_KEY and {PREFIX}STORE_SECRET_KEY belong together: set both or none"
+        )
     if values.get("compatible_key") and not values.get("compatible_url"):
         problems.append(f"{PREFIX}COMPATIBLE_KEY is set without {PREFIX}COMPATIBLE_URL: set both")
+    try:
+        sealing.key_of(values.get("store_encryption_key", ""))
+    except ValueError as error:
+        problems.append(f"{PREFIX}STORE_ENCRYPTION_KEY: {error}, as `openssl rand -base64 32` makes it")
     try:
         config = TypeAdapter(Config).validate_python(values)
     except ValidationError as error:
@@ -323,6 +354,8 @@ def _resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]
     for name in ("scenarios", "skills"):
         if values.get(name):
             values[name] = bases.get(name, (Path(),))[0] / values[name]
+    if values.get("store") and not values["store"].startswith("s3:"):
+        values["store"] = str(bases.get("store", (Path(),))[0] / values["store"])
     key = values.get("private_key", "")
     if not key or key.lstrip().startswith("-----BEGIN"):
         return []

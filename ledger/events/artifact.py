@@ -24,7 +24,8 @@ class ArtifactKept(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ArtifactDropped(RunEvent):
-    """A file is not in the store, or no more. `reason`: age, space, or share: the run had kept enough.
+    """A file is not in the store, or no more. `reason`: age, space, share (the run had kept enough) or
+    store (that could not be written).
 
     What a browser left may be dropped at once, without a digest: for its size, or for its shape, when it is
     not what its name says. `kind` and `size_bytes` are told of one for which the run had no room.

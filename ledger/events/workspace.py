@@ -1,8 +1,9 @@
-"""Which claim has the workspace of a card, and on which host."""
+"""Which claim has the workspace of a card, on which host, and what of it is in the store."""
 
 from dataclasses import dataclass
 
 from ledger.events.run import RunEvent
+from ledger.ids import RunId
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +19,40 @@ class WorkspaceTaken(RunEvent):
     host: str
     generation: int
     left_on: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpointed(RunEvent):
+    """The work in the workspace `place` of `host` is in the store, for another host to go on with.
+
+    `head` is the branch's commit, `files` a commit on top of it with what was not committed, or `head` again.
+    `bundle`, `session` and `patch` are digests of blobs, empty where there is nothing: commits that the base
+    does not have, the agent's session files, and the whole change as text. `refs` are the run's own names in
+    the mirror, each with its commit; `stood_on` as in the workspace. `left_out` says what was not kept.
+    """
+
+    place: str
+    generation: int
+    host: str
+    head: str
+    files: str
+    bundle: str = ""
+    session: str = ""
+    patch: str = ""
+    refs: tuple[str, ...] = ()
+    stood_on: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRestored(RunEvent):
+    """The workspace `place` was made on `host` from what run `source` kept in the store on `source_host`.
+
+    `missing` says what could not be brought; empty where everything is there.
+    """
+
+    place: str
+    host: str
+    source: RunId
+    source_host: str
+    missing: tuple[str, ...] = ()

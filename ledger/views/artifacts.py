@@ -17,7 +17,7 @@ from ledger.views.runs import runs
 
 @dataclass(frozen=True, slots=True)
 class ArtifactRow:
-    """One artifact. `dropped` is why it is not in the store, empty while it is: age, space or share."""
+    """One artifact. `dropped` is why it is not in the store, empty while it is; see ArtifactDropped."""
 
     seq: int
     run_id: RunId

@@ -21,7 +21,7 @@ from ledger.events.pull import ChecksSettled, MergeAwaited
 from ledger.events.reproduction import ReproductionPlayed
 from ledger.events.run import RunEnded, RunEvent, RunQueued
 from ledger.events.stage import StageEntered, StageLeft
-from ledger.events.workspace import WorkspaceTaken
+from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.ids import CardId, RunId
 from ledger.views.runs import runs
 
@@ -105,6 +105,8 @@ LINES: Mapping[str, Line] = {
     ),
     "RunClaimed": (_A, lambda e: f"run {e.run_id} got a worker"),
     "WorkspaceTaken": (Zoom.DEBUG, lambda e: _workspace_taken(e)),
+    "Checkpointed": (Zoom.DEBUG, lambda e: _checkpointed(e)),
+    "WorkspaceRestored": (_A, lambda e: _restored(e)),
     "RunStepped": (Zoom.DEBUG, lambda e: f"{e.before} → {e.after}"),
     "PlanProposed": (_C, lambda e: f"plan {e.revision}: {e.summary}"),
     "PlanRebound": (_A, lambda e: f"plan {e.revision} is about {e.base[:12]} now"),
@@ -177,6 +179,16 @@ LINES: Mapping[str, Line] = {
 def _workspace_taken(event: WorkspaceTaken) -> str:
     without = f", without what is on {event.left_on}" if event.left_on else ""
     return f"works on {event.host or 'this host'}{without}"
+
+
+def _checkpointed(event: Checkpointed) -> str:
+    without = f", without {'; '.join(event.left_out)}" if event.left_out else ""
+    return f"its work is in the store{without}"
+
+
+def _restored(event: WorkspaceRestored) -> str:
+    without = f", without {'; '.join(event.missing)}" if event.missing else ""
+    return f"goes on with what {event.source} left on {event.source_host or 'this host'}{without}"
 
 
 def _provider_failed(event: ProviderFailed) -> str:

@@ -234,5 +234,11 @@ class AgentAdapter(Protocol):
         or a model's own name); the main one first.
         """
 
+    def session_files(self, session_id: str) -> tuple[str, ...]:
+        """Return shell patterns of the files in the home that are this session: nothing but its memory.
+
+        Never settings or credentials. `session_id` is of letters, digits, `-` and `_`.
+        """
+
     def begin(self, task: Task, layout: Layout) -> Dialogue:
         """Return the protocol for `task`. Raises RunnerError when it cannot be played."""

@@ -1,1 +1,1 @@
-"""Artifacts of a run: collected, bounded, stored by digest."""
+"""Artifacts of a run: collected, bounded, stored by digest in a folder or bucket."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.events.run import RunEvent
-from runner.artifacts.store import Store, Stored
+from runner.artifacts.store import Stored, store_of
 from runner.errors import OversizedRepositoryError, WorkspaceError
 from runner.run.context import RunContext
 from runner.text.plain import one_line
@@ -19,11 +19,12 @@ MAX_STEPS = 40
 _MB = 1_000_000
 _PNG, _ZIP, _WEBM = b"\x89PNG\r\n\x1a\n", b"PK\x03\x04", b"\x1aE\xdf\xa3"
 SHARE = "share"
+STORE = "store"
 
 
 def keep(run: RunContext, name: str, kind: str, text: str) -> tuple[RunEvent, ...]:
     """Store a text and return its event; nothing where the run has it already."""
-    return artifact_events(run, name, kind, Store(run.order.places.artifacts).keep(text))
+    return artifact_events(run, name, kind, store_of(run.order.places).keep(text))
 
 
 def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
@@ -33,6 +34,8 @@ def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tu
     if known.get((name, stored.digest)) is not None:
         return ()
     again = any(digest == stored.digest for _, digest in known)  # it is there once, under whatever name
+    if stored.lost:
+        return (ArtifactDropped(run_id, name, stored.digest, STORE, kind, stored.size_bytes),)
     held = {digest: size for (_, digest), size in known.items()}
     if not again and sum(held.values()) + stored.size_bytes > run.order.limits.kept_bytes:
         return (ArtifactDropped(run_id, name, stored.digest, SHARE, kind, stored.size_bytes),)
@@ -111,7 +114,7 @@ def _stored(
         yield ArtifactDropped(run.order.run_id, name, "", SHAPE)
         return
     content = raw if expected.begins else run.secrecy.redact_private_skills(raw.decode("utf-8", "replace"))
-    stored = Store(run.order.places.artifacts).keep(content, expected.cap_bytes)
+    stored = store_of(run.order.places).keep(content, expected.cap_bytes)
     for event in artifact_events(run, name, expected.kind, stored):
         if isinstance(event, ArtifactKept | ArtifactDropped):
             yield event

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ledger.events.bounds import RoundFailed
 from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
 from runner.artifacts.keep import artifact_events
-from runner.artifacts.store import CAP_BYTES, Store, Stored
+from runner.artifacts.store import CAP_BYTES, Store, Stored, store_of
 from runner.checks import failure
 from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
@@ -131,7 +131,7 @@ def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[
         output.add(str(error))
         exit_code, said = TIMED_OUT, str(error)
     note_hosts(run)
-    log = output.keep(Store(run.order.places.artifacts))
+    log = output.keep(store_of(run.order.places))
     checked = CommandChecked(
         run_id=run.order.run_id,
         iteration=tier.iteration,

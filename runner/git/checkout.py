@@ -21,6 +21,7 @@ _NAMES_DEPENDENCIES = re.compile(
     r"|pom\.xml|build\.gradle(?:\.kts)?|composer\.json|mix\.exs)$"
 )
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_COMMITS = re.compile(r"[0-9a-f]{40,64} [0-9a-f]{40,64}")
 _GIT_S = 600.0  # for commands that share a start
 _OUTPUT_BYTES = 16_000_000
 _NAME_CHARS = 100_000  # of one line; no file system has such a path, only an object that git made
@@ -174,6 +175,32 @@ class Checkout:
     def _stand(self, head: str) -> str:
         self._settled = (self._workspace.changes, head)
         return head
+
+    def keep(self, base: str, known: str, patterns: Sequence[str], cap_bytes: int) -> tuple[str, str, bool]:
+        """Leave bundle, patch and session archive in `layout.out`; return HEAD, the commit of all files, and
+        whether all could be read.
+
+        The commits are empty where `.git` cannot be read. Nothing is left where they are the `known` ones.
+        """
+        blocks = str(cap_bytes // 512)
+        given = (self._workspace.layout.out, base, known, " ".join(patterns), blocks)
+        ran = self._run("bundle", scripts.command(scripts.KEEP, *given, prologue=""), exporting=True)
+        self._must("bundle", ran)
+        rows = ran.out.split("\n")
+        commits = next((row for row in rows if _COMMITS.fullmatch(row)), " ")
+        head, _, files = commits.partition(" ")
+        return head, files, "incomplete" not in rows
+
+    def uncommit(self, ref: str) -> None:
+        """Bring the files of a ref of the mirror, as changes that are not committed."""
+        given = (self._workspace.mirror_at(self._mirror), ref)
+        self._must("read-tree", self._script("read-tree", scripts.UNCOMMIT, *given, mirrored=True))
+
+    def unpack_home(self, folder: Path) -> None:
+        """Unpack `session.tar.gz` of a folder of the host into the home."""
+        command = scripts.command(scripts.UNPACK, self._workspace.mirror_at(folder), prologue="")
+        child = self._workspace.start(command, env={}, writable=True, cap_bytes=_OUTPUT_BYTES, mirror=folder)
+        self._must("tar", finish(child, what="the session", timeout_s=_GIT_S, beat=self._beat))
 
     def _take(self, what: str, script: str, branch: str, base_branch: str, heads: Heads) -> None:
         """Fetch both commits by id: other cards may move the mirror's branches meanwhile."""

@@ -139,6 +139,48 @@ g add --all --ignore-errors || :  # what git cannot take, a pipe say, keeps noth
 g diff --cached --no-color --no-ext-diff --no-textconv "$4" -- > "$1/$2"
 """
 
+# folder of the way out, base, commits known already, patterns of session files in the home, blocks of a file.
+# It runs while an agent may be at work: nothing of `.git` is changed, and what it makes lies outside.
+KEEP = f"""
+{_GIT}
+rm -rf "$1"/kept.*
+ulimit -f "$5"
+place=$(mktemp -d "$1/kept.XXXXXX") || exit
+trap 'rm -rf "$place"' EXIT
+(cd "$HOME" && for file in $4; do [ ! -f "$file" ] || printf '%s\\n' "$file"; done) > "$place/names"
+[ ! -s "$place/names" ] || tar --create --file="$1/kept.tar" --directory="$HOME" \\
+  --files-from="$place/names" || rm -f "$1/kept.tar"
+head=$(g rev-parse --verify --quiet --end-of-options 'HEAD^{{commit}}') || exit 0
+GIT_ALTERNATE_OBJECT_DIRECTORIES="$PWD/.git/objects" GIT_DIR="$place/git"
+export GIT_DIR GIT_ALTERNATE_OBJECT_DIRECTORIES
+must init --quiet
+mkdir -p "$GIT_DIR/info"
+printf '%s\\n' {" ".join(f"'{pattern}'" for pattern in _NOISE)} > "$GIT_DIR/info/exclude"
+files=$head
+if g read-tree "$head" && g add --all --ignore-errors && tree=$(g write-tree); then
+  [ "$tree" = "$(g rev-parse "$head^{{tree}}")" ] || files=$(GIT_AUTHOR_DATE='@0 +0000' \\
+    GIT_COMMITTER_DATE='@0 +0000' g commit-tree -m 'Uncommitted files' -p "$head" "$tree") || files=$head
+else
+  echo incomplete
+fi
+echo "$head $files"
+[ "$head $files" != "$3" ] || exit 0
+g update-ref refs/cardinal/head "$head" && g update-ref refs/cardinal/files "$files" || exit
+if [ "$(g rev-list --count "$files" --not "$2")" != 0 ]; then
+  must bundle create --quiet "$1/kept.bundle" refs/cardinal/head refs/cardinal/files --not "$2"
+  g diff --no-color --no-ext-diff --no-textconv "$2...$files" -- > "$1/kept.patch" || rm -f "$1/kept.patch"
+fi
+"""
+# mirror, ref of the files: as they were, and not committed
+UNCOMMIT = f"""
+must {_FETCH} "$1" "+$2:refs/cardinal/files"
+g read-tree --reset -u refs/cardinal/files && g read-tree HEAD
+"""
+# folder with the archive: it was made anew on the host, of plain files alone
+UNPACK = """
+tar --extract --gzip --file="$1/session.tar.gz" --directory="$HOME" --no-same-owner
+"""
+
 
 def command(script: str, *given: str, prologue: str = _PROLOGUE) -> tuple[str, ...]:
     """Return the command that runs `script` with its arguments."""

@@ -6,6 +6,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -73,6 +74,12 @@ class Mirror:
         self._known: dict[str, Commit] = {}
         self._listed: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._measured: dict[tuple[str, str], DiffStat] = {}
+
+    def beating(self, beat: Beat) -> "Mirror":
+        """Return the same mirror with another beat, for who must not be stopped."""
+        same = copy(self)
+        same._beat = beat
+        return same
 
     def fetch(self, base_branch: str) -> str:
         """Fetch all branches and return the head of the base.
@@ -164,6 +171,39 @@ class Mirror:
             shutil.rmtree(quarantine, ignore_errors=True)
         self._check_size()
         self.remember(name, self.read_commits((head,))[0].commit)
+
+    def names_of(self, run_id: str) -> tuple[str, ...]:
+        """Return the run's own refs, each as its name without the run and its commit."""
+        words = ("for-each-ref", "--format=%(refname) %(objectname)", f"refs/cardinal/{run_id}-*")
+        listed = self._output("list refs", *words).splitlines()
+        return tuple(row.removeprefix(f"refs/cardinal/{run_id}-") for row in listed)
+
+    def take_bundle(self, bundle: Path, name: str, ref: str = "HEAD") -> str:
+        """Fetch a ref of a bundle into refs/cardinal/`name`, checking every object; return the commit.
+
+        Raises UnsoundObjectsError, GitLimitError or GitError. A bundle is unpacked in a quarantine first: git
+        2.39 does not check the objects of a bundle, whatever fetch.fsckObjects says, but those of a
+        repository it does.
+        """
+        quarantine = bundle.with_suffix(".quarantine")
+        try:
+            self._must("make a quarantine", self._git("init", "--bare", "--quiet", str(quarantine)))
+            borrowed = quarantine / "objects" / "info" / "alternates"
+            borrowed.write_text(f"{(self.path / 'objects').resolve()}\n", encoding="utf-8")
+            self._take(str(bundle), f"+{ref}:refs/heads/export", quarantine)
+            self._take(str(quarantine), f"+refs/heads/export:refs/cardinal/{name}", self.path)
+        finally:
+            shutil.rmtree(quarantine, ignore_errors=True)
+        self._check_size()
+        taken = self.recall(name)
+        check_entries(self.look, taken)
+        return taken
+
+    def _take(self, source: str, refs: str, into: Path) -> None:
+        words = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", "--", source, refs)
+        fetched = self._git(*words, folder=into, timeout_s=_FETCH_S)
+        if fetched.exit_code != 0:
+            raise self._unsound("take the export", fetched)
 
     def diff(self, base: str, head: str) -> DiffStat:
         """Return the change of `head` since it left `base`. Raises GitError without a common history."""
@@ -308,12 +348,13 @@ class Mirror:
         online: bool = False,
         timeout_s: float = _LOOK_S,
         objects: Path | None = None,
+        folder: Path | None = None,
         given: bytes = b"",
     ) -> Ran:
         writes = words[0] in ("init", "fetch", "update-ref")
         return run_git(
             words,
-            folder=self.path,
+            folder=folder or self.path,
             beat=self._beat,
             timeout_s=_FETCH_S if online else timeout_s,
             more_env=self._remote.git_environment() if online else _stored_in(objects),

@@ -19,6 +19,7 @@ from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
 from runner.checks.places import clear_away, note_hosts, start_command, tenancy
 from runner.exec.child import finish
 from runner.git.mirror import Heads
+from runner.phases.checkpoint import FILES, KEPT, Brought, as_folder, bring, restored
 from runner.phases.stage_transitions import stands_at
 from runner.prompts.briefing import digest_of
 from runner.run.context import RunContext
@@ -71,12 +72,17 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     admit(run, allow_unsandboxed=allow_unsandboxed)
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     now = heads.branch or heads.base
-    if outdated := take_workspace(run):
-        run.mirror.remember(head_name(run), now)  # what this host brought out is not the newest either
+    why, _, _ = _stale(run)
+    brought = bring(run) if why or run.workspace.fresh else None
+    if outdated := take_workspace(run, brought):
+        if brought is None or not brought.head:
+            run.mirror.remember(head_name(run), now)  # what this host brought out is not the newest either
         if not run.workspace.fresh:
             make_anew(run, now, outdated)
             run.workspace.clear(home=True)  # no session in it goes on
-    if run.workspace.fresh:
+    if run.workspace.fresh and brought is not None:
+        _restore(run, heads, brought)
+    elif run.workspace.fresh:
         forget_session(run)
         _check_out(run, heads)
     elif why := unusable(run, lambda: _take_over(run, heads)):
@@ -85,23 +91,39 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     return _start(run, now)
 
 
-def take_workspace(run: RunContext) -> str:
-    """Record that this claim has the workspace; return why its files are not the newest, or empty.
+def _stale(run: RunContext) -> tuple[str, str, str]:
+    """Return why the files here are not the newest, or empty; who has those; the last claim's signature.
 
     They are where the card's last claim worked on this host, and nobody replaced them since.
     """
     order, place = run.order, tenancy(run.order).card_id
     last, signed = run.log.workspace(place), run.workspace.signed()
     known = _signature(last.run_id, last.generation) if last is not None else ""
-    away = last is not None and last.host != order.host
-    if not away and (run.workspace.fresh or known in signed or (last is None and not signed)):
+    holder = (last.host if last is not None else order.host) or THIS_HOST
+    if last is not None and last.host != order.host:
+        return f"host {holder} worked on the card since", holder, known
+    if run.workspace.fresh or known in signed or (last is None and not signed):
+        return "", holder, known
+    return "its last claim left other files", holder, known
+
+
+def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
+    """Record that this claim has the workspace; return why its files are not the newest, or empty.
+
+    What was `brought` from the store is here then.
+    """
+    order, place = run.order, tenancy(run.order).card_id
+    where, holder, known = _stale(run)
+    if not where:
         # Both, until it is recorded: a crash between the two makes nobody else's files of these.
         run.workspace.sign(known, _signature(order.run_id, order.generation))
         run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation))
         return ""
-    holder = last.host if last is not None else order.host
-    taken = WorkspaceTaken(order.run_id, place, order.host, order.generation, holder or THIS_HOST)
-    where = f"host {holder} worked on the card since" if away else "its last claim left other files"
+    if brought is not None:
+        left_on = "" if brought.exact or run.history.turn is None else holder
+        run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation, left_on))
+        return where
+    taken = WorkspaceTaken(order.run_id, place, order.host, order.generation, holder)
     begins = f"The work begins anew on host {order.host}: {where}. What was not on GitHub is not here."
     goes_on = run.history.turn is not None or order.session_id
     run.log.append(taken, *((Progressed(order.run_id, begins),) if goes_on else ()))
@@ -127,6 +149,31 @@ def _check_out(run: RunContext, heads: Heads) -> None:
     settle(run)  # not before: a set-up that was cut short, or failed, is no set-up
     if brought or heads.branch or run.order.validation.setup:  # else it stands on the base, and is that
         _put_on(run, heads)
+
+
+def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
+    """Fill an empty workspace with what was brought, and say what was not."""
+    order = run.order
+    if brought.head:
+        run.checkout.clone_from(f"refs/cardinal/{order.run_id}-{KEPT}", order.branch, order.base_branch)
+        run.checkout.fetch(order.branch, order.base_branch, heads)
+        if brought.row.stood_on:
+            run.workspace.stand_on(brought.row.stood_on)
+    else:
+        run.checkout.clone(order.branch, order.base_branch, heads)
+    set_up(run, heads.base)
+    if brought.files and brought.files != brought.head:
+        run.checkout.uncommit(f"refs/cardinal/{order.run_id}-{FILES}")
+    if brought.session is None:
+        forget_session(run)
+    else:
+        with as_folder(run, brought.session) as folder:
+            run.checkout.unpack_home(folder)
+    missing = f" Not here: {'; '.join(brought.missing)}." if brought.missing else ""
+    text = f"The work goes on on host {order.host} as it was kept on host {brought.row.host}.{missing}"
+    run.log.append(restored(run, brought), Progressed(order.run_id, text))
+    settle(run)
+    _put_on(run, heads)
 
 
 def _take_over(run: RunContext, heads: Heads) -> None:

@@ -11,6 +11,7 @@ from runner.branch.export import export_commit, head_name
 from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
+from runner.phases.checkpoint import checkpoint
 from runner.prompts.compose import of_stage
 from runner.run.context import RunContext
 from runner.run.exits import Park
@@ -90,6 +91,7 @@ def leave(run: RunContext, visit: StageVisit) -> None:
     files = tuple(dict.fromkeys((*known, *paths)))
     plan = run.history.plan
     files_changed = visit.files_changed + sum(path not in known for path in paths)
+    checkpoint(run)  # before the stage is left: who takes over from here leaves it again
     run.log.append(
         staged.SnapshotTaken(
             run_id=order.run_id,

@@ -13,8 +13,9 @@ from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
-from ledger.states import RunState
-from ledger.views import workspaces
+from ledger.states import Ending, RunState
+from ledger.views import checkpoints, runs, workspaces
+from ledger.views.checkpoints import CheckpointRow
 from ledger.views.workspaces import WorkspaceRow
 from runner.exec.deadline import Deadline
 from runner.exec.watchdog import Watchdog
@@ -141,6 +142,17 @@ class RunLog:
         """Return who took that workspace last, on whichever host; None before the first."""
         with event_store.reading(self._engine) as db:
             return workspaces.get(db, place)
+
+    def checkpoint(self, place: str) -> CheckpointRow | None:
+        """Return what was kept last of that workspace, by whichever run; None before the first."""
+        with event_store.reading(self._engine) as db:
+            return checkpoints.of_place(db, place)
+
+    def ending_of(self, run_id: RunId) -> Ending | None:
+        """Return how a run of the card ended; None while it has not."""
+        with event_store.reading(self._engine) as db:
+            row = runs.get(db, run_id)
+        return row.ending if row is not None else None
 
     def _renewal_is_due(self) -> bool:
         return self._clock.monotonic() - self._renewed >= self._ttl_s / 3

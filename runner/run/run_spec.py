@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ledger.events.instruction import SkillConsidered
 from ledger.ids import CardId, RunId
+from runner.artifacts.backend import StoreSpec
 from runner.run.instructions import Layer, SkillContent, stack
 
 INVESTIGATE = "investigate"
@@ -163,16 +164,17 @@ class ReproductionSpec:
 
 @dataclass(frozen=True, slots=True)
 class HostPaths:
-    """Folders of the runner on the host."""
+    """Folders of the runner on the host, and the store of all hosts."""
 
     mirrors: Path
     workspaces: Path
     logs: Path
     scenarios: Path
+    store: StoreSpec = field(default=StoreSpec(), kw_only=True)
 
     @property
     def artifacts(self) -> Path:
-        """Artifacts of runs, by digest."""
+        """The store's folder, where the hosts share none."""
         return self.workspaces.parent / "artifacts"
 
     @property

@@ -18,7 +18,7 @@ from bot.system import config
 from ledger.events.reproduction import AFTER, BEFORE, FAILED, PASSED, UNPLAYABLE
 from ledger.states import Ending
 from rules.runs.browser_steps import read
-from runner.artifacts.store import Store
+from runner.artifacts.store import store_of
 from runner.run.run_spec import BrowserStep, ReproductionSpec
 from runner.workspaces.docker.sweeping import home_of
 from tests.containers.engine import need_engine
@@ -118,7 +118,7 @@ def look(world: World, reproduction: ReproductionSpec, **files: str) -> Any:
 
 def kept(world: World, name: str) -> bytes:
     digest = next(one.digest for one in world.of("ArtifactKept") if one.name == name)
-    raw = Store(world.places.artifacts).read(digest)
+    raw = store_of(world.places).read(digest)
     assert raw is not None
     return raw
 

@@ -1,5 +1,6 @@
 """The files of a run: a page that lists them, and each file by its digest, given out by its kind."""
 
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -18,15 +19,20 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import artifacts, cards, runs
 from ledger.views.artifacts import ArtifactRow
 from ledger.views.cards import CardRow
-from runner.artifacts.store import Store
+from runner.artifacts.backend import StoreError
+from runner.artifacts.store import store_of
+
+log = logging.getLogger(__name__)
 
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 DAMAGED = "the file is gone from the store, or its disk has changed it"
+AWAY = "The store of files does not answer. Try again in a minute, or ask whoever runs Cardinal."
 DROPPED = {
     "age": "dropped: it was too old",
     "space": "dropped: there was no more room, and it was among the oldest",
+    "store": "never kept: the store could not be written",
     "share": "dropped: the run had used up its share of the store",
 }
 # No file can act on these pages' origin, whatever a browser takes it for.
@@ -124,7 +130,11 @@ def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tupl
 
 def _file_answer(site: Site, visit: SignIn, row: ArtifactRow) -> Response:
     """Return the file, sent piece by piece, or why it is gone. The name in the address is for people only."""
-    file = None if row.dropped else Store(builder.places(site.config).artifacts).opened(row.digest)
+    try:
+        file = None if row.dropped else store_of(builder.places(site.config)).opened(row.digest)
+    except StoreError as error:
+        log.warning("file not shown digest=%s reason=%s", row.digest, error)
+        return site.page("This file cannot be read now", AWAY, status=503, visit=visit)
     if file is None:
         because = f"{(_why_gone(row) or DAMAGED).capitalize()}."
         digest = f"Its digest was {row.digest}."

@@ -28,6 +28,10 @@ class Claude:
         """Return the one model that it and its subagents ask for; a name that is not ours stays as it is."""
         return (_MODELS.get(wanted, wanted),)
 
+    def session_files(self, session_id: str) -> tuple[str, ...]:
+        """Return its lines and those of its subagents."""
+        return (f"claude/projects/*/{session_id}.jsonl", f"claude/projects/*/{session_id}/*/*.jsonl")
+
     def begin(self, task: Task, layout: Layout) -> Dialogue:
         """Return the protocol with `claude --print` for this task."""
         return ClaudeDialogue(task, layout, command(task, layout, self.models(task.model)[0]))

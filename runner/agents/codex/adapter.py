@@ -21,6 +21,10 @@ class Codex:
         """Return the one model that it asks for; a name that is not ours stays as it is."""
         return (_MODELS.get(wanted, wanted),)
 
+    def session_files(self, session_id: str) -> tuple[str, ...]:
+        """Return its rollout."""
+        return (f".codex/sessions/*/*/*/rollout-*-{session_id}.jsonl",)
+
     def begin(self, task: Task, layout: Layout) -> Dialogue:
         """Return the protocol with `codex app-server` for this task."""
         return CodexDialogue(task, layout, model=self.models(task.model)[0], version=self.version)

@@ -25,6 +25,10 @@ class Scripted:
         """Return nothing: no provider is asked."""
         return ()
 
+    def session_files(self, session_id: str) -> tuple[str, ...]:
+        """Return its one file."""
+        return (f"scripted-{session_id}.json",)
+
     def begin(self, task: contract.Task, layout: contract.Layout) -> "ScriptedDialogue":
         """Return the player with the scenario in its opening message. Raises ScenarioError."""
         scenario = find_scenario(task.scenarios, task.model)

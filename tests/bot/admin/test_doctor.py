@@ -71,6 +71,19 @@ def test_a_home_that_a_command_makes_is_for_its_user_alone(doctor: Doctor, home:
     assert findings(doctor("--json"))["home"]["level"] == "ok"
 
 
+def test_the_store_is_written_and_read_or_there_is_a_next_step(
+    doctor: Doctor, home: Path, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    settle(home, f"{AWAY}CARDINAL_STORE={shared}\n")
+    found = findings(doctor("--json"))["store"]
+    assert (found["level"], f"{shared}, for all hosts" in found["found"]) == ("ok", True)
+    assert list(shared.glob("??/*")) == []
+    settle(home, f"{AWAY}CARDINAL_STORE={home / 'env'}\n")
+    found = findings(doctor("--json"))["store"]
+    assert (found["level"], "CARDINAL_STORE" in found["next_step"]) == ("fail", True)
+
+
 def test_a_ledger_that_is_none_is_a_finding_and_all_else_is_looked_at(doctor: Doctor, home: Path) -> None:
     settle(home, AWAY)
     (home / "data").mkdir()

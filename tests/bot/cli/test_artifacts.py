@@ -19,7 +19,7 @@ from bot.system.config import Config
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.ids import RunId
 from ledger.log import event_store
-from runner.artifacts.store import Store
+from runner.artifacts.store import store_of
 from tests.bot.cli.conftest import HOSTILE, card, queued
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -30,7 +30,7 @@ Call = Callable[..., Result]
 @pytest.fixture
 def kept(engine: Engine, config: Config) -> str:
     """Let run r1 have one artifact, and one that was dropped; return the first one's digest."""
-    stored = Store(places(config).artifacts).keep("all 3 tests passed\n")
+    stored = store_of(places(config)).keep("all 3 tests passed\n")
     with event_store.writing(engine) as db:
         event_store.append(
             db,
@@ -94,7 +94,7 @@ def test_on_a_terminal_what_a_program_wrote_cannot_steer_it(
     engine: Engine, config: Config, kept: str
 ) -> None:
     said = "\x1b]0;owned\x07\x1b[2Jdone\n"
-    stored = Store(places(config).artifacts).keep(said)
+    stored = store_of(places(config)).keep(said)
     with event_store.writing(engine) as db:
         event_store.append(db, ArtifactKept(R1, "full 2", "log", stored.digest, stored.size_bytes), at=AT)
     command = [sys.executable, "-m", "bot.cli", "artifacts", "r1", "--get", stored.digest]

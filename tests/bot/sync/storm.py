@@ -180,7 +180,7 @@ def _rest(cardinal: Cardinal, item: Item, _chance: random.Random) -> None:
 
 def _deliver(cardinal: Cardinal, told: Iterable[Delivery]) -> None:
     """Hand the deliveries to the real receiver, and ingest what it stored in the order in which it came."""
-    app = make_app(cardinal.services.config, cardinal.services.engine, lambda _: False, cardinal.clock)
+    app = make_app(cardinal.services.config, cardinal.services.engine, lambda *_: False, cardinal.clock)
     door = app.test_client()
     for one in told:
         _post(door, one)

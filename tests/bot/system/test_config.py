@@ -139,6 +139,14 @@ def test_secrets_are_never_printed(tmp_path: Path) -> None:
     assert "hush" not in str(problems({**secrets, "CARDINAL_PORT": "x", "CARDINAL_BOARD": "hush"}, tmp_path))
 
 
+def test_the_store_is_a_folder_from_the_home_or_a_bucket_and_its_keys_are_checked(tmp_path: Path) -> None:
+    write_file(tmp_path, "CARDINAL_STORE=shared\n")
+    assert read({}, tmp_path).store == str(tmp_path / ".cardinal" / "shared")
+    assert read({"CARDINAL_STORE": "s3://runs/of-acme"}, tmp_path).store == "s3://runs/of-acme"
+    assert "both or none" in problems({"CARDINAL_STORE_ACCESS_KEY": "a"}, tmp_path)[0]
+    assert "openssl rand" in problems({"CARDINAL_STORE_ENCRYPTION_KEY": "c2hvcnQ="}, tmp_path)[0]
+
+
 def test_the_settings_are_frozen(tmp_path: Path) -> None:
     with pytest.raises(FrozenInstanceError):
         read({}, tmp_path).port = 1  # type: ignore[misc]

@@ -142,6 +142,9 @@ SAMPLES = {
         class Echo:
             name, version, secrets, trusted, in_image = "echo", "1", (), True, False
 
+            def session_files(self, session_id):
+                return ()
+
             def models(self, wanted):
                 return ()
 

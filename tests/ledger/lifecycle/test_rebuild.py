@@ -87,7 +87,7 @@ def test_replay_equals_increment(one_ledger: Engine, data: st.DataObject) -> Non
 def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
     told: list[Event] = [board_seen(), card_seen(), run_queued(), RunClaimed(RUN, 1, "w1")]
     told.append(RunStepped(RUN, RunState.CLAIMED, RunState.PREPARING))
-    every = [kind for kind in codec.kinds().values() for _ in range(8)]
+    every = [kind for kind in codec.kinds().values() for _ in range(12)]
     chance = Random(3)
     chance.shuffle(every)  # in the order of their names, what some need always comes too late
     pick = chance.choice

@@ -9,7 +9,9 @@ import pytest
 
 from ledger.event import Event
 from ledger.states import Ending
-from runner.artifacts.store import Store, shortened
+from runner.artifacts.blobs import BlobStore
+from runner.artifacts.folder import FolderStore
+from runner.artifacts.store import Store, shortened, store_of
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks
 
@@ -26,7 +28,7 @@ def delivered(world: World) -> dict[str, bytes]:
 
 
 def content(world: World, digest: str) -> bytes:
-    raw = Store(world.places.artifacts).read(digest)
+    raw = store_of(world.places).read(digest)
     assert raw is not None
     return raw
 
@@ -71,7 +73,7 @@ def test_what_is_the_same_counts_once_against_the_share_and_under_every_name(wor
 
 
 def test_the_store_keeps_one_file_for_the_same_text_and_notices_damage(tmp_path: Path) -> None:
-    store = Store(tmp_path / "artifacts")
+    store = Store(BlobStore(FolderStore(tmp_path / "artifacts")))
     first, second = store.keep("hello\n"), store.keep("hello\n")
     assert first == second
     (file,) = (tmp_path / "artifacts").glob("??/*")
@@ -93,8 +95,8 @@ def test_the_store_keeps_one_file_for_the_same_text_and_notices_damage(tmp_path:
 
 @pytest.mark.parametrize("name", ["", "../../etc/passwd", "/etc/passwd", "a" * 63, "A" * 64, "a" * 64 + "/"])
 def test_no_other_file_is_read_through_the_store(tmp_path: Path, name: str) -> None:
-    assert Store(tmp_path).read(name) is None
-    assert Store(tmp_path).opened(name) is None
+    assert Store(BlobStore(FolderStore(tmp_path))).read(name) is None
+    assert Store(BlobStore(FolderStore(tmp_path))).opened(name) is None
 
 
 def test_what_is_too_long_loses_its_middle_and_says_so(tmp_path: Path) -> None:
@@ -102,4 +104,4 @@ def test_what_is_too_long_loses_its_middle_and_says_so(tmp_path: Path) -> None:
     assert raw.startswith(b"a" * 50)
     assert raw.endswith(b"b" * 50)
     assert b"[900 bytes are left out]" in raw
-    assert Store(tmp_path).keep("x" * 500, 100).size_bytes < 200
+    assert Store(BlobStore(FolderStore(tmp_path))).keep("x" * 500, 100).size_bytes < 200

@@ -27,7 +27,7 @@ from rules.runs.browser_steps import MAX_STEPS
 from runner import agents, workspaces
 from runner.artifacts import keep
 from runner.artifacts.keep import keep_files
-from runner.artifacts.store import Store
+from runner.artifacts.store import store_of
 from runner.checks.browser_replay import Browsed, ReplayResult
 from runner.checks.places import BROWSER, PURPOSES, clear_away, tenancy
 from runner.errors import OversizedRepositoryError
@@ -197,7 +197,7 @@ def left_behind(world: World, files: dict[str, bytes], limits: Limits = LIMITS) 
 
 
 def stored(world: World) -> dict[str, bytes | None]:
-    store = Store(world.places.artifacts)
+    store = store_of(world.places)
     return {one.name: store.read(one.digest) for one in world.of("ArtifactKept")}
 
 
@@ -269,7 +269,7 @@ def test_every_step_that_can_be_played_may_leave_its_picture() -> None:
 
 
 def test_bytes_are_stored_as_they_are_and_never_cut(world: World) -> None:
-    store = Store(world.places.artifacts)
+    store = store_of(world.places)
     raw = bytes(range(256)) + b"ghp_" + b"a" * 36
     assert store.read(store.keep(raw).digest) == raw
     with pytest.raises(OversizedRepositoryError):

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
-from runner.artifacts.store import Store
+from runner.artifacts.store import store_of
 from runner.checks.tier import CheckLog
 from runner.run.log import RunLog
 from runner.supervisor import execute
@@ -75,7 +75,7 @@ def test_evidence_names_the_commits_and_its_log_can_be_looked_up(world: World) -
     assert [(one.head, one.base) for one in world.of("ValidationEnded")] == [
         (world.head(), world.head("main"))
     ] * 2
-    kept = Store(world.places.artifacts).read(full.log_digest) or b""
+    kept = store_of(world.places).read(full.log_digest) or b""
     assert sorted(kept.decode().split()) == ["[redacted]", "before"]
     assert hashlib.sha256(kept).hexdigest() == full.log_digest
 
@@ -134,7 +134,7 @@ def test_a_commit_that_appears_behind_the_gates_back_is_not_published(world: Wor
 
 
 def test_a_log_over_its_cap_keeps_its_beginning_and_its_end(world: World) -> None:
-    log, store = CheckLog(cap_bytes=200), Store(world.places.artifacts)
+    log, store = CheckLog(cap_bytes=200), store_of(world.places)
     for number in range(100):
         log.add(f"line {number}")
     kept = (store.read(log.keep(store).digest) or b"").decode().splitlines()

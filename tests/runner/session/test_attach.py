@@ -6,7 +6,7 @@ import json
 from ledger.events.turn import BoardToolCalled
 from ledger.states import Ending
 from runner.agents.board_tools import ATTACHED_BYTES, BadCall, check_call, offered
-from runner.artifacts.store import Store
+from runner.artifacts.store import store_of
 from tests.runner.session.test_board_calls import RUN, call, effect, history
 from tests.runner.world import LIMITS, World
 
@@ -70,7 +70,7 @@ def test_what_is_attached_is_in_the_store_redacted_and_by_kind(world: World) -> 
     assert world.ended().ending is Ending.SUCCEEDED, ended
     found = {one.name: one for one in world.of("ArtifactKept") if one.kind in ("file", "page")}
     assert {name: one.kind for name, one in found.items()} == {"log.csv": "file", "look.HTML": "page"}
-    raw = Store(order.places.artifacts).read(found["log.csv"].digest)
+    raw = store_of(order.places).read(found["log.csv"].digest)
     assert raw is not None
     assert KEY.encode() not in raw
     assert raw.startswith(b"key=")

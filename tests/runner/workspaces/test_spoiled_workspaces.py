@@ -6,7 +6,7 @@ import pytest
 
 from ledger.ids import RunId
 from ledger.states import Ending
-from runner.artifacts.store import Store
+from runner.artifacts.store import store_of
 from runner.run.run_spec import ResourceSpec
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World
@@ -50,7 +50,7 @@ def spoil(world: World, how: str, *, resources: ResourceSpec | None = None) -> N
 def kept(world: World) -> str:
     """Return what the second run set aside, or empty."""
     found = [one for one in world.of("ArtifactKept", NEXT) if one.name == "set-aside.patch"]
-    store = Store(world.places.artifacts)
+    store = store_of(world.places)
     return "".join((store.read(one.digest) or b"").decode() for one in found)
 
 

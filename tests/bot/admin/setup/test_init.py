@@ -396,20 +396,3 @@ def test_several_boards_are_named_and_none_is_guessed(town: Town) -> None:
     code, said = town.ends("--board", "acme/2")
     assert code == 0, said
     assert town.settings["CARDINAL_BOARD"] == "acme/2"
-
-
-def test_another_board_is_served_beside_the_first(town: Town) -> None:
-    finished(town, *HOOK)
-    second = town.forge.store.projects.create(town.acme, "Second", ["Todo", "Done"], actor=town.alice)
-    assert town.does("boards", "add", "acme/1") == (0, "acme/1 is served; its policy is in acme/board\n")
-    code, said = town.ends("--board", "acme/2", "--policy-repository", "acme/second", "--columns")
-    assert code == 0, said
-    assert "the ledger serves acme/2 beside acme/1" in said
-    assert town.settings["CARDINAL_BOARD"] == "acme/1"
-    assert "CARDINAL_POLICY_REPOSITORY" not in town.settings
-    assert "Agent" in [field.name for field in second.fields]
-    code, said = town.does("boards", "list")
-    assert [row.split()[0] for row in said.splitlines()] == ["board", "acme/1", "acme/2"]
-    assert "acme/second" in said
-    code, said = town.does("boards", "remove", "acme/2")
-    assert (code, said) == (0, "acme/2 is not served any more\n")

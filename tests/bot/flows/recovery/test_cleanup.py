@@ -11,7 +11,7 @@ from bot.runspec import builder
 from bot.scheduler import artifact_retention, cleanup
 from ledger.ids import CardId
 from runner import workspaces
-from runner.artifacts.store import Store
+from runner.artifacts.store import store_of
 from runner.errors import GitError
 from runner.git import cleanup as leftovers
 from runner.workspaces.contract import Tenancy
@@ -152,7 +152,7 @@ def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
         with pytest.raises(GitError):
             leftovers.forget(mirror, ["r99"])
         assert cleanup.tidy(cardinal.services) == ()
-    store = Store(builder.places(cardinal.services.config).artifacts)
+    store = store_of(builder.places(cardinal.services.config))
     digest = store.keep("of nobody").digest
     long_ago = time.time() - artifact_retention.ORPHAN_S - 60
     os.utime(builder.places(cardinal.services.config).artifacts / digest[:2] / digest, (long_ago, long_ago))

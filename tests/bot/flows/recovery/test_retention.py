@@ -9,20 +9,21 @@ from bot.scheduler import artifact_retention
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.ids import RunId
 from ledger.log import event_store
+from ledger.queue import leases
 from ledger.views import artifacts
-from runner.artifacts.store import Store
+from runner.artifacts.store import Store, store_of
 from tests.bot.flows.cardinal import Cardinal
 
 DAY_S = 86_400
 
 
-def store_of(cardinal: Cardinal) -> Store:
-    return Store(builder.places(cardinal.services.config).artifacts)
+def store_in(cardinal: Cardinal) -> Store:
+    return store_of(builder.places(cardinal.services.config))
 
 
 def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
     """Let a run keep a text, long ago by the disk's clock; return its digest."""
-    stored = store_of(cardinal).keep(text)
+    stored = store_in(cardinal).keep(text)
     with event_store.writing(cardinal.services.engine) as db:
         told = ArtifactKept(run_id, f"{text[:5]}.log", "log", stored.digest, stored.size_bytes)
         event_store.append(db, told, at=cardinal.clock())
@@ -61,7 +62,7 @@ def test_what_is_too_old_goes_and_what_a_live_run_or_a_newer_one_has_stays(cardi
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     kept(cardinal, newer, "shared")
     assert any("(age)" in said for said in artifact_retention.drop(cardinal.services))
-    store = store_of(cardinal)
+    store = store_in(cardinal)
     assert (store.read(first), dropped(cardinal, over)) == (None, ["age", "age"])
     assert store.read(shared) == b"shared"
     assert (store.read(lives), dropped(cardinal, live)) == (b"l", [""])
@@ -75,7 +76,7 @@ def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
     cardinal.configure(artifact_mb=1)
     artifact_retention.drop(cardinal.services)
     assert dropped(cardinal, over) == ["space", "space", "", ""]
-    assert [store_of(cardinal).read(one) is not None for one in digests] == [False, False, True, True]
+    assert [store_in(cardinal).read(one) is not None for one in digests] == [False, False, True, True]
     assert [one.reason for one in cardinal.events(ArtifactDropped)] == ["space", "space"]
 
 
@@ -84,14 +85,30 @@ def test_a_file_that_somebody_writes_just_now_is_not_removed(cardinal: Cardinal)
     digest = kept(cardinal, over, "again")
     cardinal.finish(over)
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
-    store_of(cardinal).keep("again")  # by a run that tells of it in a moment
+    store_in(cardinal).keep("again")  # by a run that tells of it in a moment
     artifact_retention.drop(cardinal.services)
-    assert store_of(cardinal).read(digest) == b"again"
+    assert store_in(cardinal).read(digest) == b"again"
 
 
 def test_files_of_no_run_go_after_a_day(cardinal: Cardinal) -> None:
-    store = store_of(cardinal)
+    store = store_in(cardinal)
     old, new = store.keep("killed before it told"), store.keep("just now")
     aged(cardinal, old.digest)
     assert artifact_retention.drop(cardinal.services) == ("1 files of no run",)
     assert (store.read(old.digest), store.read(new.digest)) == (None, b"just now")
+
+
+def test_of_all_hosts_the_holder_of_the_lease_removes(cardinal: Cardinal) -> None:
+    store = store_in(cardinal)
+    digest = store.keep("nobody's").digest
+    aged(cardinal, digest)
+    services = cardinal.services
+    name = f"retention:{services.host}"
+    with event_store.writing(services.engine) as db:
+        lease = leases.take(db, name, "another", now=services.now(), ttl_s=60)
+    assert lease is not None
+    assert (artifact_retention.drop(services), store.read(digest)) == ((), b"nobody's")
+    with event_store.writing(services.engine) as db:
+        leases.release(db, lease)
+    artifact_retention.drop(services)
+    assert store.read(digest) is None

@@ -18,7 +18,7 @@ from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import sign_ins
 from ledger.queue.sign_ins import SignIn
-from runner.artifacts.store import Store
+from runner.artifacts.store import store_of
 from tests.bot.cli.conftest import HOSTILE
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -236,7 +236,7 @@ def test_a_file_that_the_disk_changed_or_lost_is_not_given_out(pages: Pages) -> 
     file.write_text("0 tests failed\n")
     damaged = bob.get(file_at(run_id, digest))
     assert (damaged.status_code, "its disk has changed it" in damaged.text) == (410, True)
-    Store(builder.places(pages.cardinal.services.config).artifacts).remove(digest)
+    store_of(builder.places(pages.cardinal.services.config)).remove(digest)
     assert bob.get(file_at(run_id, digest)).status_code == 410
 
 

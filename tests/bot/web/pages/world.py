@@ -15,7 +15,7 @@ from bot.web.app import make_app
 from ledger.events.artifact import ArtifactKept
 from ledger.ids import RunId
 from ledger.log import event_store
-from runner.artifacts.store import Store
+from runner.artifacts.store import Store, store_of
 from tests.bot.flows.cardinal import Cardinal
 
 PUBLIC = "https://cardinal.example.com"
@@ -99,7 +99,7 @@ class Pages:
 
     @property
     def store(self) -> Store:
-        return Store(builder.places(self.cardinal.services.config).artifacts)
+        return store_of(builder.places(self.cardinal.services.config))
 
     def keep(self, run_id: RunId, name: str, kind: str, text: str = "3 tests passed\n") -> str:
         """Let the run keep a text; return its digest."""

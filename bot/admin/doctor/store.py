@@ -1,0 +1,43 @@
+"""Can the store of all hosts be written and read?"""
+
+import hashlib
+import secrets
+from collections.abc import Iterator
+from io import BytesIO
+
+from bot.admin.doctor import CheckResult, DoctorContext, fail, ok
+from bot.runspec import builder
+from runner.artifacts.backend import StoreError
+from runner.artifacts.opening import opened
+
+_PROBE_BYTES = 64
+
+
+def store(patient: DoctorContext) -> Iterator[CheckResult]:
+    """Write a few bytes, read them again, and remove them."""
+    places = builder.places(patient.config)
+    if not places.store.address and not patient.config.home.exists():
+        return  # there is no home to write to yet
+    blobs, probe = opened(places.store, places.artifacts), secrets.token_bytes(_PROBE_BYTES)
+    digest = hashlib.sha256(probe).hexdigest()
+    try:
+        blobs.put(BytesIO(probe), digest)
+        file = blobs.get(digest)
+        blobs.delete(digest)
+    except StoreError as error:
+        message, _, step = str(error).partition("): ")
+        yield fail("store", f"{message})", step)
+        return
+    if file is None:
+        yield fail(
+            "store", f"{blobs.address} gave other bytes than it took", "look at its disk or its server"
+        )
+        return
+    file.close()
+    shared = "all hosts" if places.store.address else "this host alone"
+    sealed = ", encrypted" if places.store.encryption_key else ""
+    yield ok("store", f"runs leave their files and their work in {blobs.address}, for {shared}{sealed}")
+
+
+ORDER = 1
+CHECKS = (store,)

@@ -1,0 +1,60 @@
+"""What is in the store of the work of each run: the newest checkpoint."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Table, or_, select
+
+from ledger.db.rows import columns, find, recorder
+from ledger.db.tables import VIEWS
+from ledger.events.workspace import Checkpointed
+from ledger.fold import Fold
+from ledger.ids import RunId
+from ledger.states import RunState
+from ledger.views.runs import runs
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRow:
+    """The newest checkpoint of a run; as in Checkpointed."""
+
+    run_id: RunId
+    seq: int
+    at: datetime
+    place: str
+    generation: int
+    host: str
+    head: str
+    files: str
+    bundle: str
+    session: str
+    patch: str
+    refs: tuple[str, ...]
+    stood_on: str
+    left_out: tuple[str, ...]
+
+
+checkpoints = Table("view_checkpoints", VIEWS, *columns(CheckpointRow, "run_id"))
+fold = Fold()
+
+
+def get(db: Connection, run_id: RunId) -> CheckpointRow | None:
+    """Return what is kept of a run; None for nothing."""
+    return find(db, CheckpointRow, checkpoints, run_id=run_id)
+
+
+def of_place(db: Connection, place: str) -> CheckpointRow | None:
+    """Return what was kept last of a workspace, of whichever run."""
+    return find(db, CheckpointRow, checkpoints, "-seq", place=place)
+
+
+def is_kept(db: Connection, digest: str, since: datetime) -> bool:
+    """Return whether a blob belongs to a run that has not ended, or whose checkpoint is younger than that."""
+    held = checkpoints.c
+    named = or_(held.bundle == digest, held.session == digest, held.patch == digest)
+    alive = or_(held.at >= since, runs.c.state != RunState.ENDED)
+    query = select(held.seq).join(runs, runs.c.run_id == held.run_id).where(named, alive)
+    return db.scalar(query.limit(1)) is not None
+
+
+fold.on(Checkpointed)(recorder(checkpoints))

@@ -1,0 +1,78 @@
+"""A store in a folder of this machine, or in one that hosts share."""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from io import FileIO
+from pathlib import Path
+from typing import BinaryIO
+
+from runner.artifacts.backend import Beat, Listed, StoreError, pieces, unheard
+
+_REMEDY = "let this user write there and make room on its disk, or set CARDINAL_STORE"
+
+
+class FolderStore:
+    """Files at `<root>/<two digits>/<digest>`, readable by this user alone."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @property
+    def address(self) -> str:
+        """The folder's path."""
+        return str(self._root)
+
+    def put(self, source: BinaryIO, name: str, *, beat: Beat = unheard) -> None:
+        """Write a file beside and move it into place, also of one that is there: it may be damaged."""
+        with self._reported("written"), ExitStack() as unless_moved:
+            folder = self._root / name[:2]
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # The first digits again: so a half-written file is found by its name, too.
+            descriptor, fresh = tempfile.mkstemp(dir=folder, prefix=name[:2], suffix=".new")
+            unless_moved.callback(Path(fresh).unlink, missing_ok=True)
+            source.seek(0)
+            with os.fdopen(descriptor, "wb") as file:
+                file.writelines(pieces(source, self.address, "written", beat))
+            Path(fresh).replace(folder / name)
+            unless_moved.pop_all()
+
+    def get(self, name: str, *, beat: Beat = unheard) -> FileIO | None:  # noqa: ARG002 - the contract's
+        """Return the file itself."""
+        with self._reported("read"):
+            try:
+                return self._file(name).open("rb", buffering=0)
+            except FileNotFoundError:
+                return None
+
+    def age_s(self, name: str) -> float | None:
+        """Return the seconds since the file was written."""
+        with self._reported("read"):
+            try:
+                return time.time() - self._file(name).stat().st_mtime
+            except FileNotFoundError:
+                return None
+
+    def listing(self) -> Iterator[Listed]:
+        """Yield the files, half-written ones included."""
+        for file in sorted(self._root.glob("??/*")):
+            age_s = self.age_s(file.name)
+            if age_s is not None:
+                yield Listed(file.name, age_s)
+
+    def delete(self, name: str) -> None:
+        """Remove the file."""
+        with self._reported("written"):
+            self._file(name).unlink(missing_ok=True)
+
+    def _file(self, name: str) -> Path:
+        return self._root / name[:2] / name
+
+    @contextmanager
+    def _reported(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(self.address, what, error.strerror or str(error), _REMEDY) from error

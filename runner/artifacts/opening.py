@@ -1,0 +1,17 @@
+"""Opens the store of a host, as its settings name it."""
+
+from pathlib import Path
+
+from runner.artifacts.backend import StoreSpec
+from runner.artifacts.blobs import BlobStore
+from runner.artifacts.folder import FolderStore
+from runner.artifacts.s3 import S3Store
+from runner.artifacts.sealing import key_of
+
+
+def opened(spec: StoreSpec, own: Path) -> BlobStore:
+    """Return the store; `own` is the folder of a home that shares none. Nothing is connected to yet."""
+    key = key_of(spec.encryption_key)
+    if spec.address.startswith("s3://"):
+        return BlobStore(S3Store(spec), key)
+    return BlobStore(FolderStore(Path(spec.address) if spec.address else own), key)

@@ -1,0 +1,258 @@
+"""Checkpoint: branch, uncommitted files and session go to the store, and come back on another host."""
+
+import hashlib
+import logging
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import FileIO
+from pathlib import Path
+
+from ledger.events.run import CommandChecked, Progressed
+from ledger.events.stage import StageEntered
+from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
+from ledger.events.workspace import Checkpointed, WorkspaceRestored
+from ledger.states import Ending
+from ledger.views.checkpoints import CheckpointRow
+from runner.artifacts import session_archive
+from runner.artifacts.backend import StoreError
+from runner.artifacts.blobs import BlobStore
+from runner.artifacts.opening import opened
+from runner.artifacts.store import CAP_BYTES, store_of
+from runner.checks.places import tenancy
+from runner.errors import (
+    CommandTimeoutError,
+    OversizedRepositoryError,
+    RepositoryError,
+    RunnerError,
+    WorkspaceError,
+)
+from runner.git.checkout import Checkout
+from runner.run.context import RunContext
+from runner.text.plain import one_line
+
+MAX_BUNDLE_BYTES = 200_000_000  # commits and uncommitted files together, as git packs them
+MAX_SESSION_BYTES = 100_000_000
+HOLD_S = 900.0  # nothing else renews the claim while blobs move
+KEPT, FILES = "kept", "files"  # the run's names in the mirror
+_WHY_CHARS = 200
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+# After one of these the workspace is another than its checkpoint.
+_MOVES = (TurnStarted, TurnEnded, BoardToolCalled, StageEntered, CommandChecked)
+log = logging.getLogger(__name__)
+
+
+def checkpoint(run: RunContext) -> None:
+    """Keep the work in the store, unless it is there already. What could not be kept is said on the card."""
+    order = run.order
+    if order.investigates or run.workspace.fresh:
+        return
+    try:
+        event = _kept(run)
+    except RunnerError as error:
+        log.warning("work not kept run=%s reason=%s", order.run_id, error)
+        why = one_line(str(error), _WHY_CHARS)
+        run.log.append(Progressed(order.run_id, f"The work so far is on this host alone: {why}"))
+        return
+    if event is not None:
+        said = (Progressed(order.run_id, f"Not kept for other hosts: {'; '.join(event.left_out)}."),)
+        run.log.append(event, *(said if event.left_out else ()))
+
+
+def _kept(run: RunContext) -> Checkpointed | None:
+    """Store what is new, and return its event; None where nothing is. Raises RunnerError."""
+    order, place = run.order, tenancy(run.order).card_id
+    before = run.log.checkpoint(place)
+    before = before if before is not None and before.run_id == order.run_id else None
+    # Not the run's own: that obeys a stop, and a stopped run is kept as well.
+    checkout = Checkout(run.workspace, run.mirror.path, order.committer, run.log.beat)
+    run.log.hold(HOLD_S)
+    known = f"{before.head} {before.files}" if before is not None else ""
+    patterns = _patterns(run)
+    head, files, whole = checkout.keep(run.mirror.head(order.base_branch), known, patterns, MAX_BUNDLE_BYTES)
+    left_out = [] if whole else ["uncommitted files that git could not take"]
+    with tempfile.TemporaryDirectory(dir=order.places.workspaces.parent, prefix="kept-") as folder:
+        session = _session(run, Path(folder), patterns, left_out)
+        if before is not None and known == f"{head} {files}":
+            bundle, patch = before.bundle, before.patch
+            if session == before.session:
+                return None
+        else:
+            bundle = _collected(run, Path(folder), "kept.bundle", MAX_BUNDLE_BYTES, left_out)
+            patch = _patch(run, Path(folder), left_out)
+    if not head:
+        left_out.append("files: the workspace's `.git` cannot be read")
+    return Checkpointed(
+        order.run_id,
+        place,
+        order.generation,
+        order.host,
+        head,
+        files,
+        bundle,
+        session,
+        patch,
+        run.mirror.beating(run.log.beat).names_of(order.run_id),
+        run.workspace.stood_on(),
+        tuple(left_out),
+    )
+
+
+def _patterns(run: RunContext) -> tuple[str, ...]:
+    history = run.history
+    sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
+    known = dict.fromkeys(name for name in sessions if _NAME.fullmatch(name))
+    return tuple(dict.fromkeys(file for name in known for file in run.agent.session_files(name)))
+
+
+def _session(run: RunContext, folder: Path, patterns: tuple[str, ...], left_out: list[str]) -> str:
+    """Store the session's archive and return its digest; empty without one."""
+    archive, clean = folder / "kept.tar", folder / "session.tar.gz"
+    try:
+        run.workspace.collect("kept.tar", archive, MAX_SESSION_BYTES)
+    except WorkspaceError:
+        return ""
+    except OversizedRepositoryError:
+        left_out.append(f"the session: it is larger than {MAX_SESSION_BYTES // 1_000_000} MB")
+        return ""
+    try:
+        session_archive.rewrite(archive, clean, patterns)
+    except session_archive.SessionArchiveError as error:
+        left_out.append(f"the session: {error}")
+        return ""
+    return _put(run, clean)
+
+
+def _collected(run: RunContext, folder: Path, name: str, cap_bytes: int, left_out: list[str]) -> str:
+    """Store a file that the workspace left, and return its digest; empty without one."""
+    try:
+        run.workspace.collect(name, folder / name, cap_bytes)
+    except WorkspaceError:
+        return ""  # the base has it all
+    except OversizedRepositoryError:
+        left_out.append(f"commits and files: they are larger than {cap_bytes // 1_000_000} MB")
+        return ""
+    return _put(run, folder / name)
+
+
+def _patch(run: RunContext, folder: Path, left_out: list[str]) -> str:
+    try:
+        run.workspace.collect("kept.patch", folder / "kept.patch", CAP_BYTES)
+    except WorkspaceError:
+        return ""
+    except OversizedRepositoryError:
+        left_out.append(f"the patch: it is larger than {CAP_BYTES // 1_000_000} MB")
+        return ""
+    text = (folder / "kept.patch").read_text(encoding="utf-8", errors="replace")
+    return store_of(run.order.places).keep(run.secrecy.redact_private_skills(text)).digest
+
+
+def _put(run: RunContext, path: Path) -> str:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        _store(run).put(file, digest, beat=run.log.beat)
+    return digest
+
+
+def _store(run: RunContext) -> BlobStore:
+    return opened(run.order.places.store, run.order.places.artifacts)
+
+
+@dataclass(slots=True)
+class Brought:
+    """What was found of a checkpoint. `exact`: the run did nothing since. `head` is empty without files."""
+
+    row: CheckpointRow
+    exact: bool
+    head: str = ""
+    files: str = ""
+    session: FileIO | None = None
+    missing: list[str] = field(default_factory=list)
+
+
+def bring(run: RunContext) -> Brought | None:
+    """Fetch the newest checkpoint of the workspace into the mirror; None where there is none that counts.
+
+    A run that succeeded left its work on GitHub: of it the session counts alone. Nothing is changed yet.
+    """
+    order, place = run.order, tenancy(run.order).card_id
+    row = run.log.checkpoint(place)
+    if row is None or (row.run_id != order.run_id and row.host == order.host):
+        return None  # a folder of this host that is gone was removed on purpose
+    if row.host == order.host and run.history.stages.visits:
+        return None  # its mirror has what the stages handed over
+    own = row.run_id == order.run_id
+    published = not own and run.log.ending_of(row.run_id) is Ending.SUCCEEDED
+    run.log.hold(HOLD_S)
+    moved = any(it.seq > row.seq and isinstance(it.event, _MOVES) for it in run.log.events())
+    brought = Brought(row, own and not moved)
+    if not published:
+        _bring_files(run, brought)
+    if row.session:
+        brought.session = _fetched(run, row.session, "the session", brought.missing)
+    if brought.session is None and not (brought.head and row.bundle):
+        return None  # what GitHub has is as much
+    brought.exact = brought.exact and brought.session is not None  # who remembers nothing does it again
+    if not (published or row.session):
+        brought.missing.append("the session: it was not kept")
+    return brought
+
+
+def _bring_files(run: RunContext, brought: Brought) -> None:
+    row, name = brought.row, run.order.run_id
+    if row.bundle:
+        file = _fetched(run, row.bundle, "commits and files", brought.missing)
+        if file is None:
+            return
+        bundle = run.order.places.mirrors / f"{name}-{run.log.generation}.bundle"
+        try:
+            with file, bundle.open("wb") as copy:
+                copy.writelines(iter(lambda: file.read(1 << 20), b""))
+            files = run.mirror.take_bundle(bundle, f"{name}-{FILES}", f"refs/cardinal/{FILES}")
+        except (RepositoryError, CommandTimeoutError) as error:
+            brought.missing.append(f"commits and files: {one_line(str(error), _WHY_CHARS)}")
+            return
+        finally:
+            bundle.unlink(missing_ok=True)
+        brought.files = files
+    if row.head and run.mirror.has(row.head):
+        brought.head = row.head
+        run.mirror.remember(f"{name}-{KEPT}", row.head)
+    if brought.head and row.run_id == name:
+        for line in row.refs:
+            ref, _, commit = line.partition(" ")
+            if ref not in (KEPT, FILES) and run.mirror.has(commit):
+                run.mirror.remember(f"{name}-{ref}", commit)
+
+
+def _fetched(run: RunContext, digest: str, what: str, missing: list[str]) -> FileIO | None:
+    try:
+        file = _store(run).get(digest, beat=run.log.beat)
+    except StoreError as error:
+        missing.append(f"{what}: {one_line(str(error), _WHY_CHARS)}")
+        return None
+    if file is None:
+        missing.append(f"{what}: the store of this host does not have it")
+    return file
+
+
+@contextmanager
+def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
+    """Yield a folder with the session's archive."""
+    with tempfile.TemporaryDirectory(dir=run.order.places.workspaces.parent, prefix="kept-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # the user inside reads it
+        with archive, (folder / "session.tar.gz").open("wb") as copy:
+            copy.writelines(iter(lambda: archive.read(1 << 20), b""))
+        yield folder
+
+
+def restored(run: RunContext, brought: Brought) -> WorkspaceRestored:
+    """Return the event of a workspace that was made from a checkpoint."""
+    row = brought.row
+    place = tenancy(run.order).card_id
+    return WorkspaceRestored(
+        run.order.run_id, place, run.order.host, row.run_id, row.host, tuple(brought.missing)
+    )

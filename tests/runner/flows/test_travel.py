@@ -1,0 +1,116 @@
+"""Work travels: parked on one host, it goes on on another with its commits, files and session."""
+
+import dataclasses
+import gzip
+
+import pytest
+
+from ledger.states import Ending
+from runner.artifacts.backend import StoreSpec
+from runner.artifacts.store import store_of
+from runner.phases import checkpoint
+from runner.run.run_spec import HostPaths, RunSpec
+from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, leave
+from tests.runner.flows.test_story import FINISH, PLAN
+from tests.runner.world import World
+
+
+def on(world: World, order: RunSpec, host: str) -> RunSpec:
+    """Return the order as a worker of that host gets it; all hosts share a store."""
+    return dataclasses.replace(order, host=host, places=shared(world, host))
+
+
+def shared(world: World, host: str) -> HostPaths:
+    return dataclasses.replace(home(world, host), store=StoreSpec(str(world.root / "shared")))
+
+
+def in_repo(world: World, host: str) -> set[str]:
+    return {path.name for path in (folder(world, host) / "repo").iterdir()}
+
+
+def said(world: World) -> str:
+    return "\n".join(event.text for event in world.of("Progressed"))
+
+
+def test_parked_work_goes_on_elsewhere_in_its_session_with_all_files(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[*commit("first"), leave("b"), ASK, *commit("second"), FINISH])
+    order = world.order()
+    assert world.run(on(world, order, "b")).why == "question"
+    session = world.of("SessionStarted")[-1].session_id
+    world.answer(on(world, order, "c"), "Moin")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert {event.session_id for event in world.of("SessionStarted")} == {session}
+    assert world.of("SessionLost") == []
+    assert {"first.txt", "second.txt", "left-b.txt"} <= in_repo(world, "c")
+    assert (world.show("first.txt"), world.show("second.txt"), world.show("left-b.txt")) == (
+        "first",
+        "second",
+        "b",
+    )
+    assert [event.left_on for event in world.of("WorkspaceTaken")] == ["", ""]
+    restored = world.only("WorkspaceRestored")
+    assert (restored.host, restored.source_host, restored.missing) == ("c", "b", ())
+    assert "goes on on host c as it was kept on host b" in said(world)
+
+
+def test_what_was_not_committed_is_not_committed_there_either(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[*commit("first"), leave("b"), ASK, ASK, FINISH])
+    order = world.order()
+    world.run(on(world, order, "b"))
+    assert world.answer(on(world, order, "c"), "Moin").why == "question"
+    first, second = world.of("Checkpointed")[0], world.of("Checkpointed")[-1]
+    assert (first.head, first.files) == (second.head, second.files)
+    assert first.head != first.files
+
+
+def test_a_run_that_comes_back_takes_the_newest_work_and_not_the_old_folder(world: World) -> None:
+    steps = [leave("b"), ASK, {"run": "rm left-b.txt"}, *commit("on-c"), ASK, *commit("third"), FINISH]
+    world.scenario(plan=[PLAN], work=steps)
+    order = world.order()
+    world.run(on(world, order, "b"))
+    world.answer(on(world, order, "c"), "Moin")
+    world.answer(on(world, order, "b"), "Ahoi")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert {"on-c.txt", "third.txt"} <= set(in_repo(world, "b"))
+    assert "left-b.txt" not in in_repo(world, "b")
+    assert len({event.session_id for event in world.of("SessionStarted")}) == 1
+
+
+def test_the_next_run_takes_up_what_a_failed_one_left_on_another_host(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[*commit("first"), leave("b"), {"fail": 3}])
+    world.run(on(world, world.order(), "b"))
+    assert world.ended().ending is Ending.FAILED
+    patch = store_of(shared(world, "c")).read(world.of("Checkpointed")[-1].patch) or b""
+    assert b"first.txt" in patch
+    assert b"left-b.txt" in patch
+    world.lease = None
+    world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
+    world.run(on(world, world.order(run_id=NEXT, attempt=2), "c"))
+    assert world.ended(NEXT).ending is Ending.SUCCEEDED, world.ended(NEXT)
+    assert (world.show("first.txt"), world.show("left-b.txt")) == ("first", "b")
+
+
+def test_what_is_too_large_is_not_kept_and_the_card_says_so(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "MAX_SESSION_BYTES", 100)
+    world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
+    order = world.order()
+    world.run(on(world, order, "b"))
+    assert world.of("Checkpointed")[-1].left_out[0].startswith("the session: it is larger")
+    assert "Not kept for other hosts: the session" in said(world)
+    world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
+    world.answer(on(world, order, "c"), "Moin")
+    assert "Not here: the session" in said(world)
+    assert (world.show("first.txt"), world.show("second.txt")) == ("first", "second")
+
+
+def test_a_secret_in_the_session_does_not_reach_the_store(world: World) -> None:
+    token = "ghp_" + "a" * 40
+    world.scenario(plan=[PLAN], work=[ASK, FINISH])
+    order = world.order(briefing=f"# {token}\n")
+    world.run(on(world, order, "b"))
+    kept = world.of("Checkpointed")[-1]
+    raw = gzip.decompress((world.root / "shared" / kept.session[:2] / kept.session).read_bytes())
+    assert b"scripted-" in raw
+    assert token.encode() not in raw
