@@ -68,11 +68,12 @@ def _kept(run: RunContext) -> Checkpointed | None:
     before = before if before is not None and before.run_id == order.run_id else None
     # Not the run's own: that obeys a stop, and a stopped run is kept as well.
     checkout = Checkout(run.workspace, run.mirror.path, order.committer, run.log.beat)
-    run.log.hold(HOLD_S)
     known = f"{before.head} {before.files}" if before is not None else ""
     patterns = _patterns(run)
     head, files, whole = checkout.keep(run.mirror.head(order.base_branch), known, patterns, MAX_BUNDLE_BYTES)
+    names = run.mirror.beating(run.log.beat).names_of(order.run_id)
     left_out = [] if whole else ["uncommitted files that git could not take"]
+    run.log.hold(HOLD_S)
     with tempfile.TemporaryDirectory(dir=order.places.workspaces.parent, prefix="kept-") as folder:
         session = _session(run, Path(folder), patterns, left_out)
         if before is not None and known == f"{head} {files}":
@@ -94,7 +95,7 @@ def _kept(run: RunContext) -> Checkpointed | None:
         bundle,
         session,
         patch,
-        run.mirror.beating(run.log.beat).names_of(order.run_id),
+        names,
         run.workspace.stood_on(),
         tuple(left_out),
     )

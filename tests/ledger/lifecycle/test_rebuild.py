@@ -18,10 +18,11 @@ from ledger.event import Event
 from ledger.events.artifact import ArtifactKept
 from ledger.events.board import BoardHalted
 from ledger.events.instruction import InstructionsStacked, LayerTold
+from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import MergeAwaited, ReviewSubmitted, Thread
 from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped
-from ledger.ids import RunId
+from ledger.ids import EntryKey, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.rebuild import rebuild
 from ledger.log import event_store
@@ -100,6 +101,7 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
         ArtifactKept(RUN, "check.log", "log", "d0", 5),
         ReviewSubmitted(CARD, 999, "bob", True, "approved", "", (Thread("t9", "a.py", 1, "why?"),), "c0"),
         InstructionsStacked(RUN, "d0", (LayerTold("system", "", "", "", "d0", False, "Work."),)),
+        EntryGivenUp(CARD, EntryKey("say:9"), "say", "refused"),
         LinksSeen(CARD, (Blocker("acme/app", 6, "First", "open"),), 0, "acme/app#7"),
     ]
     count = append_legal(ledger, told)

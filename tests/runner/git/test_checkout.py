@@ -19,7 +19,7 @@ from runner.git.mirror import Heads, Mirror
 from runner.workspaces.contract import Tenancy, Workspace
 from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, checks, git
 
-MAX_STARTS = 8  # a start is a container, which takes about as long as all git commands of a run
+MAX_STARTS = 10  # a start is a container, which takes about as long as all git commands of a run
 MAX_PROGRAMS = 40  # with those on the host; the workspace is measured once or twice
 PLAN = {"plan": {"summary": "x", "steps": ["a"]}}
 FINISH = {"finish": {"done": "Done."}}

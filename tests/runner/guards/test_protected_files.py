@@ -11,6 +11,7 @@ from ledger.states import Ending, RunState
 from rules.policy.repository import Guardrails
 from runner.guards.path_patterns import protected
 from runner.guards.report import listed
+from runner.phases.guard import _JUDGE_S
 from runner.run.log import RunLog
 from runner.run.run_spec import Guards
 from runner.supervisor import execute
@@ -163,7 +164,7 @@ class Renewals(RunLog):
 
     def hold(self, for_s: float) -> None:
         super().hold(for_s)
-        self.held = True
+        self.held = for_s == _JUDGE_S  # other steps hold it, too, and beat meanwhile
 
     def beat(self) -> None:
         self.shortened += self.held
