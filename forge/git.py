@@ -1,24 +1,17 @@
-"""One bare git repository on disk, read and written through the `git` command; its refs are read as files."""
+"""One bare git repository on disk, read and written through the `git` command."""
 
 import os
 import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 
 GIT_TIMEOUT_S = 60
 ZERO_SHA = "0" * 40
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-
-# Of these, an answer about full ids holds for good: they name what they stand for.
-LASTING = frozenset({"cat-file", "diff", "log", "ls-tree", "merge-base", "rev-list", "rev-parse"})
-ABOUT_IDS = re.compile(r"-.*|[0-9a-f]{40}(\.{2,3}[0-9a-f]{40}|\^\{commit\}|:.*)?|blob", re.DOTALL)
-KEPT_ANSWERS = 2_000
 
 CONFIG = """
 [http]
@@ -114,16 +107,6 @@ class Git:
         self, *arguments: str, stdin: bytes | None = None, extra: Mapping[str, str] | None = None
     ) -> bytes:
         """Return the standard output of `git <arguments>`; raises GitError when it fails."""
-        if arguments[0] in LASTING and all(map(ABOUT_IDS.fullmatch, arguments[1:])):
-            return _lasting_answer(self, arguments)
-        return self._answer(arguments, stdin, extra)
-
-    def _answer(
-        self,
-        arguments: tuple[str, ...],
-        stdin: bytes | None = None,
-        extra: Mapping[str, str] | None = None,
-    ) -> bytes:
         done = subprocess.run(
             ["git", "--git-dir", str(self.path), *arguments],
             input=stdin,
@@ -173,19 +156,9 @@ class Git:
 
     def refs(self) -> dict[str, str]:
         """Return the commit of every branch and tag by full ref name."""
-        loose: dict[str, str] = {}
-        for folder, _, names in (*os.walk(self.path / "refs/heads"), *os.walk(self.path / "refs/tags")):
-            for file in (Path(folder, name) for name in names if not name.endswith(".lock")):
-                with suppress(FileNotFoundError):  # removed meanwhile
-                    loose[str(file.relative_to(self.path))] = file.read_text().strip()
-        packed = self.path / "packed-refs"  # a ref that is loose as well is newer
-        rows = (row.split(" ") for row in (packed.read_text().splitlines() if packed.exists() else ()))
-        refs = {
-            row[1]: row[0]
-            for row in rows
-            if len(row) == 2 and row[1].startswith(("refs/heads/", "refs/tags/"))
-        }
-        return dict(sorted((refs | loose).items()))
+        listing = self.line("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags")
+        pairs = (line.rsplit(" ", 1) for line in listing.splitlines())
+        return {name: sha for name, sha in pairs}
 
     def branches(self) -> dict[str, str]:
         """Return the commit of every branch by its name."""
@@ -197,9 +170,9 @@ class Git:
         command = ("rev-parse", "--verify", "--quiet", "--end-of-options")
         if re.fullmatch("[0-9a-f]{40}", name):
             return self.attempt(*command, f"{name}^{{commit}}")
-        refs = self.refs()
-        known = refs.get(f"refs/heads/{name}") or refs.get(f"refs/tags/{name}") or name
-        return self.attempt(*command, f"{known}^{{commit}}")
+        candidates = (f"refs/heads/{name}", f"refs/tags/{name}", name)
+        shas = (self.attempt(*command, f"{candidate}^{{commit}}") for candidate in candidates)
+        return next((sha for sha in shas if sha), None)
 
     def update_ref(self, ref: str, sha: str, expected: str | None = None) -> None:
         """Point `ref` at `sha`; raises GitError when it is not at `expected` (if given)."""
@@ -299,12 +272,6 @@ class Git:
         }
         after = [argument for parent in parents for argument in ("-p", parent)]
         return self.line("commit-tree", tree, *after, stdin=message.encode(), extra=people)
-
-
-@lru_cache(KEPT_ANSWERS)
-def _lasting_answer(git: Git, arguments: tuple[str, ...]) -> bytes:
-    """Return the output of such a command. Raises GitError, and asks again then."""
-    return git._answer(arguments)
 
 
 def _commit(fields: list[str]) -> Commit:

@@ -66,7 +66,7 @@ def serve(services: Services) -> BoardId:
         known = boards.at(db, *services.board.address)
     if known is not None and known.served:
         return known.board_id
-    board_id, board = refresh(services), services.board
+    board_id, board = known.board_id if known else refresh(services), services.board
     with event_store.writing(services.engine) as db:
         if board.is_configured(services.config):
             served_boards.refuse_another(db, services.config)

@@ -105,10 +105,10 @@ class Readers:
         try:
             return self._known[key]
         except KeyError:
-            access = self._known[key] = self._ask(visit, repository)
+            access = self._known[key] = self._fetch(visit, repository)
             return access
 
-    def _ask(self, visit: SignIn, repository: str) -> RepositoryAccess:
+    def _fetch(self, visit: SignIn, repository: str) -> RepositoryAccess:
         if not self._pace.take(visit.user_id):
             raise BusyError("it was asked too often")
         hub = self._hub_of(repository)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from forge.git import Git
 from tests.forge.conftest import Receiver, Town
 
 
@@ -114,28 +113,3 @@ def test_an_empty_repository_can_be_cloned_and_filled(town: Town, tmp_path: Path
     sha = commit(tmp_path / "fresh", "README.md", "hi\n")
     git(tmp_path / "fresh", "push", "-q", "origin", "HEAD:main")
     assert town.app().get_repo("acme/fresh").get_branch("main").commit.sha == sha
-
-
-def test_refs_are_read_as_git_reads_them(tmp_path: Path) -> None:
-    git(tmp_path, "init", "-q", "--initial-branch=main", ".")
-    store = Git(tmp_path / ".git")
-    assert store.refs() == {}
-    first = commit(tmp_path, "a", "a")
-    git(tmp_path, "branch", "team/one")
-    git(tmp_path, "tag", "-a", "v1", "-m", "First")
-    git(tmp_path, "pack-refs", "--all")
-    second = commit(tmp_path, "b", "b")
-    (tmp_path / ".git/refs/heads/main.lock").touch()
-    listed = git(tmp_path, "for-each-ref", "--format=%(refname) %(objectname)").stdout
-    assert [" ".join(pair) for pair in store.refs().items()] == listed.splitlines()
-    assert store.branches() == {"main": second, "team/one": first}
-    assert [store.resolve(name) for name in ("v1", "main", first, "none")] == [first, second, first, None]
-
-
-def test_what_is_missing_is_asked_for_again(tmp_path: Path) -> None:
-    git(tmp_path, "init", "-q", ".")
-    blob = subprocess.run(("git", "hash-object", "--stdin"), input=b"x", cwd=tmp_path, capture_output=True)
-    name, store = blob.stdout.decode().strip(), Git(tmp_path / ".git")
-    assert store.attempt("cat-file", "blob", name) is None
-    subprocess.run(("git", "hash-object", "-w", "--stdin"), input=b"x", cwd=tmp_path, capture_output=True)
-    assert store.attempt("cat-file", "blob", name) == "x"

@@ -116,7 +116,7 @@ class Cardinal:
     woken: list[DeliveryId] = field(default_factory=list)
     took: threading.Condition = field(default_factory=threading.Condition)
 
-    def wake(self, delivery_id: DeliveryId) -> bool:
+    def wake(self, delivery_id: DeliveryId, _by_app: bool) -> bool:
         with self.took:
             self.woken.append(delivery_id)
             self.took.notify_all()

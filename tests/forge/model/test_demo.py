@@ -6,13 +6,13 @@ import pytest
 import requests
 import yaml
 
-from forge.demo.launch import AGENTS, MODEL_KEY, model_for, paid_by
+from forge.demo.launch import MODEL_KEY, agents, model_for, paid_by
 from forge.seed import load
 from forge.seed.shop import policy
 from forge.server import Forge
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", agents())
 def test_the_policy_of_the_demo_names_the_agent(tmp_path: Path, agent: str) -> None:
     forge = Forge(tmp_path)
     try:
