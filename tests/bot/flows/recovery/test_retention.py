@@ -105,7 +105,7 @@ def test_of_all_hosts_the_holder_of_the_lease_removes(cardinal: Cardinal) -> Non
     services = cardinal.services
     name = f"retention:{services.host}"
     with event_store.writing(services.engine) as db:
-        lease = leases.take(db, name, "another", now=services.now(), ttl_s=60)
+        lease = leases.take(db, name, "another", ttl_s=60)
     assert lease is not None
     assert (artifact_retention.drop(services), store.read(digest)) == ((), b"nobody's")
     with event_store.writing(services.engine) as db:
