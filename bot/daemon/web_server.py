@@ -4,12 +4,13 @@ import resource
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 import uvicorn
 from flask import Flask
 
-from bot.scheduler import queues
+from bot.scheduler import delivery_wakeups
 from bot.system import redis as embedded_redis
 from bot.system.clock import utc_now
 from bot.system.config import Config
@@ -18,7 +19,6 @@ from bot.web.connections import MAX_CONNECTIONS, ConnectionLimits, Connections
 from bot.web.webhook import MAX_BYTES, PATH
 from bot.web.wsgi import Bridge
 from ledger.errors import CardinalError
-from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
 
 THREADS = (4, 8)  # for deliveries, for everything else
@@ -63,12 +63,7 @@ def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) ->
 
 def load(config: Config) -> Flask:
     """Return the application with connections of this process's own."""
-    redis = embedded_redis.connect(config)
-
-    def wake(delivery_id: DeliveryId, by_app: bool) -> bool:
-        lane = queues.ECHOES if by_app else queues.CONTROL
-        return queues.request(redis, "ingest", delivery_id, name=lane)
-
+    wake = partial(delivery_wakeups.request, embedded_redis.connect(config))
     return make_app(config, open_ledger(config.database_url), wake, utc_now)
 
 

@@ -7,18 +7,19 @@ from sqlalchemy import Engine
 from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.web.capture import Keeper
+from bot.web.group_commit import GroupCommit, Wake
 from bot.web.pages import pages
-from bot.web.webhook import MAX_BYTES, Wake, make_door
+from bot.web.webhook import MAX_BYTES, make_door
 from ledger.log import event_store
 
 
-def make_app(config: Config, engine: Engine, enqueue: Wake, clock: Clock) -> Flask:
-    """Return the application; `enqueue` wakes a worker for a stored delivery and returns whether it could."""
+def make_app(config: Config, engine: Engine, wake: Wake, clock: Clock) -> Flask:
+    """Return the application; `wake` starts workers for stored deliveries."""
     app = Flask(__name__, static_folder=None, template_folder=None)  # none of the current folder
     app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
     if config.webhooks:  # else nobody is expected to call it
-        keep = Keeper(config.home, clock).take
-        app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock, keep))
+        commits = GroupCommit(engine, wake, Keeper(config.home, clock).take)
+        app.register_blueprint(make_door(commits, config.webhook_secret, clock))
 
     if config.public_url:
         app.register_blueprint(pages(config, engine, clock))

@@ -1,26 +1,27 @@
-"""The webhook: verify a delivery, store it, wake a worker, answer 202; nothing else in the request.
+"""The webhook: verify a delivery, have it stored, answer 202; nothing else in the request.
 
 GitHub gives up after 10 s and never delivers again by itself, so a 202 promises that the delivery is on disk.
 Source: docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhooks.
 """
 
+import json
 import logging
 import re
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from concurrent.futures import Future
 from datetime import datetime
 
-from flask import Blueprint, Request, jsonify, request
+from flask import Blueprint, Request, Response, jsonify, request
 from flask.typing import ResponseReturnValue
 from gidgethub import BadRequest, ValidationFailure
 from gidgethub.sansio import Event
-from sqlalchemy import Engine
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from bot.system.clock import Clock
 from bot.system.secret import Secret
+from bot.web.group_commit import GroupCommit, Incoming
+from bot.web.late_response import LateResponse
 from ledger.ids import DeliveryId
-from ledger.queue import inbox
 from ledger.queue.inbox import Delivery
 
 log = logging.getLogger(__name__)
@@ -33,8 +34,7 @@ SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 EVENT = re.compile(r"[a-z0-9_]{1,64}")
 DELIVERY = re.compile(r"[A-Za-z0-9-]{1,64}")
 
-Wake = Callable[[DeliveryId, bool], bool]
-Keep = Callable[[Delivery, Mapping[str, str]], None]
+STORED_S = 30.0  # longer than a writer waits for its turn; GitHub itself hangs up after 10 s
 
 
 class RefusedDeliveryError(Exception):
@@ -45,44 +45,42 @@ class RefusedDeliveryError(Exception):
         super().__init__(because)
 
 
-def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock, keep: Keep) -> Blueprint:
-    """Return the blueprint of `POST /webhooks/github`.
-
-    `wake` starts a worker and may fail; it is told whether an app did what the delivery reports. `keep` gets
-    each new delivery with its headers, names in lower case.
-    """
+def make_door(commits: GroupCommit, secret: Secret, clock: Clock) -> Blueprint:
+    """Return the blueprint of `POST /webhooks/github`, which stores deliveries by `commits`."""
     door = Blueprint("webhook", __name__)
-    turn = threading.Lock()  # threads queue up for it; in SQLite they would sleep and retry
 
     @door.post(PATH)
     def receive() -> ResponseReturnValue:
         try:
-            delivery, by_app = read_delivery(request, secret, now=clock())
+            incoming = read_delivery(request, secret, now=clock())
         except RefusedDeliveryError as refusal:
             log.warning("delivery refused status=%s reason=%s", refusal.status, refusal.because)
             return jsonify(error=refusal.because), refusal.status
-        with turn:
-            new = inbox.store(engine, delivery)
-        if new:
-            keep(delivery, {name.lower(): text for name, text in request.headers.items()})
-        woken = wake(delivery.delivery_id, by_app)  # a repeated one too: its first wake-up may be lost
-        log.info(
-            "delivery stored id=%s event=%s action=%s new=%s woken=%s",
-            delivery.delivery_id, delivery.event, delivery.action, new, woken,
-        )  # fmt: skip
-        return jsonify(delivery=delivery.delivery_id, new=new), 202
+        commits.add(incoming)
+        delivery_id = incoming.delivery.delivery_id
+        return LateResponse(incoming.stored, lambda stored: _answer(delivery_id, stored), STORED_S)
 
     return door
 
 
-def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> tuple[Delivery, bool]:
-    """Return the signed delivery that the request carries, and whether an app did what it reports.
+def _answer(delivery_id: DeliveryId, stored: "Future[bool]") -> Response:
+    """Return 202 for a delivery that is on disk, and 503 for any other."""
+    error = stored.exception(0) if stored.done() else "the database does not answer"
+    if error is not None:
+        return Response(json.dumps({"error": str(error)}), 503, mimetype="application/json")
+    body = json.dumps({"delivery": delivery_id, "new": stored.result(0)})
+    return Response(body, 202, mimetype="application/json")
+
+
+def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> Incoming:
+    """Return the signed delivery that the request carries.
 
     Raises RefusedDeliveryError: 413 for too large, 401 for unsigned, 400 for unreadable ones, in this order:
     an unsigned body is not parsed.
     """
     body = _body(incoming)
-    event = _verified(incoming, body, secret)
+    headers = {name.lower(): value for name, value in incoming.headers.items()}
+    event = _verified(incoming, headers, body, secret)
     if not isinstance(event.data, dict):
         raise RefusedDeliveryError(400, "the body is not a JSON object")
     if not EVENT.fullmatch(event.event) or not DELIVERY.fullmatch(event.delivery_id):
@@ -96,7 +94,8 @@ def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> tuple[
         payload=body,
         received_at=now,
     )
-    return delivery, isinstance(sender, dict) and sender.get("type") == "Bot"
+    by_app = isinstance(sender, dict) and sender.get("type") == "Bot"
+    return Incoming(delivery, by_app, headers)
 
 
 def _body(incoming: Request) -> bytes:
@@ -112,12 +111,12 @@ def _body(incoming: Request) -> bytes:
     return body
 
 
-def _verified(incoming: Request, body: bytes, secret: Secret) -> Event:
-    headers = {name.lower(): value for name, value in incoming.headers.items()}
+def _verified(incoming: Request, given: Mapping[str, str], body: bytes, secret: Secret) -> Event:
     # gidgethub would take a lone SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
-    if not secret or not SIGNATURE.fullmatch(headers.get("x-hub-signature-256", "")):
+    if not secret or not SIGNATURE.fullmatch(given.get("x-hub-signature-256", "")):
         raise RefusedDeliveryError(401, "X-Hub-Signature-256 is missing or is no SHA-256 signature")
-    headers["content-type"] = "application/json"  # the true one is judged below, after the signature
+    # The true content type is judged below, after the signature.
+    headers = {**given, "content-type": "application/json"}
     try:
         event = Event.from_http(headers, body, secret=secret.reveal())
     except ValidationFailure as error:

@@ -1,23 +1,23 @@
-"""The Flask application behind an asynchronous server: whole requests, in threads of their own.
+"""The Flask application behind an asynchronous server, which takes whole requests.
 
-A request takes a thread once its last byte is there, and gives it back while the client reads. Deliveries
+A delivery of usual size is verified at once, then waits for its group's commit without a thread. Any other
+request takes a thread once its last byte is there, and gives it back while the client reads; large deliveries
 have threads that no page can take.
 """
 
 import asyncio
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from werkzeug.datastructures import Headers
-from werkzeug.test import run_wsgi_app
-
+from bot.web.late_response import LATER, LateResponse
 from runner.gateway.control.asgi import Receive, Scope, Send
 
 PIECE_BYTES = 256 * 1024  # of an answer, taken from the application at once
+SMALL_BYTES = 256 * 1024  # of a delivery: its signature and JSON take a few milliseconds
 
 Wsgi = Callable[..., Iterable[bytes]]
 
@@ -36,9 +36,16 @@ class Bridge:
             return
         body, whole = read
         loop = asyncio.get_running_loop()
-        pool = self._door if scope["path"] == self._deliveries else self._rest
+        is_delivery = scope["path"] == self._deliveries
+        pool = self._door if is_delivery else self._rest
         answer = _Answer(self._app, environ_of(scope, body))
-        piece = await loop.run_in_executor(pool, answer.begin)
+        if is_delivery and len(body) <= SMALL_BYTES:
+            piece = answer.begin()
+        else:
+            piece = await loop.run_in_executor(pool, answer.begin)
+        if answer.later is not None:
+            await asyncio.wait([asyncio.wrap_future(answer.later.future)], timeout=answer.later.within_s)
+            piece = answer.finish()
         headers = answer.headers if whole else [*answer.headers, (b"connection", b"close")]
         try:
             await send({"type": "http.response.start", "status": answer.status, "headers": headers})
@@ -64,20 +71,40 @@ class Bridge:
 
 
 class _Answer:
-    """The application's answer; `begin` and `more` may block, so they run in threads."""
+    """The application's answer; `begin` and `more` may block, so they run in threads.
+
+    An answer that waits for a future is in `later` after `begin`: once that is done, `finish` does not block.
+    """
 
     def __init__(self, app: Wsgi, environ: dict[str, Any]) -> None:
         self._app, self._environ = app, environ
         self._pieces: Iterator[bytes] = iter(())
         self._source: Iterable[bytes] = ()
-        self.status, self.headers, self.ended = 500, [(b"", b"")], False
+        self.status, self.ended = 500, False
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.later: LateResponse | None = None
 
     def begin(self) -> bytes:
         """Call the application and return the first piece."""
-        self._source, status, headers = run_wsgi_app(self._app, self._environ)
-        self.status, self.headers = int(status[:3]), _encoded(headers)
-        self._pieces = iter(self._source)
+        later: list[LateResponse] = []
+        self._call(self._app, {**self._environ, LATER: later})
+        self.later = next(iter(later), None)
+        return b"" if later else self.more()
+
+    def finish(self) -> bytes:
+        """Return the first piece of the answer in `later`."""
+        assert self.later is not None
+        self.later.within_s = 0
+        self._call(self.later, self._environ)
         return self.more()
+
+    def _call(self, app: Wsgi, environ: dict[str, Any]) -> None:
+        def start(status: str, headers: Sequence[tuple[str, str]], _error: object = None) -> None:
+            self.status = int(status[:3])
+            self.headers = [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers]
+
+        self._source = app(environ, start)
+        self._pieces = iter(self._source)
 
     def more(self) -> bytes:
         """Return the next piece; after the last one it has ended."""
@@ -136,7 +163,3 @@ def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
 def _declared(scope: Scope) -> int:
     """Return the declared length of the request, a number as h11 has checked; 0 without one."""
     return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
-
-
-def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
-    return [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers]

@@ -1,21 +1,33 @@
-"""The inbox: every delivery that was accepted with 202, until its events are in the log."""
+"""The inbox: every delivery that was accepted with 202, until its events are in the log and no repeat can come."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Select, Update, func, or_, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, Delete, Engine, Select, Update, func, literal, literal_column, select
 
 from ledger.db.clock import database_now
-from ledger.db.rows import all_rows, change, insert, pick, value
-from ledger.db.statements import statement
+from ledger.db.column_types import stamp, storable
+from ledger.db.rows import all_rows, change, pick, value
+from ledger.db.statements import Statement, drive, statement
 from ledger.db.tables import inbox
 from ledger.db.transactions import reading, writing
 from ledger.errors import StaleClaimError
 from ledger.ids import DeliveryId
 
-_IS_OPEN = or_(inbox.c.state == "waiting", inbox.c.state == "claimed")
+MAX_ROWS = 100  # of one INSERT: SQLite takes 32,766 parameters
+MAX_COUNTED = 10_000  # so that a count costs the same however large the inbox is
+# A partial index serves a condition only that stands in the statement as in the index, not one with parameters.
+# Source: sqlite.org/partialindex.html.
+_IS_OPEN = literal_column("inbox.state IN ('waiting', 'claimed')")
+_IS_DONE = literal_column("inbox.state = 'done'")
+_IS_QUARANTINED = literal_column("inbox.state = 'quarantined'")
+_STORED = (
+    *("delivery_id", "event", "action", "payload", "received_at"),
+    *("state", "attempts", "error", "due_at"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +82,49 @@ def _due(now: Any, most: Any) -> Select[Any]:
     return query.order_by(inbox.c.due_at).limit(most)
 
 
-def store(engine: Engine, delivery: Delivery) -> bool:
-    """Keep the delivery; True only once it is on disk, False when it was known already."""
-    row = {
-        "delivery_id": delivery.delivery_id,
-        "event": delivery.event,
-        "action": delivery.action,
+@statement
+def _old(before: Any, most: Any) -> Delete:
+    query = select(inbox.c.delivery_id).where(_IS_DONE, inbox.c.settled_at < before)
+    return inbox.delete().where(inbox.c.delivery_id.in_(query.order_by(inbox.c.settled_at).limit(most)))
+
+
+@cache
+def _counted(state: str) -> Statement:
+    is_open = _IS_OPEN if state in ("waiting", "claimed") else literal_column("TRUE")
+    mine = select(literal(1)).where(is_open, inbox.c.state == literal_column(f"'{state}'")).limit(MAX_COUNTED)
+    return Statement(select(func.count()).select_from(mine.subquery()))
+
+
+def store(engine: Engine, *deliveries: Delivery) -> frozenset[DeliveryId]:
+    """Keep the deliveries, all or none, in one transaction; return those that were not known already.
+
+    They are on disk when it returns.
+    """
+    with writing(engine) as db:
+        now = database_now(db)
+        return frozenset(
+            [
+                DeliveryId(new)
+                for first in range(0, len(deliveries), MAX_ROWS)
+                for new in _insert(db, deliveries[first : first + MAX_ROWS], now)
+            ]
+        )
+
+
+def _insert(db: Connection, deliveries: Sequence[Delivery], now: datetime) -> list[str]:
+    """Insert the unknown ones of the deliveries; return their ids."""
+    values: list[object] = []
+    for it in deliveries:
         # JSON may hold no byte that UTF-8 does not explain; what comes anyway must not be lost before it is
         # judged
-        "payload": delivery.payload.decode("utf-8", "replace").replace("\x00", "\ufffd"),
-        "received_at": delivery.received_at,
-        "state": "waiting",
-        "attempts": 0,
-        "error": "",
-    }
-    try:
-        with writing(engine) as db:
-            insert(db, inbox, {**row, "due_at": database_now(db)})
-    except IntegrityError:
-        return False
-    return True
+        payload = it.payload.decode("utf-8", "replace").replace("\x00", "\ufffd")
+        values += (it.delivery_id, storable(it.event), storable(it.action), payload, stamp(it.received_at))
+        values += ("waiting", 0, "", stamp(now))
+    mark = "?" if db.dialect.name == "sqlite" else "%s"
+    row = f"({', '.join([mark] * len(_STORED))})"
+    rows = ", ".join([row] * len(deliveries))
+    sql = f"INSERT INTO inbox ({', '.join(_STORED)}) VALUES {rows} ON CONFLICT DO NOTHING RETURNING delivery_id"  # noqa: S608 -- names and marks
+    return [new for (new,) in drive(db, sql, values).fetchall()]
 
 
 def claim(engine: Engine, delivery_id: DeliveryId, *, lease_s: float) -> Delivery | None:
@@ -151,7 +186,7 @@ def get(db: Connection, delivery_id: DeliveryId) -> Delivery | None:
 
 def quarantined(db: Connection, delivery_id: DeliveryId | None = None) -> tuple[Quarantined, ...]:
     """Return the deliveries that failed too often, or the one asked for, the oldest first."""
-    query = pick(Quarantined, inbox).where(inbox.c.state == "quarantined").order_by(inbox.c.received_at)
+    query = pick(Quarantined, inbox).where(_IS_QUARANTINED).order_by(inbox.c.received_at)
     if delivery_id is not None:
         query = query.where(inbox.c.delivery_id == delivery_id)
     return all_rows(db, Quarantined, query)
@@ -168,8 +203,15 @@ def _mine(claimed: Delivery) -> dict[str, object]:
 
 
 def counts(db: Connection) -> dict[str, int]:
-    """Return how many deliveries are waiting, claimed, done and quarantined."""
-    by_state = dict.fromkeys(("waiting", "claimed", "done", "quarantined"), 0)
-    for state, count in db.execute(select(inbox.c.state, func.count()).group_by(inbox.c.state)):
-        by_state[state] = count
-    return by_state
+    """Return how many deliveries are waiting, claimed, done and quarantined; MAX_COUNTED means so many or more."""
+    states = ("waiting", "claimed", "done", "quarantined")
+    return {state: _counted(state).scalar(db, {}) for state in states}
+
+
+def drop_old(engine: Engine, *, age: timedelta, limit: int) -> int:
+    """Drop deliveries that were done so long ago, the oldest first, `limit` at most; return how many.
+
+    One that is sent once more afterwards counts as new.
+    """
+    with writing(engine) as db:
+        return _old.run(db, {"before": database_now(db) - age, "most": limit})

@@ -6,7 +6,7 @@ Cardinal's own.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -116,9 +116,9 @@ class Cardinal:
     woken: list[DeliveryId] = field(default_factory=list)
     took: threading.Condition = field(default_factory=threading.Condition)
 
-    def wake(self, delivery_id: DeliveryId, _by_app: bool) -> bool:
+    def wake(self, deliveries: Sequence[tuple[DeliveryId, bool]]) -> bool:
         with self.took:
-            self.woken.append(delivery_id)
+            self.woken += [delivery_id for delivery_id, _ in deliveries]
             self.took.notify_all()
         return True
 
