@@ -35,12 +35,13 @@ def request(redis: Redis, deliveries: Sequence[tuple[DeliveryId, bool]]) -> bool
 
     Nothing is added for one that is marked already: if that wake-up is lost, a tick finds the delivery.
     """
+    places = {name: queue(redis, name).key for name in (str(CONTROL), ECHOES)}
     keys: list[str] = []
     words: list[str | int | bytes] = [MARK_S]
     for delivery_id, by_app in deliveries:
         name, rq_id, label = ECHOES if by_app else str(CONTROL), str(uuid4()), f"ingest-{delivery_id}"
         call = json.dumps([f"{JOBS}.ingest", None, [delivery_id], {}])
-        keys += (mark_key(label), Job.key_for(rq_id).decode(), queue(redis, name).key)
+        keys += (mark_key(label), Job.key_for(rq_id), places[name])
         words += (name, rq_id, label, zlib.compress(call.encode()))
     try:
         redis.eval(_ADD, len(keys), *keys, *words)

@@ -117,14 +117,11 @@ class GroupCommit:
         if not stored:
             return
         woken = self._wake([(it.delivery.delivery_id, it.by_app) for it in stored])
-        for it in stored:
-            delivery, new = it.delivery, it.stored.result()
-            if new:
-                self._keep(delivery, it.headers)
-            log.info(
-                "delivery stored id=%s event=%s action=%s new=%s woken=%s",
-                delivery.delivery_id, delivery.event, delivery.action, new, woken,
-            )  # fmt: skip
+        new = [it for it in stored if it.stored.result()]
+        for it in new:
+            self._keep(it.delivery, it.headers)
+        ids = ",".join(it.delivery.delivery_id for it in stored)
+        log.info("deliveries stored ids=%s new=%s woken=%s", ids, len(new), woken)
 
 
 def _refuse(group: Sequence[Incoming], because: str) -> None:

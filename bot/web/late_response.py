@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from flask import Response
@@ -15,10 +16,13 @@ LATER = "cardinal.later"
 
 
 class LateResponse(Response):
-    """A response that `make` makes of a future when it is done, or when `within_s` seconds are over."""
+    """A response whose status and JSON `make` makes of a future when it is done, or `within_s` is over."""
 
     def __init__(
-        self, future: "Future[Any]", make: Callable[["Future[Any]"], Response], within_s: float
+        self,
+        future: "Future[Any]",
+        make: Callable[["Future[Any]"], tuple[HTTPStatus, str]],
+        within_s: float,
     ) -> None:
         super().__init__()
         self.future, self.within_s = future, within_s
@@ -30,4 +34,8 @@ class LateResponse(Response):
             later.append(self)
             return ()
         wait([self.future], self.within_s)
-        return self._make(self.future)(environ, start_response)
+        status, text = self._make(self.future)
+        body = text.encode()
+        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+        start_response(f"{status.value} {status.phrase}", headers)
+        return (body,)

@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from concurrent.futures import Future
 from datetime import datetime
+from http import HTTPStatus
 
-from flask import Blueprint, Request, Response, jsonify, request
+from flask import Blueprint, Request, jsonify, request
 from flask.typing import ResponseReturnValue
 from gidgethub import BadRequest, ValidationFailure
 from gidgethub.sansio import Event
@@ -63,13 +64,12 @@ def make_door(commits: GroupCommit, secret: Secret, clock: Clock) -> Blueprint:
     return door
 
 
-def _answer(delivery_id: DeliveryId, stored: "Future[bool]") -> Response:
+def _answer(delivery_id: DeliveryId, stored: "Future[bool]") -> tuple[HTTPStatus, str]:
     """Return 202 for a delivery that is on disk, and 503 for any other."""
     error = stored.exception(0) if stored.done() else "the database does not answer"
     if error is not None:
-        return Response(json.dumps({"error": str(error)}), 503, mimetype="application/json")
-    body = json.dumps({"delivery": delivery_id, "new": stored.result(0)})
-    return Response(body, 202, mimetype="application/json")
+        return HTTPStatus.SERVICE_UNAVAILABLE, json.dumps({"error": str(error)})
+    return HTTPStatus.ACCEPTED, json.dumps({"delivery": delivery_id, "new": stored.result(0)})
 
 
 def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> Incoming:
