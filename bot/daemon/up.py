@@ -61,7 +61,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     config = _prepared(environ, cwd, Config.require_github)
     with lock_file.hold(config.home), web_server.bind(config) as listener:
         address = web_server.address(listener)
-        roles = (*_redis(config), _web(config, listener), *_working(config, tuple(QueueName), tick=True))
+        roles = (*_redis(config), *web_roles(config, listener), *_working(config, tuple(QueueName), tick=True))
 
         def changed(pids: Mapping[str, int]) -> None:
             lock_file.record(config.home, Presence(os.getpid(), address, pids))
@@ -77,7 +77,7 @@ def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     config = _prepared(environ, cwd, Config.require_web)
     with web_server.bind(config) as listener:
         say(_way_in(config, web_server.address(listener)))
-        ProcessGroup((_web(config, listener),), say).run()
+        ProcessGroup(web_roles(config, listener), say).run()
 
 
 def work(
@@ -146,8 +146,12 @@ def _redis(config: Config) -> tuple[ProcessRole, ...]:
     return (ProcessRole("redis", become, ground=True, check=lambda: embedded_redis.answers(client)),)
 
 
-def _web(config: Config, listener: socket) -> ProcessRole:
-    return ProcessRole("web", lambda ready: web_server.serve(config, listener, ready))
+def web_roles(config: Config, listener: socket) -> tuple[ProcessRole, ...]:
+    """Return the web processes: whichever is free first accepts from the socket that all share."""
+    return tuple(
+        ProcessRole(f"web-{number}", lambda ready: web_server.serve(config, listener, ready))
+        for number in range(1, config.web_processes + 1)
+    )
 
 
 def _working(config: Config, names: tuple[QueueName, ...], *, tick: bool) -> tuple[ProcessRole, ...]:

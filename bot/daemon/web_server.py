@@ -15,7 +15,7 @@ from bot.system import redis as embedded_redis
 from bot.system.clock import utc_now
 from bot.system.config import Config
 from bot.web.app import make_app
-from bot.web.connections import MAX_CONNECTIONS, ConnectionLimits, Connections
+from bot.web.connections import MAX_CONNECTIONS, MAX_HELD_BYTES, ConnectionLimits, Connections
 from bot.web.webhook import MAX_BYTES, PATH
 from bot.web.wsgi import Bridge
 from ledger.errors import CardinalError
@@ -58,7 +58,7 @@ def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)  # uvicorn raises the signal once more when it has stopped
     bridge = Bridge(load(config), deliveries=PATH, threads=THREADS, most_bytes=MAX_BYTES)
-    UvicornServer(settings(bridge, Connections(_room())), ready).run([listener])
+    UvicornServer(settings(bridge, Connections(_room(config))), ready).run([listener])
 
 
 def load(config: Config) -> Flask:
@@ -98,13 +98,17 @@ def settings(app: Bridge, connections: Connections) -> uvicorn.Config:
     )
 
 
-def _room() -> ConnectionLimits:
-    """Return the bounds of connections, for which this process may open as many files as it needs."""
+def _room(config: Config) -> ConnectionLimits:
+    """Return the bounds of connections, for which this process may open as many files as it needs.
+
+    Bytes are bounded for all web processes together.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < MAX_CONNECTIONS + OTHER_FILES:
         soft = min(hard, MAX_CONNECTIONS + OTHER_FILES)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return ConnectionLimits(connections=min(MAX_CONNECTIONS, soft - OTHER_FILES))
+    held_bytes = max(MAX_HELD_BYTES // config.web_processes, 2 * MAX_BYTES)
+    return ConnectionLimits(min(MAX_CONNECTIONS, soft - OTHER_FILES), held_bytes)
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Clean-up: containers of dead claims, workspaces of finished cards, old refs in the mirrors."""
+"""Clean-up: containers of dead claims, workspaces of finished cards, old refs in the mirrors, old deliveries."""
 
 import logging
 import shutil
@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.runspec import builder
-from bot.scheduler import artifact_retention, dispatch
+from bot.scheduler import artifact_retention, dispatch, inbox_retention
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue import leases
@@ -42,7 +42,7 @@ def tidy(services: Services) -> tuple[str, ...]:
         with event_store.reading(services.engine) as db:
             return _is_alive(db, places, run_id, generation)
 
-    done: list[str] = []
+    done = [*inbox_retention.drop(services)]
     for name in workspaces.names():
         backend = workspaces.load(name)
         if backend.problem():

@@ -132,6 +132,9 @@ class Config:
     )
     host: str = Field("127.0.0.1", min_length=1, description="The address to listen on.")
     port: int = Field(8484, ge=0, le=65535, description="The port to listen on; 0 picks a free one.")
+    web_processes: int = Field(
+        1, ge=1, le=16, description="How many processes take deliveries and serve pages, on the same port."
+    )
     host_name: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$")] = Field(
         "", description="The name of this host among those of one ledger; if unset, made once for the home."
     )

@@ -21,7 +21,7 @@ Repaired = Callable[[], object]
 
 def web(cardinal: Cardinal) -> Repaired:
     """Kill the web server: its master, and with it the worker that answers."""
-    cardinal.kill("web")
+    cardinal.kill("web-1")
     return cardinal.is_up
 
 

@@ -171,7 +171,7 @@ def _settled(cardinal: Cardinal) -> bool:
 
 
 def _workers(cardinal: Cardinal) -> list[int]:
-    return [pid for part, pid in cardinal.parts().items() if part not in ("web", "redis")]
+    return [pid for part, pid in cardinal.parts().items() if part not in ("web-1", "redis")]
 
 
 def _pss_mb(cardinal: Cardinal) -> float:

@@ -27,7 +27,8 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
         message = f"{len(asleep)} deliveries wait for over {STUCK_S // 60} min"
         yield warn("inbox", message, "look at the workers' log, and whether `cardinal up` runs")
     else:
-        yield ok("inbox", f"{inward['waiting']} deliveries wait, {inward['done']} are done")
+        kept = f"{inward['done']}{' or more' * (inward['done'] >= inbox.MAX_COUNTED)}"
+        yield ok("inbox", f"{inward['waiting']} deliveries wait, {kept} are done and kept")
     if late:
         yield warn(
             "outbox", f"{len(late)} entries wait for over {STUCK_S // 60} min", "look at the workers' log"

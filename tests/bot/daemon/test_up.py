@@ -35,7 +35,7 @@ from tests.bot.daemon.test_web_server import post
 from tests.bot.ingest.samples import sample
 
 DELIVERY = json.dumps(sample("issues", action="pinned")).encode()
-PARTS = {"redis", "web", "control-1", "control-2", "publish-1", "assist-1", "runs-1", "runs-2", "ticker"}
+PARTS = {"redis", "web-1", "control-1", "control-2", "publish-1", "assist-1", "runs-1", "runs-2", "ticker"}
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def counted(engine: Engine) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("words", "parts", "lacks", "beats"),
     [
-        (("serve",), {"web"}, ("APP_ID", "PRIVATE_KEY", "BOARD"), False),
+        (("serve",), {"web-1"}, ("APP_ID", "PRIVATE_KEY", "BOARD"), False),
         (("work", "publish"), {"publish-1", "ticker"}, (), False),
         (("work", "runs", "--no-ticks"), {"runs-1", "runs-2", "heartbeat"}, (), True),
     ],

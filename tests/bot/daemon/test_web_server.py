@@ -33,7 +33,7 @@ def server(config: Config, engine: Engine) -> Iterator[tuple["subprocess.Popen[s
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
-        lines(process, "web ready")
+        lines(process, "web-1 ready")
         yield process, address
         process.terminate()
         assert process.wait(10) == 0

@@ -4,8 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from bot.daemon import web_server
-from bot.daemon.child import ProcessRole
+from bot.daemon import up, web_server
 from bot.daemon.group import ProcessGroup
 from bot.system import config as configuration
 
@@ -14,8 +13,7 @@ def main() -> None:
     config = configuration.read(os.environ, Path.cwd())
     with web_server.bind(config) as listener:
         say(web_server.address(listener))
-        role = ProcessRole("web", lambda ready: web_server.serve(config, listener, ready))
-        ProcessGroup((role,), say, lambda pids: None).run()
+        ProcessGroup(up.web_roles(config, listener), say, lambda pids: None).run()
 
 
 def say(line: str) -> None:

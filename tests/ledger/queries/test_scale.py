@@ -4,11 +4,13 @@ Counted in steps of SQLite's virtual machine: they are the same on every machine
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, Engine, event
 
+from ledger.db import tables
 from ledger.events.board import ColumnRanked
 from ledger.events.conversation import PersonSaid
 from ledger.ids import CardId, DeliveryId, RunId
@@ -19,7 +21,7 @@ from ledger.queries import run_queue
 from ledger.queue import inbox, leases, outbox
 from ledger.views import cards, messages, plans, questions, reports, runs, spend, threads, timeline
 from tests.ledger.log.writers import draft
-from tests.ledger.samples import BOARD, NOW, card_seen, run_queued
+from tests.ledger.samples import BOARD, NOW, card_seen, later, run_queued
 
 SMALL, LARGE = 40, 800
 MID = CardId("c7")
@@ -40,9 +42,17 @@ def filled(path: Path, count: int) -> Engine:
         order = tuple(CardId(f"c{number}") for number in range(count))
         event_store.append(db, ColumnRanked(BOARD, "In Progress", order), at=NOW)
         event_store.append(db, *(PersonSaid(MID, n, "issue", "ann", True, "hi") for n in range(40)), at=NOW)
-    for number in range(min(count, 20)):
-        inbox.store(engine, inbox.Delivery(DeliveryId(f"d{number}"), "issues", "opened", b"{}", NOW))
+    deliver(engine, min(count, 20), "d")
+    deliver(engine, count, "done")
+    with event_store.writing(engine) as db:
+        mine = tables.inbox.c.delivery_id.startswith("done")
+        db.execute(tables.inbox.update().where(mine).values(state="done", settled_at=later(count)))
     return engine
+
+
+def deliver(engine: Engine, count: int, name: str) -> None:
+    ids = (DeliveryId(f"{name}{number}") for number in range(count))
+    inbox.store(engine, *(inbox.Delivery(it, "issues", "opened", b"{}", NOW) for it in ids))
 
 
 def read(query: Callable[[Connection], object]) -> Callable[[Engine], object]:
@@ -80,6 +90,8 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "why cards wait": read(lambda db: run_queue.reasons_of(db, (MID, CardId("c8")))),
     "the reports of a card's runs": read(lambda db: reports.of_runs(db, (RunId("r7"), RunId("r8")))),
     "due deliveries": lambda engine: inbox.due(engine, limit=10),
+    "quarantined deliveries": read(inbox.quarantined),
+    "old deliveries": lambda engine: inbox.drop_old(engine, age=timedelta(), limit=2),
 }
 
 

@@ -1,10 +1,13 @@
 """A delivery is kept once, recorded by one worker, and never lost by a failure."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import Engine
+from sqlalchemy.exc import IntegrityError
 
+from ledger.db.clock import database_now
 from ledger.errors import StaleClaimError
 from ledger.ids import DeliveryId
 from ledger.log import event_store
@@ -108,3 +111,52 @@ def test_bytes_that_are_no_text_do_not_lose_the_delivery(ledger: Engine, payload
     kept = inbox.claim(ledger, ID, lease_s=60)
     assert kept is not None
     assert kept.payload.startswith(b'{"t":"')
+
+
+def settled(ledger: Engine, *names: str) -> None:
+    """Store these deliveries and let them be done now."""
+    inbox.store(ledger, *(delivery(name) for name in names))
+    for name in names:
+        claimed = inbox.claim(ledger, DeliveryId(name), lease_s=60)
+        assert claimed is not None
+        with event_store.writing(ledger) as db:
+            inbox.settle(db, claimed, database_now(db))
+
+
+def test_a_group_is_kept_whole_and_its_repeats_once(ledger: Engine) -> None:
+    inbox.store(ledger, delivery("a"))
+    names = ["a", "b", "b", *(f"n{number}" for number in range(2 * inbox.MAX_ROWS))]
+    assert inbox.store(ledger, *(delivery(name) for name in names)) == {*names} - {"a"}
+    assert inbox.store(ledger, *(delivery(name) for name in names)) == frozenset()
+    with event_store.reading(ledger) as db:
+        assert inbox.counts(db)["waiting"] == len({*names})
+
+
+def test_a_group_of_which_a_row_is_refused_is_not_kept_at_all(ledger: Engine) -> None:
+    broken = replace(delivery("b"), delivery_id=None)  # type: ignore[arg-type]
+    with pytest.raises(IntegrityError):
+        inbox.store(ledger, delivery("a"), broken, delivery("c"))
+    assert inbox.due(ledger, limit=9) == ()
+
+
+def test_only_old_deliveries_that_are_done_are_dropped_and_no_more_than_the_limit(
+    ledger: Engine, hand: Hand
+) -> None:
+    hand.at = later(-100)
+    inbox.store(ledger, delivery("waits"))
+    for age, name in ((30, "c"), (20, "d"), (10, "e"), (50, "a"), (40, "b")):
+        hand.at = later(-age)
+        settled(ledger, name)
+    hand.at = NOW
+    assert inbox.drop_old(ledger, age=timedelta(seconds=20), limit=2) == 2
+    with event_store.reading(ledger) as db:
+        assert [name for name in "abcde" if inbox.known(db, DeliveryId(name))] == ["c", "d", "e"]
+    assert inbox.drop_old(ledger, age=timedelta(seconds=20), limit=9) == 1
+    assert inbox.drop_old(ledger, age=timedelta(seconds=20), limit=9) == 0
+    assert inbox.due(ledger, limit=9) == ("waits",)
+
+
+def test_a_count_ends_at_its_limit(ledger: Engine) -> None:
+    inbox.store(ledger, *(delivery(f"n{number}") for number in range(inbox.MAX_COUNTED + 1)))
+    with event_store.reading(ledger) as db:
+        assert inbox.counts(db)["waiting"] == inbox.MAX_COUNTED
