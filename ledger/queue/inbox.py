@@ -19,8 +19,7 @@ from ledger.ids import DeliveryId
 
 MAX_ROWS = 100  # of one INSERT: SQLite takes 32,766 parameters
 MAX_COUNTED = 10_000  # so that a count costs the same however large the inbox is
-# A partial index serves a condition only that stands in the statement as in the index, not one with parameters.
-# Source: sqlite.org/partialindex.html.
+# Spelt as in the partial indexes: SQLite sees no other spelling, and PostgreSQL no parameter, as the same.
 _IS_OPEN = literal_column("inbox.state IN ('waiting', 'claimed')")
 _IS_DONE = literal_column("inbox.state = 'done'")
 _IS_QUARANTINED = literal_column("inbox.state = 'quarantined'")
