@@ -109,19 +109,20 @@ class GroupCommit:
                 self._store((it,), alone_until)
             return
         for it in group:
-            it.stored.set_result(it.delivery.delivery_id in new)
+            is_new = it.delivery.delivery_id in new
             new.discard(it.delivery.delivery_id)  # the second of two in a group is a repeat
+            if is_new:
+                self._keep(it.delivery, it.headers)
+            it.stored.set_result(is_new)
 
     def _announce(self, stored: Sequence[Incoming]) -> None:
         """Wake workers; for repeats as well: their first wake-up may be lost."""
         if not stored:
             return
         woken = self._wake([(it.delivery.delivery_id, it.by_app) for it in stored])
-        new = [it for it in stored if it.stored.result()]
-        for it in new:
-            self._keep(it.delivery, it.headers)
         ids = ",".join(it.delivery.delivery_id for it in stored)
-        log.info("deliveries stored ids=%s new=%s woken=%s", ids, len(new), woken)
+        new = sum(it.stored.result() for it in stored)
+        log.info("deliveries stored ids=%s new=%s woken=%s", ids, new, woken)
 
 
 def _refuse(group: Sequence[Incoming], because: str) -> None:

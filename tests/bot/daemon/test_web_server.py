@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from threading import Thread
 from urllib.parse import urlsplit
 
 import psutil
@@ -16,6 +18,9 @@ from sqlalchemy import Engine
 
 from bot.daemon import web_server as web
 from bot.system.config import Config
+from bot.web.wsgi import SMALL_BYTES
+from ledger.db.transactions import writing
+from ledger.ids import DeliveryId
 from ledger.queue import inbox
 from tests.bot.conftest import SECRET
 from tests.bot.daemon.test_group import alive, lines, until
@@ -24,16 +29,24 @@ from tests.bot.web.test_webhook import BODY, sign
 
 @pytest.fixture
 def server(config: Config, engine: Engine) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    with served(config) as it:
+        yield it
+
+
+@contextmanager
+def served(config: Config, processes: int = 1) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     environ = os.environ | {
         "CARDINAL_HOME": str(config.home),
         "CARDINAL_WEBHOOK_SECRET": SECRET,
         "CARDINAL_PORT": "0",
+        "CARDINAL_WEB_PROCESSES": str(processes),
     }
     command = [sys.executable, "-m", "tests.bot.daemon.web_alone"]
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
-        lines(process, "web-1 ready")
+        for _ in range(processes):
+            lines(process, " ready")
         yield process, address
         process.terminate()
         assert process.wait(10) == 0
@@ -78,6 +91,44 @@ def test_a_delivery_sent_while_the_server_is_dead_waits_for_the_next_one(
     until(lambda: not alive(web.pid))
     assert post(address, "d-2") == 202
     assert "d-2" in inbox.due(engine, limit=10)
+
+
+def test_of_a_group_whose_process_is_killed_no_delivery_was_answered_and_none_is_there(
+    config: Config, engine: Engine
+) -> None:
+    ids = {f"d-{number}" for number in range(24)}
+    answered: set[str] = set()
+
+    def send(address: str, delivery_id: str) -> None:
+        with suppress(OSError, http.client.HTTPException):
+            if post(address, delivery_id) == 202:
+                answered.add(delivery_id)
+
+    with served(config, processes=2) as (process, address):
+        victim, other = psutil.Process(process.pid).children()
+        senders = [Thread(target=send, args=(address, delivery_id)) for delivery_id in ids]
+        with writing(engine):  # all wait for this turn
+            for sender in senders:
+                sender.start()
+            until(lambda: len(victim.net_connections()) + len(other.net_connections()) == len(ids) + 2)
+            victim.kill()
+            until(lambda: not alive(victim.pid))
+            assert not answered
+        for sender in senders:
+            sender.join(60)
+        assert set(inbox.due(engine, limit=99)) == answered
+        assert alive(other.pid)
+        assert post(address, "after") == 202
+
+
+def test_a_large_delivery_is_taken_as_well(
+    server: tuple["subprocess.Popen[str]", str], engine: Engine
+) -> None:
+    body = json.dumps({"action": "created", "text": "x" * 2 * SMALL_BYTES}).encode()
+    assert post(server[1], "large", body) == 202
+    stored = inbox.claim(engine, DeliveryId("large"), lease_s=10)
+    assert stored is not None
+    assert stored.payload == body
 
 
 def test_health_is_answered(server: tuple["subprocess.Popen[str]", str]) -> None:
