@@ -140,6 +140,15 @@ def seed() -> ResponseReturnValue:
     return load(store(), needed_text(wanted, "name", "Seed"), agent=agent).registration(), 201
 
 
+@blueprint.post("/board")
+def make_board() -> ResponseReturnValue:
+    """Make a board with these columns and no cards, as its owner's page does; answer with its number."""
+    wanted = body()
+    owner = store().users.get(needed_text(wanted, "owner", "Board"))
+    title, columns = needed_text(wanted, "title", "Board"), [str(name) for name in wanted["columns"]]
+    return {"number": store().projects.create(owner, title, columns, actor=_actor(wanted)).number}, 201
+
+
 @blueprint.post("/app")
 def register() -> ResponseReturnValue:
     """Register and install an App in an organisation; answer with its secrets."""

@@ -61,7 +61,11 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     config = _prepared(environ, cwd, Config.require_github)
     with lock_file.hold(config.home), web_server.bind(config) as listener:
         address = web_server.address(listener)
-        roles = (*_redis(config), *web_roles(config, listener), *_working(config, tuple(QueueName), tick=True))
+        roles = (
+            *_redis(config),
+            *web_roles(config, listener),
+            *_working(config, tuple(QueueName), tick=True),
+        )
 
         def changed(pids: Mapping[str, int]) -> None:
             lock_file.record(config.home, Presence(os.getpid(), address, pids))

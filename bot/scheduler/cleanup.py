@@ -1,4 +1,4 @@
-"""Clean-up: containers of dead claims, workspaces of finished cards, old refs in the mirrors, old deliveries."""
+"""Clean-up: containers of dead claims, workspaces of finished cards, old refs and old deliveries."""
 
 import logging
 import shutil

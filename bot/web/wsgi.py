@@ -101,7 +101,9 @@ class _Answer:
     def _call(self, app: Wsgi, environ: dict[str, Any]) -> None:
         def start(status: str, headers: Sequence[tuple[str, str]], _error: object = None) -> None:
             self.status = int(status[:3])
-            self.headers = [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers]
+            self.headers = [
+                (name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers
+            ]
 
         self._source = app(environ, start)
         self._pieces = iter(self._source)

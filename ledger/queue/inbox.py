@@ -1,4 +1,4 @@
-"""The inbox: every delivery that was accepted with 202, until its events are in the log and no repeat can come."""
+"""The inbox: every delivery that was accepted with 202, kept until no repeat of it can come."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,19 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Engine, Select, Update, func, literal, literal_column, select
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Delete,
+    Engine,
+    Select,
+    Update,
+    func,
+    literal,
+    literal_column,
+    select,
+)
 
 from ledger.db.clock import database_now
 from ledger.db.column_types import stamp, storable
@@ -20,9 +32,9 @@ from ledger.ids import DeliveryId
 MAX_ROWS = 100  # of one INSERT: SQLite takes 32,766 parameters
 MAX_COUNTED = 10_000  # so that a count costs the same however large the inbox is
 # Spelt as in the partial indexes: SQLite sees no other spelling, and PostgreSQL no parameter, as the same.
-_IS_OPEN = literal_column("inbox.state IN ('waiting', 'claimed')")
-_IS_DONE = literal_column("inbox.state = 'done'")
-_IS_QUARANTINED = literal_column("inbox.state = 'quarantined'")
+_IS_OPEN: ColumnElement[bool] = literal_column("inbox.state IN ('waiting', 'claimed')", Boolean)
+_IS_DONE: ColumnElement[bool] = literal_column("inbox.state = 'done'", Boolean)
+_IS_QUARANTINED: ColumnElement[bool] = literal_column("inbox.state = 'quarantined'", Boolean)
 _STORED = (
     *("delivery_id", "event", "action", "payload", "received_at"),
     *("state", "attempts", "error", "due_at"),
@@ -121,8 +133,8 @@ def _insert(db: Connection, deliveries: Sequence[Delivery], now: datetime) -> li
         values += ("waiting", 0, "", stamp(now))
     mark = "?" if db.dialect.name == "sqlite" else "%s"
     row = f"({', '.join([mark] * len(_STORED))})"
-    rows = ", ".join([row] * len(deliveries))
-    sql = f"INSERT INTO inbox ({', '.join(_STORED)}) VALUES {rows} ON CONFLICT DO NOTHING RETURNING delivery_id"  # noqa: S608 -- names and marks
+    into = f"INSERT INTO inbox ({', '.join(_STORED)}) VALUES {', '.join([row] * len(deliveries))}"  # noqa: S608 -- names and marks
+    sql = f"{into} ON CONFLICT DO NOTHING RETURNING delivery_id"
     return [new for (new,) in drive(db, sql, values).fetchall()]
 
 
@@ -202,7 +214,7 @@ def _mine(claimed: Delivery) -> dict[str, object]:
 
 
 def counts(db: Connection) -> dict[str, int]:
-    """Return how many deliveries are waiting, claimed, done and quarantined; MAX_COUNTED means so many or more."""
+    """Return how many deliveries are waiting, claimed, done and quarantined; MAX_COUNTED: so many or more."""
     states = ("waiting", "claimed", "done", "quarantined")
     return {state: _counted(state).scalar(db, {}) for state in states}
 

@@ -5,6 +5,7 @@ import hmac
 import http.client
 import json
 import socket
+import tempfile
 import threading
 import time
 import uuid
@@ -20,10 +21,12 @@ from ledger.db.tables import inbox
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from tests.bench.figures import Figure, percentile
+from tests.bench.limits import FLASK, served
 from tests.bench.world import running
 
 DELIVERIES, FEW = 2_000, 80  # bounded: a look at the door, not a flood
 CROWD = 500
+PROCESSES = 2  # that take deliveries: Python keeps each to one core
 SENDERS = 4  # GitHub sends several at once
 PADDING = "x" * 8_000  # about what a real delivery weighs
 EVENT = "star"  # one that Cardinal stores and needs nothing else for
@@ -32,25 +35,21 @@ EVENT = "star"  # one that Cardinal stores and needs nothing else for
 def measure(*, quick: bool) -> Iterator[Figure]:
     """Send from several connections as fast as they are answered, then count what is on disk."""
     count = FEW if quick else DELIVERIES
-    with running() as scene:
+    raw = _flask_insert(count)
+    with running(settings={"CARDINAL_WEB_PROCESSES": str(PROCESSES)}) as scene:
         took_ms: list[float] = []
-        senders = [
-            threading.Thread(target=_send, args=(scene, count // SENDERS, took_ms)) for _ in range(SENDERS)
-        ]
-        start = time.perf_counter()
-        for sender in senders:
-            sender.start()
-        for sender in senders:
-            sender.join()
-        took_s = time.perf_counter() - start
+        secret = configuration.read(scene.environment, scene.home).webhook_secret.reveal().encode()
+        per_s = _rate(scene.cardinal_url, secret, count, took_ms)
         stored = _stored(scene)
         with _crowd(scene):
             beside_ms: list[float] = []
-            _send(scene, FEW, beside_ms)
-    note = f"{stored} of {count} on disk, {SENDERS} connections at once, 8 KB each, sender on the same cores"
-    yield Figure(
-        "deliveries_accepted", count / took_s, "deliveries/s", note=note, least=1_000, raw="raw_web_server"
-    )
+            _send(scene.cardinal_url, secret, FEW, beside_ms)
+    note = f"{SENDERS} connections at once, 8 KB each, sender on the same cores"
+    yield Figure("raw_flask_insert", raw, "requests/s", note=f"Flask and one row with fsync; {note}")
+    note = f"{stored} of {count} on disk, {PROCESSES} web processes, workers at work; {note}"
+    yield Figure("deliveries_accepted", per_s, "deliveries/s", note=note, least=1_000, raw="raw_web_server")
+    note = "deliveries accepted, of the requests of an empty Flask application that inserts a row with fsync"
+    yield Figure("deliveries_of_raw_flask", per_s / raw, "of its rate", note=note, least=0.6)
     yield Figure("delivery_p50", percentile(took_ms, 0.5), "ms")
     yield Figure("delivery_p99", percentile(took_ms, 0.99), "ms", 50, raw="raw_web_server_p99")
     yield Figure("deliveries_lost", count - stored, "deliveries", 0)
@@ -70,9 +69,30 @@ def _crowd(scene: Scene) -> Iterator[None]:
         yield
 
 
-def _send(scene: Scene, count: int, took_ms: list[float]) -> None:
-    address = urlsplit(scene.cardinal_url)
-    secret = configuration.read(scene.environment, scene.home).webhook_secret.reveal().encode()
+def _flask_insert(count: int) -> float:
+    """Return how many of the same requests a second an empty Flask application keeps on disk."""
+    with (
+        tempfile.TemporaryDirectory(prefix="cardinal-bench-") as folder,
+        served(FLASK, f"{folder}/raw.db") as port,
+    ):
+        return _rate(f"http://127.0.0.1:{port}", b"secret", count, [])
+
+
+def _rate(url: str, secret: bytes, count: int, took_ms: list[float]) -> float:
+    """Send from several connections; return how many deliveries were answered each second."""
+    senders = [
+        threading.Thread(target=_send, args=(url, secret, count // SENDERS, took_ms)) for _ in range(SENDERS)
+    ]
+    start = time.perf_counter()
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    return count / (time.perf_counter() - start)
+
+
+def _send(url: str, secret: bytes, count: int, took_ms: list[float]) -> None:
+    address = urlsplit(url)
     for n in range(count):
         body = json.dumps({"action": "created", "number": n, "padding": PADDING}).encode()
         headers = {

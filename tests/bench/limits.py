@@ -30,6 +30,25 @@ JOBS, FEW_JOBS = 100, 5
 CONTAINERS, FEW_CONTAINERS = 20, 1
 BODY = b"x" * 8_000
 STOP_S = 15
+# An empty Flask application that keeps a request as Cardinal keeps a delivery: on disk before the answer.
+FLASK = """
+import sys, threading, uvicorn
+from flask import Flask, request
+from pysqlite3 import dbapi2 as sqlite
+db = sqlite.connect(sys.argv[2], isolation_level=None, check_same_thread=False)
+db.execute("PRAGMA journal_mode = wal")
+db.execute("PRAGMA synchronous = FULL")
+db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT)")
+turn, app = threading.Lock(), Flask("raw")
+@app.post("/")
+@app.post("/webhooks/github")
+def receive():
+    body = request.get_data().decode()
+    with turn:
+        db.execute("INSERT INTO t (body) VALUES (?)", (body,))
+    return "", 202
+uvicorn.run(app, fd=int(sys.argv[1]), interface="wsgi", lifespan="off", log_config=None)
+"""
 # It reads the body and answers; `tests.bench.deliveries` sends to Cardinal in the same way.
 SERVER = """
 import sys, uvicorn
@@ -66,7 +85,7 @@ def _commits(folder: Path, count: int) -> Figure:
 
 def _requests(count: int) -> Iterator[Figure]:
     took_ms: list[float] = []
-    with _server() as port:
+    with served(SERVER) as port:
         senders = [
             threading.Thread(target=_post, args=(port, count // SENDERS, took_ms)) for _ in range(SENDERS)
         ]
@@ -82,11 +101,12 @@ def _requests(count: int) -> Iterator[Figure]:
 
 
 @contextmanager
-def _server() -> Iterator[int]:
+def served(program: str, *words: str) -> Iterator[int]:
+    """Run a web server of these lines of Python with these words, and yield its port."""
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
         door.listen(128)
-        command = [sys.executable, "-c", SERVER, str(door.fileno())]
+        command = [sys.executable, "-W", "ignore", "-c", program, str(door.fileno()), *words]
         with subprocess.Popen(command, pass_fds=[door.fileno()]) as server:
             try:
                 _post(door.getsockname()[1], 1, [])  # waits in the socket until it is up
