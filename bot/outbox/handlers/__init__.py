@@ -5,11 +5,14 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from pydantic import TypeAdapter
+from sqlalchemy import Connection
 
 from bot.outbox.contract import Handler
 from ledger.ids import EntryKey
 from ledger.parts import Registry
+from ledger.queue import outbox
 from ledger.queue.outbox import Draft, Entry
+from ledger.views import remotes
 from ledger.views.remotes import RemoteRow
 from rules.intents.outbound import Intent
 
@@ -47,6 +50,11 @@ def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
         coalesce=act.coalesce,
         due_at=max(now, last.at + timedelta(seconds=act.wait_s)) if last is not None and again else now,
     )
+
+
+def put(db: Connection, intent: Intent, now: datetime) -> bool:
+    """Put the intent's entry in line; False when its key is known already, as in `outbox.put`."""
+    return outbox.put(db, draft(intent, now, remotes.get(db, key(intent))), now)
 
 
 def intent_of(entry: Entry) -> Intent:
