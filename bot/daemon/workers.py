@@ -54,6 +54,8 @@ NOTICED_S = (
     60  # after this long Redis forgets a worker that shows no sign of life; half-open connections end, too
 )
 
+RUN_NICE = 5  # of runs here: what people do goes first, and a drag must not wait for other cards' work
+
 STOPS = (signal.SIGTERM, signal.SIGINT)
 Ready = Callable[[], None]
 Calls = Mapping[str, Callable[..., object]]
@@ -175,6 +177,7 @@ class RunWorker(_Prompt, Worker):
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         """Do the job as the child."""
         self._follow()
+        os.nice(RUN_NICE)
         self._is_horse = True
         random.seed()
         self.setup_work_horse_signals()

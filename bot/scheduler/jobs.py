@@ -1,7 +1,6 @@
 """Jobs of the queues, by id: each reads the ledger and may run any number of times."""
 
 import logging
-from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
@@ -12,6 +11,7 @@ from bot.ingest.delivery import OUTAGES, DeliveryError
 from bot.outbox import publisher
 from bot.runspec import builder, retry
 from bot.scheduler import cleanup, dispatch
+from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import settle, wake
 from bot.sync import card as card_sync
 from bot.sync import checks, column_order, sweep
@@ -50,25 +50,25 @@ def ingest(*delivery_ids: str) -> None:
 def sync_card(*card_ids: str) -> None:
     """Sync cards with GitHub, those of a board by one read."""
     services = current()
-    ids = tuple(map(CardId, card_ids))
-    try:
-        card_sync.sync_cards(services, ids)
-    except Exception as error:  # the top of a job: what is wrong with one card must not hold up the others
-        if len(ids) == 1 or isinstance(error, OUTAGES):
-            raise
-        log.warning("cards not synced together count=%s error=%s", len(ids), error)
-        _sync_each(services, ids)
+    for first in range(0, len(card_ids), MAX_TOGETHER):
+        _sync_together(services, tuple(map(CardId, card_ids[first : first + MAX_TOGETHER])))
     wake(services)
 
 
-def _sync_each(services: Services, card_ids: Iterable[CardId]) -> None:
-    """Sync each card by itself; the first error is raised at the end."""
+def _sync_together(services: Services, card_ids: tuple[CardId, ...]) -> None:
+    """Sync the cards; when that fails each by itself, and the first error is raised at the end."""
     failed: list[Exception] = []
-    for card_id in card_ids:
-        try:
-            card_sync.sync_cards(services, (card_id,))
-        except Exception as error:  # raised below, after the other cards
-            failed.append(error)
+    try:
+        card_sync.sync_cards(services, card_ids)
+    except Exception as error:  # the top of a job: what is wrong with one card must not hold up the others
+        if len(card_ids) == 1 or isinstance(error, OUTAGES):
+            raise
+        log.warning("cards not synced together count=%s error=%s", len(card_ids), error)
+        for card_id in card_ids:
+            try:
+                card_sync.sync_cards(services, (card_id,))
+            except Exception as alone:  # raised below, after the other cards
+                failed.append(alone)
     if failed:
         raise failed[0]
 

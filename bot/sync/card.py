@@ -54,7 +54,7 @@ def sync_cards(services: Services, card_ids: Collection[CardId]) -> frozenset[Ca
     board that Cardinal does not serve are left as they are.
 
     Return all but those that another worker holds, or whose board is not ready. A lease lasts from the read
-    to the commit, so an older reading never overwrites a newer one. Requests that wait together cost one read.
+    to the commit, so no older reading overwrites a newer one. Requests that wait together cost one read.
     """
     if not card_ids:
         return frozenset()
@@ -133,7 +133,7 @@ def _sync_once(services: Services, held: Held) -> tuple[CardId, ...]:
 def _keep_look(
     services: Services, card_id: CardId, seen: CardLook | None, lease: leases.Lease, requests: int
 ) -> bool:
-    """Record the look at a card that had so many requests; return True, the lease released, if no more came."""
+    """Record the look at a card with so many requests; return True, the lease released, if no more came."""
     if seen is not None and not services.board.is_at(seen.owner, seen.board_number):
         elsewhere = services.on_board(seen.board_id)
         if elsewhere.board.is_at(seen.owner, seen.board_number):

@@ -109,9 +109,7 @@ def _beside_limits(burst: Burst) -> Iterator[Figure]:
         at_s: writes[n - PER_MINUTE] + 60 if n >= PER_MINUTE else 0.0 for n, at_s in enumerate(writes)
     }
     beyond = [at_s - max(burst.dragged_s[number], allowed_s[at_s]) for number, at_s in burst.first_s.items()]
-    note = (
-        f"{len(burst.took_s)} drags; beyond GitHub's minute, of which first comments use {PER_MINUTE} writes"
-    )
+    note = f"{len(burst.took_s)} drags; beyond GitHub's minute, of which first comments use {PER_MINUTE}"
     yield Figure("burst_beside_limits_p95", percentile(beyond, 0.95), "s", 20, note)
     yield Figure("burst_limited_first_comment_p95", percentile(burst.took_s, 0.95), "s")
 

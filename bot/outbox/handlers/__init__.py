@@ -16,7 +16,8 @@ from ledger.views import remotes
 from ledger.views.remotes import RemoteRow
 from rules.intents.outbound import Intent
 
-FIRST_PRIORITY = 1  # the first comment or face tells people that something happened; later edits can wait
+FIRST_PRIORITY = 1  # the first comment tells people that something happened; later edits can wait
+PROGRESS = 3
 
 
 ACTS = Registry[Handler](
@@ -45,7 +46,7 @@ def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
         act=name,
         card_id=intent.card_id,
         payload=_adapter(name).dump_json(intent).decode(),
-        priority=act.priority if again else min(act.priority, FIRST_PRIORITY),
+        priority=FIRST_PRIORITY if act.priority == PROGRESS and not again else act.priority,
         ordered=act.ordered,
         coalesce=act.coalesce,
         due_at=max(now, last.at + timedelta(seconds=act.wait_s)) if last is not None and again else now,

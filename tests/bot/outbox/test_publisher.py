@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bot.github.client import Hub
-from bot.outbox import handlers
+from bot.outbox import handlers, publisher
 from bot.outbox.publisher import MAX_ATTEMPTS
 from bot.render.markdown.marker import mark
 from bot.system import liveness
@@ -46,6 +46,22 @@ def first_lines(stage: Stage) -> list[str]:
 def test_what_is_said_about_a_card_is_posted_in_its_order(stage: Stage) -> None:
     stage.do(*says(stage, "one", "two", "three"))
     assert first_lines(stage) == ["one", "two", "three"]
+
+
+def test_what_is_claimed_together_and_not_begun_in_time_is_given_back_untried(stage: Stage) -> None:
+    seen = stage.forge.store.issues.comment(stage.issue, "/cardinal status", actor=stage.alice)
+    contents = ("eyes", "rocket", "heart")
+    stage.ask(*(React(stage.card_id, "issue", seen.id, content) for content in contents))
+    first = outbox.claim(stage.context.engine, "github", lease_s=1, holder="t", most=2)
+    assert [entry.attempts for entry in first] == [1, 1]
+    stage.clock.forward(2)
+    (alone,) = outbox.claim(stage.context.engine, "github", lease_s=1, holder="t", most=2)
+    assert alone.attempts == 2  # an earlier publisher may have died of it
+    stage.clock.forward(2)
+    counts = publisher.publish_due(stage.context, "github", within_s=60, begin_s=0.0)
+    assert (counts.settled, counts.given_up) == (3, 0)
+    with stage.context.reading() as db:
+        assert outbox.open_of_card(db, stage.card_id) == ()
 
 
 def test_a_failure_holds_back_what_comes_after_it_on_the_card(stage: Stage) -> None:

@@ -35,7 +35,7 @@ def test_what_was_given_to_another_owner_waits_until_it_is_back() -> None:
     found = choose(POLICY, (away, here), IDLE, (), stations=(Station("", 10),), owner="acme")
     assert found.starts == ("r2",)
     said = "beta/shop is outside of acme: name another repository, or transfer it back"
-    assert found.reasons == {"r1": f"{said}"}
+    assert found.reasons == {"r1": said}
 
 
 def test_a_column_runs_no_more_than_its_limit() -> None:
@@ -69,7 +69,7 @@ def test_a_repository_runs_no_more_than_its_limit_and_others_pass_by() -> None:
 )
 def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None:
     found = chosen(waits(1), load=load, slots=slots)
-    assert found == RunSelection((), {RunId("r1"): f"{said}"}, places={RunId("r1"): 1})
+    assert found == RunSelection((), {RunId("r1"): said})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,6 @@ def test_ten_thousand_waiting_runs_are_ordered_and_none_is_forgotten() -> None:
     found = chosen(*waiting)
     assert found.starts == ("r9999", "r9998", "r9997")
     assert len(found.reasons) == 9_997
-    assert found.reasons[RunId("r0")].startswith("9997th in the queue: ")
 
 
 def checks(number: int, **differs: str) -> Waiting:
