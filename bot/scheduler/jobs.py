@@ -51,11 +51,11 @@ def sync_card(*card_ids: str) -> None:
     """Sync cards with GitHub, those of a board by one read."""
     services = current()
     for first in range(0, len(card_ids), MAX_TOGETHER):
-        _sync_together(services, tuple(map(CardId, card_ids[first : first + MAX_TOGETHER])))
+        sync_together(services, tuple(map(CardId, card_ids[first : first + MAX_TOGETHER])))
     wake(services)
 
 
-def _sync_together(services: Services, card_ids: tuple[CardId, ...]) -> None:
+def sync_together(services: Services, card_ids: tuple[CardId, ...]) -> None:
     """Sync the cards; when that fails each by itself, and the first error is raised at the end."""
     failed: list[Exception] = []
     try:

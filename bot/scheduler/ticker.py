@@ -161,9 +161,13 @@ def late_checks(services: Services) -> None:
 
 
 def show_places(services: Services) -> None:
-    """Have the faces of the cards that go next written again when their places change; not at every tick."""
-    if int(time.monotonic()) % PATIENT_S:
-        return
+    """Show places in queues on faces; not at every tick."""
+    if not int(time.monotonic()) % PATIENT_S:
+        write_places(services)
+
+
+def write_places(services: Services) -> None:
+    """Have the faces of the cards that go next written again where their places changed."""
     known = _places.setdefault(services.engine, {})
     with event_store.reading(services.engine) as db:
         heads = [run_queue.free(db, *line, limit=MAX_PLACE) for line in run_queue.columns_waiting(db)]
