@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Select,
     and_,
     bindparam,
     case,
@@ -101,7 +100,7 @@ def _waits_for_none() -> ColumnElement[bool]:
     return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.held()))
 
 
-def _ahead() -> Select[Any]:
+def _ahead() -> Any:
     """Select how many runs of the run's line go before it, itself included, and whether it is one of them."""
     own = runs.alias("own")
     line = and_(

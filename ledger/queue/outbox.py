@@ -150,11 +150,6 @@ def reopen(db: Connection, key: EntryKey) -> bool:
     return bool(change(db, outbox, given_up, due_at=database_now(db), **fresh))
 
 
-def claim_next(engine: Engine, lane: str, *, lease_s: float, holder: str) -> Entry | None:
-    """Return the lane's next entry as `claim` does; None when none may go now."""
-    return next(iter(claim(engine, lane, lease_s=lease_s, holder=holder, most=1)), None)
-
-
 def claim(engine: Engine, lane: str, *, lease_s: float, holder: str, most: int) -> tuple[Entry, ...]:
     """Return the lane's next entries, at most `most`, for the caller alone to carry out in this order.
 
@@ -230,7 +225,7 @@ def release(db: Connection, holder: str, wait_s: float) -> int:
 
 
 def next_due_s(engine: Engine, lane: str) -> float | None:
-    """Return in how many seconds `claim_next` can have something at the earliest; negative where it waits.
+    """Return in how many seconds `claim` can have something at the earliest; negative where it waits.
 
     None while nothing is in line.
     """

@@ -33,6 +33,7 @@ from rules.intents.outbound import (
 )
 from tests.bot.outbox.conftest import BRANCH, Stage
 from tests.bot.render.past import RUN
+from tests.ledger.claims import claim_next
 
 
 def says(stage: Stage, *names: str) -> list[Say]:
@@ -140,7 +141,7 @@ def test_a_write_in_flight_when_its_publisher_dies_is_found_by_its_marker(stage:
     """The dead publisher's comment reaches GitHub after its claim was let go."""
     stage.ask(*says(stage, "one"))
     dead, engine = liveness.name(2**22 + 5), stage.context.engine
-    entry = outbox.claim_next(engine, "github", lease_s=45, holder=dead)
+    entry = claim_next(engine, "github", lease_s=45, holder=dead)
     assert entry is not None
     liveness.expire_dead_holders(engine)
     stage.clock.forward(1)
@@ -235,7 +236,7 @@ def test_reports_are_put_off_before_questions_and_nothing_is_lost(stage: Stage) 
 
 def test_a_publisher_that_lost_its_claim_records_nothing(stage: Stage) -> None:
     stage.ask(*says(stage, "one"))
-    entry = outbox.claim_next(stage.context.engine, "github", lease_s=1, holder="dead")
+    entry = claim_next(stage.context.engine, "github", lease_s=1, holder="dead")
     assert entry is not None
     stage.clock.forward(2)
     assert stage.publish().settled == 1
@@ -247,7 +248,7 @@ def test_a_publisher_that_lost_its_claim_records_nothing(stage: Stage) -> None:
 def test_an_entry_that_takes_its_publisher_down_each_time_is_given_up(stage: Stage) -> None:
     stage.ask(*says(stage, "one"))
     for _ in range(MAX_ATTEMPTS):
-        outbox.claim_next(stage.context.engine, "github", lease_s=1, holder="dead")
+        claim_next(stage.context.engine, "github", lease_s=1, holder="dead")
         stage.clock.forward(2)
     assert stage.publish().given_up == 1
 
@@ -299,7 +300,7 @@ def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: typ
     assert draft.due_at == stage.clock()
     with event_store.writing(stage.context.engine) as db:
         outbox.put(db, draft, stage.clock())
-    entry = outbox.claim_next(stage.context.engine, draft.lane, lease_s=1, holder="t")
+    entry = claim_next(stage.context.engine, draft.lane, lease_s=1, holder="t")
     assert entry is not None
     assert handlers.intent_of(entry) == intent
 

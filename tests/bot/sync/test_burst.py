@@ -1,4 +1,4 @@
-"""Cards are dragged at once: they are read together, a column's order once, and a bad one holds up no other."""
+"""Cards are dragged at once: they are read together, a column's order once; a bad one holds up no other."""
 
 from collections.abc import Mapping
 from dataclasses import replace
