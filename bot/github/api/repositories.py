@@ -25,10 +25,10 @@ def base(hub: Hub, repository: str) -> tuple[str, str]:
     """
     owner, _, name = repository.partition("/")
     try:
-        found = hub.graphql(BASE, {"owner": owner, "name": name}, repository=repository).get("repository")
+        seen = hub.graphql(BASE, {"owner": owner, "name": name}, repository=repository).get("repository")
     except NotFoundError:
-        found = None
-    ref = (found or {}).get("defaultBranchRef")
+        seen = None
+    ref = (seen or {}).get("defaultBranchRef")
     return (ref["name"], ref["target"]["oid"]) if ref else (default_branch(hub, repository), "")
 
 
