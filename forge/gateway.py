@@ -27,13 +27,17 @@ SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One API request by an App; `cost` is its share of the hourly budget: points of GraphQL, or 1."""
+    """One API request by an App; `cost` is its share of the hourly budget: points of GraphQL, or 1.
+
+    `at_s` is the Unix time of the answer.
+    """
 
     method: str
     path: str
     status: int
     operation: str
     cost: int = 1
+    at_s: float = 0.0
 
 
 class Gateway:
@@ -153,7 +157,10 @@ class Gateway:
         if g.caller.token is not None or g.caller.app is not None:
             path = _path()
             cost = int(g.get("budget", {}).get("cost", 0))
-            self.calls.append(Call(request.method, path, response.status_code, g.get("operation", ""), cost))
+            operation = g.get("operation", "")
+            self.calls.append(
+                Call(request.method, path, response.status_code, operation, cost, round(time.time(), 3))
+            )
         if self._judge is not None:
             with suppress(ClientDisconnected):  # the client closed its connection in the middle
                 self._judge.exchanged(_exchange(response))

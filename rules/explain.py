@@ -9,7 +9,7 @@ from rules.chatops.parser import needs
 from rules.policy.model import Policy
 from rules.runs.queue import stopped_by
 from rules.snapshot import RunSeen, Snapshot
-from rules.text import alternatives, code, plain, sentence, state_word, usd
+from rules.text import alternatives, code, in_queue, plain, sentence, state_word, usd
 
 
 def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
@@ -80,7 +80,8 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str) -> s
             )
             return stopped or paused
         case RunState.QUEUED:
-            return stopped or f"{name} is queued: {run.wait or 'it waits for its turn'}"
+            place = f", {in_queue(run.place)}" if run.place else ""
+            return stopped or f"{name} is queued{place}: {run.wait or 'it waits for its turn'}"
         case _:
             said = f": {plain(run.last_line, 160)}" if run.last_line else ""
             held = f"; then the card goes to {snapshot.held_back}" if snapshot.held_back else ""

@@ -77,7 +77,7 @@ class RunSeen:
     stop_asked: str
     last_line: str
     usd: float
-    wait: str  # why it is queued still, or its place; empty when it is not queued
+    wait: str  # why it is queued still; empty when it is not queued
     stop_by: str = ""  # who told it to stop, and why; empty when nobody did
     stop_why: str = ""
     withdrawn: tuple[QuestionId, ...] = ()  # what it asked and nobody answered before it ended
@@ -95,6 +95,7 @@ class RunSeen:
     plan_by: str = ""  # who approved the newest plan or sent it back; empty while nobody did
     begun: bool = True  # a worker has held it, so that something may have been done and spent
     finish_by: str = ""  # who chose that it may finish though its card was dragged away
+    place: int = 0  # in its column's queue, where somebody asks for it; 0 elsewhere, and for none
 
     @property
     def alive(self) -> bool:

@@ -22,7 +22,8 @@ def command(card: str, as_json: bool) -> None:
         snapshot = snapshots.of_card(db, row.card_id)
         if snapshot is None:
             raise _home.UnlistedNameError("card", card)
-        because = why(policies.in_force(db, row.board_id), snapshot, utc_now())
+        policy = policies.in_force(db, row.board_id)
+        because = why(policy, snapshots.with_place(db, snapshot), utc_now())
     result = {"card": card, "column": row.column, "state": row.state, "because": because}
 
     def text() -> tuple[str]:

@@ -32,6 +32,7 @@ from bot.scheduler.queues import (
     kind_of,
     mark_key,
     queue,
+    take_more,
 )
 from ledger.errors import CardinalError
 from runner import workspaces
@@ -43,14 +44,17 @@ log = logging.getLogger(__name__)
 
 # What each queue may call, by the names of the functions there.
 CALLED: Mapping[QueueName, tuple[str, ...]] = {
-    QueueName.CONTROL: ("ingest", "sync_card", "late_checks", "sweep_board", "tidy"),
+    QueueName.CONTROL: ("ingest", "sync_card", "rank_columns", "late_checks", "sweep_board", "tidy"),
     QueueName.PUBLISH: ("publish",),
     QueueName.ASSIST: ("publish",),
     QueueName.RUNS: ("execute",),
 }
+TOGETHER = (f"{JOBS}.ingest", f"{JOBS}.sync_card")  # they take any number of ids
 NOTICED_S = (
     60  # after this long Redis forgets a worker that shows no sign of life; half-open connections end, too
 )
+
+RUN_NICE = 5  # of runs here: what people do goes first, and a drag must not wait for other cards' work
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
 Ready = Callable[[], None]
@@ -131,13 +135,16 @@ class _Prompt(BaseWorker):
 
 
 class LaneWorker(_Prompt, SimpleWorker):
-    """Does short jobs in its own process, one after the other."""
+    """Does short jobs in its own process, one after the other; those that wait together by one call."""
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Do the job."""
         self.unmark(job)
         do = self.take(job, queue)
-        if do is not None:
+        call = _call_of(job)
+        if do is not None and call is not None:
+            if call.function in TOGETHER:
+                do = partial(do, *take_more(self.connection, queue.name, call.function))
             self.set_state(WorkerStatus.BUSY)
             self.carry_out(queue, job, do)
             self.set_state(WorkerStatus.IDLE)
@@ -170,6 +177,7 @@ class RunWorker(_Prompt, Worker):
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         """Do the job as the child."""
         self._follow()
+        os.nice(RUN_NICE)
         self._is_horse = True
         random.seed()
         self.setup_work_horse_signals()

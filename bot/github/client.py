@@ -31,6 +31,8 @@ PAGE = 100
 # Source: the names that GitHub accepts for a new repository; `.` and `..` would leave the path.
 REPOSITORY = re.compile(r"[A-Za-z0-9_-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 CREATING = re.compile(r"\b(add|create|convert)[A-Z]\w*\(")
+COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+MAX_KEPT_CHARS = 50_000  # of one file or listing at a commit
 ROLES_KEPT_S, ROLES_KEPT = 60, 1000
 BOT_KEPT_S = 3600
 
@@ -57,6 +59,8 @@ class Hub:
         scope = (config.github_url, str(config.app_id), self._owner)
         kept = f"github-{owner.casefold()}.kept" if owner else "github.kept"
         self._kept = TokenFile(config.home / "run" / kept, config.private_key, scope)
+        contents = config.home / "run" / kept.replace("github", "contents", 1)
+        self._contents = TokenFile(contents, config.private_key, scope)
         self._tokens = Tokens(
             config.app_id, config.private_key, self._owner, self._ask_as_app, clock, self._kept
         )
@@ -118,6 +122,21 @@ class Hub:
         if answer.status != 302:
             raise UnavailableError(f"GET {path}", answer.status, "no address of a download")
         return str(answer.headers["location"])
+
+    def at_commit(self, path: str, commit: str) -> Any:
+        """Return the body of GET `path` at the commit, kept for later: nothing there changes.
+
+        Raises NotFoundError for what is not there, or not in sight; that is not kept.
+        """
+        name = f"{path} {commit}"
+        known = self._contents.get(name) if COMMIT.fullmatch(commit) else None
+        if known is not None:
+            return json.loads(known)
+        body = self.rest("GET", path, params={"ref": commit}).body
+        text = json.dumps(body)
+        if COMMIT.fullmatch(commit) and len(text) <= MAX_KEPT_CHARS:
+            self._contents.put(name, text)
+        return body
 
     def pages(self, path: str, *, params: Mapping[str, Any] | None = None, most: int) -> Iterator[Any]:
         """Yield the elements of a REST listing, page by page, at most `most` pages of 100."""

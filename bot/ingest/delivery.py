@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Collection
 from datetime import timedelta
 
 from sqlalchemy import Connection
@@ -11,6 +12,7 @@ from bot.github.errors import RateLimitedError, TokenError, UnavailableError
 from bot.ingest import events as webhook_events
 from bot.ingest import resolve
 from bot.ingest.events import UnreadablePayloadError
+from bot.ingest.facts import CardTouched, Fact
 from bot.reactor import reactor
 from bot.sync.card import CardBusyError
 from ledger.errors import CardinalError
@@ -39,6 +41,41 @@ class DeliveryError(CardinalError):
         super().__init__(
             f"delivery {delivery_id} failed: {error}; `cardinal replay {delivery_id}` tries it again"
         )
+
+
+def ingest_light(
+    services: Services, delivery_ids: Collection[DeliveryId]
+) -> tuple[tuple[CardId, ...], tuple[DeliveryId, ...]]:
+    """Record in one transaction those deliveries that only request refreshes, or have nothing to say.
+
+    Return the cards to refresh, and the other deliveries.
+    """
+    if len(delivery_ids) == 1:
+        return (), tuple(delivery_ids)
+    with event_store.reading(services.engine) as db:
+        waiting = inbox.waiting(db, delivery_ids)
+    light = {
+        delivery.delivery_id: resolve.resolve(services, facts)
+        for delivery in waiting
+        if (facts := _light_facts(services, delivery)) is not None
+    }
+    with event_store.writing(services.engine) as db:
+        for delivery_id, result in light.items():
+            if inbox.settle_waiting(db, delivery_id, services.now()):
+                _record(db, services, result)
+    left = tuple(it.delivery_id for it in waiting if it.delivery_id not in light)
+    return tuple(card_id for result in light.values() for card_id in result.cards_to_refresh), left
+
+
+def _light_facts(services: Services, delivery: inbox.Delivery) -> tuple[Fact, ...] | None:
+    """Return the facts of a delivery that costs no call; None for any other, and for an unreadable one."""
+    if delivery.event.startswith("installation"):
+        return None
+    try:
+        facts = webhook_events.read(delivery.event, json.loads(delivery.payload), bot_id=services.hub.bot_id)
+    except (UnreadablePayloadError, ValueError):
+        return None  # it is quarantined when it is ingested alone
+    return facts if all(isinstance(fact, CardTouched) for fact in facts) else None
 
 
 def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:

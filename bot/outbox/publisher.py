@@ -2,6 +2,8 @@
 
 import logging
 import os
+import time
+from collections import deque
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -31,6 +33,8 @@ log = logging.getLogger(__name__)
 # Longer than one call may take, so that a write in flight ends before another publisher looks for its marker;
 # not much longer, because the entry of a killed publisher waits that long. A model may think for a while.
 CLAIM_S = {"github": 45, "assist": 120}
+# Entries that one commit claims. Each begins so soon that its call ends before the claim does.
+TOGETHER, BEGIN_S = {"github": 5, "assist": 1}, 10.0
 MAX_ATTEMPTS = 12
 LONGEST_BACKOFF_S = 60
 SPENDING_LANE = "github"  # the other lane calls models, which spend dollars instead
@@ -57,11 +61,11 @@ class Published:
     acts: dict[str, int] = field(default_factory=dict)
 
 
-def publish_due(context: OutboxContext, lane: str, *, within_s: float) -> Published:
-    """Carry out the due entries of `lane`, for at most `within_s` seconds beyond the last act.
+def publish_due(context: OutboxContext, lane: str, *, within_s: float, begin_s: float = BEGIN_S) -> Published:
+    """Carry out the due entries of `lane`, for at most `within_s` seconds beyond the last acts.
 
-    An error that is not GitHub's is a bug: it is raised, after the entry was put off so that it blocks no
-    other.
+    Of entries that are claimed together, those that have not begun within `begin_s` are given back. An error
+    that is not GitHub's is a bug: it is raised, after the entry was put off so that it blocks no other.
     """
     counts = Published()
     due_s = outbox.next_due_s(context.engine, lane)
@@ -75,14 +79,34 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float) -> Publis
     while context.clock() < until:
         if lane == SPENDING_LANE and all(_spare_s(on, 0) > 0 for on in boards_of):
             break  # not even a question may go: leave the entries where they are
-        entry = outbox.claim_next(context.engine, lane, lease_s=CLAIM_S[lane], holder=holder)
-        if entry is None:
+        entries = outbox.claim(
+            context.engine, lane, lease_s=CLAIM_S[lane], holder=holder, most=TOGETHER[lane]
+        )
+        if not entries:
             break
-        try:
-            _carry_out(_on_board_of(entry, boards_of, context), entry, counts)
-        except StaleClaimError as error:
-            log.warning("claim lost key=%s reason=%s", entry.key, error)
+        _carry_out_all(context, boards_of, entries, counts, time.monotonic() + begin_s)
     return counts
+
+
+def _carry_out_all(
+    context: OutboxContext,
+    boards_of: tuple[OutboxContext, ...],
+    entries: tuple[Entry, ...],
+    counts: Published,
+    begin_until_s: float,
+) -> None:
+    """Carry out entries that were claimed together; give back those that have not begun by then."""
+    waiting = deque(entries)
+    try:
+        while waiting and (len(waiting) == len(entries) or time.monotonic() < begin_until_s):
+            entry = waiting.popleft()
+            try:
+                _carry_out(_on_board_of(entry, boards_of, context), entry, counts)
+            except StaleClaimError as error:
+                log.warning("claim lost key=%s reason=%s", entry.key, error)
+    finally:
+        for entry in waiting:
+            _postpone(context, entry, 0.0, "", counts, count_attempt=False)
 
 
 def _on_every_board(context: OutboxContext) -> tuple[OutboxContext, ...]:

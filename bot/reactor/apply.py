@@ -25,7 +25,7 @@ from ledger.states import (
     RunState,
     check_card_step,
 )
-from ledger.views import cards, grants, halts, instructions, questions, remotes, runs
+from ledger.views import cards, grants, halts, instructions, questions, runs
 from rules.card.state import legal_states
 from rules.intents import internal, outbound
 from rules.policy.model import Policy
@@ -51,10 +51,9 @@ def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: d
 
 
 def _put(db: Connection, intent: outbound.Intent, now: datetime) -> None:
-    draft = handlers.draft(intent, now, remotes.get(db, handlers.key(intent)))
-    known = not outbox.put(db, draft, now)
+    known = not handlers.put(db, intent, now)
     if known and isinstance(intent, outbound.CreateCard) and intent.again:
-        outbox.reopen(db, draft.key)
+        outbox.reopen(db, handlers.key(intent))
 
 
 def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:

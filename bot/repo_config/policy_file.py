@@ -49,7 +49,7 @@ def read(hub: Hub, repository: str) -> PolicyFile:
 def read_at(hub: Hub, repository: str, ref: str) -> str | None:
     """Return the file's text at a branch or commit; None where there is no file, or no such place."""
     try:
-        answer = hub.rest("GET", f"{repository_path(repository)}/contents/{PATH}", params={"ref": ref}).body
+        answer = hub.at_commit(f"{repository_path(repository)}/contents/{PATH}", ref)
     except NotFoundError:
         return None
     return text_of(answer)

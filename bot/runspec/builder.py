@@ -131,8 +131,11 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         run, card = _run_and_card(db, run_id)
         known = _from_ledger(db, run, card)
         agreed = questions.agreed(db, card.card_id, Subject.WORKFLOWS, Code.PUBLISH)
-    base_branch = repositories.default_branch(hub, run.repository)
-    text, base = policy_file.read(hub, run.repository)
+    base_branch, base = repositories.base(hub, run.repository)
+    if base:
+        text = policy_file.read_at(hub, run.repository, base)
+    else:
+        text, base = policy_file.read(hub, run.repository)
     rules = profiles.rules_of(hub, run.repository, text, base)
     column = ColumnPolicy.model_validate_json(run.settings)
     briefing, issue = _NOT_BRIEFED if run.kind == CHECK else _briefing(services, card, run_id)

@@ -218,11 +218,10 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     reasons = {run_id: reason for choice in choices for run_id, reason in choice.reasons.items()}
     if not reasons:
         return ()
-    places = {run_id: place for choice in choices for run_id, place in choice.places.items()}
     cards_of = run_queue.cards_of(db, reasons)
     known = run_queue.reasons_of(db, cards_of.values())
     return tuple(
-        CardExplained(cards_of[run_id], reason, queue_place=places[run_id])
+        CardExplained(cards_of[run_id], reason)
         for run_id, reason in reasons.items()
         if run_id in cards_of and known.get(cards_of[run_id], reason) != reason
     )

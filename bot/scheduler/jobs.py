@@ -7,12 +7,14 @@ from functools import partial
 from bot.bootstrap import WALL, Services, current
 from bot.github.errors import GithubError
 from bot.ingest import delivery
+from bot.ingest.delivery import OUTAGES, DeliveryError
 from bot.outbox import publisher
 from bot.runspec import builder, retry
 from bot.scheduler import cleanup, dispatch
+from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import settle, wake
 from bot.sync import card as card_sync
-from bot.sync import checks, sweep
+from bot.sync import checks, column_order, sweep
 from ledger.errors import CardinalError
 from ledger.ids import CardId, DeliveryId, RunId
 from ledger.log import event_store
@@ -30,18 +32,51 @@ log = logging.getLogger(__name__)
 PUBLISH_S = 20  # one publishing job hands over to the next after this long, so that workers can be stopped
 
 
-def ingest(delivery_id: str) -> None:
-    """Turn one stored delivery into events and let the rules answer."""
+def ingest(*delivery_ids: str) -> None:
+    """Turn stored deliveries into events and let the rules answer."""
     services = current()
-    for card_id in delivery.ingest(services, DeliveryId(delivery_id)):
-        sync_card(card_id)
+    requested, left = delivery.ingest_light(services, tuple(map(DeliveryId, delivery_ids)))
+    failed: list[DeliveryError] = []
+    for delivery_id in left:
+        try:
+            requested += delivery.ingest(services, delivery_id)
+        except DeliveryError as error:  # raised below, after the other deliveries
+            failed.append(error)
+    sync_card(*requested)
+    if failed:
+        raise failed[0]
+
+
+def sync_card(*card_ids: str) -> None:
+    """Sync cards with GitHub, those of a board by one read."""
+    services = current()
+    for first in range(0, len(card_ids), MAX_TOGETHER):
+        sync_together(services, tuple(map(CardId, card_ids[first : first + MAX_TOGETHER])))
     wake(services)
 
 
-def sync_card(card_id: str) -> None:
-    """Sync a card with GitHub."""
+def sync_together(services: Services, card_ids: tuple[CardId, ...]) -> None:
+    """Sync the cards; when that fails each by itself, and the first error is raised at the end."""
+    failed: list[Exception] = []
+    try:
+        card_sync.sync_cards(services, card_ids)
+    except Exception as error:  # the top of a job: what is wrong with one card must not hold up the others
+        if len(card_ids) == 1 or isinstance(error, OUTAGES):
+            raise
+        log.warning("cards not synced together count=%s error=%s", len(card_ids), error)
+        for card_id in card_ids:
+            try:
+                card_sync.sync_cards(services, (card_id,))
+            except Exception as alone:  # raised below, after the other cards
+                failed.append(alone)
+    if failed:
+        raise failed[0]
+
+
+def rank_columns() -> None:
+    """Read the order of columns in which runs wait."""
     services = current()
-    card_sync.sync_card(services, CardId(card_id))
+    column_order.read_due(services)
     wake(services)
 
 
@@ -65,8 +100,7 @@ def sweep_board(owner: str, number: str) -> None:
     services = current()
     for each in services.on_every_board():
         if each.board.is_at(owner, int(number)):
-            for card_id in sweep.sweep(each):
-                sync_card(card_id)
+            sync_card(*sweep.sweep(each))
     wake(services)
 
 

@@ -6,6 +6,7 @@ import re
 import zlib
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 from typing import cast
 from uuid import uuid4
 
@@ -23,6 +24,7 @@ JOBS = "bot.scheduler.jobs"
 # way of the next one after this long. One that waits is in the way for as long as its mark lives.
 LOST_AFTER_S = 10
 MARK_S = 3600
+MAX_TOGETHER = 20  # wake-ups that one call serves
 MAX_BYTES = 10_000  # of what a wake-up says
 LABEL = re.compile(r"[A-Za-z0-9_=-]{1,200}")
 
@@ -121,6 +123,26 @@ def enqueue(redis: Redis, name: str, function: str, *args: str, job_id: str) -> 
         log.warning("wake-up lost queue=%s job=%s error=%s", name, job_id, type(error).__name__)
         return False
     return True
+
+
+def take_more(redis: Redis, name: str, function: str) -> tuple[str, ...]:
+    """Take wake-ups of the same function that wait behind one another at the head of queue `name`, at most
+    MAX_TOGETHER - 1; return their arguments.
+    """
+    key = queue(redis, name).key
+    ids = [rq_id.decode() for rq_id in cast("list[bytes] | None", redis.lpop(key, MAX_TOGETHER - 1)) or ()]
+    reads = redis.pipeline(transaction=False)
+    for rq_id in ids:
+        reads.hmget(WakeUp.key_for(rq_id), "data", "description")
+    calls = [_call(raw, label or b"") if raw else None for raw, label in reads.execute()]
+    same = list(takewhile(lambda call: call is not None and call.function == function, calls))
+    writes = redis.pipeline(transaction=False)
+    for rq_id, call in zip(ids, same, strict=False):
+        writes.delete(WakeUp.key_for(rq_id), *((mark_key(call.job_id),) if call else ()))
+    if others := ids[len(same) :]:
+        writes.lpush(key, *reversed(others))
+    writes.execute()
+    return tuple(argument for call in same if call for argument in call.arguments)
 
 
 def _waits(redis: Redis, name: str, job_id: str) -> bool:

@@ -15,18 +15,22 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
 from bot.bootstrap import Services
+from bot.outbox import handlers
 from bot.reactor import reactor
+from bot.render.board.card_fields import MAX_PLACE
 from bot.scheduler import alarms, dispatch, queues, wakeups
-from bot.sync import checks
+from bot.sync import checks, column_order
 from bot.system import liveness
 from bot.system.liveness import LeaseGrace
 from ledger.db.clock import database_now
 from ledger.errors import CardinalError
 from ledger.events.board import BoardProbed
-from ledger.ids import BoardId
+from ledger.ids import BoardId, CardId
 from ledger.log import event_store
+from ledger.queries import run_queue
 from ledger.queue import hosts, inbox, refresh_requests
 from ledger.views import halts
+from rules.intents.outbound import UpdateFace
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +41,7 @@ BEAT_CHECK_S = 1.0  # how often a process that only sends heartbeats looks wheth
 EAGER_S, PATIENT_S = 5, 10  # a refresh request is served at every tick at first, later in every tenth second
 Step = Callable[[Services], None]
 _beats: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()  # when the last heartbeat was recorded
+_places: WeakKeyDictionary[Engine, dict[CardId, int]] = WeakKeyDictionary()  # that faces show, or soon will
 _graces: WeakKeyDictionary[Engine, LeaseGrace] = WeakKeyDictionary()  # of each ledger's leases, between ticks
 
 
@@ -121,6 +126,14 @@ def sync_cards(services: Services) -> None:
         queues.request(services.redis, "sync_card", card.card_id)
 
 
+def rank_columns(services: Services) -> None:
+    """Wake the reading of columns' orders."""
+    with event_store.reading(services.engine) as db:
+        due = column_order.is_due(db)
+    if due:
+        queues.request(services.redis, "rank_columns")
+
+
 def probe(services: Services) -> None:
     """Let a run try on each halted board whose wait is over."""
     probe_boards(services.engine, services.now())
@@ -147,14 +160,36 @@ def late_checks(services: Services) -> None:
         queues.request(services.redis, "late_checks", card_id)
 
 
+def show_places(services: Services) -> None:
+    """Show places in queues on faces; not at every tick."""
+    if not int(time.monotonic()) % PATIENT_S:
+        write_places(services)
+
+
+def write_places(services: Services) -> None:
+    """Have the faces of the cards that go next written again where their places changed."""
+    known = _places.setdefault(services.engine, {})
+    with event_store.reading(services.engine) as db:
+        heads = [run_queue.free(db, *line, limit=MAX_PLACE) for line in run_queue.columns_waiting(db)]
+    places = {row.card_id: place for head in heads for place, row in enumerate(head)}
+    moved = [card_id for card_id, place in places.items() if known.get(card_id) != place]
+    if moved:
+        with event_store.writing(services.engine) as db:
+            for card_id in moved:
+                handlers.put(db, UpdateFace(card_id), services.now())
+    _places[services.engine] = places
+
+
 STEPS: tuple[Step, ...] = (
     heartbeat,
     expire_dead_holders,
     reap,
     ingest,
     sync_cards,
+    rank_columns,
     probe,
     late_checks,
+    show_places,
     wakeups.settle,
     alarms.watch_starts,
 )

@@ -14,7 +14,7 @@ from ledger.events.run import CHECK, RunEnded, RunEvent, RunParked, RunStepped
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.limit_answers import Code
 from ledger.model.shared_failures import shared_cause
-from ledger.queries import attempts
+from ledger.queries import attempts, run_queue
 from ledger.states import RunState
 from ledger.views import (
     boards,
@@ -74,6 +74,14 @@ def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
     return None if row is None else _snapshot(db, row)
 
 
+def with_place(db: Connection, snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with the place in the queue of the card's run, for whoever shows it."""
+    run = snapshot.run
+    if run is None or run.state is not RunState.QUEUED:
+        return snapshot
+    return replace(snapshot, run=replace(run, place=run_queue.place(db, run.run_id)))
+
+
 def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> Snapshot | None:
     """Return the card's snapshot with the data that only the rules for this event need."""
     snapshot = of_card(db, card_id)
@@ -84,6 +92,7 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
         snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
     match event:
         case CommandGiven():
+            snapshot = with_place(db, snapshot)
             return replace(
                 snapshot,
                 held=held(db, card_id),

@@ -1,6 +1,7 @@
-"""One card synced: read from GitHub, differences appended as events."""
+"""Cards synced: read from GitHub, differences appended as events."""
 
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,14 +15,13 @@ from bot.github.api.project_models import CardLook
 from bot.reactor import reactor
 from bot.state import policies, snapshots
 from bot.sync import board as boards
-from bot.sync import movers, target_repository
+from bot.sync import column_order, movers, target_repository
 from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events.related import Blocker, LinksSeen
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
-from ledger.queries import cards as card_queries
 from ledger.queue import change_reports, leases, outbox, refresh_requests
 from ledger.states import CardState
 from ledger.views import boards as known_boards
@@ -29,9 +29,11 @@ from ledger.views import cards, links, runs
 from rules.card.move_rights import may_move
 from rules.snapshot import NOBODY, Mover
 
+LEASE_PREFIX = "look:"
 LOOK_TTL_S = 30
 HIDDEN, HIDDEN_S = "Redacted", 180  # GitHub's kind for a card whose issue Cardinal may not see
 MAX_LOOKS = 5  # a card with endless refresh requests is left to the next wake-up
+Held = Mapping[CardId, leases.Lease]
 
 
 class CardBusyError(CardinalError):
@@ -43,30 +45,60 @@ class CardBusyError(CardinalError):
 
 
 def sync_card(services: Services, card_id: CardId) -> bool:
-    """Sync one card; repeat while refresh requests arrive. False: another worker holds its lease, or the
-    board is not ready. A card of a board that Cardinal does not serve is left as it is.
+    """Sync one card, as `sync_cards` does; return whether it was."""
+    return card_id in sync_cards(services, (card_id,))
 
-    The lease lasts from the read to the commit, so an older reading never overwrites a newer one. Requests
-    that wait together cost one read.
+
+def sync_cards(services: Services, card_ids: Collection[CardId]) -> frozenset[CardId]:
+    """Sync cards, those of a board by one read; repeat for those with a refresh request meanwhile. Cards of a
+    board that Cardinal does not serve are left as they are.
+
+    Return all but those that another worker holds, or whose board is not ready. A lease lasts from the read
+    to the commit, so no older reading overwrites a newer one. Requests that wait together cost one read.
     """
+    if not card_ids:
+        return frozenset()
     with event_store.writing(services.engine) as db:
-        lease = leases.take(db, f"look:{card_id}", services.name, ttl_s=LOOK_TTL_S)
-    if lease is None:
-        return False
+        taken = [
+            leases.take(db, f"{LEASE_PREFIX}{card_id}", services.name, ttl_s=LOOK_TTL_S)
+            for card_id in dict.fromkeys(card_ids)
+        ]
+    held = {CardId(lease.name.removeprefix(LEASE_PREFIX)): lease for lease in taken if lease is not None}
     try:
-        board_id = _board_of(services, card_id)
-        services = services.on_board(board_id) if board_id else services
-        if board_id and not boards.serves(services, board_id):
-            return True
-        for _ in range(MAX_LOOKS):
-            if not boards.ready(services):
-                return False
-            if _sync_once(services, card_id, lease):
-                return True
+        return frozenset(
+            card_id
+            for board_id, mine in _by_board(services, held).items()
+            for card_id in _sync_board(services, board_id, mine)
+        )
     finally:
-        with event_store.writing(services.engine) as db:
-            leases.release(db, lease)
-    return True
+        if held:
+            with event_store.writing(services.engine) as db:
+                for lease in held.values():
+                    leases.release(db, lease)
+
+
+def _by_board(services: Services, held: Held) -> dict[BoardId | None, Held]:
+    """Return the leases by their cards' boards; None: of a card that nobody has reported."""
+    by_board: dict[BoardId | None, dict[CardId, leases.Lease]] = {}
+    for card_id, lease in held.items():
+        by_board.setdefault(_board_of(services, card_id), {})[card_id] = lease
+    return dict(by_board)
+
+
+def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> frozenset[CardId]:
+    """Sync the cards of one board; return those that are."""
+    services = services.on_board(board_id) if board_id else services
+    if board_id and not boards.serves(services, board_id):
+        return frozenset(held)
+    left = dict(held)
+    for _ in range(MAX_LOOKS):
+        if not boards.ready(services):
+            return frozenset(held) - frozenset(left)
+        for card_id in _sync_once(services, left):
+            del left[card_id]
+        if not left:
+            break
+    return frozenset(held)
 
 
 def _board_of(services: Services, card_id: CardId) -> BoardId | None:
@@ -82,21 +114,33 @@ def require_synced(services: Services, card_id: CardId) -> None:
         raise CardBusyError(card_id)
 
 
-def _sync_once(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
-    """Read the card once and record it; return True, the lease released, if no request came meanwhile."""
+def _sync_once(services: Services, held: Held) -> tuple[CardId, ...]:
+    """Read the cards once and record them; return those, their leases released, that no request came for."""
     with event_store.reading(services.engine) as db:
-        requests, _ = refresh_requests.counts(db, card_id)
-    seen = github_board.read_card(services.hub, card_id)
-    if seen is None:  # raises if the whole board is out of sight: that tells nothing about its cards
+        requests = {card_id: refresh_requests.counts(db, card_id)[0] for card_id in held}
+    looks = github_board.read_cards(services.hub, tuple(held))
+    if (
+        None in looks.values()
+    ):  # raises if the whole board is out of sight: that tells nothing about its cards
         github_board.read_board(services.hub, *services.board.address)
+    return tuple(
+        card_id
+        for card_id, seen in looks.items()
+        if _keep_look(services, card_id, seen, held[card_id], requests[card_id])
+    )
+
+
+def _keep_look(
+    services: Services, card_id: CardId, seen: CardLook | None, lease: leases.Lease, requests: int
+) -> bool:
+    """Record the look at a card with so many requests; return True, the lease released, if no more came."""
     if seen is not None and not services.board.is_at(seen.owner, seen.board_number):
         elsewhere = services.on_board(seen.board_id)
         if elsewhere.board.is_at(seen.owner, seen.board_number):
-            return boards.ready(elsewhere) and _sync_once(elsewhere, card_id, lease)
+            return boards.ready(elsewhere) and bool(_sync_once(elsewhere, {card_id: lease}))
         seen = None  # it is on a board that Cardinal does not serve
     if seen is not None and not boards.agrees(services, seen):
         return False  # columns were renamed or deleted: read the card again with the current ones
-    ranked = _order(services, seen)
     closing, placed = _closing(services, seen), target_repository.decide(services, seen)
     came_at = _came_at(services, card_id, seen)
     moved = movers.find(services, card_id, seen, came=came_at is not None)
@@ -105,12 +149,14 @@ def _sync_once(services: Services, card_id: CardId, lease: leases.Lease) -> bool
         leases.renew(db, lease, ttl_s=LOOK_TTL_S)
         if placed is not None:
             event_store.append(db, placed, at=services.now())  # before the drag that needs it
-        _record(db, card_id, seen, ranked, closing, moved, came_at, now=services.now())
+        _record(db, card_id, seen, closing, moved, came_at, now=services.now())
         known = cards.get(db, card_id)
         if labels and known is not None and not known.archived:
             event_store.append(db, *labels, at=services.now())
         change_reports.drop(db, card_id, moved.reports, services.now() - movers.KEPT)
         refresh_requests.mark_served(db, card_id, requests)
+        if seen is not None and not seen.archived:
+            column_order.mark(db, seen.board_id, seen.column)
         reactor.advance(db, now=services.now())
         quiet = refresh_requests.counts(db, card_id)[0] == requests
         if quiet:
@@ -134,24 +180,10 @@ def _labels(services: Services, card_id: CardId, seen: CardLook | None) -> tuple
     return movers.labels(services, card_id, policy, seen)
 
 
-def _order(services: Services, seen: CardLook | None) -> on_board.ColumnRanked | None:
-    """Return the column's order if another card waits in it: the order decides which starts first."""
-    if seen is None or seen.column is None or seen.archived:
-        return None
-    with event_store.reading(services.engine) as db:
-        if not policies.in_force(db, seen.board_id).archetype(seen.column).STARTS_RUNS:
-            return None
-        if not runs.queued(db, seen.board_id, seen.column, limit=1):
-            return None
-    order = github_board.read_column(services.hub, seen.board_id, seen.column)
-    return on_board.ColumnRanked(seen.board_id, seen.column, order)
-
-
 def _record(
     db: Connection,
     card_id: CardId,
     seen: CardLook | None,
-    ranked: on_board.ColumnRanked | None,
     closing: on_board.IssueClosed | None,
     moved: movers.Moved,
     came_at: datetime | None,
@@ -171,8 +203,6 @@ def _record(
         event_store.append(db, *events, at=now)
     if upto is not None:
         refresh_requests.mark_recorded(db, card_id, seen.board_id, upto)
-    if ranked is not None and ranked.order != card_queries.order_of(db, seen.board_id, ranked.column):
-        event_store.append(db, ranked, at=now)
 
 
 def _events(

@@ -247,7 +247,7 @@ class CardStateChanged(CardEvent):
 class CardExplained(CardEvent):
     """Why the card waits or does not move, in one line, changed; `reason` is its code.
 
-    `queue_place` is that of the card's run in the queue, which the line begins with; 0 for none.
+    `queue_place` is 0 but in old events: there the line begins with the place of the card's run in the queue.
     """
 
     because: str

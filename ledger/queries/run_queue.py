@@ -2,8 +2,20 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    or_,
+    select,
+    text,
+)
 
 from ledger.db.clock import database_now
 from ledger.db.rows import all_rows, pick
@@ -50,6 +62,18 @@ def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ..
     return all_rows(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
 
 
+def place(db: Connection, run_id: RunId) -> int:
+    """Return the run's place, from 1, among those of its column that `free` returns; 0 for any other run."""
+    ahead, itself = _PLACE.first(db, {"run_id": run_id}) or (0, 0)
+    return int(ahead) if itself else 0
+
+
+def columns_waiting(db: Connection) -> tuple[tuple[BoardId, str], ...]:
+    """Return the boards' columns with a queued run."""
+    query = select(runs.c.board_id, runs.c.column).where(_QUEUED).distinct()
+    return tuple((BoardId(board_id), column) for board_id, column in db.execute(query))
+
+
 def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str | None]:
     """Return in which column each of the cards stands."""
     query = select(cards.c.card_id, cards.c.column).where(cards.c.card_id.in_(tuple(card_ids)))
@@ -74,6 +98,20 @@ def _stands() -> ColumnElement[bool]:
 
 def _waits_for_none() -> ColumnElement[bool]:
     return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.held()))
+
+
+def _ahead() -> Any:
+    """Select how many runs of the run's line go before it, itself included, and whether it is one of them."""
+    own = runs.alias("own")
+    line = and_(
+        text("view_runs.state = 'queued'"), runs.c.board_id == own.c.board_id, runs.c.column == own.c.column
+    )
+    before = or_(runs.c.rank < own.c.rank, and_(runs.c.rank == own.c.rank, runs.c.serial <= own.c.serial))
+    query = select(func.count(), func.max(case((runs.c.run_id == own.c.run_id, 1), else_=0)))
+    return query.where(own.c.run_id == bindparam("run_id"), line, before, _stands(), _waits_for_none())
+
+
+_PLACE = Statement(_ahead())
 
 
 def unrefreshed_dependents(

@@ -1,6 +1,6 @@
 """The inbox: every delivery that was accepted with 202, kept until no repeat of it can come."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -68,10 +68,14 @@ class Quarantined:
     error: str
 
 
+def _deliveries() -> Select[Any]:
+    names = ("delivery_id", "event", "action", "payload", "received_at", "attempts")
+    return select(*(inbox.c[name] for name in names))
+
+
 @statement
 def _delivery(delivery_id: Any) -> Select[Any]:
-    names = ("delivery_id", "event", "action", "payload", "received_at", "attempts")
-    return select(*(inbox.c[name] for name in names)).where(inbox.c.delivery_id == delivery_id)
+    return _deliveries().where(inbox.c.delivery_id == delivery_id)
 
 
 def _read(
@@ -182,6 +186,22 @@ def due(engine: Engine, *, limit: int, late_s: float = 0.0) -> tuple[DeliveryId,
     with reading(engine) as db:
         now = database_now(db) - timedelta(seconds=late_s)
         return tuple([delivery_id for (delivery_id,) in _due.all(db, {"now": now, "most": limit})])
+
+
+def waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Delivery, ...]:
+    """Return those of the deliveries that wait and that nobody works on, in the order given."""
+    query = _deliveries().where(inbox.c.delivery_id.in_(tuple(delivery_ids)), inbox.c.state == "waiting")
+    rows = {row[0]: _read(*row) for row in db.execute(query)}
+    return tuple(rows[delivery_id] for delivery_id in dict.fromkeys(delivery_ids) if delivery_id in rows)
+
+
+def settle_waiting(db: Connection, delivery_id: DeliveryId, now: datetime) -> bool:
+    """Mark a delivery done that nobody claimed, in the transaction of its events; False when somebody did.
+
+    Its payload is dropped.
+    """
+    mine = {"delivery_id": delivery_id, "state": "waiting"}
+    return bool(change(db, inbox, mine, state="done", settled_at=now, error="", payload="{}"))
 
 
 def known(db: Connection, delivery_id: DeliveryId) -> bool:

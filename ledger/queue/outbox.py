@@ -5,6 +5,7 @@ Due times and claims go by the database's clock; whoever puts or postpones says 
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import (
@@ -59,10 +60,10 @@ _FREE = and_(
 # joined to nothing, so that SQLite walks the lane by priority and does not sort all that is due
 _UNINDEXED = type_coerce(outbox.c.due_at, Text).concat("")
 _READY = Statement(
-    select(outbox.c.entry_id)
+    select(outbox.c.entry_id, outbox.c.attempts)
     .where(_FREE, bindparam("now", type_=Text) >= _UNINDEXED)
     .order_by(outbox.c.priority, outbox.c.entry_id)
-    .limit(1)
+    .limit(bindparam("most"))
 )
 _DUE = Statement(select(outbox.c.due_at).where(_FREE).order_by(outbox.c.due_at).limit(1))
 
@@ -149,22 +150,26 @@ def reopen(db: Connection, key: EntryKey) -> bool:
     return bool(change(db, outbox, given_up, due_at=database_now(db), **fresh))
 
 
-def claim_next(engine: Engine, lane: str, *, lease_s: float, holder: str) -> Entry | None:
-    """Return the lane's next entry for the caller alone to carry out; None when none may go now.
+def claim(engine: Engine, lane: str, *, lease_s: float, holder: str, most: int) -> tuple[Entry, ...]:
+    """Return the lane's next entries, at most `most`, for the caller alone to carry out in this order.
 
-    The attempt is counted before the work. A claim that ran out can be taken over.
+    Each may go now whatever becomes of the others. The attempt is counted before the work, so one that was
+    tried before comes alone: an entry that kills its publishers takes no other's attempts. A claim that ran
+    out can be taken over.
     """
     with reading(engine) as db:  # looking costs no writer's turn
-        if _READY.scalar(db, {"lane": lane, "now": stamp(database_now(db))}) is None:
-            return None
+        if _READY.scalar(db, {"lane": lane, "now": stamp(database_now(db)), "most": 1}) is None:
+            return ()
     with writing(engine) as db:
         now = database_now(db)
-        entry_id = _READY.scalar(db, {"lane": lane, "now": stamp(now)})
-        if entry_id is None:
-            return None
+        rows = _READY.all(db, {"lane": lane, "now": stamp(now), "most": most})
+        fresh = [entry_id for entry_id, attempts in takewhile(lambda row: not row[1], rows)]
+        ready = fresh or [entry_id for entry_id, _ in rows[:1]]
         due_at = now + timedelta(seconds=lease_s)
-        _claim.run(db, {"entry_id": entry_id, "holder": holder, "due_at": due_at})
-        return find(db, Entry, outbox, entry_id=entry_id)
+        for entry_id in ready:
+            _claim.run(db, {"entry_id": entry_id, "holder": holder, "due_at": due_at})
+        claimed = (find(db, Entry, outbox, entry_id=entry_id) for entry_id in ready)
+        return tuple(entry for entry in claimed if entry is not None)
 
 
 def settle(db: Connection, entry: Entry, now: datetime) -> None:
@@ -220,7 +225,7 @@ def release(db: Connection, holder: str, wait_s: float) -> int:
 
 
 def next_due_s(engine: Engine, lane: str) -> float | None:
-    """Return in how many seconds `claim_next` can have something at the earliest; negative where it waits.
+    """Return in how many seconds `claim` can have something at the earliest; negative where it waits.
 
     None while nothing is in line.
     """

@@ -64,7 +64,6 @@ class CardRow:
     `mover` put it where it stands, or took it off the board, with the role `mover_role`; both are empty where
     that is not known. `own_move`: Cardinal did, for that person. `barred` are the labels by which nothing is
     chosen, for whoever set them may not.
-    `queue_place` is the run's place in the queue, which `because` begins with; 0 for none.
     `assistant_waits`: the planning assistant replied without a brief, and nobody wrote since.
     """
 
@@ -93,7 +92,6 @@ class CardRow:
     moved_at: datetime
     state_at: datetime
     because: str = ""
-    queue_place: int = 0
     held_back: str = ""
     put_back: int = 0
     brief: str = ""
@@ -273,15 +271,10 @@ fold.on(CardRestored)(setter(cards, lambda e: {**_mover(e), "archived": False}, 
 
 @fold.on(CardStateChanged)
 def _state_changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
-    reason = {"because": event.because, "reason": event.reason, "queue_place": 0}
-    _set(db, event, state=event.after, **reason, state_at=it.at)
+    _set(db, event, state=event.after, because=event.because, reason=event.reason, state_at=it.at)
 
 
-fold.on(CardExplained)(
-    setter(
-        cards, lambda e: {"because": e.because, "reason": e.reason, "queue_place": e.queue_place}, "card_id"
-    )
-)
+fold.on(CardExplained)(setter(cards, lambda e: {"because": e.because, "reason": e.reason}, "card_id"))
 fold.on(CardHeldBack)(setter(cards, lambda e: {"held_back": e.wanted}, "card_id"))
 
 

@@ -10,7 +10,7 @@ from ledger.model.spend_limits import Limit
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Grant, Share
 from rules.snapshot import Halt, Loss, Stop, is_outside, outside
-from rules.text import code, count, in_queue, plain
+from rules.text import code, count, plain
 
 _NO_WORKER = "no worker is free"
 _OTHERS_TURN = "the free workers go to other boards first"
@@ -72,7 +72,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class RunSelection:
-    """The runs to start, in order, with their grants; a line and a place in the queue for each other one.
+    """The runs to start, in order, with their grants; the obstacle of each other one.
 
     `hosts` are those that some of them must start on; the others start anywhere. `free` is what is left.
     """
@@ -80,7 +80,6 @@ class RunSelection:
     starts: tuple[RunId, ...]
     reasons: Mapping[RunId, str]
     grants: Mapping[RunId, Grant] = field(default_factory=dict)
-    places: Mapping[RunId, int] = field(default_factory=dict)
     hosts: Mapping[RunId, str] = field(default_factory=dict)
     free: tuple[Station, ...] = field(default=(), compare=False)
 
@@ -128,19 +127,14 @@ def choose(
     gate = _Gate(policy, load, stops, Workers(stations, host), losses, owner)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
-    lengths: Counter[str] = Counter()
-    places: dict[RunId, int] = {}
     for run in sorted(waiting, key=lambda run: (run.rank, run.queued_at, run.run_id)):
         obstacle = gate.obstacle(run) or (_OTHERS_TURN if len(starts) == most else None)
         if obstacle is None:
             gate.admit(run)
             starts.append(run.run_id)
             continue
-        line = run.column if run.models else ""
-        lengths[line] += 1
-        places[run.run_id] = lengths[line]
-        reasons[run.run_id] = f"{in_queue(lengths[line])}: {obstacle}"
-    return RunSelection(tuple(starts), reasons, gate.grants, places, gate.hosts, gate.workers.stations)
+        reasons[run.run_id] = obstacle
+    return RunSelection(tuple(starts), reasons, gate.grants, gate.hosts, gate.workers.stations)
 
 
 def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> str:

@@ -13,7 +13,7 @@ from forge.demo.stage import Stage
 from forge.demo.story import STEPS
 from tests.bench.calls import count, kind
 from tests.bench.figures import Figure, say
-from tests.bench.programs import noted
+from tests.bench.programs import noted, watch
 from tests.bench.world import running
 
 Call = Mapping[str, Any]
@@ -25,7 +25,7 @@ DRAGGED, REPORTED = "dragged to In Progress: queued, and says why", "the final r
 
 def measure(*, quick: bool) -> Iterator[Figure]:
     """Play the story, or its first steps, and count what the forge was asked for, with planning and merge."""
-    with TemporaryDirectory(prefix="cardinal-bench-") as name, running(programs=Path(name)) as scene:
+    with TemporaryDirectory(prefix="cardinal-bench-") as name, running(more_env=watch(Path(name))) as scene:
         programs = Path(name)
         set_up = _set_up(scene.team)
         requests.delete(f"{scene.team.url}/_forge/calls", timeout=30).raise_for_status()

@@ -3,24 +3,25 @@
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from forge.demo.launch import Scene, cardinal
-from tests.bench.programs import watch
 
 STOP_S = 15
 
 
 @contextmanager
-def running(*, settings: dict[str, str] | None = None, programs: Path | None = None) -> Iterator[Scene]:
+def running(
+    *, settings: dict[str, str] | None = None, more_env: Mapping[str, str] | None = None
+) -> Iterator[Scene]:
     """Run forge and Cardinal, each in its own processes, until the block ends; their folder goes with them.
 
-    `programs` is a folder in which Cardinal's are noted.
+    `more_env` are variables for Cardinal's processes.
     """
     with tempfile.TemporaryDirectory(prefix="cardinal-bench-", ignore_cleanup_errors=True) as name:
-        root, more_env = Path(name), watch(programs) if programs else None
+        root = Path(name)
         with _forge(root) as url, cardinal(url, root, settings=settings, more_env=more_env) as scene:
             yield scene
 

@@ -68,10 +68,10 @@ class ToldHub(Hub):
         if document not in (project_queries.CARD, project_queries.CARDS):
             return super().graphql(document, variables, **narrow)
         with event_store.reading(self.engine) as db:
-            card, board = cards.get(db, variables.get("card", CARD)), boards.get(db, BOARD)
+            card, board = cards.get(db, variables.get("cards", [CARD])[0]), boards.get(db, BOARD)
         told = _told(card, board) if card is not None and board is not None else None
         if document == project_queries.CARD:
-            return {"node": told}
+            return {"nodes": [told]}
         return {"node": {"items": {"pageInfo": {"hasNextPage": False}, "nodes": [told]}}}
 
 

@@ -33,6 +33,7 @@ from rules.intents.outbound import (
     UpdatePull,
     WriteRunComment,
 )
+from tests.ledger.claims import claim_next
 from tests.peer.beside import BOARD, BRANCH, CARD, RUN, Cardinal
 from tests.peer.side import ADMIN
 
@@ -44,7 +45,7 @@ def die_after(cardinal: Cardinal, intent: Intent) -> None:
     engine, now = cardinal.services.engine, cardinal.clock()
     with event_store.writing(engine) as db:
         outbox.put(db, handlers.draft(intent, now, None), now)
-    entry = outbox.claim_next(engine, "github", lease_s=publisher.CLAIM_S["github"], holder="dead")
+    entry = claim_next(engine, "github", lease_s=publisher.CLAIM_S["github"], holder="dead")
     assert entry is not None
     handlers.ACTS.load(entry.act).carry_out(cardinal.services.context, intent, entry)
     cardinal.clock.forward(publisher.CLAIM_S["github"] + 1)

@@ -49,6 +49,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "query Options": (BOARD_READ,),
     "query StatusUpdates": (BOARD_READ,),
     "query RepositoryId": ("metadata:read",),
+    "query Base": ("contents:read",),
     "query Threads": ("pull_requests:read",),
     "query Merging": ("pull_requests:read",),
     "mutation DescribeColumns": (BOARD_ADMIN,),

@@ -18,8 +18,8 @@ S = CardState
         (card("Planning", S.DISCUSSING), "the planning assistant answers"),
         (card("Planning", S.DISCUSSING, brief="Do it"), "ready for execution"),
         (
-            card(run=run(RunState.QUEUED, wait="2nd in the queue: In Progress is full with 3 runs")),
-            "r1 is queued: 2nd in",
+            card(run=run(RunState.QUEUED, wait="In Progress is full with 3 runs", place=2)),
+            "r1 is queued, 2nd in the queue: In Progress is full with 3 runs",
         ),
         (
             card(run=run(RunState.AWAITING_APPROVAL)),

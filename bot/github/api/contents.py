@@ -20,7 +20,14 @@ class FolderEntry(NamedTuple):
 
 
 def entries(hub: Hub, repository: str, folder: str, commit: str) -> tuple[FolderEntry, ...]:
-    """Return the folder's entries by name; nothing if it is missing or no folder."""
+    """Return the folder's entries by name; nothing if it is missing or no folder.
+
+    The folder above is read first, where there is one: its listing is kept, and what is missing is not.
+    """
+    above, _, name = folder.rpartition("/")
+    beside = entries(hub, repository, above, commit) if above else ()
+    if above and len(beside) < MAX_ENTRIES and name not in {entry.name for entry in beside}:
+        return ()
     listing = _contents(hub, repository, folder, commit)
     if not isinstance(listing, list):
         return ()
@@ -50,7 +57,7 @@ def content(hub: Hub, repository: str, path: str, commit: str, *, most_bytes: in
 def _contents(hub: Hub, repository: str, path: str, commit: str) -> object:
     where = f"{repository_path(repository)}/contents/{quote(path)}"
     try:
-        answer: object = hub.rest("GET", where, params={"ref": commit}).body
+        answer: object = hub.at_commit(where, commit)
     except NotFoundError:
         return None
     return answer

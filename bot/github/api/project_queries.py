@@ -78,8 +78,8 @@ fragment Cards on ProjectV2ItemConnection {
 SWEEP_PAGES = 5
 
 CARD = """
-query Card($card: ID!) {
-  node(id: $card) {
+query Card($cards: [ID!]!) {
+  nodes(ids: $cards) {
     ... on ProjectV2Item {
       id
       type

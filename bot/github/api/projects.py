@@ -17,7 +17,9 @@ MAX_PAGES = 200  # 20,000 cards; GitHub's own limit is 50,000 with the archived 
 CARDS = ("Issue", "DraftIssue")
 # Of new columns, by their place.
 COLORS = ("GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "PURPLE", "PINK", "RED")
-MAY_MISS = frozenset({"node", "node.content.parent", "node.content.blockedBy", "node.content.timelineItems"})
+MAY_MISS = frozenset(
+    {"nodes", "nodes.content.parent", "nodes.content.blockedBy", "nodes.content.timelineItems"}
+)
 MAX_FIELDS = 20  # of one item in one request
 
 
@@ -64,13 +66,21 @@ def shape_of(answer: Mapping[str, Any], owner: str, number: int) -> BoardSeen:
 
 
 def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
-    """Return the card as it is now; None when it is not on any board any more.
+    """Return the card as `read_cards` does."""
+    return read_cards(hub, (card_id,))[card_id]
 
-    Links of its issue may be out of sight. Raises NotFoundError where anything else is missing.
+
+def read_cards(hub: Hub, card_ids: Sequence[CardId]) -> dict[CardId, CardLook | None]:
+    """Return the cards, at most 100, as they are now; None for one that is not on any board any more.
+
+    Links of their issues may be out of sight. Raises NotFoundError where anything else is missing.
+    Source: docs.github.com/graphql/reference/queries#nodes; its limit of 100 ids is that of connections.
     """
-    item = hub.graphql(project_queries.CARD, {"card": card_id}, may_miss=MAY_MISS).get("node")
-    if not item:
-        return None
+    nodes = hub.graphql(project_queries.CARD, {"cards": list(card_ids)}, may_miss=MAY_MISS)["nodes"]
+    return {card_id: _look_of(item) if item else None for card_id, item in zip(card_ids, nodes, strict=True)}
+
+
+def _look_of(item: Mapping[str, Any]) -> CardLook:
     content, project = item.get("content") or {}, item["project"]
     repository = content.get("repository") or {}
     return CardLook(

@@ -3,11 +3,33 @@
 from datetime import datetime
 
 from bot.github.client import Hub, repository_path
+from bot.github.errors import NotFoundError
+
+BASE = """
+query Base($owner: String!, $name: String!) {
+  repository(owner: $owner, name: $name) { defaultBranchRef { name target { oid } } }
+}
+"""
 
 
 def default_branch(hub: Hub, repository: str) -> str:
     """Return the default branch; raises NotFoundError for a repository that is gone."""
     return str(hub.rest("GET", repository_path(repository)).body["default_branch"])
+
+
+def base(hub: Hub, repository: str) -> tuple[str, str]:
+    """Return the default branch and its newest commit, by one call.
+
+    The commit is empty where GraphQL does not show it: in an empty repository, or a renamed one. Raises as
+    `default_branch` does.
+    """
+    owner, _, name = repository.partition("/")
+    try:
+        seen = hub.graphql(BASE, {"owner": owner, "name": name}, repository=repository).get("repository")
+    except NotFoundError:
+        seen = None
+    ref = (seen or {}).get("defaultBranchRef")
+    return (ref["name"], ref["target"]["oid"]) if ref else (default_branch(hub, repository), "")
 
 
 def look_up(hub: Hub, repository: str) -> tuple[str, bool]:

@@ -5,15 +5,19 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from pydantic import TypeAdapter
+from sqlalchemy import Connection
 
 from bot.outbox.contract import Handler
 from ledger.ids import EntryKey
 from ledger.parts import Registry
+from ledger.queue import outbox
 from ledger.queue.outbox import Draft, Entry
+from ledger.views import remotes
 from ledger.views.remotes import RemoteRow
 from rules.intents.outbound import Intent
 
-FIRST_PRIORITY = 1  # the first comment or face tells people that something happened; later edits can wait
+FIRST_PRIORITY = 1  # the first comment tells people that something happened; later edits can wait
+PROGRESS = 3
 
 
 ACTS = Registry[Handler](
@@ -42,11 +46,16 @@ def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
         act=name,
         card_id=intent.card_id,
         payload=_adapter(name).dump_json(intent).decode(),
-        priority=act.priority if again else min(act.priority, FIRST_PRIORITY),
+        priority=FIRST_PRIORITY if act.priority == PROGRESS and not again else act.priority,
         ordered=act.ordered,
         coalesce=act.coalesce,
         due_at=max(now, last.at + timedelta(seconds=act.wait_s)) if last is not None and again else now,
     )
+
+
+def put(db: Connection, intent: Intent, now: datetime) -> bool:
+    """Put the intent's entry in line; False when its key is known already, as in `outbox.put`."""
+    return outbox.put(db, draft(intent, now, remotes.get(db, key(intent))), now)
 
 
 def intent_of(entry: Entry) -> Intent:

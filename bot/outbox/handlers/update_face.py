@@ -12,8 +12,9 @@ from bot.render.board.card_fields import KINDS, FaceField, values
 from bot.render.markdown.marker import digest_of
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
+from ledger.queries import run_queue
 from ledger.queue.outbox import Entry
-from ledger.states import CardState
+from ledger.states import CardState, RunState
 from ledger.views import boards, runs, spend
 from ledger.views.boards import BoardRow
 from rules.intents.outbound import UpdateFace
@@ -33,7 +34,8 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         run = runs.get(db, card.run_id) if card.run_id else None
-        wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd)
+        place = run_queue.place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
+        wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd, place=place)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
         return ActResult()

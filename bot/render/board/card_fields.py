@@ -11,6 +11,7 @@ from ledger.views.runs import RunRow
 from rules.text import in_queue, state_word
 
 FIELD_LIMIT = 200  # longer text is unreadable on a card; GitHub itself takes 1,024
+MAX_PLACE = 5  # the last place in a queue that is shown: those behind change too often
 WHOLE = "more in the comments"
 MARKS: Mapping[CardState, str] = {
     CardState.NEEDS_INPUT: "🙋",
@@ -54,14 +55,18 @@ KINDS: Mapping[FaceField, str] = {
 }
 
 
-def values(card: CardRow, run: RunRow | None, *, card_usd: float) -> dict[FaceField, str | float]:
+def values(
+    card: CardRow, run: RunRow | None, *, card_usd: float, place: int = 0
+) -> dict[FaceField, str | float]:
     """Return the value of each field; an empty text clears it. Without spending there is no cost. A resting
     card has no state: "draft" is GitHub's word for an issue that is none yet.
+
+    `place` is the run's place in the queue; 0 for none.
     """
     fields: dict[FaceField, str | float] = {
         FaceField.AGENT: f"{MARKS.get(card.state, '')} {state_word(card.state)}".strip(),
         FaceField.PROGRESS: _progress(card, run),
-        FaceField.RUN: _run(card, run),
+        FaceField.RUN: _run(card, run, place),
         FaceField.PULL: _pull(card),
     }
     if card_usd >= 0.005:
@@ -82,12 +87,10 @@ def _progress(card: CardRow, run: RunRow | None) -> str:
         return _one_line(run.last_line)
     if card.state is CardState.DRAFT:
         return ""  # what the column's headline says already
-    if run is not None and run.state is RunState.QUEUED and run.ending is None:
-        return _one_line(card.because.removeprefix(f"{in_queue(card.queue_place)}: "))  # the field Run has it
     return _one_line(card.because)
 
 
-def _run(card: CardRow, run: RunRow | None) -> str:
+def _run(card: CardRow, run: RunRow | None, place: int) -> str:
     if run is None:
         return ""
     name = f"{run.run_id} · attempt {run.attempt}" if run.attempt > 1 else run.run_id
@@ -96,7 +99,7 @@ def _run(card: CardRow, run: RunRow | None) -> str:
     if run.state is RunState.QUEUED:
         if card.reason is Reason.DEPENDENCY:
             return _one_line(f"{name} · {card.because}")
-        return f"{name} · {in_queue(card.queue_place) if card.queue_place else 'queued'}"
+        return f"{name} · {in_queue(place) if 0 < place <= MAX_PLACE else 'queued'}"
     if run.state is RunState.PARKED and run.question_id:
         return f"{name} · its question waits"
     return f"{name} · {RUN_WORDS.get(run.state, run.state.replace('_', ' '))}"

@@ -14,7 +14,7 @@ from bot.outbox import publisher
 from bot.reactor import reactor
 from bot.scheduler import dispatch, jobs
 from bot.sync import card as card_sync
-from bot.sync import sweep
+from bot.sync import column_order, sweep
 from forge.server import Forge
 from forge.store.board import Item, Project
 from forge.store.models import Comment, Pull
@@ -127,7 +127,8 @@ class Cardinal(People):
         """Look at every card that rang and was not looked at; return how many could be looked at."""
         with event_store.reading(self.services.engine) as db:
             refreshes = refresh_requests.waiting(db, limit=100)
-        return sum(card_sync.sync_card(self.services, bell.card_id) for bell in refreshes)
+        looked_at = sum(card_sync.sync_card(self.services, bell.card_id) for bell in refreshes)
+        return looked_at + column_order.read_due(self.services)
 
     def publish(self) -> int:
         """Carry out what is due in the outbox; return how many entries were touched."""

@@ -11,6 +11,12 @@ from tests.bot.github.conftest import Scripted
 AT = "/repos/acme/shop/contents/.github/cardinal/skills"
 
 
+UP = [
+    ("/repos/acme/shop/contents/.github", "cardinal"),
+    ("/repos/acme/shop/contents/.github/cardinal", "skills"),
+]
+
+
 def content(raw: bytes, **more: object) -> dict[str, object]:
     return {"type": "file", "encoding": "base64", "content": base64.encodebytes(raw).decode(), **more}
 
@@ -22,6 +28,8 @@ def test_a_folder_is_listed_by_name_with_the_kinds_that_github_tells(hub: Hub, s
         {"name": "c", "type": "dir"},
     ]
     scripted.tokens()
+    for path, name in UP:
+        scripted.answer("GET", path, [{"name": name, "type": "dir"}])
     scripted.answer("GET", AT, listed)
     found = contents.entries(hub, "acme/shop", ".github/cardinal/skills", "c0ffee")
     assert found == (("a.md", "file", 3), ("b", "symlink", 9), ("c", "dir", 0))
@@ -31,10 +39,29 @@ def test_a_folder_is_listed_by_name_with_the_kinds_that_github_tells(hub: Hub, s
 
 def test_what_is_no_folder_or_not_there_lists_nothing(hub: Hub, scripted: Scripted) -> None:
     scripted.tokens()
+    for path, name in UP * 2:
+        scripted.answer("GET", path, [{"name": name, "type": "dir"}])
     scripted.answer("GET", AT, content(b"a file"))
     assert contents.entries(hub, "acme/shop", ".github/cardinal/skills", "c0ffee") == ()
-    scripted.answer("GET", f"{AT}/gone", {"message": "Not Found"}, status=404)
-    assert contents.entries(hub, "acme/shop", ".github/cardinal/skills/gone", "c0ffee") == ()
+    scripted.answer("GET", AT, {"message": "Not Found"}, status=404)
+    assert contents.entries(hub, "acme/shop", ".github/cardinal/skills", "c0ffee") == ()
+
+
+def test_what_stands_at_a_commit_is_read_once_and_what_is_missing_below_it_never(
+    hub: Hub, scripted: Scripted
+) -> None:
+    scripted.tokens()
+    commit, (above, _) = "a" * 40, UP[0]
+    scripted.answer("GET", above, [{"name": "cardinal.yml", "type": "file"}])
+    for _ in range(2):
+        assert contents.entries(hub, "acme/shop", ".github/cardinal/skills", commit) == ()
+    assert len(scripted.asked(above)) == 1
+    scripted.answer("GET", above, {"message": "Not Found"}, status=404)
+    scripted.answer("GET", above, [{"name": "cardinal.yml", "type": "file"}])
+    assert (
+        contents.entries(hub, "acme/shop", ".github", "b" * 40) == ()
+    )  # it may be out of sight for a moment
+    assert len(contents.entries(hub, "acme/shop", ".github", "b" * 40)) == 1
 
 
 @pytest.mark.parametrize(

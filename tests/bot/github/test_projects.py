@@ -232,13 +232,13 @@ ISSUE = {
 
 def answer_card(scripted: Scripted, *wrong: tuple[str, list[str | int]]) -> None:
     errors = [{"type": kind, "path": path, "message": "Could not resolve"} for kind, path in wrong]
-    data = {"node": {**CARD, "content": ISSUE}}
+    data = {"nodes": [{**CARD, "content": ISSUE}]}
     scripted.answer("POST", "/graphql", {"data": data, "errors": errors})
 
 
 def test_links_with_issues_out_of_sight_do_not_hide_the_card(hub: Hub, scripted: Scripted) -> None:
     scripted.tokens()
-    parent, blocker = ["node", "content", "parent"], ["node", "content", "blockedBy", "nodes", 0]
+    parent, blocker = ["nodes", 0, "content", "parent"], ["nodes", 0, "content", "blockedBy", "nodes", 0]
     answer_card(
         scripted, ("NOT_FOUND", parent), ("FORBIDDEN", [*parent, "repository"]), ("FORBIDDEN", blocker)
     )
@@ -247,7 +247,9 @@ def test_links_with_issues_out_of_sight_do_not_hide_the_card(hub: Hub, scripted:
     assert (seen.number, seen.parent, seen.hidden_blockers) == (3, "", 1)
 
 
-@pytest.mark.parametrize("path", [["node", "project"], ["node", "content"], ["node", "content", "labels"]])
+@pytest.mark.parametrize(
+    "path", [["nodes", 0, "project"], ["nodes", 0, "content"], ["nodes", 0, "content", "labels"]]
+)
 def test_a_card_of_which_something_else_is_missing_is_not_taken_for_deleted(
     hub: Hub, scripted: Scripted, path: list[str | int]
 ) -> None:

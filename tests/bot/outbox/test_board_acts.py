@@ -72,16 +72,16 @@ def test_the_longer_a_run_works_the_rarer_its_face_changes(stage: Stage) -> None
 
 
 def test_the_six_fields_are_made_once_and_written_in_one_request(stage: Stage) -> None:
-    stage.happen(CardExplained(stage.card_id, "1st in the queue: no worker is free", queue_place=1))
+    stage.happen(CardExplained(stage.card_id, "no worker is free"))
     stage.do(UpdateFace(stage.card_id))
     assert shown(stage, "Agent") == "⏳ queued"
     assert shown(stage, "Run") == "r1 · 1st in the queue"
     assert shown(stage, "Cost $") is None
     stage.forge.gateway.calls.clear()
-    stage.happen(CardExplained(stage.card_id, "2nd in the queue: no worker is free", queue_place=2))
+    stage.happen(CardExplained(stage.card_id, "In Progress is full with 3 runs"))
     stage.clock.forward(5)
     stage.do(UpdateFace(stage.card_id))
-    assert shown(stage, "Run") == "r1 · 2nd in the queue"
+    assert shown(stage, "Progress") == "In Progress is full with 3 runs"
     assert len(stage.calls()) == 1
     seen = stage.events(BoardSeen)
     assert len(seen) == 2

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bot.github.client import Hub
-from bot.outbox import handlers
+from bot.outbox import handlers, publisher
 from bot.outbox.publisher import MAX_ATTEMPTS
 from bot.render.markdown.marker import mark
 from bot.system import liveness
@@ -33,6 +33,7 @@ from rules.intents.outbound import (
 )
 from tests.bot.outbox.conftest import BRANCH, Stage
 from tests.bot.render.past import RUN
+from tests.ledger.claims import claim_next
 
 
 def says(stage: Stage, *names: str) -> list[Say]:
@@ -46,6 +47,22 @@ def first_lines(stage: Stage) -> list[str]:
 def test_what_is_said_about_a_card_is_posted_in_its_order(stage: Stage) -> None:
     stage.do(*says(stage, "one", "two", "three"))
     assert first_lines(stage) == ["one", "two", "three"]
+
+
+def test_what_is_claimed_together_and_not_begun_in_time_is_given_back_untried(stage: Stage) -> None:
+    seen = stage.forge.store.issues.comment(stage.issue, "/cardinal status", actor=stage.alice)
+    contents = ("eyes", "rocket", "heart")
+    stage.ask(*(React(stage.card_id, "issue", seen.id, content) for content in contents))
+    first = outbox.claim(stage.context.engine, "github", lease_s=1, holder="t", most=2)
+    assert [entry.attempts for entry in first] == [1, 1]
+    stage.clock.forward(2)
+    (alone,) = outbox.claim(stage.context.engine, "github", lease_s=1, holder="t", most=2)
+    assert alone.attempts == 2  # an earlier publisher may have died of it
+    stage.clock.forward(2)
+    counts = publisher.publish_due(stage.context, "github", within_s=60, begin_s=0.0)
+    assert (counts.settled, counts.given_up) == (3, 0)
+    with stage.context.reading() as db:
+        assert outbox.open_of_card(db, stage.card_id) == ()
 
 
 def test_a_failure_holds_back_what_comes_after_it_on_the_card(stage: Stage) -> None:
@@ -124,7 +141,7 @@ def test_a_write_in_flight_when_its_publisher_dies_is_found_by_its_marker(stage:
     """The dead publisher's comment reaches GitHub after its claim was let go."""
     stage.ask(*says(stage, "one"))
     dead, engine = liveness.name(2**22 + 5), stage.context.engine
-    entry = outbox.claim_next(engine, "github", lease_s=45, holder=dead)
+    entry = claim_next(engine, "github", lease_s=45, holder=dead)
     assert entry is not None
     liveness.expire_dead_holders(engine)
     stage.clock.forward(1)
@@ -219,7 +236,7 @@ def test_reports_are_put_off_before_questions_and_nothing_is_lost(stage: Stage) 
 
 def test_a_publisher_that_lost_its_claim_records_nothing(stage: Stage) -> None:
     stage.ask(*says(stage, "one"))
-    entry = outbox.claim_next(stage.context.engine, "github", lease_s=1, holder="dead")
+    entry = claim_next(stage.context.engine, "github", lease_s=1, holder="dead")
     assert entry is not None
     stage.clock.forward(2)
     assert stage.publish().settled == 1
@@ -231,7 +248,7 @@ def test_a_publisher_that_lost_its_claim_records_nothing(stage: Stage) -> None:
 def test_an_entry_that_takes_its_publisher_down_each_time_is_given_up(stage: Stage) -> None:
     stage.ask(*says(stage, "one"))
     for _ in range(MAX_ATTEMPTS):
-        outbox.claim_next(stage.context.engine, "github", lease_s=1, holder="dead")
+        claim_next(stage.context.engine, "github", lease_s=1, holder="dead")
         stage.clock.forward(2)
     assert stage.publish().given_up == 1
 
@@ -283,7 +300,7 @@ def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: typ
     assert draft.due_at == stage.clock()
     with event_store.writing(stage.context.engine) as db:
         outbox.put(db, draft, stage.clock())
-    entry = outbox.claim_next(stage.context.engine, draft.lane, lease_s=1, holder="t")
+    entry = claim_next(stage.context.engine, draft.lane, lease_s=1, holder="t")
     assert entry is not None
     assert handlers.intent_of(entry) == intent
 

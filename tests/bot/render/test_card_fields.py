@@ -17,9 +17,9 @@ from ledger.views import runs
 from tests.bot.render.past import CARD, RUN, Past, R
 
 
-def look(past: Past, usd: float = 0.0) -> dict[FaceField, str | float]:
+def look(past: Past, usd: float = 0.0, place: int = 0) -> dict[FaceField, str | float]:
     with event_store.reading(past.engine) as db:
-        return card_fields.values(past.row(), runs.get(db, RUN), card_usd=usd)
+        return card_fields.values(past.row(), runs.get(db, RUN), card_usd=usd, place=place)
 
 
 def test_a_card_that_never_ran_has_neither_cost_nor_time(past: Past) -> None:
@@ -36,8 +36,13 @@ def test_a_face_is_cut_between_words_and_says_where_the_whole_is(past: Past) -> 
 
 
 def test_a_queued_card_says_why_it_waits(past: Past) -> None:
-    past(CardExplained(CARD, "2nd in the queue: In Progress is full with 3 runs", queue_place=2))
-    assert look(past)[FaceField.RUN] == "r1 · 2nd in the queue"
+    past(CardExplained(CARD, "In Progress is full with 3 runs"))
+    assert [look(past, place=n)[FaceField.RUN] for n in (0, 2, 5, 6)] == [
+        "r1 · queued",
+        "r1 · 2nd in the queue",
+        "r1 · 5th in the queue",
+        "r1 · queued",  # it would change with every start of another
+    ]
     assert look(past)[FaceField.PROGRESS] == "In Progress is full with 3 runs"
     assert look(past)[FaceField.AGENT] == "⏳ queued"
 

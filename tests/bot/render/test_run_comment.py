@@ -42,10 +42,10 @@ def approved(past: Past) -> None:
 
 
 def test_a_queued_run_says_why_it_waits_and_can_be_paused_or_cancelled(past: Past) -> None:
-    past(CardExplained(CARD, "2nd in the queue: In Progress is full with 3 runs", queue_place=2))
+    past(CardExplained(CARD, "In Progress is full with 3 runs"))
     text = comment.write(past.story())
     assert text.startswith("### ⏳ Run r1 is waiting to start")
-    assert "> 2nd in the queue: In Progress is full with 3 runs" in text
+    assert "> In Progress is full with 3 runs" in text
     assert "plan ○ → work ○ → validate ○ → pull request ○" in text
     assert boxes(text) == ["pause", "cancel"]
     assert "$0.00" not in text

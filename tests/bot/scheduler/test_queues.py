@@ -336,3 +336,26 @@ def test_what_people_did_goes_before_what_apps_did(config: Config, redis: Redis,
     with worker(config, "control"):
         until(noted(out, 4))
     assert read(out)[0] == "person"
+
+
+def test_wake_ups_of_one_kind_that_wait_together_are_taken_together_and_others_keep_their_order(
+    redis: Redis,
+) -> None:
+    for name in ("a", "b"):
+        assert queues.request(redis, "ingest", name)
+    assert queues.request(redis, "tidy")
+    assert queues.request(redis, "ingest", "c")
+    assert queues.take_more(redis, QueueName.CONTROL, "bot.scheduler.jobs.ingest") == ("a", "b")
+    assert queues.take_more(redis, QueueName.CONTROL, "bot.scheduler.jobs.ingest") == ()
+    assert queues.request(redis, "ingest", "a")  # its mark went with it
+    left = queues.queue(redis, QueueName.CONTROL).get_job_ids()
+    labels = [redis.hget(queues.WakeUp.key_for(rq_id), "description") for rq_id in left]
+    assert labels == [b"tidy", b"ingest-c", b"ingest-a"]
+
+
+def test_one_call_takes_no_more_wake_ups_than_its_bound(redis: Redis) -> None:
+    for n in range(queues.MAX_TOGETHER + 5):
+        queues.request(redis, "ingest", str(n))
+    taken = queues.take_more(redis, QueueName.CONTROL, "bot.scheduler.jobs.ingest")
+    assert len(taken) == queues.MAX_TOGETHER - 1
+    assert len(queues.queue(redis, QueueName.CONTROL)) == 6

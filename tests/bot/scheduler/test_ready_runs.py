@@ -65,10 +65,25 @@ def test_a_new_day_is_another_question(engine: Engine) -> None:
     assert [one.run_id for one in dispatch.ready(engine, now=tomorrow, slots=1)] == ["r0"]
 
 
+def test_a_start_from_a_long_queue_appends_nothing_about_the_others(engine: Engine) -> None:
+    starts(engine)
+    with event_store.reading(engine) as db:
+        before = event_store.last_seq(db)
+        places = {run_id: run_queue.place(db, RunId(run_id)) for run_id in ("r1", "r3", "r4")}
+    lease = dispatch.claim(engine, RunId("r0"), worker="w", now=NOW, ttl_s=60, slots=1)
+    assert lease is not None
+    starts(engine, 0)
+    with event_store.reading(engine) as db:
+        news = [it.event for it in event_store.read(db, after=before, limit=100)]
+        after = {run_id: run_queue.place(db, RunId(run_id)) for run_id in places}
+    assert [type(event).__name__ for event in news if isinstance(event, CardExplained)] == []
+    assert after == {run_id: place - 1 for run_id, place in places.items()}
+
+
 def test_why_a_card_waits_is_recorded_once_and_again_when_it_was_overwritten(engine: Engine) -> None:
     with event_store.reading(engine) as db:
         before, wait = event_store.last_seq(db), run_queue.reasons_of(db, [CardId("c3")])[CardId("c3")]
-    assert "in the queue" in wait
+    assert "in the queue" not in wait  # its place is computed when somebody reads it
     starts(engine)
     with event_store.writing(engine) as db:
         assert event_store.last_seq(db) == before

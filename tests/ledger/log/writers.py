@@ -10,6 +10,7 @@ from ledger.ids import CardId, EntryKey, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import outbox
+from tests.ledger.claims import claim_next
 
 
 def append_one_by_one(engine: Engine, name: str, count: int) -> None:
@@ -40,7 +41,7 @@ def commit_and_stop(engine: Engine, name: str, count: int) -> None:
 def claim_all(engine: Engine, name: str, count: int) -> None:
     """Claim up to `count` outbox entries and print their keys."""
     for _ in range(count):
-        entry = outbox.claim_next(engine, "content", lease_s=600, holder=name)
+        entry = claim_next(engine, "content", lease_s=600, holder=name)
         if entry is not None:
             print(entry.key, flush=True)
 

@@ -20,6 +20,7 @@ from ledger.queries import cards as card_queries
 from ledger.queries import run_queue
 from ledger.queue import inbox, leases, outbox
 from ledger.views import cards, messages, plans, questions, reports, runs, spend, threads, timeline
+from tests.ledger.claims import claim_next
 from tests.ledger.log.writers import draft
 from tests.ledger.samples import BOARD, NOW, card_seen, later, run_queued
 
@@ -82,8 +83,8 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "the first of the board": read(lambda db: card_queries.lines(db, BOARD, ("In Progress",), 30)),
     "the next run's id": read(runs.next_id),
     "the next due time": lambda engine: outbox.next_due_s(engine, "content"),
-    "the next entry": lambda engine: outbox.claim_next(engine, "content", lease_s=9, holder="p"),
-    "nothing to publish": lambda engine: outbox.claim_next(engine, "other", lease_s=9, holder="p"),
+    "the next entry": lambda engine: claim_next(engine, "content", lease_s=9, holder="p"),
+    "nothing to publish": lambda engine: claim_next(engine, "other", lease_s=9, holder="p"),
     "who holds leases": read(leases.holders),
     "which leases ran out": read(lambda db: leases.expired(db, "run:")),
     "who holds entries": read(outbox.holders),

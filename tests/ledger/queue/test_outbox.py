@@ -9,6 +9,7 @@ from ledger.errors import StaleClaimError
 from ledger.ids import CardId, EntryKey
 from ledger.log import event_store
 from ledger.queue import outbox
+from tests.ledger.claims import claim_next
 from tests.ledger.samples import NOW, later
 from tests.ledgers import Hand
 
@@ -24,7 +25,7 @@ def put(ledger: Engine, *drafts: outbox.Draft) -> list[bool]:
 
 def claim(ledger: Engine, seconds: float = 0) -> outbox.Entry | None:
     Hand(ledger, later(seconds))
-    return outbox.claim_next(ledger, "content", lease_s=10, holder="p1")
+    return claim_next(ledger, "content", lease_s=10, holder="p1")
 
 
 def claimed(ledger: Engine, seconds: float = 0) -> outbox.Entry:
@@ -121,7 +122,7 @@ def test_a_publisher_whose_claim_was_taken_over_changes_nothing(ledger: Engine) 
     for _ in range(2):
         old = claimed(ledger)
         Hand(ledger, later(10))
-        new = outbox.claim_next(ledger, "content", lease_s=99, holder="p2")
+        new = claim_next(ledger, "content", lease_s=99, holder="p2")
         assert new is not None
         assert new.key == old.key
         for late in (

@@ -38,7 +38,7 @@ def test_a_run_goes_back_to_the_host_with_its_files_while_that_takes_runs() -> N
 def test_a_run_whose_host_is_busy_waits_for_it_and_lets_others_pass() -> None:
     found = chosen(of("c"), of("c", 2), waits(3), stations=(B, C))
     assert found.starts == ("r1", "r3")
-    said = "1st in the queue: no worker is free on host c, which has its files"
+    said = "no worker is free on host c, which has its files"
     assert found.reasons == {"r2": said}
 
 
@@ -47,7 +47,7 @@ def test_a_run_without_files_starts_anywhere_and_takes_one_worker() -> None:
     assert found.starts == ("r1", "r2", "r3")
     assert found.hosts == {}
     assert sum(one.free for one in found.free) == 0
-    assert found.reasons["r4"] == "1st in the queue: no worker is free"
+    assert found.reasons["r4"] == "no worker is free"
 
 
 def test_the_labels_of_a_column_are_demanded_all_of_them() -> None:
@@ -61,7 +61,7 @@ def test_labels_that_no_host_has_are_named_with_what_to_do() -> None:
     found = chosen(waits(1), stations=(B, C), policy=demanding("gpu", "us"))
     assert found.starts == ()
     assert found.reasons == {
-        "r1": "1st in the queue: no host that lives has the labels gpu, us: start one with"
+        "r1": "no host that lives has the labels gpu, us: start one with"
         " `CARDINAL_LABELS=gpu,us`, or change `runs_on` of the column"
     }
 

@@ -7,6 +7,8 @@ from ledger.events.board import (
 )
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import RunEnded, RunStopAsked
+from ledger.log import event_store
+from ledger.queries import run_queue
 from tests.bot.flows.board.test_cards import at_work
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -64,8 +66,9 @@ def test_who_stands_higher_in_the_column_starts_first(cardinal: Cardinal) -> Non
     cardinal.drag(third, "In Progress", before=first)
     cardinal.settle()
     assert cardinal.ready() == (cardinal.run_of(third).run_id,)
-    assert "1st in the queue" in cardinal.card(first).because
-    assert "2nd in the queue" in cardinal.card(second).because
+    with event_store.reading(cardinal.services.engine) as db:
+        places = [run_queue.place(db, cardinal.run_of(item).run_id) for item in (third, first, second)]
+    assert places == [1, 2, 3]
 
 
 def test_an_issue_closed_as_not_planned_gives_the_card_up(cardinal: Cardinal) -> None:

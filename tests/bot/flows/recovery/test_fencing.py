@@ -24,6 +24,7 @@ from ledger.queue.leases import Lease
 from runner.gateway.control.link import Gateway, Terms
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
+from tests.ledger.claims import claim_next
 from tests.wire import wired
 
 LEASE_S, LIMIT_S = 3.0, 60.0
@@ -136,13 +137,13 @@ def test_a_host_whose_clock_is_off_steals_nothing_and_makes_nothing_late(
         assert due_s is not None
         assert due_s <= 0  # put by the host whose clock is off
         assert cardinal.claim(run_id)
-        entry = outbox.claim_next(engine, "github", lease_s=45, holder="right-1")
+        entry = claim_next(engine, "github", lease_s=45, holder="right-1")
         assert entry is not None
         with event_store.writing(engine) as db:
             assert leases.take(db, "look:x", "right-1", ttl_s=15) is not None
             assert leases.take(db, "look:x", "off-1", ttl_s=15) is None
         ticker.tick(cardinal.services)
         assert dispatch.reap(engine, now=wrong()) == ()
-        other = outbox.claim_next(engine, "github", lease_s=45, holder="off-1")
+        other = claim_next(engine, "github", lease_s=45, holder="off-1")
         assert other is None or other.entry_id != entry.entry_id
         assert cardinal.run(run_id).state == "claimed"

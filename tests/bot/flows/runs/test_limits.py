@@ -89,7 +89,7 @@ def test_more_runs_than_workers_wait_and_say_so(cardinal: Cardinal) -> None:
     assert len(cardinal.ready()) == 4
     cardinal.settle()
     assert "the board" in cardinal.card(items[-1]).because
-    assert "1st in the queue" in cardinal.face(items[-1])["Run"]
+    assert "5th in the queue" in cardinal.face(items[-1])["Run"]
 
 
 def test_a_spent_day_starts_nothing(cardinal: Cardinal) -> None:

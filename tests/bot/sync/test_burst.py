@@ -1,0 +1,147 @@
+"""Cards are dragged at once: they are read together, a column's order once; a bad one holds up no other."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.github.client import Hub
+from bot.github.errors import GithubError
+from bot.ingest import delivery
+from bot.scheduler import jobs, ticker
+from bot.sync import card, column_order
+from forge.store.board import Item
+from ledger.events.board import CardMoved, ColumnRanked
+from ledger.events.run import RunQueued
+from ledger.ids import CardId
+from ledger.log import event_store
+from ledger.queue import inbox, leases
+from tests.bot.flows.cardinal import Cardinal
+
+
+def dragged(cardinal: Cardinal, count: int) -> list[Item]:
+    """Return cards that were dragged to In Progress; the deliveries are stored, and not ingested."""
+    items = [cardinal.new(f"Card {n}") for n in range(count)]
+    cardinal.settle()
+    for item in items:
+        cardinal.drag(item, "In Progress")
+    while cardinal.mail:
+        cardinal.receive(cardinal.mail.popleft())
+    cardinal.forge.gateway.calls.clear()
+    return items
+
+
+def ingested(cardinal: Cardinal) -> tuple[CardId, ...]:
+    """Ingest what waits; return the cards to refresh."""
+    due = inbox.due(cardinal.services.engine, limit=100)
+    cards, left = delivery.ingest_light(cardinal.services, due)
+    assert left == ()
+    assert inbox.due(cardinal.services.engine, limit=100) == ()
+    return cards
+
+
+def test_cards_that_are_dragged_together_cost_one_read_and_their_column_another(cardinal: Cardinal) -> None:
+    items = dragged(cardinal, 5)
+    synced = card.sync_cards(cardinal.services, ingested(cardinal))
+    assert synced == {item.node_id for item in items}
+    assert len(cardinal.calls("query Card(")) == 1
+    assert [len(cardinal.events(kind)) for kind in (CardMoved, RunQueued)] == [5, 5]
+    assert cardinal.calls("query Cards(") == []
+    assert column_order.read_due(cardinal.services) == 1
+    assert len(cardinal.calls("query Cards(")) == 1
+    (ranked,) = cardinal.events(ColumnRanked)
+    assert ranked.order == tuple(item.node_id for item in items)
+    assert column_order.read_due(cardinal.services) == 0
+
+
+class BusyHub(Hub):
+    """Lets a card of the column be seen between GitHub's answer about the column and its recording."""
+
+    def graphql(
+        self,
+        document: str,
+        variables: Mapping[str, Any],
+        *,
+        repository: str | None = None,
+        may_miss: frozenset[str] = frozenset(),
+    ) -> dict[str, Any]:
+        answer = super().graphql(document, variables, repository=repository, may_miss=may_miss)
+        if "query Cards(" in document and (happen := getattr(self, "next", None)):
+            happen()
+        return answer
+
+
+def test_a_card_that_is_seen_while_its_column_is_read_has_it_read_again(cardinal: Cardinal) -> None:
+    _, second = dragged(cardinal, 2)
+    card.sync_cards(cardinal.services, ingested(cardinal))
+    hub = BusyHub(cardinal.services.config, cardinal.clock)
+    hub.next = lambda: card.sync_card(cardinal.services, CardId(second.node_id))  # type: ignore[attr-defined]
+    assert column_order.read_due(replace(cardinal.services, hub=hub)) == 1
+    assert column_order.read_due(cardinal.services) == 1
+    assert column_order.read_due(cardinal.services) == 0
+
+
+def test_one_process_at_a_time_reads_columns(cardinal: Cardinal) -> None:
+    dragged(cardinal, 2)
+    card.sync_cards(cardinal.services, ingested(cardinal))
+    with event_store.writing(cardinal.services.engine) as db:
+        turn = leases.take(db, column_order.TURN, "another", ttl_s=60)
+    assert turn is not None
+    assert column_order.read_due(cardinal.services) == 0
+    with event_store.writing(cardinal.services.engine) as db:
+        leases.release(db, turn)
+    assert column_order.read_due(cardinal.services) == 1
+
+
+def test_a_card_that_another_worker_holds_is_left_to_it(cardinal: Cardinal) -> None:
+    first, second = dragged(cardinal, 2)
+    cards = ingested(cardinal)
+    with event_store.writing(cardinal.services.engine) as db:
+        leases.take(db, f"look:{first.node_id}", "another", ttl_s=60)
+    assert card.sync_cards(cardinal.services, cards) == {second.node_id}
+
+
+def test_a_delivery_that_costs_calls_is_left_and_one_that_somebody_took_is_recorded_once(
+    cardinal: Cardinal,
+) -> None:
+    (item,) = dragged(cardinal, 1)
+    cardinal.say(item, "/cardinal status")
+    while cardinal.mail:
+        cardinal.receive(cardinal.mail.popleft())
+    due = inbox.due(cardinal.services.engine, limit=100)
+    cards, left = delivery.ingest_light(cardinal.services, due)
+    assert (cards, len(left)) == ((item.node_id,), 1)
+    assert delivery.ingest_light(cardinal.services, due) == ((), left)
+
+
+def test_places_on_faces_move_up_at_a_tick_and_only_those_that_changed(cardinal: Cardinal) -> None:
+    items = dragged(cardinal, 3)
+    card.sync_cards(cardinal.services, ingested(cardinal))
+    cardinal.settle()
+    assert cardinal.face(items[2])["Run"].endswith("3rd in the queue")
+    cardinal.forge.store.projects.delete_item(items[0], actor=cardinal.person("alice"))
+    cardinal.settle()
+    ticker.write_places(cardinal.services)
+    cardinal.settle()
+    assert cardinal.face(items[2])["Run"].endswith("2nd in the queue")
+    cardinal.forge.gateway.calls.clear()
+    ticker.write_places(cardinal.services)
+    cardinal.settle()
+    assert cardinal.calls("SetFields") == []
+
+
+def test_a_card_that_cannot_be_recorded_holds_up_no_other(cardinal: Cardinal) -> None:
+    items = [cardinal.new(f"Card {n}") for n in range(3)]
+    cardinal.settle()
+    for item, who in zip(items, ("alice", "bob", "alice"), strict=True):
+        cardinal.drag(item, "In Progress", who=who)
+    while cardinal.mail:
+        cardinal.receive(cardinal.mail.popleft())
+    refused = {"method": "GET", "path": "/collaborators/bob/", "status": 403, "count": 2}
+    cardinal.forge.store.faults.load({"api": [refused]})
+    with pytest.raises(GithubError):
+        jobs.sync_together(cardinal.services, ingested(cardinal))
+    assert {event.card_id for event in cardinal.events(CardMoved)} == {items[0].node_id, items[2].node_id}
+    assert card.sync_card(cardinal.services, CardId(items[1].node_id))
+    assert len(cardinal.events(CardMoved)) == 3
