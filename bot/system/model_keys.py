@@ -54,8 +54,6 @@ def _own(config: Config, owner: str) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError((f"{path} cannot be read: {type(error).__name__}",)) from None
     known = {f"{PREFIX}{name.upper()}_{kind}" for name in NAMES for kind in ("KEY", "URL")}
-    if unknown := sorted(lines.keys() - known):
-        raise ConfigError(
-            (f"{path}: {', '.join(unknown)} is no key of a provider: {', '.join(sorted(known))}",)
-        )
+    if lines.keys() - known:
+        raise ConfigError((f"{path} may hold {', '.join(sorted(known))}, and holds other names",))
     return lines

@@ -137,15 +137,11 @@ def owners(patient: DoctorContext) -> Iterator[CheckResult]:
             yield fail("owners", str(error), "correct the file")
             continue
         if paid:
-            yield ok(
-                "owners", f"{owner} pays for {', '.join(paid)}" if path.exists() else f"{owner} shares keys"
-            )
+            whose = path.name if path.exists() else "the operator's keys"
+            yield ok("owners", f"{owner} may call {', '.join(paid)}, by {whose}")
         else:
-            yield warn(
-                "owners",
-                f"{owner} has no key: only the scripted agent can work there",
-                f"put its key into {path}",
-            )
+            message = f"{owner} has no key: only the scripted agent can work on its boards"
+            yield warn("owners", message, f"put its key into {path}")
 
 
 CHECKS = (workspaces, agents, owners)
