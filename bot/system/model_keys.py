@@ -18,14 +18,17 @@ def providers(config: Config, owner: str) -> dict[str, Provider]:
     The owner's own keys come first. The operator's are for the owner of CARDINAL_BOARD, and for others only
     with CARDINAL_SHARE_WITH_OWNERS. Raises ConfigError, without any value, for a file that cannot be read.
     """
-    own = _own(config, owner)
-    shared = operators(config, owner)
+    own, shared = _own(config, owner), operators(config, owner)
+    known = (
+        ("anthropic", config.anthropic_key, config.anthropic_url),
+        ("openai", config.openai_key, config.openai_url),
+        ("compatible", config.compatible_key, config.compatible_url),
+    )
     made = {}
-    for name in NAMES:
-        key, url = own.get(f"{PREFIX}{name.upper()}_KEY"), own.get(f"{PREFIX}{name.upper()}_URL")
-        if not key and shared:
-            key, url = getattr(config, f"{name}_key").reveal(), getattr(config, f"{name}_url")
-        url = url or getattr(config, f"{name}_url")
+    for name, secret, usual in known:
+        key = own.get(f"{PREFIX}{name.upper()}_KEY")
+        url = (own.get(f"{PREFIX}{name.upper()}_URL") if key else "") or usual
+        key = key or (secret.reveal() if shared else "")
         if key and url:
             made[name] = Provider(name, url, key)
     return made
