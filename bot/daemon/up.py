@@ -16,12 +16,11 @@ from bot.daemon import lock_file, web_server, workers
 from bot.daemon.child import ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
 from bot.daemon.lock_file import Presence
-from bot.runspec import builder
 from bot.scheduler import ticker
 from bot.scheduler.queues import QueueName
 from bot.state import served_boards
 from bot.system import config as configuration
-from bot.system import git_exclude
+from bot.system import git_exclude, model_keys
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from bot.system.host_name import host_name
@@ -110,7 +109,7 @@ def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config],
         served_boards.refuse_another(db, config)
     engine.dispose()
     workers.warm_up()
-    if builder.providers(config):
+    if model_keys.providers(config, config.board.owner) or (config.home / model_keys.FOLDER).is_dir():
         link.warm()  # the gateways of all runs are forked from here on, and share what they import
     return config
 

@@ -10,6 +10,8 @@ from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
 from bot.runspec import builder
 from bot.state import snapshots
+from bot.system import model_keys
+from bot.system.config import ConfigError
 from ledger.events.conversation import AssistantFailed, AssistantMetered
 from ledger.ids import CardId
 from ledger.parts import UnknownPartError
@@ -73,9 +75,9 @@ def ask(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: st
             workspace=builder.workspace(context.config),
             image=IMAGE,
             allow_unsandboxed=context.config.allow_unsandboxed,
-            providers=builder.providers(context.config),
+            providers=model_keys.providers(context.config, context.board.owner),
         )
-    except (UnknownPartError, BackendError, UnsandboxedError, ScenarioError) as error:
+    except (UnknownPartError, BackendError, UnsandboxedError, ScenarioError, ConfigError) as error:
         raise GivenUpError(str(error)) from error
     except RunnerError as error:
         if entry.attempts >= MAX_ATTEMPTS:

@@ -43,7 +43,6 @@ from runner.run.run_spec import (
     Guards,
     HostPaths,
     Limits,
-    Provider,
     ResourceSpec,
     ReviewThread,
     RunSpec,
@@ -286,16 +285,6 @@ def _briefing(services: Services, card: CardRow, run_id: RunId) -> tuple[Briefin
 def workspace(config: Config) -> str:
     """Return the workspace backend of runs here: the operator's choice, else the best that can be used."""
     return workspaces.first_usable() if config.workspace == "auto" else config.workspace
-
-
-def providers(config: Config) -> dict[str, Provider]:
-    """Return the providers with a key and an address, by name: the operator pays for their calls."""
-    known = (
-        Provider("anthropic", config.anthropic_url, config.anthropic_key.reveal()),
-        Provider("openai", config.openai_url, config.openai_key.reveal()),
-        Provider("compatible", config.compatible_url, config.compatible_key.reveal()),
-    )
-    return {provider.name: provider for provider in known if provider.key and provider.url}
 
 
 def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:

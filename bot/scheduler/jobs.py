@@ -9,12 +9,14 @@ from bot.github.errors import GithubError
 from bot.ingest import delivery
 from bot.ingest.delivery import OUTAGES, DeliveryError
 from bot.outbox import publisher
-from bot.runspec import builder, retry
+from bot.runspec import retry
 from bot.scheduler import cleanup, dispatch
 from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import settle, wake
 from bot.sync import card as card_sync
 from bot.sync import checks, column_order, sweep
+from bot.system import model_keys
+from bot.system.config import ConfigError
 from ledger.errors import CardinalError
 from ledger.ids import CardId, DeliveryId, RunId
 from ledger.log import event_store
@@ -159,9 +161,9 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
                 remote,
                 WALL,
                 allow_unsandboxed=services.config.allow_unsandboxed,
-                providers=builder.providers(services.config),
+                providers=model_keys.providers(services.config, services.board.owner),
             )
-    except (GithubError, PolicyError, KilledError) as error:
+    except (GithubError, PolicyError, KilledError, ConfigError) as error:
         log.warning("run given back run=%s reason=%s", run_id, error)
         failure = error
     finally:

@@ -172,6 +172,11 @@ class Config:
     compatible_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")] = Field(
         "", description="The root of that provider's API."
     )
+    share_with_owners: bool = Field(
+        False,
+        description="Whether boards of other owners than the first board's may use these keys and "
+        "`CARDINAL_SKILLS`; unless set, they use their own keys in `keys/<owner>.env` in the home.",
+    )
     private_hosts: Annotated[tuple[str, ...], BeforeValidator(_words)] = Field(
         (), description="Hosts that may have private addresses, where a policy lists them; commas between."
     )

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import builder
 from bot.state import policies as policies_in_force
+from bot.system import model_keys
+from bot.system.config import ConfigError
 from ledger.log import event_store
 from ledger.views import boards
 from rules.policy.repository import BROWSER_IMAGE, IMAGE
@@ -73,7 +75,7 @@ def _sandbox(patient: DoctorContext) -> Iterator[CheckResult]:
 
 def agents(patient: DoctorContext) -> Iterator[CheckResult]:
     """Are the policy's agents known, of the image's version, and paid for?"""
-    paid = builder.providers(patient.config)
+    paid = model_keys.providers(patient.config, patient.config.board.owner)
     wanted = _wanted(patient)
     on_images = parts.load(builder.workspace(patient.config)).runs_images
     for name in sorted(wanted):
@@ -122,4 +124,24 @@ def _has(agent: AgentAdapter) -> bool:
 
 
 ORDER = 2
-CHECKS = (workspaces, agents)
+
+
+def owners(patient: DoctorContext) -> Iterator[CheckResult]:
+    """Has each other owner of a board a key for its agents?"""
+    names = {row.owner.casefold() for row in patient.boards() if row.served}
+    for owner in sorted(names - {patient.config.board.owner.casefold()}):
+        path = model_keys.file_of(patient.config, owner)
+        try:
+            paid = model_keys.providers(patient.config, owner)
+        except ConfigError as error:
+            yield fail("owners", str(error), "correct the file")
+            continue
+        if paid:
+            whose = path.name if path.exists() else "the operator's keys"
+            yield ok("owners", f"{owner} may call {', '.join(paid)}, by {whose}")
+        else:
+            message = f"{owner} has no key: only the scripted agent can work on its boards"
+            yield warn("owners", message, f"put its key into {path}")
+
+
+CHECKS = (workspaces, agents, owners)

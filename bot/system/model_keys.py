@@ -1,0 +1,62 @@
+"""Keys of model providers: the operator's, and each board owner's own; no owner pays for another's."""
+
+import re
+from pathlib import Path
+
+from bot.system.config import PREFIX, Config, ConfigError
+from bot.system.env_file import EnvLineError, parse
+from runner.run.run_spec import Provider
+
+FOLDER = "keys"  # in the home: a file OWNER.env for each owner, in lower case
+NAMES = ("anthropic", "openai", "compatible")
+LOGIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")  # no login leads out of the folder
+
+
+def providers(config: Config, owner: str) -> dict[str, Provider]:
+    """Return the providers that a board of `owner` may call, by name: those with a key and an address.
+
+    The owner's own keys come first. The operator's are for the owner of CARDINAL_BOARD, and for others only
+    with CARDINAL_SHARE_WITH_OWNERS. Raises ConfigError, without any value, for a file that cannot be read.
+    """
+    own, shared = _own(config, owner), operators(config, owner)
+    known = (
+        ("anthropic", config.anthropic_key, config.anthropic_url),
+        ("openai", config.openai_key, config.openai_url),
+        ("compatible", config.compatible_key, config.compatible_url),
+    )
+    made = {}
+    for name, secret, usual in known:
+        key = own.get(f"{PREFIX}{name.upper()}_KEY")
+        url = (own.get(f"{PREFIX}{name.upper()}_URL") if key else "") or usual
+        key = key or (secret.reveal() if shared else "")
+        if key and url:
+            made[name] = Provider(name, url, key)
+    return made
+
+
+def operators(config: Config, owner: str) -> bool:
+    """Tell whether a board of `owner` may use what the operator has: keys and private skills."""
+    return config.share_with_owners or owner.casefold() == config.board.owner.casefold()
+
+
+def file_of(config: Config, owner: str) -> Path:
+    """Return the file of the owner's keys, there or not."""
+    return config.home / FOLDER / f"{owner.casefold()}.env"
+
+
+def _own(config: Config, owner: str) -> dict[str, str]:
+    if not LOGIN.fullmatch(owner.casefold()):
+        return {}
+    path = file_of(config, owner)
+    try:
+        lines = parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except EnvLineError as error:
+        raise ConfigError((f"{path} line {error.line}: {error.because}",)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError((f"{path} cannot be read: {type(error).__name__}",)) from None
+    known = {f"{PREFIX}{name.upper()}_{kind}" for name in NAMES for kind in ("KEY", "URL")}
+    if lines.keys() - known:
+        raise ConfigError((f"{path} may hold {', '.join(sorted(known))}, and holds other names",))
+    return lines

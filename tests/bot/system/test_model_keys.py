@@ -1,0 +1,59 @@
+"""Which keys a board's runs are paid with: never those of another owner."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.system import config as configuration
+from bot.system import model_keys
+from bot.system.config import Config, ConfigError
+
+
+def config_of(home: Path, **more: str) -> Config:
+    """Return the settings of an operator whose board is acme's, with a key of Anthropic."""
+    given = {"CARDINAL_HOME": str(home), "CARDINAL_BOARD": "acme/1", "CARDINAL_ANTHROPIC_KEY": "sk-acme"}
+    return configuration.read(given | more, home)
+
+
+def write(home: Path, owner: str, text: str) -> None:
+    """Write the owner's file of keys."""
+    (home / model_keys.FOLDER).mkdir(exist_ok=True)
+    (home / model_keys.FOLDER / f"{owner}.env").write_text(text)
+
+
+def keys(config: Config, owner: str) -> dict[str, str]:
+    """Return the owner's keys by provider."""
+    return {name: provider.key for name, provider in model_keys.providers(config, owner).items()}
+
+
+def test_the_operators_keys_are_for_the_first_boards_owner_alone(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    assert keys(config, "Acme") == {"anthropic": "sk-acme"}
+    assert keys(config, "beta") == {}
+    assert not model_keys.operators(config, "beta")
+
+
+def test_other_owners_use_them_once_the_operator_shares_them(tmp_path: Path) -> None:
+    config = config_of(tmp_path, CARDINAL_SHARE_WITH_OWNERS="true")
+    assert keys(config, "beta") == {"anthropic": "sk-acme"}
+
+
+def test_an_owner_pays_with_its_own_keys_and_no_other_does(tmp_path: Path) -> None:
+    write(tmp_path, "beta", "CARDINAL_ANTHROPIC_KEY=sk-beta\nCARDINAL_OPENAI_KEY=sk-open\n")
+    config = config_of(tmp_path, CARDINAL_SHARE_WITH_OWNERS="true")
+    assert keys(config, "BETA") == {"anthropic": "sk-beta", "openai": "sk-open"}
+    assert keys(config, "acme") == keys(config, "gamma") == {"anthropic": "sk-acme"}
+
+
+@pytest.mark.parametrize("owner", ["../keys/beta", "", ".", "beta/../beta", "be\0ta"])
+def test_no_login_leads_to_another_owners_file(tmp_path: Path, owner: str) -> None:
+    write(tmp_path, "beta", "CARDINAL_ANTHROPIC_KEY=sk-beta\n")
+    assert keys(config_of(tmp_path), owner) == {}
+
+
+@pytest.mark.parametrize("text", ["CARDINAL_PRIVATE_KEY=sk-beta\n", "sk-beta\n"])
+def test_a_wrong_file_is_named_without_its_values(tmp_path: Path, text: str) -> None:
+    write(tmp_path, "beta", text)
+    with pytest.raises(ConfigError, match=r"beta\.env") as caught:
+        model_keys.providers(config_of(tmp_path), "beta")
+    assert "sk-beta" not in str(caught.value)
