@@ -1,0 +1,1 @@
+def play(site): pass
