@@ -55,7 +55,7 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
                 request_sweeps(services)
                 swept = services.now()
             if services.now() - tidied >= TIDY_EVERY:
-                queues.request(services.redis, "tidy")
+                request_tidy(services)
                 alarms.watch_disk(services)
                 tidied = services.now()
             tick(services, steps)
@@ -68,6 +68,14 @@ def request_sweeps(services: Services) -> None:
     """Wake the sweep of every board."""
     for each in services.on_every_board():
         queues.request(services.redis, "sweep_board", each.board.owner, str(each.board.number))
+
+
+def request_tidy(services: Services) -> None:
+    """Wake the clean-up on every host that lives: each has left-overs of its own."""
+    with event_store.reading(services.engine) as db:
+        known = hosts.known(db)
+    for host in {services.host, *(row.name for row in known.rows if known.is_alive(row))}:
+        queues.request(services.redis, "tidy", host, name=queues.tidy_queue(host))
 
 
 def beat_forever(services: Services, stop: threading.Event) -> None:
@@ -101,7 +109,7 @@ def reap(services: Services) -> None:
     """Take back the runs whose worker is gone."""
     grace = _graces.setdefault(services.engine, LeaseGrace(time.monotonic, services.config.lease_s / 2))
     if dispatch.reap(services.engine, now=services.now(), sure=grace.sure):
-        queues.request(services.redis, "tidy")  # a dead worker's containers live on
+        request_tidy(services)  # a dead worker's containers live on
 
 
 def ingest(services: Services) -> None:

@@ -18,8 +18,7 @@ GONE_S = 30.0
 PLAYER = "/player.py"
 # As a service manager or `restart: unless-stopped` would. The shell is the first process of its namespace: with
 # it, everything on the host dies at once.
-_RUN = 'hostname "$0"; %s while :; do "$1" -P -m bot.cli work; sleep 1; done'
-_SERVE = 'while :; do "$1" -P -m bot.cli serve; sleep 1; done &'
+_RUN = 'hostname "$0"; while :; do "$1" -P -m bot.cli "$2"; sleep 1; done'
 
 
 class Living:
@@ -45,13 +44,13 @@ class Living:
 
 @dataclass(slots=True)
 class Host(Living):
-    """One host. `serves`: it takes deliveries, too."""
+    """One host, on which `cardinal COMMAND` runs."""
 
     name: str
     number: int
     root: Path
     environment: Mapping[str, str]
-    serves: bool = False
+    command: str = "work"
     _group: "subprocess.Popen[bytes] | None" = field(default=None)
 
     @property
@@ -63,11 +62,11 @@ class Host(Living):
         """Switch it on, unless it is."""
         if self._group is not None:
             return
-        script = _RUN % (_SERVE if self.serves else "")
         words = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts")
         with (self.root / f"{self.name}.log").open("ab") as log:
             self._group = subprocess.Popen(
-                (*network.inside(self.name), *words, "sh", "-c", script, self.name, sys.executable),
+                (*network.inside(self.name), *words, "sh", "-c", _RUN, self.name, sys.executable)
+                + (self.command,),
                 cwd=self.home.parent,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,

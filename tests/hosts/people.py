@@ -12,7 +12,7 @@ from ledger.views.runs import RunRow
 from tests.chaos.cardinal import until
 from tests.hosts.site import Site
 
-STEP_S = 150.0
+STEP_S = 90.0
 ANSWER = "With patience."
 ALL = 1_000_000  # events: more than there are
 
@@ -25,6 +25,7 @@ class Card:
     title: str
     number: int = 0
     acted: set[str] = field(default_factory=set)
+    over: bool = False
 
     def drag(self, column: str = "In Progress") -> None:
         """Drag it, as a new one at first."""
@@ -45,7 +46,7 @@ class Card:
         if run is None:
             return ""
         if run.state is RunState.AWAITING_APPROVAL:
-            self._say("approve", "/cardinal approve")
+            self._say(f"plan {run.plan_revision}", "/cardinal approve")
         elif run.state is RunState.PARKED and run.question_id:
             self._say(run.question_id, f"/cardinal answer {ANSWER}")
         return str(run.state)
@@ -61,7 +62,7 @@ class Card:
         def look() -> RunRow | None:
             run = self.run()
             if run is not None and run.state is RunState.AWAITING_APPROVAL:
-                self._say("approve", "/cardinal approve")
+                self._say(f"plan {run.plan_revision}", "/cardinal approve")
             waits = run is not None and run.state is RunState.PARKED
             return run if run and waits and str(run.question_id).endswith(f"q{question}") else None
 

@@ -1,4 +1,4 @@
-"""A site: three hosts with a home each, what they share, a forge, and people who drag and answer cards."""
+"""A site: three hosts of workers and one that takes deliveries, with a home each, what they share, a forge, and people who drag and answer cards."""
 
 import base64
 import shutil
@@ -20,6 +20,7 @@ from tests.hosts.host import Host
 from tests.hosts.services import Services
 
 NAMES = ("a", "b", "c")
+WEB = "web"
 LEASE_S = 8.0
 PORT = 8484
 START_S = 120.0
@@ -49,6 +50,7 @@ class Site:
     root: Path
     team: Team
     hosts: Mapping[str, Host]
+    web: Host
     services: Services
     engine: Engine
 
@@ -65,12 +67,12 @@ def running(root: Path) -> Iterator[Site]:
         app = _seed(forge.url)
         engine = open_ledger(services.DATABASE_URL)
         stack.callback(engine.dispose)
-        hosts = {name: _host(root, forge, app, shared, number) for number, name in enumerate(NAMES)}
-        for host in hosts.values():
+        web, *workers = (_host(root, forge, app, shared, name) for name in (WEB, *NAMES))
+        for host in (web, *workers):
             stack.callback(host.kill)
             host.start()
         until("the web server answers", lambda: _answers(f"http://{network.address_of(0)}:{PORT}"), START_S)
-        yield Site(root, Team(forge.url), hosts, shared, engine)
+        yield Site(root, Team(forge.url), {host.name: host for host in workers}, web, shared, engine)
 
 
 def _seed(url: str) -> dict[str, str]:
@@ -87,11 +89,11 @@ def _seed(url: str) -> dict[str, str]:
     return app
 
 
-def _host(root: Path, forge: Forge, app: dict[str, str], shared: Services, number: int) -> Host:
+def _host(root: Path, forge: Forge, app: dict[str, str], shared: Services, name: str) -> Host:
     """Make a host's network and home."""
-    name = NAMES[number]
+    number = (WEB, *NAMES).index(name)
     network.add_host(name, number)
-    host = Host(name, number, root, launch.own_environment(), serves=number == 0)
+    host = Host(name, number, root, launch.own_environment(), command="work" if number else "serve")
     scenarios = root / "scenarios"
     if not scenarios.exists():
         shutil.copytree(Path(__file__).parent / "scenarios", scenarios)
