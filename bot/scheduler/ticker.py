@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from weakref import WeakKeyDictionary
 
+from redis import Redis
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
@@ -55,7 +56,7 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
                 request_sweeps(services)
                 swept = services.now()
             if services.now() - tidied >= TIDY_EVERY:
-                request_tidy(services)
+                request_tidy(services.engine, services.redis, services.host)
                 alarms.watch_disk(services)
                 tidied = services.now()
             tick(services, steps)
@@ -70,12 +71,12 @@ def request_sweeps(services: Services) -> None:
         queues.request(services.redis, "sweep_board", each.board.owner, str(each.board.number))
 
 
-def request_tidy(services: Services) -> None:
-    """Wake the clean-up on every host that lives: each has left-overs of its own."""
-    with event_store.reading(services.engine) as db:
+def request_tidy(engine: Engine, redis: Redis, here: str) -> None:
+    """Wake the clean-up on this host and on every other that lives: each has left-overs of its own."""
+    with event_store.reading(engine) as db:
         known = hosts.known(db)
-    for host in {services.host, *(row.name for row in known.rows if known.is_alive(row))}:
-        queues.request(services.redis, "tidy", host, name=queues.tidy_queue(host))
+    for host in {here, *(row.name for row in known.rows if known.is_alive(row))}:
+        queues.request(redis, "tidy", host, name=queues.tidy_queue(host))
 
 
 def beat_forever(services: Services, stop: threading.Event) -> None:
@@ -109,7 +110,7 @@ def reap(services: Services) -> None:
     """Take back the runs whose worker is gone."""
     grace = _graces.setdefault(services.engine, LeaseGrace(time.monotonic, services.config.lease_s / 2))
     if dispatch.reap(services.engine, now=services.now(), sure=grace.sure):
-        request_tidy(services)  # a dead worker's containers live on
+        request_tidy(services.engine, services.redis, services.host)  # a dead worker's containers live on
 
 
 def ingest(services: Services) -> None:

@@ -133,7 +133,7 @@ def cardinal(
     requests.post(f"{forge_url}/_forge/callbacks", json=signing, timeout=30).raise_for_status()
     home = root / "operator"
     write_settings(home / ".cardinal", forge_url, cardinal_port, registered, settings or {})
-    environment = own_environment() | (more_env or {})
+    environment = {**own_environment(), **(more_env or {})}
     log = (root / "cardinal.log").open("ab")
     group = subprocess.Popen(
         [sys.executable, "-P", "-m", "bot.cli", "up"], cwd=home, env=environment, stdout=log, stderr=log

@@ -132,7 +132,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield stack
 
 
-
 def test_the_web_process_answers_on_this_machine(stack: Stack) -> None:
     assert healthy(stack.port).get("ok") is True, stack.compose("logs", "--no-color").stdout
 

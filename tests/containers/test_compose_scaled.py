@@ -62,7 +62,10 @@ def test_two_hosts_with_homes_of_their_own_share_ledger_redis_and_store(scaled: 
     for service, name in HOSTS.items():
         lines = scaled.run(service, "cardinal", "doctor").stdout.splitlines()
         findings = {line.split()[1]: line.split()[0] for line in lines if len(line.split()) > 1}
-        assert [findings.get(name) for name in ("ledger", "redis", "home", "store")] == ["ok"] * 4, (name, lines)
+        assert [findings.get(name) for name in ("ledger", "redis", "home", "store")] == ["ok"] * 4, (
+            name,
+            lines,
+        )
     first, second = ({*scaled.run(service, "ls", "-A", str(scaled.home)).stdout.split()} for service in HOSTS)
     assert "app.pem" in first
     assert second == {"artifacts"}, "the second host sees of the first one's home what runs left, and no more"

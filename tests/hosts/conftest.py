@@ -12,10 +12,9 @@ from forge.demo.launch import own_environment
 from tests.conftest import TESTS
 
 _PROGRAMS = ("ip", "nsenter", "unshare", "setpriv", "bwrap")
-# Interfaces, mounts and processes of the play are in its namespaces alone: when its first process dies, which it
-# does with this one, nothing is left of them.
-_ALONE = ("setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork")
-_ALONE += ("--kill-child", "--mount-proc")
+# Interfaces, mounts and processes of the play are in its namespaces alone: when its first process dies, which
+# it does with this one, nothing is left of them.
+_ALONE = ("setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child")
 _SCRIPT = 'mkdir -p /run/netns && mount -t tmpfs none /run/netns && mount -t tmpfs none /mnt && exec "$@"'
 
 
@@ -37,7 +36,18 @@ class Play:
 
     def __call__(self, name: str, limit_s: float, **environment: str) -> str:
         """Play it and return what it printed; raises AssertionError with that unless it ended well."""
-        command = (*_ALONE, "sh", "-c", _SCRIPT, "sh", sys.executable, "-m", "tests.hosts", name)
+        command = (
+            *_ALONE,
+            "--mount-proc",
+            "sh",
+            "-c",
+            _SCRIPT,
+            "sh",
+            sys.executable,
+            "-m",
+            "tests.hosts",
+            name,
+        )
         done = subprocess.run(
             (*command, str(self.folder)),
             cwd=TESTS.parent,

@@ -1,4 +1,4 @@
-"""A host of a site: a network, processes and a home of its own; it can lose its power, stand still, start again."""
+"""A host of a site: a network, processes and a home of its own; it can lose its power and stand still."""
 
 import contextlib
 import os
@@ -16,8 +16,8 @@ from tests.hosts import network
 
 GONE_S = 30.0
 PLAYER = "/player.py"
-# As a service manager or `restart: unless-stopped` would. The shell is the first process of its namespace: with
-# it, everything on the host dies at once.
+# As a service manager would. The shell is the first process of its namespace: with it, everything on the host
+# dies at once.
 _RUN = 'hostname "$0"; while :; do "$1" -P -m bot.cli "$2"; sleep 1; done'
 
 
@@ -63,10 +63,10 @@ class Host(Living):
         if self._group is not None:
             return
         words = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts")
+        arguments = (self.name, sys.executable, self.command)
         with (self.root / f"{self.name}.log").open("ab") as log:
             self._group = subprocess.Popen(
-                (*network.inside(self.name), *words, "sh", "-c", _RUN, self.name, sys.executable)
-                + (self.command,),
+                (*network.inside(self.name), *words, "sh", "-c", _RUN, *arguments),
                 cwd=self.home.parent,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,

@@ -52,7 +52,19 @@ def inside(name: str) -> tuple[str, ...]:
 def cut(name: str, services: Sequence[str]) -> None:
     """Drop what the host sends to these services."""
     for service in services:
-        ip("-n", name, "neigh", "replace", SERVICES[service], "lladdr", _NOBODY, "nud", "permanent", "dev", "eth0")
+        ip(
+            "-n",
+            name,
+            "neigh",
+            "replace",
+            SERVICES[service],
+            "lladdr",
+            _NOBODY,
+            "nud",
+            "permanent",
+            "dev",
+            "eth0",
+        )
 
 
 def mend(name: str, services: Sequence[str]) -> None:

@@ -87,4 +87,3 @@ class Sampler:
             if left:
                 since = f"its lease was over at {until:%H:%M:%S.%f}" if until else "it has no lease"
                 self.faults.append(f"{at:%H:%M:%S.%f} an agent works on {name}, pids {left}: {since}")
-

@@ -1,4 +1,4 @@
-"""What the hosts of a site share: PostgreSQL, Redis and a store, each of the site's own and in its network."""
+"""What the hosts of a site share: PostgreSQL, Redis and a store, each of its own and in its network."""
 
 import subprocess
 import time
@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import psycopg
 import redis
 
@@ -14,8 +15,6 @@ from bot.system import redis as embedded_redis
 from tests.hosts import network
 from tests.hosts.host import Living, descendants, lives
 from tests.runner.artifacts.bucket import s3_server
-
-import psutil
 
 DATABASE_URL = f"postgresql+psycopg://cardinal@{network.DATABASE}/postgres"
 REDIS_URL = f"redis://{network.REDIS}:6379/0"
@@ -28,7 +27,7 @@ _STORE_KEY = "not-a-secret"
 
 @dataclass(slots=True)
 class Service(Living):
-    """One of them. `started` is whether it answers; the store, whose blobs are in its memory, is never killed."""
+    """PostgreSQL or Redis."""
 
     name: str
     command: tuple[str, ...]
@@ -121,9 +120,9 @@ def postgresql(root: Path) -> Service:
     DATA.mkdir(mode=0o700)
     subprocess.run(("chown", "postgres:", str(DATA)), check=True, timeout=30)
     cluster = DATA / "db"
+    options: tuple[str, ...] = ("-U", "cardinal", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
     made = subprocess.run(
-        (*_AS_POSTGRES, str(programs / "initdb"), "-D", str(cluster), "-U", "cardinal", "-A", "trust")
-        + ("-E", "UTF8", "--locale=C", "--no-sync"),
+        (*_AS_POSTGRES, str(programs / "initdb"), "-D", str(cluster), *options),
         cwd="/",
         capture_output=True,
         text=True,

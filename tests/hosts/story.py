@@ -6,7 +6,7 @@ from ledger.log import event_store
 from ledger.queue import hosts
 from tests.chaos.cardinal import until
 from tests.hosts import network, truths
-from tests.hosts.people import STEP_S, Card, drain
+from tests.hosts.people import ALL, STEP_S, Card, drain
 from tests.hosts.sampler import Sampler
 from tests.hosts.site import NAMES, Site
 
@@ -60,7 +60,7 @@ def _check_session(site: Site, card: Card) -> None:
     run = card.run()
     assert run is not None
     with event_store.reading(site.engine) as db:
-        events = [one.event for one in event_store.read(db, stream=f"run:{run.run_id}", limit=truths.ALL)]
+        events = [one.event for one in event_store.read(db, stream=f"run:{run.run_id}", limit=ALL)]
     assert len({one.session_id for one in events if isinstance(one, SessionStarted)}) == 1
     assert [one.missing for one in events if isinstance(one, WorkspaceRestored) and one.missing] == []
     whys = [one.why for one in events if isinstance(one, RunRequeued)]

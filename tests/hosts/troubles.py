@@ -80,7 +80,7 @@ class Troubles:
     def start(self) -> "Troubles":
         """Begin."""
         for number, draw in enumerate(DRAWS):
-            chance = random.Random(f"{self.seed}-{number}")  # noqa: S311 -- it must be the same again
+            chance = random.Random(f"{self.seed}-{number}")
             self._threads.append(threading.Thread(target=self._go, args=(draw, chance), daemon=True))
             self._threads[-1].start()
         return self
@@ -93,9 +93,7 @@ class Troubles:
         if self.problem is not None:
             raise self.problem
 
-    def _go(
-        self, draw: Callable[[Site, Sampler, random.Random], Trouble], chance: random.Random
-    ) -> None:
+    def _go(self, draw: Callable[[Site, Sampler, random.Random], Trouble], chance: random.Random) -> None:
         try:
             while not self._over.wait(chance.uniform(*CALM_S)):
                 trouble = draw(self.site, self.sampler, chance)
