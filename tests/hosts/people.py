@@ -13,6 +13,7 @@ from tests.chaos.cardinal import until
 from tests.hosts.site import Site
 
 STEP_S = 90.0
+GAVE_UP = "gave_up"
 ANSWER = "With patience."
 ALL = 1_000_000  # events: more than there are
 
@@ -40,16 +41,18 @@ class Card:
             card = cards.by_issue(db, REPOSITORY, self.number)
             return next(iter(runs.of_card(db, card.card_id, limit=1)), None) if card else None
 
-    def serve(self) -> str:
-        """Approve its plan and answer its question where it waits for that; return the run's state."""
+    def serve(self) -> bool:
+        """Approve its plan, answer its question, have it tried again where it gave up; True once it is done."""
         run = self.run()
         if run is None:
-            return ""
+            return False
         if run.state is RunState.AWAITING_APPROVAL:
             self._say(f"plan {run.plan_revision}", "/cardinal approve")
         elif run.state is RunState.PARKED and run.question_id:
             self._say(run.question_id, f"/cardinal answer {ANSWER}")
-        return str(run.state)
+        elif run.reason == GAVE_UP:  # its hosts were taken from it three times
+            self._say(f"{run.run_id} again", "/cardinal retry")
+        return run.ending is Ending.SUCCEEDED
 
     def _say(self, what: str, words: str) -> None:
         if what not in self.acted:

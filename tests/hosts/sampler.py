@@ -86,4 +86,8 @@ class Sampler:
             left = [one.pid for one in agents if lives(one)]  # it may have ended between the two looks
             if left:
                 since = f"its lease was over at {until:%H:%M:%S.%f}" if until else "it has no lease"
-                self.faults.append(f"{at:%H:%M:%S.%f} an agent works on {name}, pids {left}: {since}")
+                self._fault(f"{at:%H:%M:%S.%f} an agent works on {name}, pids {left}: {since}")
+
+    def _fault(self, sentence: str) -> None:
+        self.faults.append(sentence)
+        print(sentence, flush=True)

@@ -10,7 +10,7 @@ from tests.hosts import network
 from tests.hosts.sampler import Sampler
 from tests.hosts.site import Site
 
-CALM_S = (2.0, 10.0)  # between two troubles
+CALM_S = (5.0, 25.0)  # between two troubles
 CUTS = ("database", "redis", "store", "forge")
 
 
