@@ -42,7 +42,7 @@ class Card:
             return next(iter(runs.of_card(db, card.card_id, limit=1)), None) if card else None
 
     def serve(self) -> bool:
-        """Approve its plan, answer its question, have it tried again where it gave up; True once it is done."""
+        """Approve its plan, answer its question, retry it where it gave up; return whether it is done."""
         run = self.run()
         if run is None:
             return False
