@@ -7,7 +7,7 @@ import pytest
 from tests.hosts.conftest import Play
 from tests.hosts.storm import REST_S, SECONDS, SEED, TIDY_S, seconds
 
-STORY_S = 300.0
+STORY_S = 600.0
 START_S = 120.0
 STORM_S = seconds() + REST_S + TIDY_S + START_S
 
