@@ -61,7 +61,9 @@ class Forge:
 
     judge: ClassVar[Judge | None] = None  # judges all forges of a process, if somebody sets it
 
-    def __init__(self, root: Path, port: int = 0, *, store: Store | None = None) -> None:
+    def __init__(
+        self, root: Path, port: int = 0, *, store: Store | None = None, listen: str = "127.0.0.1"
+    ) -> None:
         """Open a forge at `port`, by default any free one, with the state of `store` if there is one."""
         self.store = store or Store(root)
         self.sender = Sender(self.store)
@@ -69,7 +71,7 @@ class Forge:
         self.gateway = Gateway(self.store, self.judge)
         self.store.listeners.append(self.announcer)
         self._server: BaseWSGIServer = make_server(
-            "127.0.0.1", port, self._answer, threaded=True, request_handler=QuietHandler
+            listen, port, self._answer, threaded=True, request_handler=QuietHandler
         )
         self.store.base_url = self.url
         self._thread = Thread(

@@ -33,6 +33,7 @@ from bot.scheduler.queues import (
     mark_key,
     queue,
     take_more,
+    tidy_queue,
 )
 from ledger.errors import CardinalError
 from runner import workspaces
@@ -232,14 +233,15 @@ def work(
 ) -> None:
     """Take jobs of one queue until SIGTERM or SIGINT; `redis` must not be used by anybody else.
 
-    Runs that only `host` may take come first: they wait for nobody else. So do deliveries of what people did.
+    Runs that only `host` may take come first: they wait for nobody else. So do deliveries of what people did;
+    the clean-up of `host` comes before echoes.
     Only functions of `calls` are called: those of `calls_of`, unless others are given.
     Raises SystemExit(1) when Redis went away at a bad moment; while it waits for a job it survives that.
     """
     kind = RunWorker if name is QueueName.RUNS else LaneWorker
     names: tuple[str, ...] = (host_queue(host), name) if name is QueueName.RUNS and host else (name,)
     if name is QueueName.CONTROL:
-        names = (name, ECHOES)
+        names = (name, tidy_queue(host), ECHOES)
     worker = kind(
         [queue(redis, queue_name) for queue_name in names],
         name=f"{name}-{uuid4().hex[:12]}",

@@ -106,8 +106,8 @@ def sweep_board(owner: str, number: str) -> None:
     wake(services)
 
 
-def tidy() -> None:
-    """Remove left-overs of dead claims and finished cards."""
+def tidy(_host: str) -> None:
+    """Remove left-overs of dead claims and finished cards on this host, which its queue is of."""
     cleanup.tidy(current())
 
 

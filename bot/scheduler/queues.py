@@ -26,7 +26,7 @@ LOST_AFTER_S = 10
 MARK_S = 3600
 MAX_TOGETHER = 20  # wake-ups that one call serves
 MAX_BYTES = 10_000  # of what a wake-up says
-LABEL = re.compile(r"[A-Za-z0-9_=-]{1,200}")
+LABEL = re.compile(r"[A-Za-z0-9_.=-]{1,200}")
 
 
 class QueueName(StrEnum):
@@ -93,6 +93,11 @@ def _call(raw: bytes, label: bytes) -> QueuedCall | None:
 def host_queue(host: str) -> str:
     """Return the name of the queue of the runs that only this host may take."""
     return f"{QueueName.RUNS}:{host}"
+
+
+def tidy_queue(host: str) -> str:
+    """Return the name of the queue of the clean-up on this host: nobody else sees what is left there."""
+    return f"{QueueName.CONTROL}:tidy:{host}"
 
 
 def kind_of(name: str) -> QueueName:

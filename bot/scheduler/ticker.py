@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from weakref import WeakKeyDictionary
 
+from redis import Redis
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
@@ -60,7 +61,7 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
                 request_sweeps(services)
                 swept = services.now()
             if services.now() - tidied >= TIDY_EVERY:
-                queues.request(services.redis, "tidy")
+                request_tidy(services.engine, services.redis, services.host)
                 alarms.watch_disk(services)
                 tidied = services.now()
             tick(services, steps)
@@ -73,6 +74,14 @@ def request_sweeps(services: Services) -> None:
     """Wake the sweep of every board."""
     for each in services.on_every_board():
         queues.request(services.redis, "sweep_board", each.board.owner, str(each.board.number))
+
+
+def request_tidy(engine: Engine, redis: Redis, here: str) -> None:
+    """Wake the clean-up on this host and on every other that lives: each has left-overs of its own."""
+    with event_store.reading(engine) as db:
+        known = hosts.known(db)
+    for host in {here, *(row.name for row in known.rows if known.is_alive(row))}:
+        queues.request(redis, "tidy", host, name=queues.tidy_queue(host))
 
 
 def beat_forever(services: Services, stop: threading.Event) -> None:
@@ -106,7 +115,7 @@ def reap(services: Services) -> None:
     """Take back the runs whose worker is gone."""
     grace = _graces.setdefault(services.engine, LeaseGrace(time.monotonic, services.config.lease_s / 2))
     if dispatch.reap(services.engine, now=services.now(), sure=grace.sure):
-        queues.request(services.redis, "tidy")  # a dead worker's containers live on
+        request_tidy(services.engine, services.redis, services.host)  # a dead worker's containers live on
 
 
 def ingest(services: Services) -> None:

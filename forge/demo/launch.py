@@ -132,10 +132,8 @@ def cardinal(
     signing = {"urls": [f"{cardinal_url}/sign-in/back"]}
     requests.post(f"{forge_url}/_forge/callbacks", json=signing, timeout=30).raise_for_status()
     home = root / "operator"
-    _write_settings(home / ".cardinal", forge_url, cardinal_port, registered, settings or {})
-    foreign = (*MODEL_VARIABLES, "CARDINAL_")
-    environment = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
-    environment |= more_env or {}
+    write_settings(home / ".cardinal", forge_url, cardinal_port, registered, settings or {})
+    environment = {**own_environment(), **(more_env or {})}
     log = (root / "cardinal.log").open("ab")
     group = subprocess.Popen(
         [sys.executable, "-P", "-m", "bot.cli", "up"], cwd=home, env=environment, stdout=log, stderr=log
@@ -146,6 +144,12 @@ def cardinal(
     finally:
         log.close()
         stop(group)
+
+
+def own_environment() -> dict[str, str]:
+    """Return this process's environment without keys of providers and settings of another Cardinal."""
+    foreign = (*MODEL_VARIABLES, "CARDINAL_")
+    return {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
 
 
 def stop(group: "subprocess.Popen[bytes]") -> None:
@@ -166,8 +170,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _write_settings(
-    home: Path, forge_url: str, port: int, registered: dict[str, str], settings: dict[str, str]
+def write_settings(
+    home: Path, forge_url: str, port: int, registered: dict[str, str], settings: Mapping[str, str]
 ) -> None:
     """Write Cardinal's home as `cardinal init` does: the key, and the settings in the file `env`."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)

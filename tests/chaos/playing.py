@@ -58,8 +58,8 @@ def play_through(root: Path, plot: Plot) -> Played:
         if watcher.problem is not None:
             raise watcher.problem
         it.end_faults()
-        tally.settled(it)
-        tally.check_ledger(it)
+        tally.settled(it.engine)
+        tally.check_ledger(it.engine)
         if plot.steps is leaving.STEPS:
             leaving.check_asked_once(stage)
         seen = tally.count(stage)

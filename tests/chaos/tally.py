@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from forge.demo.people import REPOSITORY, Json
 from forge.demo.stage import BOT, Stage
 from ledger.events.publication import EntryGivenUp
 from ledger.log import event_store, hash_chain
 from ledger.queue import inbox, outbox, refresh_requests
-from tests.chaos.cardinal import Cardinal, until
+from tests.chaos.cardinal import LIMIT_S, until
 
 MARKER = re.compile(r"<!-- cardinal:(\S+):[0-9a-f]{64} -->")
 COMMIT = re.compile("`[0-9a-f]{7}`")
@@ -49,16 +49,16 @@ class Tally:
     branches: tuple[str, ...]
 
 
-def settled(cardinal: Cardinal) -> None:
+def settled(engine: Engine, limit_s: float = LIMIT_S) -> None:
     """Wait until nothing waits in the ledger any more."""
 
     def calm() -> bool:
-        with event_store.reading(cardinal.engine) as db:
+        with event_store.reading(engine) as db:
             counts = inbox.counts(db)
             waiting = counts["waiting"] + counts["claimed"] + len(refresh_requests.waiting(db, limit=1))
             return not waiting and not _open(db)
 
-    until("nothing waits in the ledger any more", calm)
+    until("nothing waits in the ledger any more", calm, limit_s)
 
 
 def _open(db: Connection) -> list[str]:
@@ -67,13 +67,13 @@ def _open(db: Connection) -> list[str]:
     return [entry.key for entry in waiting if entry.act != "update_ticker"]
 
 
-def check_ledger(cardinal: Cardinal) -> None:
+def check_ledger(engine: Engine) -> None:
     """The chain is whole; nothing was quarantined, given up or is stuck."""
-    with event_store.reading(cardinal.engine) as db:
+    with event_store.reading(engine) as db:
         assert hash_chain.verify(db).events == event_store.last_seq(db)
         assert inbox.quarantined(db) == ()
         given_up = [
-            one.event for one in event_store.read(db, limit=100_000) if isinstance(one.event, EntryGivenUp)
+            one.event for one in event_store.read(db, limit=1_000_000) if isinstance(one.event, EntryGivenUp)
         ]
         assert given_up == []
         assert _open(db) == []

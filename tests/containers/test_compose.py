@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,19 +31,21 @@ class Stack:
     name: str
     home: Path
     port: int
+    profile: tuple[str, ...] = ()
 
     def compose(self, *words: str, limit_s: float = 90) -> subprocess.CompletedProcess[str]:
         """Run the plugin, or Debian's program of old."""
         engine = os.environ["DOCKER_HOST"].removeprefix("unix://")
         settings = {
             "CARDINAL_HOME": str(self.home),
+            "CARDINAL_HOME_B": f"{self.home}-b",
             "CARDINAL_PORT": str(self.port),
             "DOCKER_SOCKET": engine,
             "DOCKER_GROUP": str(Path(engine).stat().st_gid),
         }
         program = ("docker-compose",) if shutil.which("docker-compose") else ("docker", "compose")
         return subprocess.run(
-            (*program, "-p", self.name, "-f", str(COMPOSE), *words),
+            (*program, *self.profile, "-p", self.name, "-f", str(COMPOSE), *words),
             env=os.environ | settings,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -54,6 +57,21 @@ class Stack:
     def run(self, service: str, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command beside a service's own."""
         return self.compose("exec", "-T", service, *words)
+
+    @contextmanager
+    def up(self) -> Iterator[None]:
+        """Run it until the block ends; nothing of it may be left then."""
+        try:
+            up = self.compose("up", "-d", "--no-build")
+            assert up.returncode == 0, up.stderr
+            limit = time.monotonic() + 60
+            while not healthy(self.port) and time.monotonic() < limit:
+                time.sleep(0.2)
+            yield
+        finally:
+            down = self.compose("down", "-v")
+        assert down.returncode == 0, down.stderr
+        assert self.left() == ""
 
     def left(self) -> str:
         """Return what the engine still has of it."""
@@ -96,26 +114,22 @@ def healthy(port: int) -> dict[str, object]:
         return {}
 
 
+def free_stack(home: Path, profile: tuple[str, ...] = ()) -> Stack:
+    """Return a stack with a free port, which is not prepared yet."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return Stack(f"cardinal-test-{port}", home, port, profile)
+
+
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     need_image(AGENT)
     need_image("cardinal:latest")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    stack = Stack(f"cardinal-test-{port}", tmp_path_factory.mktemp("compose") / "home", port)
+    stack = free_stack(tmp_path_factory.mktemp("compose") / "home")
     prepare(stack.home)
-    try:
-        up = stack.compose("up", "-d", "--no-build")
-        assert up.returncode == 0, up.stderr
-        limit = time.monotonic() + 60
-        while not healthy(port) and time.monotonic() < limit:
-            time.sleep(0.2)
+    with stack.up():
         yield stack
-    finally:
-        down = stack.compose("down", "-v")
-    assert down.returncode == 0, down.stderr
-    assert stack.left() == ""
 
 
 def test_the_web_process_answers_on_this_machine(stack: Stack) -> None:

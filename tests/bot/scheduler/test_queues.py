@@ -19,12 +19,14 @@ from redis import Redis
 from rq.suspension import suspend
 
 from bot.daemon import workers
-from bot.scheduler import queues
+from bot.scheduler import queues, ticker
 from bot.scheduler.queues import QueuedCall, QueueName, WakeUp, enqueue
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from tests.bot.conftest import start_redis
 from tests.bot.daemon.test_group import alive, until
+from tests.ledger.queue.test_hosts import beat, fall_silent
+from tests.ledgers import new_ledger
 
 NOTE = "tests.bot.daemon.playground.note"
 WORK = """
@@ -359,3 +361,25 @@ def test_one_call_takes_no_more_wake_ups_than_its_bound(redis: Redis) -> None:
     taken = queues.take_more(redis, QueueName.CONTROL, "bot.scheduler.jobs.ingest")
     assert len(taken) == queues.MAX_TOGETHER - 1
     assert len(queues.queue(redis, QueueName.CONTROL)) == 6
+
+
+def test_each_host_that_lives_tidies_up_itself(config: Config, redis: Redis, tmp_path: Path) -> None:
+    engine = new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    for name in ("b", "c.d", "dead"):
+        beat(engine, name)
+    fall_silent(engine, "dead")
+    ticker.request_tidy(engine, redis, "here")
+    engine.dispose()
+    waiting = {
+        name: len(queues.queue(redis, queues.tidy_queue(name))) for name in ("here", "b", "c.d", "dead")
+    }
+    assert waiting == {"here": 1, "b": 1, "c.d": 1, "dead": 0}
+    redis.flushdb()
+    out = tmp_path / "noted"
+    for name in ("c.d", "b"):
+        enqueue(redis, queues.tidy_queue(name), NOTE, str(out), name, job_id=f"tidy-{name}")
+    with worker(config, "control"):
+        until(noted(out, 1))
+        enqueue(redis, "control", NOTE, str(out), "the last", job_id="last")
+        until(noted(out, 2))
+    assert read(out) == ["b", "the last"], "a worker of host b takes nothing of another's"

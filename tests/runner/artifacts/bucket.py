@@ -14,14 +14,14 @@ from botocore.session import Session
 from runner.artifacts.backend import StoreSpec
 
 START_S = 60
-_LISTENS = re.compile(rb"Running on (http://127\.0\.0\.1:\d+)")
+_LISTENS = re.compile(rb"Running on (http://[\d.]+:\d+)")
 
 
 @contextmanager
-def s3_server() -> Iterator[str]:
-    """Yield the address of moto's server, which has one bucket, `runs`."""
+def s3_server(listen: str = "127.0.0.1", prefix: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield the address of moto's server, which has one bucket, `runs`; `prefix` is what starts it."""
     server = subprocess.Popen(
-        (sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"),
+        (*prefix, sys.executable, "-m", "moto.server", "-H", listen, "-p", "0"),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

@@ -1,0 +1,159 @@
+"""What the hosts of a site share: PostgreSQL, Redis and a store, each of its own and in its network."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import psycopg
+import redis
+
+from bot.system import redis as embedded_redis
+from tests.hosts import network
+from tests.hosts.host import Living, descendants, lives
+from tests.runner.artifacts.bucket import s3_server
+
+DATABASE_URL = f"postgresql+psycopg://cardinal@{network.DATABASE}/postgres"
+REDIS_URL = f"redis://{network.REDIS}:6379/0"
+DATA = Path("/mnt/pg")  # in the memory of the story's own mount namespace
+READY_S = 60.0
+# PostgreSQL refuses to run as root.
+_AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
+_STORE_KEY = "not-a-secret"
+
+
+@dataclass(slots=True)
+class Service(Living):
+    """PostgreSQL or Redis."""
+
+    name: str
+    command: tuple[str, ...]
+    log: Path
+    answers: Callable[[], bool]
+    stop_signal: int = 9
+    _group: "subprocess.Popen[bytes] | None" = None
+
+    def start(self) -> None:
+        """Start it, and return when it answers."""
+        if self._group is None:
+            with self.log.open("ab") as log:
+                self._group = subprocess.Popen(
+                    self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"
+                )
+        end = time.monotonic() + READY_S
+        while not self.answers():
+            assert self._group.poll() is None, f"{self.name} ended: {self.log.read_text()[-2000:]}"
+            assert time.monotonic() < end, f"{self.name} does not answer"
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End it without a word to anybody."""
+        if self._group is not None:
+            everyone = self.processes()
+            self._group.send_signal(self.stop_signal)
+            self._group.wait(READY_S)
+            self._group = None
+            end = time.monotonic() + READY_S
+            while any(map(lives, everyone)) and time.monotonic() < end:
+                time.sleep(0.02)
+
+    def processes(self) -> list[psutil.Process]:
+        """Return its processes that live."""
+        if self._group is None:
+            return []
+        return [psutil.Process(self._group.pid), *descendants(self._group.pid)]
+
+
+@dataclass(slots=True)
+class Store(Living):
+    """The store, which is stopped at most: its blobs are in its memory."""
+
+    pids: tuple[int, ...]
+    url: str
+
+    def processes(self) -> list[psutil.Process]:
+        """Return its processes."""
+        return [psutil.Process(pid) for pid in self.pids]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Return what a host has to know."""
+        return {
+            "CARDINAL_STORE": "s3://runs/cardinal",
+            "CARDINAL_STORE_URL": self.url,
+            "CARDINAL_STORE_REGION": "us-east-1",
+            "CARDINAL_STORE_ACCESS_KEY": _STORE_KEY,
+            "CARDINAL_STORE_SECRET_KEY": _STORE_KEY,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """All three."""
+
+    database: Service
+    redis: Service
+    store: Store
+
+
+@contextmanager
+def running(root: Path) -> Iterator[Services]:
+    """Run them until the block ends."""
+    with ExitStack() as stack:
+        database, cache = postgresql(root), redis_server(root)
+        for service in (database, cache):
+            stack.callback(service.kill)
+        before = {one.pid for one in psutil.Process().children()}
+        url = stack.enter_context(s3_server(network.STORE))
+        pids = tuple(one.pid for one in psutil.Process().children() if one.pid not in before)
+        for service in (database, cache):
+            service.start()
+        yield Services(database, cache, Store(pids, url))
+
+
+def postgresql(root: Path) -> Service:
+    """Return a new PostgreSQL, which is not running yet."""
+    programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name))
+    DATA.mkdir(mode=0o700)
+    subprocess.run(("chown", "postgres:", str(DATA)), check=True, timeout=30)
+    cluster = DATA / "db"
+    options: tuple[str, ...] = ("-U", "cardinal", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+    made = subprocess.run(
+        (*_AS_POSTGRES, str(programs / "initdb"), "-D", str(cluster), *options),
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    with (cluster / "pg_hba.conf").open("a") as rights:
+        rights.write(f"host all all {network.NET}0/24 trust\n")
+    command = (*_AS_POSTGRES, str(programs / "postgres"), "-D", str(cluster), "-k", str(DATA))
+    settings = (f"listen_addresses={network.DATABASE}", "fsync=off", "max_connections=200")
+    options = tuple(word for setting in settings for word in ("-c", setting))
+    # SIGQUIT: all of it ends at once, and what was not committed is gone, as after a crash.
+    return Service("postgresql", (*command, *options), root / "postgresql.log", _database_answers, 3)
+
+
+def redis_server(root: Path) -> Service:
+    """Return a Redis that keeps nothing, which is not running yet."""
+    program = embedded_redis.server_command(root)[0]
+    words = ("--bind", network.REDIS, "--protected-mode", "no", "--save", "", "--appendonly", "no")
+    return Service("redis", (program, *words), root / "redis.log", _redis_answers)
+
+
+def _database_answers() -> bool:
+    with suppress(psycopg.OperationalError):
+        psycopg.connect(host=network.DATABASE, user="cardinal", dbname="postgres", connect_timeout=2).close()
+        return True
+    return False
+
+
+def _redis_answers() -> bool:
+    with suppress(redis.RedisError), redis.Redis.from_url(REDIS_URL, socket_timeout=2) as client:
+        return bool(client.ping())
+    return False

@@ -1,0 +1,121 @@
+"""A site: three hosts of workers and one that takes deliveries, what they share, and a forge."""
+
+import base64
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+from sqlalchemy import Engine
+
+from forge.demo import launch
+from forge.demo.people import Team
+from forge.server import Forge
+from ledger.lifecycle.open import open_ledger
+from tests.chaos.cardinal import QUICK, until
+from tests.hosts import network, services
+from tests.hosts.host import Host
+from tests.hosts.services import Services
+
+NAMES = ("a", "b", "c")
+WEB = "web"
+LEASE_S = 15.0  # the default: a busy machine needs it
+PORT = 8484
+START_S = 120.0
+POLICY = """\
+version: 1
+board:
+  home: acme/board
+  columns:
+    Tasks: {archetype: inbox}
+    Planning: {archetype: planning, agent: scripted, model: hosts}
+    In Progress:
+      archetype: execution
+      agent: scripted
+      model: hosts
+      plan_approval: required
+      concurrency: 12
+    Review: {archetype: review}
+    QA: {archetype: review, on_entry: [{action: ready}]}
+    Done: {archetype: terminal, on_entry: [{action: merge, method: squash}, {action: delete_branch}]}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One site that runs."""
+
+    root: Path
+    team: Team
+    hosts: Mapping[str, Host]
+    web: Host
+    services: Services
+    engine: Engine
+
+
+@contextmanager
+def running(root: Path) -> Iterator[Site]:
+    """Run a site until the block ends; its process must be alone in its namespaces."""
+    network.make_bridge()
+    with ExitStack() as stack:
+        shared = stack.enter_context(services.running(root))
+        forge = Forge(root / "forge", listen="0.0.0.0")
+        forge.start()
+        stack.callback(forge.stop)
+        app = _seed(forge.url)
+        engine = open_ledger(services.DATABASE_URL)
+        stack.callback(engine.dispose)
+        web, *workers = (_host(root, forge, app, shared, name) for name in (WEB, *NAMES))
+        for host in (web, *workers):
+            stack.callback(host.kill)
+            host.start()
+        until("the web server answers", lambda: _answers(f"http://{network.address_of(0)}:{PORT}"), START_S)
+        yield Site(root, Team(forge.url), {host.name: host for host in workers}, web, shared, engine)
+
+
+def _seed(url: str) -> dict[str, str]:
+    """Fill the forge, with the site's own policy; return the App's registration."""
+    answer = requests.post(f"{url}/_forge/seed", json={"name": "demo", "agent": "scripted"}, timeout=60)
+    answer.raise_for_status()
+    app: dict[str, str] = answer.json()
+    hook = {"url": f"http://{network.address_of(0)}:{PORT}/webhooks/github", "secret": app["webhook_secret"]}
+    requests.post(f"{url}/_forge/webhook", json=hook, timeout=30).raise_for_status()
+    team, where = Team(url), "/repos/acme/board/contents/.github/cardinal.yml"
+    old = team.call("alice", "GET", where)
+    text = base64.b64encode(POLICY.encode()).decode()
+    team.call("alice", "PUT", where, {"message": "Three hosts", "content": text, "sha": old["sha"]})
+    return app
+
+
+def _host(root: Path, forge: Forge, app: dict[str, str], shared: Services, name: str) -> Host:
+    """Make a host's network and home."""
+    number = (WEB, *NAMES).index(name)
+    network.add_host(name, number)
+    host = Host(name, number, root, launch.own_environment(), command="work" if number else "serve")
+    scenarios = root / "scenarios"
+    if not scenarios.exists():
+        shutil.copytree(Path(__file__).parent / "scenarios", scenarios)
+    settings = {
+        **QUICK,
+        "CARDINAL_LEASE_S": str(LEASE_S),
+        "CARDINAL_DATABASE_URL": services.DATABASE_URL,
+        "CARDINAL_REDIS_URL": services.REDIS_URL,
+        "CARDINAL_HOST": network.address_of(number),
+        "CARDINAL_HOST_NAME": name,
+        "CARDINAL_PUBLIC_URL": "",
+        "CARDINAL_RUN_WORKERS": "1",
+        "CARDINAL_SCENARIOS": str(scenarios),
+        **shared.store.settings,
+    }
+    there = f"http://{network.FORGE}:{forge.url.rpartition(':')[2]}"
+    launch.write_settings(host.home, there, PORT, app, settings)
+    return host
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/healthz", timeout=1).ok
+    except requests.RequestException:
+        return False

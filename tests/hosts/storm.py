@@ -1,0 +1,96 @@
+"""The storm: cards are worked on while hosts, database, Redis and store break; then all must be true."""
+
+import os
+import random
+import time
+from collections import Counter
+
+from sqlalchemy.exc import DBAPIError
+
+from ledger.events.run import RunClaimed, RunRequeued
+from ledger.events.workspace import WorkspaceRestored
+from ledger.log import event_store
+from tests.chaos.cardinal import until
+from tests.hosts import truths
+from tests.hosts.people import ALL, Card
+from tests.hosts.sampler import Sampler
+from tests.hosts.site import Site
+from tests.hosts.troubles import Troubles, say
+
+SECONDS, SEED = "CARDINAL_TEST_STORM_S", "CARDINAL_TEST_STORM_SEED"
+DEFAULT_S = 300.0
+AT_ONCE = 3
+LOOK_S = 0.5
+REST_S = 600.0  # for what is left when the weather is fine again
+TIDY_S = 150.0
+
+
+def seconds() -> float:
+    """Return how long it blows."""
+    return float(os.environ.get(SECONDS, DEFAULT_S))
+
+
+def play(site: Site) -> None:
+    """Play it; raises what is not true in the end. The seed that is printed draws the same troubles again."""
+    seed = int(os.environ.get(SEED) or random.SystemRandom().randrange(10**6))
+    say(f"storm: {SEED}={seed} {SECONDS}={seconds():.0f}")
+    sampler = Sampler(site).start()
+    troubles = Troubles(site, sampler, seed).start()
+    cards: list[Card] = []
+    try:
+        _blow(site, cards, sampler, troubles)
+    finally:
+        sampler.stop()  # whatever else is wrong: agents without a lease are the worst
+
+
+def _blow(site: Site, cards: list[Card], sampler: Sampler, troubles: Troubles) -> None:
+    end = time.monotonic() + seconds()
+    while time.monotonic() < end and troubles.problem is None:
+        _serve(site, cards, more=True)
+        time.sleep(LOOK_S)
+    troubles.stop()
+    say(f"{troubles.count} troubles are over; {len(_open(cards))} of {len(cards)} cards are open")
+    until("all runs end", lambda: not _serve(site, cards, more=False), REST_S, LOOK_S)
+    truths.check_ledger(site)
+    for card in cards:
+        truths.check_card(card)
+    say(_sum(site, cards, sampler))
+    for card in cards:
+        card.drag("Done")
+    until("every host is tidied up", lambda: not _places(site), TIDY_S, LOOK_S)
+    truths.check_ledger(site)
+
+
+def _open(cards: list[Card]) -> list[Card]:
+    return [card for card in cards if not card.over]
+
+
+def _serve(site: Site, cards: list[Card], *, more: bool) -> list[Card]:
+    """Do what people do on each open card, with new ones for those that are done; return the open ones."""
+    while more and len(_open(cards)) < AT_ONCE:
+        cards.append(Card(site, f"Card {len(cards) + 1}"))
+        cards[-1].drag()
+    for card in _open(cards):
+        try:
+            card.over = card.serve()
+        except DBAPIError:  # the database is away: people wait
+            break
+    return _open(cards)
+
+
+def _places(site: Site) -> list[str]:
+    """Return the workspaces of cards that are left on any host."""
+    return [str(path) for host in site.hosts.values() for path in host.home.glob("workspaces/*/card")]
+
+
+def _sum(site: Site, cards: list[Card], sampler: Sampler) -> str:
+    with event_store.reading(site.engine) as db:
+        events = [one.event for one in event_store.read(db, limit=ALL)]
+    whys = Counter(one.why for one in events if isinstance(one, RunRequeued))
+    claims = sum(isinstance(one, RunClaimed) for one in events)
+    restored = [one for one in events if isinstance(one, WorkspaceRestored)]
+    return (
+        f"{len(cards)} runs, {claims} claims, requeued {dict(whys)}, {len(restored)} restored elsewhere, "
+        f"{sum(bool(one.missing) for one in restored)} not whole; {len(events)} events, "
+        f"{sampler.samples} samples"
+    )

@@ -1,0 +1,67 @@
+"""The short story: three hosts, and what one sees when each of them goes away in its own way."""
+
+from ledger.events.run import RunRequeued, SessionStarted
+from ledger.events.workspace import WorkspaceRestored
+from ledger.log import event_store
+from ledger.queue import hosts
+from tests.chaos.cardinal import until
+from tests.hosts import network, truths
+from tests.hosts.people import ALL, STEP_S, Card, drain
+from tests.hosts.sampler import Sampler
+from tests.hosts.site import NAMES, Site
+
+
+def play(site: Site) -> None:
+    """Play it; raises what was not seen."""
+    until("all hosts are there", lambda: _names(site) == set(NAMES), STEP_S)
+    sampler = Sampler(site).start()
+    travels, cut = Card(site, "Twice about travel"), Card(site, "About a wire")
+    travels.drag()
+    cut.drag()
+    # Parked on one host, answered while that is drained: it goes on in its session on the next.
+    first = travels.parked().host
+    second, third = (name for name in NAMES if name != first)
+    drain(site, first, third)
+    cut.parked()
+    travels.answer()
+    assert travels.parked(question=2).host == second
+    # The next card is worked on at the third host, which then loses the database; the second loses its power.
+    drain(site, first, second)
+    cut.answer()
+    cut.working_on(third)
+    drain(site)
+    network.cut(third, ("database",))
+    site.hosts[second].kill()
+    travels.answer()
+    until("no agent works where no ledger is", lambda: not site.hosts[third].agents(), STEP_S)
+    # One host is left: it gets the run that worked elsewhere, and the one that was parked on a dead host.
+    travels.ended()
+    assert travels.hosts() == [first, second, first]
+    network.mend(third, ("database",))
+    site.hosts[second].start()
+    cut.ended()
+    assert cut.hosts()[-2:] == [third, first]
+    until("all hosts are at work again", lambda: _names(site) == set(NAMES), STEP_S)
+    for card, questions in ((travels, 2), (cut, 1)):
+        _check_session(site, card)
+        truths.check_card(card, questions)
+    truths.check_ledger(site)
+    sampler.stop()
+    assert set(sampler.most.values()) == {1}, f"each host works on one run at once: {sampler.most}"
+
+
+def _names(site: Site) -> set[str]:
+    with event_store.reading(site.engine) as db:
+        return {row.name for row in hosts.known(db).at_work}
+
+
+def _check_session(site: Site, card: Card) -> None:
+    """The run had one session on all hosts, and nothing of it was missing anywhere."""
+    run = card.run()
+    assert run is not None
+    with event_store.reading(site.engine) as db:
+        events = [one.event for one in event_store.read(db, stream=f"run:{run.run_id}", limit=ALL)]
+    assert len({one.session_id for one in events if isinstance(one, SessionStarted)}) == 1
+    assert [one.missing for one in events if isinstance(one, WorkspaceRestored) and one.missing] == []
+    whys = [one.why for one in events if isinstance(one, RunRequeued)]
+    assert {"approved", "answered"} <= set(whys), whys

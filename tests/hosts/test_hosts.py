@@ -1,0 +1,26 @@
+"""Three hosts with one PostgreSQL, Redis and store: work crosses them, and nothing is done twice or lost."""
+
+import os
+
+import pytest
+
+from tests.hosts.conftest import Play
+from tests.hosts.storm import REST_S, SECONDS, SEED, TIDY_S, seconds
+
+STORY_S = 600.0
+START_S = 120.0
+STORM_S = seconds() + REST_S + TIDY_S + START_S
+
+
+@pytest.mark.timeout(STORY_S + 20)
+def test_a_run_goes_on_wherever_its_host_was_drained_cut_off_or_killed(play: Play) -> None:
+    play("story", STORY_S)
+
+
+@pytest.mark.timeout(STORM_S + 60)
+@pytest.mark.soak(
+    instead="tests/hosts/test_hosts.py::test_a_run_goes_on_wherever_its_host_was_drained_cut_off_or_killed"
+)
+def test_whatever_breaks_each_run_is_told_once_and_no_commit_is_lost(play: Play) -> None:
+    given = {name: os.environ[name] for name in (SECONDS, SEED) if name in os.environ}
+    print(play("storm", STORM_S, **given))
