@@ -2,17 +2,25 @@
 
 import dataclasses
 import gzip
+import multiprocessing
+import os
+import signal
+import time
 
 import pytest
 
+from ledger.events.run import Progressed
+from ledger.events.turn import BoardToolCalled
 from ledger.states import Ending
 from runner.artifacts.backend import StoreSpec
 from runner.artifacts.store import store_of
 from runner.phases import checkpoint
 from runner.run.run_spec import HostPaths, RunSpec
+from runner.supervisor import execute
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, leave
+from tests.runner.flows.test_kill import wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
-from tests.runner.world import World
+from tests.runner.world import LIMITS, World
 
 
 def on(world: World, order: RunSpec, host: str) -> RunSpec:
@@ -114,3 +122,52 @@ def test_a_secret_in_the_session_does_not_reach_the_store(world: World) -> None:
     raw = gzip.decompress((world.root / "shared" / kept.session[:2] / kept.session).read_bytes())
     assert b"scripted-" in raw
     assert token.encode() not in raw
+
+
+def killed_in_its_turn(world: World, order: RunSpec, last: str) -> None:
+    """Let a worker of its own carry the run on, and kill it in the middle of a turn, once a checkpoint has
+    what the agent did until it said `last`.
+    """
+    order, log = world.claim(order)
+
+    def work() -> None:
+        execute(order, log, world.remote, world.clock, providers=world.providers)
+
+    world.engine.dispose()
+    worker = multiprocessing.get_context("fork").Process(target=work)
+    worker.start()
+    until = time.monotonic() + 60
+
+    def kept() -> bool:
+        said = [
+            event.text if isinstance(event, Progressed) else type(event).__name__ for event in world.events()
+        ]
+        return last in said and "Checkpointed" in said[said.index(last) :]
+
+    try:
+        while not kept():
+            assert worker.is_alive(), world.kinds()
+            assert time.monotonic() < until, world.kinds()
+            time.sleep(0.05)
+    finally:
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGKILL)
+        worker.join()
+    wait_for_its_end(world)
+
+
+def test_killed_in_a_turn_it_goes_on_elsewhere_from_the_newest_checkpoint(world: World) -> None:
+    count = {"run": "echo x >> count.txt"}
+    steps = [count, *commit("first"), leave("b"), {"tick": 1}, {"progress": "Here"}]
+    world.scenario(plan=[PLAN], work=[*steps, {"sleep": 60}, FINISH])
+    order = world.order(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2))
+    killed_in_its_turn(world, on(world, order, "b"), "Here")
+    begun = len(world.events())
+    world.scenario(plan=[PLAN], work=[*steps, {"sleep": 0}, FINISH])
+    world.again(on(world, order, "c"), "reclaimed")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert (world.show("first.txt"), world.show("left-b.txt"), world.show("count.txt")) == ("first", "b", "x")
+    later = world.events()[begun:]
+    assert not any(isinstance(event, BoardToolCalled) and event.tool == "tick" for event in later)
+    assert world.only("WorkspaceRestored").missing == ()
+    assert len({event.session_id for event in world.of("SessionStarted")}) == 1
