@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 
-from ledger.events.run import CommandChecked, Progressed
+from ledger.events.artifact import TRANSCRIPT
+from ledger.events.run import CommandChecked, Progressed, RunEvent
 from ledger.events.stage import StageEntered
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored
@@ -19,6 +20,7 @@ from ledger.views.checkpoints import CheckpointRow
 from runner.artifacts import session_archive
 from runner.artifacts.backend import Beat, StoreError
 from runner.artifacts.blobs import BlobStore
+from runner.artifacts.keep import keep
 from runner.artifacts.opening import opened
 from runner.artifacts.store import CAP_BYTES, store_of
 from runner.checks.places import tenancy
@@ -30,7 +32,9 @@ from runner.errors import (
     WorkspaceError,
 )
 from runner.git.checkout import Checkout
-from runner.run.context import RunContext
+from runner.run.context import CheckpointPace, RunContext
+from runner.run.run_spec import RunSpec
+from runner.session.records import transcript_of
 from runner.text.plain import one_line
 
 MAX_BUNDLE_BYTES = 200_000_000  # commits and uncommitted files together, as git packs them
@@ -49,7 +53,27 @@ log = logging.getLogger(__name__)
 def checkpoint(run: RunContext) -> None:
     """Keep the work in the store, unless it is there already. What could not be kept is said on the card."""
     # Not the run's own beat: that obeys a stop, and a stopped run is kept as well.
+    run.log.append(*_transcript(run))
     _keep(run, run.log.beat, HOLD_S)
+
+
+def pace_of(order: RunSpec) -> CheckpointPace:
+    """Return the pace of a claim that begins now."""
+    log_file = transcript_of(order.places.logs, order.run_id)
+    return CheckpointPace(logged_bytes=log_file.stat().st_size if log_file.exists() else 0)
+
+
+def _transcript(run: RunContext) -> tuple[RunEvent, ...]:
+    """Store what the transcript has more than it had, as a file of its own."""
+    log_file = transcript_of(run.order.places.logs, run.order.run_id)
+    if not log_file.exists() or log_file.stat().st_size <= run.pace.logged_bytes:
+        return ()
+    with log_file.open("rb") as file:
+        file.seek(run.pace.logged_bytes)
+        text = file.read().decode("utf-8", "replace")
+        run.pace.logged_bytes = file.tell()
+    number = 1 + sum(name.startswith("transcript-") for name, _ in run.history.artifacts)
+    return keep(run, f"transcript-{number}.log", TRANSCRIPT, text)
 
 
 def checkpoint_live(run: RunContext, meanwhile: Beat) -> None:
@@ -100,6 +124,8 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
             bundle, patch = before.bundle, before.patch
             if session == before.session:
                 return None
+        elif order.investigates:
+            bundle = patch = ""  # what it writes is thrown away
         else:
             bundle = _collected(run, folder, left_out, beat)
             patch = _patch(run, folder, left_out)

@@ -44,6 +44,7 @@ class CheckpointPace:
 
     due_at: float = float("-inf")
     said: str = ""
+    logged_bytes: int = 0  # of the transcript on this host: in the store, or of an earlier claim
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from werkzeug.exceptions import RequestedRangeNotSatisfiable
 from bot.render.markdown import links
 from bot.runspec import builder
 from bot.web.pages._site import Site, when
-from ledger.events.artifact import BRIEFING
+from ledger.events.artifact import OPERATORS
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
@@ -114,14 +114,15 @@ def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tupl
     """Return the run's card and files; None and nothing if the run is unknown or the visitor may not see it.
 
     Raises BusyError. The visitor must be able to read the repository of the work and that of the issue. The
-    briefing is for the operator alone: it mentions other cards, and comments that may be deleted.
+    briefing and transcripts are for the operator alone: they mention other cards, and comments that may be
+    deleted.
     """
     if not RUN.fullmatch(run):
         return None, ()
     with event_store.reading(site.engine) as db:
         known = runs.get(db, RunId(run))
         card = cards.get(db, known.card_id) if known is not None else None
-        files = tuple(file for file in artifacts.of_run(db, RunId(run)) if file.kind != BRIEFING)
+        files = tuple(file for file in artifacts.of_run(db, RunId(run)) if file.kind not in OPERATORS)
     if known is None or card is None:
         return None, ()
     about = frozenset(filter(None, (known.repository, card.repository)))
