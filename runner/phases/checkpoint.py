@@ -79,9 +79,15 @@ def _transcript(run: RunContext) -> tuple[RunEvent, ...]:
 def checkpoint_live(run: RunContext, meanwhile: Beat) -> None:
     """Keep the work while the agent is at it; `meanwhile` is called all the time, and may raise to end it."""
     for _ in range(LIVE_TRIES):
-        calls = len(run.history.calls)
-        if _keep(run, meanwhile, LIVE_HOLD_S, lambda calls=calls: len(run.history.calls) == calls):
+        before = _said(run)
+        if _keep(run, meanwhile, LIVE_HOLD_S, lambda before=before: _said(run) == before):
             return
+
+
+def _said(run: RunContext) -> tuple[int, int, bool]:
+    """Return what the agent said that ends or answers something; its ticks and lines change no work."""
+    history, visit = run.history, run.history.stages.open
+    return history.finish_seq, len(history.threads), visit is not None and visit.target is not None
 
 
 def _keep(run: RunContext, beat: Beat, hold_s: float, counts: Callable[[], bool] = lambda: True) -> bool:

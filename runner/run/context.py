@@ -42,7 +42,7 @@ class Scales:
 class CheckpointPace:
     """When the next checkpoint is due, and what was said last of those that lack something."""
 
-    due_at: float = float("-inf")
+    due_at: float = 0.0  # 0 before the first turn
     said: str = ""
     logged_bytes: int = 0  # of the transcript on this host: in the store, or of an earlier claim
 

@@ -70,7 +70,7 @@ class Turn:
         self._closed = self._flooded = False
         self._steered: set[int] = set()
         self._silent = True  # since the last checkpoint
-        run.pace.due_at = self._last_output_at + run.order.limits.checkpoint_s
+        run.pace.due_at = run.pace.due_at or self._last_output_at + run.order.limits.checkpoint_s
 
     def play(self) -> TurnResult:
         """Listen to the agent until it ends, a watchdog fires, or somebody stops it.
