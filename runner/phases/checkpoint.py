@@ -4,7 +4,7 @@ import hashlib
 import logging
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import FileIO
@@ -80,7 +80,7 @@ def checkpoint_live(run: RunContext, meanwhile: Beat) -> None:
     """Keep the work while the agent is at it; `meanwhile` is called all the time, and may raise to end it."""
     for _ in range(LIVE_TRIES):
         before = _said(run)
-        if _keep(run, meanwhile, LIVE_HOLD_S, lambda before=before: _said(run) == before):
+        if _keep(run, meanwhile, LIVE_HOLD_S, before):
             return
 
 
@@ -90,14 +90,14 @@ def _said(run: RunContext) -> tuple[int, int, bool]:
     return history.finish_seq, len(history.threads), visit is not None and visit.target is not None
 
 
-def _keep(run: RunContext, beat: Beat, hold_s: float, counts: Callable[[], bool] = lambda: True) -> bool:
-    """Return whether what was read `counts`: events that came meanwhile say more than the session knows."""
+def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bool] | None = None) -> bool:
+    """Return whether what was read counts: not where the agent said more since `before` than was read."""
     order = run.order
     if run.workspace.fresh:
         return True
     try:
         event = _kept(run, beat, hold_s)
-        if not counts():
+        if before not in (None, _said(run)):
             return False
         said = f"Not kept for other hosts: {'; '.join(event.left_out)}." if event and event.left_out else ""
     except RunnerError as error:

@@ -51,11 +51,10 @@ def measure(*, quick: bool) -> Iterator[Figure]:
 
 
 def _on(world: World, order: RunSpec, host: str) -> RunSpec:
-    folders = (world.root / host / name for name in ("mirrors", "workspaces", "logs"))
+    mirrors, workspaces, logs = (world.root / host / name for name in ("mirrors", "workspaces", "logs"))
     store = StoreSpec(str(world.root / "shared"))
-    return dataclasses.replace(
-        order, host=host, places=HostPaths(*folders, world.places.scenarios, store=store)
-    )
+    places = HostPaths(mirrors, workspaces, logs, world.places.scenarios, store=store)
+    return dataclasses.replace(order, host=host, places=places)
 
 
 def _killed(world: World, order: RunSpec) -> None:
