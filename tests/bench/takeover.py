@@ -32,7 +32,7 @@ FINISH = {"finish": {"done": "Counted.", "changed": [], "check": [], "open_quest
 def measure(*, quick: bool) -> Iterator[Figure]:
     """Kill a worker whose agent works, and let another home go on once the lease is over."""
     with tempfile.TemporaryDirectory(prefix="cardinal-bench-") as folder:
-        world = make_world(Path(folder))
+        world = make_world(Path(folder), files={"README.md": "# Count\n"})
         steps = [{"run": "echo x >> count.txt"}, {"commit": "Count"}, {"progress": "Counted"}] * STEPS
         world.scenario(plan=[PLAN], work=[*steps, {"progress": "Here"}, {"sleep": PATIENCE_S}, FINISH])
         order = world.order(
