@@ -15,7 +15,7 @@ from runner.checks.places import tenancy
 from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.phases.checkpoint import checkpoint
+from runner.phases.checkpoint import checkpoint, checkpoint_live, pace_of
 from runner.phases.guard import enforce_guards
 from runner.phases.investigate import investigate
 from runner.phases.prepare import prepare, take_in_again
@@ -94,7 +94,18 @@ def _carry_on(
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
     checkout = Checkout(workspace, mirror.path, order.committer, log.beat_and_obey)
     with gateway_of(order, agent, _models(order, agent), providers, log.deadline) as gateway:
-        run = RunContext(order, log, clock, agent, workspace, mirror, checkout, gateway)
+        run = RunContext(
+            order,
+            log,
+            clock,
+            agent,
+            workspace,
+            mirror,
+            checkout,
+            gateway,
+            keep=checkpoint_live,
+            pace=pace_of(order),
+        )
         try:
             carry_out(run, allow_unsandboxed=allow_unsandboxed)
         except StopRequested as obeyed:

@@ -210,6 +210,7 @@ def _from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -
         "limits": Limits(
             timeout_s=column.timeout_minutes * 60,
             silence_s=column.silence_minutes * 60,
+            checkpoint_s=config.checkpoint_s,
             max_turns=column.max_turns,
             budget_usd=column.budget_usd,
             output_bytes=int(column.max_output_mb * BYTES_PER_MB),

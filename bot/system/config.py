@@ -146,6 +146,12 @@ class Config:
     lease_s: float = Field(
         15, ge=1, le=600, description="Seconds of silence until a worker's run is taken away."
     )
+    checkpoint_s: float = Field(
+        120,
+        ge=1,
+        le=86400,
+        description="Seconds between checkpoints in the store while an agent works.",
+    )
     sweep_s: float = Field(
         60, ge=1, le=86400, description="Seconds between comparisons of the board with GitHub."
     )

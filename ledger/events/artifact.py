@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from ledger.events.run import RunEvent
 
 FILE, PAGE = "file", "page"
-BRIEFING = "briefing"  # for the operator alone
+BRIEFING, TRANSCRIPT = "briefing", "transcript"
+OPERATORS = (BRIEFING, TRANSCRIPT)  # the kinds for the operator alone
 ATTACHED = (FILE, PAGE)  # the kinds of what an agent attached itself
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactKept(RunEvent):
-    """A file is in the store. `kind`: log, patch, report or briefing; trace, screenshot, video or console of
-    a browser; file or page for what the agent attached; more may come. `digest` is the SHA-256 of its
-    bytes, from which secrets were taken before where it is text.
+    """A file is in the store. `kind`: log, patch, report, briefing or transcript; trace, screenshot,
+    video or console of a browser; file or page for what the agent attached; more may come. `digest` is
+    the SHA-256 of its bytes, from which secrets were taken before where it is text.
     """
 
     name: str

@@ -148,8 +148,13 @@ ulimit -f "$5"
 place=$(mktemp -d "$1/kept.XXXXXX") || exit
 trap 'rm -rf "$place"' EXIT
 (cd "$HOME" && for file in $4; do [ ! -f "$file" ] || printf '%s\\n' "$file"; done) > "$place/names"
-[ ! -s "$place/names" ] || tar --create --file="$1/kept.tar" --directory="$HOME" \\
-  --files-from="$place/names" || rm -f "$1/kept.tar"
+# Lines may be added meanwhile: the last whole one counts. A database must not change while it is read.
+grep -qv '\\.jsonl$' "$place/names" && tries='1 2 3' || tries=''
+[ ! -s "$place/names" ] || for try in 0 $tries; do
+  tar --create --file="$1/kept.tar" --directory="$HOME" --files-from="$place/names" || rm -f "$1/kept.tar"
+  [ -z "$tries" ] || ! tar --compare --file="$1/kept.tar" --directory="$HOME" > /dev/null 2>&1 || break
+  [ "$try" != 3 ] || rm -f "$1/kept.tar"
+done
 head=$(g rev-parse --verify --quiet --end-of-options 'HEAD^{{commit}}') || exit 0
 GIT_ALTERNATE_OBJECT_DIRECTORIES="$PWD/.git/objects" GIT_DIR="$place/git"
 export GIT_DIR GIT_ALTERNATE_OBJECT_DIRECTORIES
@@ -157,7 +162,11 @@ must init --quiet
 mkdir -p "$GIT_DIR/info"
 printf '%s\\n' {" ".join(f"'{pattern}'" for pattern in _NOISE)} > "$GIT_DIR/info/exclude"
 files=$head
-if g read-tree "$head" && g add --all --ignore-errors && tree=$(g write-tree); then
+add() {{ g add --all --ignore-errors; }}
+g read-tree "$head" || exit 0
+# Again for a file that was there a moment ago. What git cannot take keeps nothing else from being kept.
+add || add || echo incomplete
+if tree=$(g write-tree); then
   [ "$tree" = "$(g rev-parse "$head^{{tree}}")" ] || files=$(GIT_AUTHOR_DATE='@0 +0000' \\
     GIT_COMMITTER_DATE='@0 +0000' g commit-tree -m 'Uncommitted files' -p "$head" "$tree") || files=$head
 else

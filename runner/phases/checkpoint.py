@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 
-from ledger.events.run import CommandChecked, Progressed
+from ledger.events.artifact import TRANSCRIPT
+from ledger.events.run import CommandChecked, Progressed, RunEvent
 from ledger.events.stage import StageEntered
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored
 from ledger.states import Ending
 from ledger.views.checkpoints import CheckpointRow
 from runner.artifacts import session_archive
-from runner.artifacts.backend import StoreError
+from runner.artifacts.backend import Beat, StoreError
 from runner.artifacts.blobs import BlobStore
+from runner.artifacts.keep import keep
 from runner.artifacts.opening import opened
 from runner.artifacts.store import CAP_BYTES, store_of
 from runner.checks.places import tenancy
@@ -30,12 +32,16 @@ from runner.errors import (
     WorkspaceError,
 )
 from runner.git.checkout import Checkout
-from runner.run.context import RunContext
+from runner.run.context import CheckpointPace, RunContext
+from runner.run.run_spec import RunSpec
+from runner.session.records import transcript_of
 from runner.text.plain import one_line
 
 MAX_BUNDLE_BYTES = 200_000_000  # commits and uncommitted files together, as git packs them
 MAX_SESSION_BYTES = 100_000_000
 HOLD_S = 900.0  # nothing else renews the claim while blobs move
+LIVE_TRIES = 3
+LIVE_HOLD_S = 120.0  # the same at an interval: longer than a store may be silent
 KEPT, FILES = "kept", "files"  # the run's names in the mirror
 _WHY_CHARS = 200
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -46,43 +52,89 @@ log = logging.getLogger(__name__)
 
 def checkpoint(run: RunContext) -> None:
     """Keep the work in the store, unless it is there already. What could not be kept is said on the card."""
+    # Not the run's own beat: that obeys a stop, and a stopped run is kept as well.
+    run.log.append(*_transcript(run))
+    _keep(run, run.log.beat, HOLD_S)
+
+
+def pace_of(order: RunSpec) -> CheckpointPace:
+    """Return the pace of a claim that begins now."""
+    log_file = transcript_of(order.places.logs, order.run_id)
+    return CheckpointPace(logged_bytes=log_file.stat().st_size if log_file.exists() else 0)
+
+
+def _transcript(run: RunContext) -> tuple[RunEvent, ...]:
+    """Store what the transcript has more than it had, as a file of its own."""
+    log_file = transcript_of(run.order.places.logs, run.order.run_id)
+    if not log_file.exists() or log_file.stat().st_size <= run.pace.logged_bytes:
+        return ()
+    with log_file.open("rb") as file:
+        file.seek(run.pace.logged_bytes)
+        text = file.read().decode("utf-8", "replace")
+        run.pace.logged_bytes = file.tell()
+    number = 1 + sum(name.startswith("transcript-") for name, _ in run.history.artifacts)
+    return keep(run, f"transcript-{number}.log", TRANSCRIPT, text)
+
+
+def checkpoint_live(run: RunContext, meanwhile: Beat) -> None:
+    """Keep the work while the agent is at it; `meanwhile` is called all the time, and may raise to end it."""
+    for _ in range(LIVE_TRIES):
+        before = _said(run)
+        if _keep(run, meanwhile, LIVE_HOLD_S, before):
+            return
+
+
+def _said(run: RunContext) -> tuple[int, int, bool]:
+    """Return what the agent said that ends or answers something; its ticks and lines change no work."""
+    history, visit = run.history, run.history.stages.open
+    return history.finish_seq, len(history.threads), visit is not None and visit.target is not None
+
+
+def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bool] | None = None) -> bool:
+    """Return whether what was read counts: not where the agent said more since `before` than was read."""
     order = run.order
-    if order.investigates or run.workspace.fresh:
-        return
+    if run.workspace.fresh:
+        return True
     try:
-        event = _kept(run)
+        event = _kept(run, beat, hold_s)
+        if before not in (None, _said(run)):
+            return False
+        said = f"Not kept for other hosts: {'; '.join(event.left_out)}." if event and event.left_out else ""
     except RunnerError as error:
         log.warning("work not kept run=%s reason=%s", order.run_id, error)
-        why = one_line(str(error), _WHY_CHARS)
-        run.log.append(Progressed(order.run_id, f"The work so far is on this host alone: {why}"))
-        return
-    if event is not None:
-        said = (Progressed(order.run_id, f"Not kept for other hosts: {'; '.join(event.left_out)}."),)
-        run.log.append(event, *(said if event.left_out else ()))
+        event, said = None, f"The work so far is on this host alone: {one_line(str(error), _WHY_CHARS)}"
+    if said == run.pace.said:
+        said = ""  # once is enough
+    run.pace.said = said or run.pace.said
+    lines = (Progressed(order.run_id, said),) if said else ()
+    run.log.append(*((event,) if event is not None else ()), *lines)
+    return True
 
 
-def _kept(run: RunContext) -> Checkpointed | None:
+def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
     """Store what is new, and return its event; None where nothing is. Raises RunnerError."""
     order, place = run.order, tenancy(run.order).card_id
     before = run.log.checkpoint(place)
     before = before if before is not None and before.run_id == order.run_id else None
-    # Not the run's own: that obeys a stop, and a stopped run is kept as well.
-    checkout = Checkout(run.workspace, run.mirror.path, order.committer, run.log.beat)
+    checkout = Checkout(run.workspace, run.mirror.path, order.committer, beat)
     known = f"{before.head} {before.files}" if before is not None else ""
     patterns = _patterns(run)
     head, files, whole = checkout.keep(run.mirror.head(order.base_branch), known, patterns, MAX_BUNDLE_BYTES)
-    names = run.mirror.beating(run.log.beat).names_of(order.run_id)
+    names = run.mirror.beating(beat).names_of(order.run_id)
     left_out = [] if whole else ["uncommitted files that git could not take"]
-    run.log.hold(HOLD_S)
-    with tempfile.TemporaryDirectory(dir=order.places.workspaces.parent, prefix="kept-") as folder:
-        session = _session(run, Path(folder), patterns, left_out)
+    with _folder(run) as folder, _held(run, hold_s):
+        session = _session(run, folder, patterns, left_out, beat)
+        if not session and before is not None:
+            session = before.session  # who knows less than the files say does no harm
         if before is not None and known == f"{head} {files}":
             bundle, patch = before.bundle, before.patch
             if session == before.session:
                 return None
+        elif order.investigates:
+            bundle = patch = ""  # what it writes is thrown away
         else:
-            bundle = _collected(run, Path(folder), "kept.bundle", MAX_BUNDLE_BYTES, left_out)
-            patch = _patch(run, Path(folder), left_out)
+            bundle = _collected(run, folder, left_out, beat)
+            patch = _patch(run, folder, left_out)
     if not head:
         left_out.append("files: the workspace's `.git` cannot be read")
     return Checkpointed(
@@ -108,7 +160,17 @@ def _patterns(run: RunContext) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file for name in known for file in run.agent.session_files(name)))
 
 
-def _session(run: RunContext, folder: Path, patterns: tuple[str, ...], left_out: list[str]) -> str:
+@contextmanager
+def _held(run: RunContext, hold_s: float) -> Iterator[None]:
+    """Extend the claim while blobs move, and shorten it again: another host waits no longer than for any."""
+    run.log.hold(hold_s)
+    yield
+    run.log.hold(0)
+
+
+def _session(
+    run: RunContext, folder: Path, patterns: tuple[str, ...], left_out: list[str], beat: Beat
+) -> str:
     """Store the session's archive and return its digest; empty without one."""
     archive, clean = folder / "kept.tar", folder / "session.tar.gz"
     try:
@@ -123,19 +185,20 @@ def _session(run: RunContext, folder: Path, patterns: tuple[str, ...], left_out:
     except session_archive.SessionArchiveError as error:
         left_out.append(f"the session: {error}")
         return ""
-    return _put(run, clean)
+    return _put(run, clean, beat)
 
 
-def _collected(run: RunContext, folder: Path, name: str, cap_bytes: int, left_out: list[str]) -> str:
-    """Store a file that the workspace left, and return its digest; empty without one."""
+def _collected(run: RunContext, folder: Path, left_out: list[str], beat: Beat) -> str:
+    """Store the bundle that the workspace left, and return its digest; empty without one."""
+    bundle = folder / "kept.bundle"
     try:
-        run.workspace.collect(name, folder / name, cap_bytes)
+        run.workspace.collect(bundle.name, bundle, MAX_BUNDLE_BYTES)
     except WorkspaceError:
         return ""  # the base has it all
     except OversizedRepositoryError:
-        left_out.append(f"commits and files: they are larger than {cap_bytes // 1_000_000} MB")
+        left_out.append(f"commits and files: they are larger than {MAX_BUNDLE_BYTES // 1_000_000} MB")
         return ""
-    return _put(run, folder / name)
+    return _put(run, bundle, beat)
 
 
 def _patch(run: RunContext, folder: Path, left_out: list[str]) -> str:
@@ -150,10 +213,10 @@ def _patch(run: RunContext, folder: Path, left_out: list[str]) -> str:
     return store_of(run.order.places).keep(run.secrecy.redact_private_skills(text)).digest
 
 
-def _put(run: RunContext, path: Path) -> str:
+def _put(run: RunContext, path: Path, beat: Beat) -> str:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        _store(run).put(file, digest, beat=run.log.beat)
+        _store(run).put(file, digest, beat=beat)
     return digest
 
 
@@ -240,10 +303,15 @@ def _fetched(run: RunContext, digest: str, what: str, missing: list[str]) -> Fil
 
 
 @contextmanager
+def _folder(run: RunContext) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=run.order.places.workspaces.parent, prefix="kept-") as name:
+        yield Path(name)
+
+
+@contextmanager
 def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
     """Yield a folder with the session's archive."""
-    with tempfile.TemporaryDirectory(dir=run.order.places.workspaces.parent, prefix="kept-") as name:
-        folder = Path(name)
+    with _folder(run) as folder:
         folder.chmod(0o755)  # the user inside reads it
         with archive, (folder / "session.tar.gz").open("wb") as copy:
             copy.writelines(iter(lambda: archive.read(1 << 20), b""))

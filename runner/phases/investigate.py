@@ -6,7 +6,16 @@ from ledger.states import Ending
 from runner.agents.board_tools import FindingInput, FindingsInput, ReferenceInput
 from runner.checks.browser_replay import play_before
 from runner.git.mirror import Heads
-from runner.phases.prepare import admit, forget_session, set_up, settle, take_workspace
+from runner.phases.checkpoint import checkpoint
+from runner.phases.prepare import (
+    admit,
+    bring_newer,
+    forget_session,
+    set_up,
+    settle,
+    take_workspace,
+    unpack_session,
+)
 from runner.phases.work import work
 from runner.run.context import RunContext
 from runner.text.plain import one_line
@@ -20,6 +29,7 @@ def investigate(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """Take an investigation to its ending. Raises StageExit for every other exit, and RunnerError."""
     base = _prepare(run, allow_unsandboxed=allow_unsandboxed)
     work(run)
+    checkpoint(run)
     _hand_in(run, base)
 
 
@@ -30,11 +40,15 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     base = run.history.reads or heads.base
     run.mirror.remember(f"{order.run_id}-base", base)
-    if take_workspace(run):
+    brought = bring_newer(run)
+    if take_workspace(run, brought):
         run.workspace.clear(home=True)  # an investigation keeps nothing of what it wrote
     if run.workspace.fresh:
-        forget_session(run)
         run.checkout.clone(order.branch, order.base_branch, Heads("", base))
+        if brought is None:
+            forget_session(run)
+        else:
+            unpack_session(run, brought)
         settle(run)
     if not run.checkout.commit(_BEFORE):
         set_up(run, base)

@@ -72,8 +72,7 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     admit(run, allow_unsandboxed=allow_unsandboxed)
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     now = heads.branch or heads.base
-    why, _, _ = _stale(run)
-    brought = bring(run) if why or run.workspace.fresh else None
+    brought = bring_newer(run)
     if outdated := take_workspace(run, brought):
         if brought is None or not brought.head:
             run.mirror.remember(head_name(run), now)  # what this host brought out is not the newest either
@@ -89,6 +88,12 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
         make_anew(run, now, why)
         _check_out(run, heads)
     return _start(run, now)
+
+
+def bring_newer(run: RunContext) -> Brought | None:
+    """Fetch the newest checkpoint where the files here are not the newest; None where there is none."""
+    why, _, _ = _stale(run)
+    return bring(run) if why or run.workspace.fresh else None
 
 
 def _stale(run: RunContext) -> tuple[str, str, str]:
@@ -164,6 +169,14 @@ def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
     set_up(run, heads.base)
     if brought.files and brought.files != brought.head:
         run.checkout.uncommit(f"refs/cardinal/{order.run_id}-{FILES}")
+    unpack_session(run, brought)
+    settle(run)
+    _put_on(run, heads)
+
+
+def unpack_session(run: RunContext, brought: Brought) -> None:
+    """Put the session in place, and say what was brought and what was not."""
+    order = run.order
     if brought.session is None:
         forget_session(run)
     else:
@@ -172,8 +185,6 @@ def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
     missing = f" Not here: {'; '.join(brought.missing)}." if brought.missing else ""
     text = f"The work goes on on host {order.host} as it was kept on host {brought.row.host}.{missing}"
     run.log.append(restored(run, brought), Progressed(order.run_id, text))
-    settle(run)
-    _put_on(run, heads)
 
 
 def _take_over(run: RunContext, heads: Heads) -> None:

@@ -1,7 +1,7 @@
 """State of a run while a supervisor holds it, shared by all its phases."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -24,6 +24,11 @@ from runner.workspaces.contract import Workspace
 WEIGH_S = 5.0
 _REST = 10  # so many times as long as counting took, nothing is counted
 _BYTES_PER_MB = 1_000_000
+Meanwhile = Callable[[], None]
+
+
+def no_checkpoint(_run: "RunContext", _meanwhile: Meanwhile) -> None:
+    """Keep nothing while the agent works."""
 
 
 @dataclass(slots=True)
@@ -33,11 +38,21 @@ class Scales:
     due_at: float = float("-inf")
 
 
+@dataclass(slots=True)
+class CheckpointPace:
+    """When the next checkpoint is due, and what was said last of those that lack something."""
+
+    due_at: float = 0.0  # 0 before the first turn
+    said: str = ""
+    logged_bytes: int = 0  # of the transcript on this host: in the store, or of an earlier claim
+
+
 @dataclass(frozen=True, slots=True)
 class RunContext:
     """One claimed run with its parts; its log fences every write.
 
-    `gateway` is None where the agent needs no provider and the policy grants no network.
+    `gateway` is None where the agent needs no provider and the policy grants no network. `keep` makes a
+    checkpoint of a turn that goes on, and calls its second argument all the while.
     """
 
     order: RunSpec
@@ -49,6 +64,8 @@ class RunContext:
     checkout: Checkout
     gateway: Gateway | None = None
     scales: Scales = field(default_factory=Scales)
+    keep: Callable[["RunContext", Meanwhile], None] = no_checkpoint
+    pace: CheckpointPace = field(default_factory=CheckpointPace)
 
     @property
     def history(self) -> History:

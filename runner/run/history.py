@@ -1,5 +1,6 @@
 """A run's history: its own event stream, folded once; the runner derives the rest from it. Pure."""
 
+import copy
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from ledger.events import stage as staged
 from ledger.events.guard import GuardsJudged
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
-from ledger.events.workspace import WorkspaceTaken
+from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.ids import QuestionId, RunId
 from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, code_of
 from ledger.states import RunState
@@ -24,6 +25,19 @@ from runner.run.facts import FailedRounds, Plan, Question, Refusals, StageLog, S
 from runner.run.instructions import KnownInstructions
 
 PLANNING_TURNS = ("plan", "redirect")  # begin the names of turns that change no file
+# What a workspace's files and session decide: kept with them, and brought back with them.
+_WORK = (
+    "turns",
+    "turn",
+    "finish",
+    "validation",
+    "exported",
+    "checking",
+    "waived",
+    "guards",
+    "rounds",
+    "threads",
+)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -77,6 +91,8 @@ class History:
     active_s: float = 0.0
     stages: StageLog = field(default_factory=StageLog)
     played: list[ReproductionPlayed | ReproductionSkipped] = field(default_factory=list)  # in a browser
+    kept: dict[str, Any] = field(default_factory=dict)  # the work's part, at the newest checkpoint
+    kept_steps: int = 0  # of the plan, done then
 
     def take(self, recorded: Iterable[Recorded]) -> None:
         """Fold all events that are newer than `seq`."""
@@ -159,6 +175,20 @@ class History:
         self.guards, self.rounds, self.threads = Refusals(), FailedRounds(), {}
         if self.plan is not None:
             self.plan.done = 0
+
+    @_fold.register
+    def _(self, _event: Checkpointed) -> None:
+        self.kept = copy.deepcopy({name: getattr(self, name) for name in _WORK})
+        self.kept_steps = self.plan.done if self.plan is not None else 0
+
+    @_fold.register
+    def _(self, event: WorkspaceRestored) -> None:
+        if event.source != event.run_id or event.missing:
+            return  # who is there knows less than the checkpoint's events say
+        for name, value in copy.deepcopy(self.kept).items():
+            setattr(self, name, value)
+        if self.plan is not None:
+            self.plan.done = self.kept_steps
 
     @_fold.register
     def _(self, event: happened.RunRequeued) -> None:

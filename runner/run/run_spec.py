@@ -32,6 +32,7 @@ class Limits:
     files_changed: int = 40
     lines_changed: int = 1500
     same_failures: int = 3
+    checkpoint_s: float = 120.0  # between two checkpoints while the agent works
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,17 @@ _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?!.*-----E
 _KEY_GOES_ON = re.compile(r"[\w+/=:,. -]*")
 
 
+def transcript_of(logs: Path, run_id: str) -> Path:
+    """Return where this host has the debug log of a run."""
+    return logs / f"{run_id}.log"
+
+
 class Transcript:
     """Debug log `<logs>/<run>.log` for people: every line of the agent, redacted, up to a cap."""
 
     def __init__(self, logs: Path, run_id: str) -> None:
         logs.mkdir(parents=True, exist_ok=True)
-        self._file = (logs / f"{run_id}.log").open("ab")
+        self._file = transcript_of(logs, run_id).open("ab")
         self._left = _CAP_BYTES - self._file.tell()
         self._within_key: set[str] = set()
 

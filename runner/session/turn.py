@@ -22,6 +22,11 @@ ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long
 LEAVE_S = 10.0  # and after its last word its program
 _HASTY = StopGrace(ask_s=1.0, close_s=0.5, term_s=0.5)  # who ends the worker waits only so long
 _STDERR_BYTES = 2_000
+_REST = 10  # so many times as long as a checkpoint took, no other is made
+
+
+class _TurnOverError(Exception):
+    """The turn is at its end, and with it the checkpoint that was being made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,8 @@ class Turn:
         self._ended_at: float | None = None
         self._closed = self._flooded = False
         self._steered: set[int] = set()
+        self._silent = True  # since the last checkpoint
+        run.pace.due_at = run.pace.due_at or self._last_output_at + run.order.limits.checkpoint_s
 
     def play(self) -> TurnResult:
         """Listen to the agent until it ends, a watchdog fires, or somebody stops it.
@@ -83,12 +90,8 @@ class Turn:
     def _play(self) -> TurnResult:
         verdict, stop = None, None
         while not self._closed:
-            for piece in self._child.hear(BEAT_S):
-                self._take(piece)
-            self._run.log.beat()
-            self._top_up()
-            self._steer()
-            self._listener.batch.flush()
+            self._attend(BEAT_S)
+            self._keep()
             stop = self._run.history.stop
             verdict = self._verdict()
             if stop or verdict or self._over():
@@ -103,6 +106,32 @@ class Turn:
         killed = outcome == "broken" and exit_code in SIGKILLED and not self._child.fate
         gone = outcome == "broken" and self._listener.end is not None and self._listener.end.session_gone
         return TurnResult(outcome, exit_code, took_s, verdict, stop, self._spent(), problem, killed, gone)
+
+    def _attend(self, wait_s: float) -> None:
+        for piece in self._child.hear(wait_s):
+            self._take(piece)
+        self._run.log.beat()
+        self._top_up()
+        self._steer()
+        self._listener.batch.flush()
+
+    def _keep(self) -> None:
+        """Make a checkpoint when it is due and the agent did anything; the dialogue goes on meanwhile."""
+        began = self._run.clock.monotonic()
+        if self._silent or self._closed or began < self._run.pace.due_at:
+            return
+        self._silent = True  # before: what it does from here on may not be kept
+        try:
+            self._run.keep(self._run, self._meanwhile)
+        except _TurnOverError:
+            return  # the checkpoint of its end keeps it
+        now = self._run.clock.monotonic()
+        self._run.pace.due_at = now + max(self._run.order.limits.checkpoint_s, _REST * (now - began))
+
+    def _meanwhile(self) -> None:
+        self._attend(0.0)
+        if self._closed or self._flooded or self._run.history.stop or self._verdict() or self._over():
+            raise _TurnOverError
 
     def _ended(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:
         return TurnEnded(self._run.order.run_id, self._task.turn, outcome, exit_code, round(took_s, 3))
@@ -130,6 +159,7 @@ class Turn:
             self._listener.message(message)
 
     def _take(self, piece: Heard) -> None:
+        self._silent = self._silent and not isinstance(piece, Line)
         match piece:
             case Closed():
                 self._closed = True

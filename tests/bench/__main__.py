@@ -26,6 +26,7 @@ from tests.bench import (
     storm,
     story,
     sweeping,
+    takeover,
 )
 from tests.bench.figures import Figure, say
 
@@ -41,6 +42,7 @@ PARTS = {
     "agents": agents.measure,
     "story": story.measure,
     "sweep": sweeping.measure,
+    "takeover": takeover.measure,
     "storm": storm.measure,
     "idle": idle.measure,
     "clone": clone.measure,

@@ -12,7 +12,7 @@ from werkzeug.exceptions import RequestedRangeNotSatisfiable
 from bot.render.markdown import links
 from bot.runspec import builder
 from bot.web.pages._site import Site, run_visible, when
-from ledger.events.artifact import BRIEFING
+from ledger.events.artifact import OPERATORS
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
@@ -112,13 +112,13 @@ def mount(site: Site) -> None:
 def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tuple[ArtifactRow, ...]]:
     """Return the run's card and files, as `run_visible` lets the visitor see it; else None and nothing.
 
-    The briefing is for the operator alone: it mentions other cards, and comments that may be deleted.
+    Briefing and transcripts are the operator's alone: of other cards, and comments that may be deleted.
     """
     visible = run_visible(site, visit, run)
     if visible is None:
         return None, ()
     with event_store.reading(site.engine) as db:
-        files = tuple(file for file in artifacts.of_run(db, RunId(run)) if file.kind != BRIEFING)
+        files = tuple(file for file in artifacts.of_run(db, RunId(run)) if file.kind not in OPERATORS)
     return visible[1], files
 
 

@@ -2,17 +2,28 @@
 
 import dataclasses
 import gzip
+import multiprocessing
+import os
+import signal
+import time
 
 import pytest
 
+from ledger.events.artifact import TRANSCRIPT
+from ledger.events.run import PlanProposed, PlanTicked, Progressed
+from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
+from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.states import Ending
+from runner.agents.contract import Phase
 from runner.artifacts.backend import StoreSpec
 from runner.artifacts.store import store_of
 from runner.phases import checkpoint
-from runner.run.run_spec import HostPaths, RunSpec
+from runner.run.run_spec import INVESTIGATE, HostPaths, RunSpec
+from runner.supervisor import execute
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, leave
+from tests.runner.flows.test_kill import wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
-from tests.runner.world import World
+from tests.runner.world import CARD, LIMITS, RUN, World
 
 
 def on(world: World, order: RunSpec, host: str) -> RunSpec:
@@ -114,3 +125,102 @@ def test_a_secret_in_the_session_does_not_reach_the_store(world: World) -> None:
     raw = gzip.decompress((world.root / "shared" / kept.session[:2] / kept.session).read_bytes())
     assert b"scripted-" in raw
     assert token.encode() not in raw
+
+
+def killed_in_its_turn(world: World, order: RunSpec, last: str) -> None:
+    """Let a worker of its own carry the run on, and kill it in the middle of a turn, once a checkpoint has
+    what the agent did until it said `last`.
+    """
+    order, log = world.claim(order)
+
+    def work() -> None:
+        execute(order, log, world.remote, world.clock, providers=world.providers)
+
+    world.engine.dispose()
+    worker = multiprocessing.get_context("fork").Process(target=work)
+    worker.start()
+    until = time.monotonic() + 60
+
+    def kept() -> bool:
+        said = [
+            event.text if isinstance(event, Progressed) else type(event).__name__ for event in world.events()
+        ]
+        return last in said and "Checkpointed" in said[said.index(last) :]
+
+    try:
+        while not kept():
+            assert worker.is_alive(), world.kinds()
+            assert time.monotonic() < until, world.kinds()
+            time.sleep(0.05)
+    finally:
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGKILL)
+        worker.join()
+    wait_for_its_end(world)
+
+
+def test_killed_in_a_turn_it_goes_on_elsewhere_from_the_newest_checkpoint(world: World) -> None:
+    count = {"run": "echo x >> count.txt"}
+    steps = [count, *commit("first"), leave("b"), {"tick": 1}, {"progress": "Here"}]
+    world.scenario(plan=[PLAN], work=[*steps, {"sleep": 60}, FINISH])
+    order = world.order(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2))
+    killed_in_its_turn(world, on(world, order, "b"), "Here")
+    begun = len(world.events())
+    world.scenario(plan=[PLAN], work=[*steps, {"sleep": 0}, FINISH])
+    world.again(on(world, order, "c"), "reclaimed")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert (world.show("first.txt"), world.show("left-b.txt"), world.show("count.txt")) == ("first", "b", "x")
+    later = world.events()[begun:]
+    assert not any(isinstance(event, BoardToolCalled) and event.tool == "tick" for event in later)
+    assert world.only("WorkspaceRestored").missing == ()
+    assert len({event.session_id for event in world.of("SessionStarted")}) == 1
+
+
+def test_a_parked_investigation_goes_on_elsewhere_in_its_session(world: World) -> None:
+    found = {"findings": {"summary": "Nothing", "findings": []}}
+    world.scenario(investigate=[{"run": "echo no > junk.txt"}, ASK, found])
+    order = world.order(mode=INVESTIGATE)
+    assert world.run(on(world, order, "b")).why == "question"
+    kept = world.only("Checkpointed")
+    assert (bool(kept.session), kept.bundle, kept.patch, kept.left_out) == (True, "", "", ())
+    world.answer(on(world, order, "c"), "Go")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert len({event.session_id for event in world.of("SessionStarted")}) == 1
+    assert world.of("SessionLost") == []
+    assert list((world.root / "c").rglob("junk.txt")) == []
+
+
+def test_transcripts_of_all_hosts_are_in_the_store_each_line_once(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[{"say": "On the first"}, ASK, {"say": "On the second"}, FINISH])
+    order = world.order()
+    world.run(on(world, order, "b"))
+    world.answer(on(world, order, "c"), "Moin")
+    world.ended()
+    files = [event for event in world.of("ArtifactKept") if event.kind == TRANSCRIPT]
+    assert [file.name for file in files] == ["transcript-1.log", "transcript-2.log"]
+    texts = [(store_of(shared(world, "d")).read(file.digest) or b"").decode() for file in files]
+    assert [text.count("On the first") for text in texts] == [1, 0]
+    assert [text.count("On the second") for text in texts] == [0, 1]
+
+
+@pytest.mark.parametrize("missing", [(), ("the session: it was not kept",)], ids=["whole", "in part"])
+def test_what_the_checkpoint_knew_counts_where_all_of_it_was_brought(
+    world: World, missing: tuple[str, ...]
+) -> None:
+    order, place = world.order(), str(CARD)
+    world.write(
+        PlanProposed(RUN, 1, "Say", ("One", "Two")),
+        TurnStarted(RUN, Phase.WORK, "work", "s1"),
+        BoardToolCalled(RUN, "s1", "work.0", "tick", '{"done": 1}'),
+        PlanTicked(RUN, 1),
+        Checkpointed(RUN, place, 1, "b", "1" * 40, "1" * 40),
+        BoardToolCalled(RUN, "s1", "work.1", "finish", '{"done": "All"}'),
+        TurnEnded(RUN, "work", "done", 0, 1.0),
+        WorkspaceTaken(RUN, place, "c", 2, "b"),
+        WorkspaceRestored(RUN, place, "c", RUN, "b", missing),
+    )
+    history = world.claim(order)[1].history
+    assert history.finish is None
+    assert history.turns == ({} if missing else {"work": ""})
+    assert history.plan is not None
+    assert history.plan.done == (0 if missing else 1)
