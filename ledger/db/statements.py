@@ -36,9 +36,10 @@ class _Compiled:
     def bound(self, values: Mapping[str, Any]) -> Any:
         """Return the parameters as the driver takes them. Raises KeyError for a missing one."""
         fixed = self.fixed
+        if fixed:
+            values = {**values, **fixed}
         bound = [
-            fixed[name] if name in fixed else values[name] if convert is None else convert(values[name])
-            for name, convert in self.parameters
+            values[name] if convert is None else convert(values[name]) for name, convert in self.parameters
         ]
         return dict(zip((name for name, _ in self.parameters), bound, strict=True)) if self.by_name else bound
 
@@ -135,13 +136,13 @@ def _compile(built: Built, sets: Sequence[str], dialect: Dialect) -> _Compiled:
     parameters, fixed = [], {}
     for name in names or ():
         bind = compiler.binds[name]
-        if bind.expanding or (isinstance(built, Insert) and name not in sets):
+        if bind.expanding or (isinstance(built, Insert) and name not in sets and not bind.required):
             raise TypeError(f"{name} has no single value of its own: {compiler.string}")
         convert = _plain(bind.type, dialect).bind_processor(dialect)
-        parameters.append((name, convert))
         if not bind.required and name not in sets:
             value = compiler.params[name]
-            fixed[name] = value if convert is None else convert(value)
+            fixed[name], convert = value if convert is None else convert(value), None
+        parameters.append((name, convert))
     columns = built.selected_columns if isinstance(built, Select) else ()
     kinds = tuple(_plain(column.type, dialect) for column in columns)
     return _Compiled(compiler.string, not compiler.positional, tuple(parameters), fixed, kinds)
