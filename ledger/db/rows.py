@@ -181,7 +181,7 @@ def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
 
 @cache
 def _recording(
-    table: Table, kind: type[Event], more: tuple[str, ...]
+    table: Table, kind: type[Any], more: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...], Statement]:
     """Return the fields that `record` takes of an event, the key of the row that it replaces, if one can be
     there, and its statement.

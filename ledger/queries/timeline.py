@@ -293,7 +293,7 @@ def of_card(
     stored = query.all(db, {**asked, "stream": f"card:{card_id}"})
     for run_id in values(db, runs.c.run_id, "-serial", card_id=card_id):
         stored += query.all(db, {**asked, "stream": f"run:{run_id}"})
-    newest = islice(sorted(stored, reverse=True), limit)
+    newest = islice(sorted(map(tuple, stored), reverse=True), limit)
     lines = [line(card_id, seq, at, decode(kind, body)) for seq, at, kind, body in newest]
     return tuple(reversed(lines))
 

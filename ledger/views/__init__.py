@@ -48,7 +48,7 @@ def parts() -> tuple[View, ...]:
 
 
 @cache
-def steps(kind: type[Event]) -> tuple[Step[Any], ...]:
+def steps(kind: type[Any]) -> tuple[Step[Any], ...]:
     """Return what the views do with events of that kind, in the order in which they fold."""
     folds = (view.fold for view in parts())
     return tuple(step for fold in folds if (step := step_of(fold, kind)) is not None)
