@@ -62,15 +62,15 @@ class _Compiled:
         return rows
 
 
-def drive(db: Connection, sql: str, parameters: Any = (), *, many: bool = False) -> Any:
-    """Let the driver run SQL that is ready for this database, with `many` for each of the parameters; return
+def drive(db: Connection, sql: str, parameters: Any = (), *, for_each: bool = False) -> Any:
+    """Let the driver run SQL that is ready for this database, once `for_each` of the parameters; return
     its cursor.
 
     Raises SQLAlchemy's errors, as its own way of running a statement does.
     """
     driver: Any = db.connection.driver_connection
     try:
-        return driver.cursor().executemany(sql, parameters) if many else driver.execute(sql, parameters)
+        return driver.cursor().executemany(sql, parameters) if for_each else driver.execute(sql, parameters)
     except db.dialect.loaded_dbapi.Error as error:
         base = db.dialect.loaded_dbapi.Error
         raise DBAPIError.instance(sql, None, error, base, dialect=db.dialect) from error
@@ -110,7 +110,7 @@ class Statement:
     def run_all(self, db: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
         """Carry out a statement that writes, for each row of values."""
         compiled = self._for(db.dialect)
-        drive(db, compiled.sql, list(map(compiled.bound, rows)), many=True)
+        drive(db, compiled.sql, list(map(compiled.bound, rows)), for_each=True)
 
     def _execute(self, db: Connection, values: Mapping[str, Any]) -> tuple[_Compiled, Any]:
         """Return the statement as this database has it, and its cursor."""
