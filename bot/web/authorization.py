@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from ledger.errors import CardinalError
 from ledger.queue.sign_ins import SignIn
 
 KEPT_S, MAX_KEPT = 180, 2000
-EACH_A_MINUTE, ALL_AN_HOUR = 10, 1000
+EACH_A_MINUTE, ALL_AN_HOUR = 30, 1000
 LAST = 3  # the priority of these calls: Cardinal's own go first
 TURN_S = 2.0  # a thread's wait for another's call: there are few threads, and deliveries need them, too
 
@@ -81,6 +81,11 @@ class Readers:
         """
         with self._taking_turns():
             return bool(names) and all(self._reads(visit, name, since) for name in sorted(names))
+
+    def readable(self, visit: SignIn, since: Mapping[str, datetime]) -> frozenset[str]:
+        """Return the repositories that the visitor may read, each judged as by `may`. Raises BusyError."""
+        with self._taking_turns():
+            return frozenset(name for name, at in sorted(since.items()) if self._reads(visit, name, at))
 
     def writes(self, visit: SignIn, repository: str) -> bool:
         """Tell whether the visitor may write to the repository. Raises BusyError."""

@@ -1,5 +1,6 @@
 """Shared by all pages: the visitor, the layout, the security headers."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import BoundedSemaphore
@@ -8,14 +9,21 @@ from urllib.parse import quote
 from flask import Blueprint, Response, make_response, render_template, request
 from sqlalchemy import Engine
 
+from bot.state import served_boards
 from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.web.authorization import BusyError, Readers, RequestLimiter
+from ledger.ids import BoardId, RunId
 from ledger.log import event_store
+from ledger.queries import lanes
 from ledger.queue import sign_ins as visits
 from ledger.queue.sign_ins import SignIn
+from ledger.views import boards, cards, runs
+from ledger.views.cards import CardRow
+from ledger.views.runs import RunRow
 
 TITLE = "Cardinal"
+RUN = re.compile(r"r[1-9][0-9]{0,17}")
 NOT_FOUND = (
     "There is no such page, or you may not read the repository that it is about.",
     "If a colleague sees it: you are signed in as {login}. Is that the account that has access?",
@@ -32,6 +40,26 @@ HEADERS = {
         " frame-ancestors 'none'"
     ),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleBoard:
+    """A board of which a visitor may see something: cards about the repositories in `seen`.
+
+    `home`: the visitor may read the repository of its policy, and so sees drafts and stops, too.
+    """
+
+    board_id: BoardId
+    owner: str
+    number: int
+    title: str
+    seen: frozenset[str]
+    home: bool
+
+    @property
+    def path(self) -> str:
+        """The path of its page."""
+        return f"/boards/{quote(self.owner)}/{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +111,25 @@ class Site:
         with event_store.reading(self.engine) as db:
             return visits.find(db, word, self.clock())
 
+    def boards_of(self, visit: SignIn) -> tuple[VisibleBoard, ...]:
+        """Return the boards of which the visitor may see something. Raises BusyError."""
+        now, since_by_name = self.clock(), dict[str, datetime]()
+        with event_store.reading(self.engine) as db:
+            served = [
+                (row, board.home_repository, lanes.repositories(db, row.board_id))
+                for board in served_boards.every(db, self.config)
+                if board.board_id and (row := boards.get(db, board.board_id)) is not None
+            ]
+        for _, home, repositories in served:
+            for name, since in {home: now, **repositories}.items():
+                since_by_name[name] = min(since, since_by_name.get(name, since))
+        readable = self.readers.readable(visit, since_by_name)
+        return tuple(
+            VisibleBoard(row.board_id, row.owner, row.number, row.title, seen, home in readable)
+            for row, home, repositories in served
+            if (seen := readable.intersection(repositories)) or home in readable
+        )
+
     def page(self, title: str, *lines: str, status: int = 200, sign_in: str = "", **more: object) -> Response:
         """Return a page of fixed texts; `sign_in` is the path to return to after signing in."""
         way_in = f"/sign-in?next={quote(sign_in, safe='/')}" if sign_in else ""
@@ -111,6 +158,22 @@ def _protect(answer: Response) -> Response:
     for name, value in HEADERS.items():
         answer.headers.setdefault(name, value)
     return answer
+
+
+def run_visible(site: Site, visit: SignIn, run: str) -> tuple[RunRow, CardRow] | None:
+    """Return the run and its card; None if it is unknown or the visitor may not see it. Raises BusyError.
+
+    The visitor must be able to read the repository of the work and that of the issue.
+    """
+    if not RUN.fullmatch(run):
+        return None
+    with event_store.reading(site.engine) as db:
+        known = runs.get(db, RunId(run))
+        card = cards.get(db, known.card_id) if known is not None else None
+    if known is None or card is None:
+        return None
+    about = frozenset(filter(None, (known.repository, card.repository)))
+    return (known, card) if site.readers.may(visit, about, known.queued_at) else None
 
 
 def when(moment: datetime) -> str:

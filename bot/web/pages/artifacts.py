@@ -11,12 +11,12 @@ from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from bot.render.markdown import links
 from bot.runspec import builder
-from bot.web.pages._site import Site, when
+from bot.web.pages._site import Site, run_visible, when
 from ledger.events.artifact import BRIEFING
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
-from ledger.views import artifacts, cards, runs
+from ledger.views import artifacts
 from ledger.views.artifacts import ArtifactRow
 from ledger.views.cards import CardRow
 from runner.artifacts.backend import StoreError
@@ -24,7 +24,6 @@ from runner.artifacts.store import store_of
 
 log = logging.getLogger(__name__)
 
-RUN = re.compile(r"r[1-9][0-9]{0,17}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 DAMAGED = "the file is gone from the store, or its disk has changed it"
@@ -88,7 +87,7 @@ def mount(site: Site) -> None:
         if card is None:
             return site.nothing(visit)
         shown = render_template(
-            "run.html",
+            "artifacts.html",
             title=f"Files of run {run}",
             lines=() if files else ("Nothing yet: files appear as the run works.",),
             rows=[_row(file) for file in files],
@@ -111,21 +110,16 @@ def mount(site: Site) -> None:
 
 
 def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tuple[ArtifactRow, ...]]:
-    """Return the run's card and files; None and nothing if the run is unknown or the visitor may not see it.
+    """Return the run's card and files, as `run_visible` lets the visitor see it; else None and nothing.
 
-    Raises BusyError. The visitor must be able to read the repository of the work and that of the issue. The
-    briefing is for the operator alone: it mentions other cards, and comments that may be deleted.
+    The briefing is for the operator alone: it mentions other cards, and comments that may be deleted.
     """
-    if not RUN.fullmatch(run):
+    visible = run_visible(site, visit, run)
+    if visible is None:
         return None, ()
     with event_store.reading(site.engine) as db:
-        known = runs.get(db, RunId(run))
-        card = cards.get(db, known.card_id) if known is not None else None
         files = tuple(file for file in artifacts.of_run(db, RunId(run)) if file.kind != BRIEFING)
-    if known is None or card is None:
-        return None, ()
-    about = frozenset(filter(None, (known.repository, card.repository)))
-    return (card, files) if site.readers.may(visit, about, known.queued_at) else (None, ())
+    return visible[1], files
 
 
 def _file_answer(site: Site, visit: SignIn, row: ArtifactRow) -> Response:

@@ -1,0 +1,47 @@
+"""Cards as lists on pages show them: outside text made harmless and short."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import quote
+
+from ledger.queries.lanes import ListedCard
+from rules.text import brief, plain, state_word, usd
+
+MAX_TITLE, MAX_WHY = 120, 240
+
+
+@dataclass(frozen=True, slots=True)
+class CardView:
+    """One card in a list; `path` is empty for a draft, which has no page."""
+
+    name: str
+    title: str
+    path: str
+    column: str
+    state: str
+    why: str
+    waits: str
+    people: str
+    run: str
+    cost: str
+
+
+def card_view(card: ListedCard, now: datetime) -> CardView:
+    """Return the card as a list shows it."""
+    return CardView(
+        name=f"{card.repository}#{card.number}" if card.number else "draft",
+        title=plain(card.title, MAX_TITLE),
+        path=path_of(card.repository, card.number),
+        column=plain(card.column or "no column", MAX_TITLE),
+        state=state_word(card.state),
+        why=plain(card.because, MAX_WHY),
+        waits=brief(now - card.state_at),
+        people=plain(", ".join(card.people)),
+        run=card.run_id or "",
+        cost=usd(card.usd) if card.usd else "",
+    )
+
+
+def path_of(repository: str | None, number: int | None) -> str:
+    """Return the path of a card's page; empty for a draft."""
+    return f"/cards/{quote(repository)}/{number}" if repository and number else ""

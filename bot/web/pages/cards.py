@@ -1,0 +1,86 @@
+"""A card: why it does or does not move, its runs, and its timeline at two depths."""
+
+from flask import Response, make_response, render_template, request
+
+from bot.state import policies, snapshots
+from bot.web.pages._lists import path_of
+from bot.web.pages._site import Site, when
+from ledger.log import event_store
+from ledger.queue.sign_ins import SignIn
+from ledger.views import cards, runs, timeline
+from ledger.views.cards import CardRow
+from ledger.views.timeline import Zoom
+from rules.explain import why
+from rules.text import plain, sentence, state_word, usd
+
+# What every run says on GitHub, too; the depth debug is the operator's: `cardinal show --zoom debug`.
+ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
+MAX_LINES, MAX_LINE = 200, 500
+
+
+def mount(site: Site) -> None:
+    """Mount the page."""
+
+    @site.blueprint.get("/cards/<owner>/<name>/<int:number>")
+    def card(owner: str, name: str, number: int) -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        with event_store.reading(site.engine) as db:
+            row = cards.by_issue(db, f"{owner}/{name}", number)
+        if row is None or row.archived or not _may_see(site, visit, row):
+            return site.nothing(visit)
+        return make_response(_page(site, visit, row))
+
+
+def _may_see(site: Site, visit: SignIn, card: CardRow) -> bool:
+    """Tell whether the visitor may read the card's repository and those of all its runs. Raises BusyError."""
+    with event_store.reading(site.engine) as db:
+        worked_in = {run.repository for run in runs.of_card(db, card.card_id)}
+    names = frozenset(filter(None, (card.repository, *worked_in)))
+    return site.readers.may(visit, names, card.created_at)
+
+
+def _page(site: Site, visit: SignIn, card: CardRow) -> str:
+    wanted = request.args.get("zoom", "")
+    zoom = next((zoom for zoom in ZOOMS if zoom == wanted), Zoom.CONVERSATION)
+    with event_store.reading(site.engine) as db:
+        lines = timeline.of_card(db, card.card_id, zoom, MAX_LINES)
+        listed = runs.of_card(db, card.card_id)
+        snapshot = snapshots.of_card(db, card.card_id)
+        because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
+    github = f"{site.config.git_url}/{card.repository}"
+    return render_template(
+        "card.html",
+        title=f"{plain(card.title)} · {card.repository}#{card.number}",
+        lines=[sentence(because)] if because else (),
+        state=state_word(card.state) or "at rest",
+        column=plain(card.column or "no column"),
+        issue=f"{github}/issues/{card.number}",
+        pull=_pull(site, card),
+        runs=[
+            (
+                run.run_id,
+                state_word(run.ending or run.state),
+                run.attempt,
+                usd(run.usd),
+                when(run.queued_at),
+                plain(run.last_line, MAX_LINE),
+            )
+            for run in listed
+        ],
+        timeline=[(when(line.at), line.run_id or "", plain(line.text, MAX_LINE)) for line in lines],
+        cut=len(lines) == MAX_LINES,
+        zoom=zoom,
+        zooms=ZOOMS,
+        path=path_of(card.repository, card.number),
+        visit=visit,
+    )
+
+
+def _pull(site: Site, card: CardRow) -> tuple[str, str] | None:
+    if card.pull_number is None:
+        return None
+    state = "draft" if card.pull_draft and card.pull_state == "open" else card.pull_state
+    where = card.pull_repository or card.repository
+    return f"#{card.pull_number} ({state})", f"{site.config.git_url}/{where}/pull/{card.pull_number}"

@@ -1,0 +1,78 @@
+"""Inbox, boards, cards and runs in a browser: for whoever may read the repositories that they are about."""
+
+import re
+
+from ledger.ids import RunId
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.web.pages.test_artifacts import hide
+from tests.bot.web.pages.world import Pages
+
+ASK = [
+    {"ask": {"question": "Which <b>colour</b>?", "choices": ["red", "green"]}},
+    {"finish": {"done": "It is painted."}},
+]
+
+
+def asked(cardinal: Cardinal) -> str:
+    """Return the run of a card that waits for an answer."""
+    cardinal.scenario(work=ASK)
+    item = cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    return cardinal.run_of(item).run_id
+
+
+def test_the_inbox_says_who_waits_for_whom_and_leads_to_board_card_and_run(pages: Pages) -> None:
+    run_id = asked(pages.cardinal)
+    alice = pages.browser("alice")
+    inbox = alice.get("/")
+    assert inbox.status_code == 200
+    needs_you = inbox.text.split("<h2")[1]
+    assert "Needs you" in needs_you
+    assert f"/runs/{run_id}" in needs_you
+    assert "<b>colour" not in inbox.text
+    by = pages.cardinal.run(RunId(run_id)).by
+    assert "Yours" in pages.browser(by).get("/").text
+    other = next(login for login in ("alice", "bob") if login != by)
+    assert "Yours" not in pages.browser(other).get("/").text
+    board = alice.get(re.findall(r'"(/boards/[^"]+)"', inbox.text)[0])
+    assert board.status_code == 200
+    assert "1 waiting on you" in board.text
+    assert f"/runs/{run_id}" in board.text
+    card = alice.get(re.findall(r'"(/cards/[^"]+)"', inbox.text)[0])
+    assert card.status_code == 200
+    assert f"/runs/{run_id}" in card.text
+    assert "?zoom=activity" in card.text
+    page = alice.get(f"/runs/{run_id}")
+    assert page.status_code == 200
+    assert "Which &lt;b&gt;colour&lt;/b&gt;?" in page.text
+    assert "waits for an answer" in page.text
+
+
+def test_what_is_about_a_repository_that_one_may_not_read_is_nowhere(pages: Pages) -> None:
+    run_id = asked(pages.cardinal)
+    hide(pages.cardinal)
+    alice, mallory = pages.browser("alice"), pages.browser("mallory")
+    inbox = alice.get("/").text
+    (board,) = set(re.findall(r'"(/boards/[^"]+)"', inbox))
+    (card,) = set(re.findall(r'"(/cards/[^"]+)"', inbox))
+    nothing = mallory.get("/runs/r999").text
+    for path in (card, f"{card}?zoom=activity", f"/runs/{run_id}"):
+        assert alice.get(path).status_code == 200
+        refused = mallory.get(path)
+        assert (refused.status_code, refused.text) == (404, nothing)
+        assert pages.browser("bob", signed_in=False).get(path).status_code == 401
+    for path in ("/", board):  # the policy's repository is public, so there is a board
+        seen = mallory.get(path)
+        assert seen.status_code == 200
+        assert not [word for word in (run_id, "/cards/", "acme/shop", "waiting on you") if word in seen.text]
+
+
+def test_a_board_whose_policy_and_cards_one_may_not_read_does_not_exist(pages: Pages) -> None:
+    asked(pages.cardinal)
+    hide(pages.cardinal)
+    hide(pages.cardinal, "board")
+    alice, mallory = pages.browser("alice"), pages.browser("mallory")
+    (board,) = set(re.findall(r'"(/boards/[^"]+)"', alice.get("/").text))
+    refused, nothing = mallory.get(board), mallory.get("/boards/acme/999")
+    assert (refused.status_code, refused.text) == (404, nothing.text)
+    assert "/boards/" not in mallory.get("/").text
