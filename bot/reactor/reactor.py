@@ -102,7 +102,7 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
     card_id = card.card_id if card else None
     try:
         with undoable(db):  # a failed decision is rolled back, nothing else
-            snapshot = snapshots.of_row(db, card, recorded.event, now) if card else None
+            snapshot = snapshots.for_event(db, card, recorded.event, now) if card else None
             policy = policies.in_force(db, board_id)
             apply.apply(db, policy, rules(policy, snapshot, recorded.event, now), now=now)
             if isinstance(recorded.event, StopOrdered | StopLifted):

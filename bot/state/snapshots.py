@@ -81,14 +81,8 @@ def with_place(db: Connection, snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, run=replace(run, place=run_queue.place(db, run.run_id)))
 
 
-def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> Snapshot | None:
+def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -> Snapshot:
     """Return the card's snapshot with the data that only the rules for this event need."""
-    row = cards.get(db, card_id)
-    return None if row is None else of_row(db, row, event, now)
-
-
-def of_row(db: Connection, row: cards.CardRow, event: Event, now: datetime) -> Snapshot:
-    """Return what `for_event` does, of a card that was read already."""
     snapshot, card_id = _snapshot(db, row), row.card_id
     if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
         about = runs.get(db, event.run_id)
@@ -190,7 +184,7 @@ def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
     return board_state.of_board(db, board_id).losses
 
 
-def _shared_fields(kind: type[Snapshot] | type[RunSeen], row: object) -> dict[str, Any]:
+def _shared_fields(kind: Any, row: Any) -> dict[str, Any]:
     """Return the row's values for the fields that it shares with `kind` by name."""
     return {name: getattr(row, name) for name in _shared(kind, row.__class__)}
 

@@ -171,8 +171,9 @@ def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
     A column takes its value from `more`, else from the event's field of the same name; `seq` and `at` are
     those of the record. Any other column needs a default.
     """
-    named, replaced, insertion = _recording(table, it.event.__class__, tuple(more))
-    values = {**_defaults(table), **{name: getattr(it.event, name) for name in named}}
+    event: Any = it.event
+    named, replaced, insertion = _recording(table, event.__class__, tuple(more))
+    values = {**_defaults(table), **{name: getattr(event, name) for name in named}}
     values |= {"seq": it.seq, "at": it.at, **more}
     if replaced:
         drop(db, table, **{name: values[name] for name in replaced})

@@ -117,7 +117,7 @@ def append(
                 "digest": digest,
             }
         )
-        for step in views.steps(type(event)):
+        for step in views.steps(kind):
             step(db, row, event)
         recorded.append(row)
     _insert.run_all(db, rows)

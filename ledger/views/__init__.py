@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
+from ledger import codec
 from ledger.event import Event, Recorded
 from ledger.fold import Step, step_of
 from ledger.parts import Registry
@@ -48,10 +49,10 @@ def parts() -> tuple[View, ...]:
 
 
 @cache
-def steps(kind: type[Any]) -> tuple[Step[Any], ...]:
+def steps(kind: str) -> tuple[Step[Any], ...]:
     """Return what the views do with events of that kind, in the order in which they fold."""
-    folds = (view.fold for view in parts())
-    return tuple(step for fold in folds if (step := step_of(fold, kind)) is not None)
+    folded = (step_of(view.fold, codec.kinds()[kind]) for view in parts())
+    return tuple(step for step in folded if step is not None)
 
 
 @cache

@@ -6,10 +6,11 @@ from bot.state import policies, snapshots
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, when
 from ledger.log import event_store
+from ledger.queries import timeline
+from ledger.queries.timeline import Zoom
 from ledger.queue.sign_ins import SignIn
-from ledger.views import cards, runs, timeline
+from ledger.views import cards, runs
 from ledger.views.cards import CardRow
-from ledger.views.timeline import Zoom
 from rules.explain import why
 from rules.text import plain, sentence, state_word, usd
 

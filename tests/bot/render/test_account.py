@@ -38,7 +38,7 @@ from ledger.events.turn import TurnStarted
 from ledger.ids import EntryKey, QuestionId
 from ledger.log import event_store
 from ledger.states import Ending
-from ledger.views import runs, spend
+from ledger.views import cards, runs, spend
 from rules.decide import decide
 from rules.explain import status
 from rules.policy.model import default_policy
@@ -172,13 +172,10 @@ def said(past: Past, *events: Event) -> Said:
     for event in events:
         past(event)
     with event_store.writing(past.engine) as db:
-        for event in events[-1:]:
-            apply(
-                db,
-                POLICY,
-                decide(POLICY, snapshots.for_event(db, CARD, event, START), event, START),
-                now=START,
-            )
+        card = cards.get(db, CARD)
+        for event in events[-1:] if card else ():
+            snapshot = snapshots.for_event(db, card, event, START)
+            apply(db, POLICY, decide(POLICY, snapshot, event, START), now=START)
         snapshot, run = snapshots.of_card(db, CARD), runs.get(db, RUN)
         audit = trail.make(db, RUN, at=START)["summary"]
         shown = card_fields.values(past.row(), run, card_usd=spend.of_card(db, CARD).usd)
