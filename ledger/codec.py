@@ -5,8 +5,10 @@ import importlib
 import json
 import pkgutil
 from datetime import datetime
+from enum import StrEnum
 from functools import cache
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -33,9 +35,12 @@ def families() -> dict[str, tuple[type[Event], ...]]:
     return by_family
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def canonical(value: Any) -> str:
     """Return JSON with one spelling: keys sorted, no spaces. Raises ValueError for NaN and the like."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def encode(event: Event) -> tuple[str, str]:
@@ -44,16 +49,16 @@ def encode(event: Event) -> tuple[str, str]:
     Raises UnfitEventError when a field is not what its kind says, UnknownEventError when the kind is in no
     family.
     """
-    kind = type(event).__name__
-    if kinds().get(kind) is not type(event):
-        raise UnknownEventError(kind)
-    try:
-        body = canonical(_plain(event))
-    except (TypeError, ValueError) as error:
-        raise UnfitEventError(kind, str(error)) from error
-    if not body.isascii():
-        body = body.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return kind, body
+    return _encode(event)[:2]
+
+
+def written(event: Event) -> tuple[str, str, Event]:
+    """Return the kind and the body of `event`, and the event as it will be read back.
+
+    Raises UnfitEventError and UnknownEventError as `encode` and `decode` do.
+    """
+    kind, body, is_same = _encode(event)
+    return kind, body, event if is_same else decode(kind, body)
 
 
 def decode(kind: str, body: str) -> Event:
@@ -61,14 +66,69 @@ def decode(kind: str, body: str) -> Event:
     if kind not in kinds():
         raise UnknownEventError(kind)
     try:
-        return _adapter(kind).validate_python(json.loads(body))
-    except (ValidationError, ValueError) as error:
+        return _adapter(kind).validate_json(body)
+    except ValidationError as error:
         raise UnfitEventError(kind, str(error)) from error
+
+
+def _encode(event: Event) -> tuple[str, str, bool]:
+    """Return kind and body; and whether the types of the fields prove that it is read back as it is."""
+    kind = type(event).__name__
+    if kinds().get(kind) is not type(event):
+        raise UnknownEventError(kind)
+    shape = _shape(kind)
+    given = [getattr(event, name) for name in shape.names]
+    types = tuple(map(type, given))
+    is_same = types in shape.proven or shape.proves(types)
+    try:
+        body = canonical(dict(zip(shape.names, given if is_same else map(_plain, given), strict=True)))
+        if not body.isascii():
+            body.encode()
+    except UnicodeEncodeError:
+        return kind, body.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), False
+    except (TypeError, ValueError) as error:
+        raise UnfitEventError(kind, str(error)) from error
+    return kind, body, is_same
 
 
 @cache
 def _adapter(kind: str) -> TypeAdapter[Event]:
     return TypeAdapter(kinds()[kind])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Shape:
+    """A kind's fields. `exact` are the types of each whose values JSON gives back as they were; `proven` are
+    the combinations of them that were seen.
+    """
+
+    names: tuple[str, ...]
+    exact: tuple[frozenset[type], ...]
+    proven: set[tuple[type, ...]]
+
+    def proves(self, types: tuple[type, ...]) -> bool:
+        """Tell whether each field has one of its exact types, and remember it."""
+        if not all(kind in exact for kind, exact in zip(types, self.exact, strict=True)):
+            return False
+        self.proven.add(types)
+        return True
+
+
+@cache
+def _shape(kind: str) -> _Shape:
+    hints = get_type_hints(kinds()[kind])
+    names = tuple(field.name for field in dataclasses.fields(kinds()[kind]))  # type: ignore[arg-type]
+    return _Shape(names, tuple(_exact(hints[name]) for name in names), set())
+
+
+def _exact(hint: Any) -> frozenset[type]:
+    """Return the types of an annotation that are read back as themselves: not those that hold others."""
+    if get_origin(hint) in (Union, UnionType):
+        return frozenset().union(*map(_exact, get_args(hint)))
+    plain = getattr(hint, "__supertype__", hint)
+    if plain in (str, int, float, bool, NoneType) or (isinstance(plain, type) and issubclass(plain, StrEnum)):
+        return frozenset({plain})
+    return frozenset()
 
 
 def _plain(value: Any) -> Any:

@@ -30,7 +30,16 @@ class Fold:
 
         return register
 
+    def step(self, kind: type[Event]) -> Step[Any] | None:
+        """Return the step of `kind`; None when it matters not to this view."""
+        return self._steps.get(kind)
+
     def __call__(self, db: Connection, recorded: Recorded) -> None:
         step = self._steps.get(type(recorded.event))
         if step is not None:
             step(db, recorded, recorded.event)
+
+
+def step_of(fold: Callable[[Connection, Recorded], None], kind: type[Event]) -> Step[Any] | None:
+    """Return what a view's `fold` does with events of `kind`; None for nothing."""
+    return fold.step(kind) if isinstance(fold, Fold) else lambda db, recorded, _event: fold(db, recorded)

@@ -41,5 +41,5 @@ class Hand:
 
 
 def set_clock(engine: Engine, clock: Callable[[], datetime]) -> None:
-    """Let this clock be that of the engine's database, for connections from now on."""
+    """Let this clock be that of the engine's database from now on."""
     engine.update_execution_options(**{CLOCK: clock})

@@ -16,6 +16,8 @@ from bot.runspec.builder import places
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.events.findings import FindingsReported
+from ledger.queries import timeline
+from ledger.queries.timeline import TimelineRow, Zoom
 from ledger.views import (
     artifacts,
     budgets,
@@ -29,7 +31,6 @@ from ledger.views import (
     reports,
     runs,
     stages,
-    timeline,
 )
 from ledger.views.artifacts import ArtifactRow
 from ledger.views.budgets import BudgetRow
@@ -42,7 +43,6 @@ from ledger.views.questions import QuestionRow
 from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
-from ledger.views.timeline import TimelineRow, Zoom
 from rules.runs.mode import INVESTIGATE, reason
 from rules.text import count, state_word
 from runner.artifacts.store import store_of

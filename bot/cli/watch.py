@@ -14,8 +14,9 @@ from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.views import cards, runs, timeline
-from ledger.views.timeline import TimelineRow, Zoom
+from ledger.queries import timeline
+from ledger.queries.timeline import TimelineRow, Zoom
+from ledger.views import cards, runs
 
 LOOK_S = 0.5
 
@@ -57,11 +58,7 @@ def _rows(db: Connection, fresh: tuple[Recorded, ...], only: CardId | None) -> I
         card_id = _card_of(db, recorded)
         if card_id is None or only not in (None, card_id):
             continue
-        yield from (
-            row
-            for row in timeline.of_card(db, card_id, Zoom.DEBUG, limit=1, before=recorded.seq + 1)
-            if row.seq == recorded.seq
-        )
+        yield timeline.line(card_id, recorded.seq, recorded.at, recorded.event)
 
 
 def _card_of(db: Connection, recorded: Recorded) -> CardId | None:

@@ -13,8 +13,9 @@ from bot.state import snapshots
 from ledger.events.conversation import AssistantFailed, AssistantMetered
 from ledger.ids import CardId
 from ledger.parts import UnknownPartError
+from ledger.queries import timeline
 from ledger.queue.outbox import Entry
-from ledger.views import spend, timeline
+from ledger.views import spend
 from ledger.views.cards import CardRow
 from rules.policy.repository import IMAGE
 from rules.runs.queue import stopped_by
@@ -46,7 +47,7 @@ def require_allowed(context: OutboxContext, card: CardRow) -> None:
     with context.reading() as db:
         stopped = stopped_by(snapshots.board_stops(db, card.board_id), card.card_id, card.column)
         spent_usd = spend.today(db, card.board_id, now.date()).usd
-        recent = timeline.times_of(db, card.card_id, AssistantMetered.__name__, now - HOUR)
+        recent = timeline.times_of(db, card.card_id, AssistantMetered, now - HOUR)
     if stopped:
         raise TooSoonError(now + timedelta(seconds=STOPPED_S), stopped)
     if spent_usd >= context.policy(card.board_id).limits.usd_per_day:

@@ -9,6 +9,8 @@ from bot.outbox import handlers
 from bot.outbox.contract import GivenUpError, OutboxContext, TooSoonError
 from bot.render.run.story import Story
 from ledger.ids import CardId, RunId
+from ledger.queries import timeline
+from ledger.queries.timeline import Zoom
 from ledger.queue import outbox
 from ledger.states import Ending
 from ledger.views import (
@@ -25,13 +27,11 @@ from ledger.views import (
     spend,
     stages,
     threads,
-    timeline,
     verdicts,
 )
 from ledger.views.cards import CardRow
 from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
-from ledger.views.timeline import Zoom
 from rules.intents.outbound import PostReport
 from rules.runs.mode import INVESTIGATE
 

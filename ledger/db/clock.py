@@ -14,7 +14,7 @@ _POSTGRESQL = "SELECT clock_timestamp()"  # now() would be when the transaction 
 
 def database_now(db: Connection) -> datetime:
     """Return the time by the database's clock; with SQLite it is this machine's."""
-    clock = db.get_execution_options().get(CLOCK)
+    clock = db.engine.get_execution_options().get(CLOCK)
     if clock is not None:
         given: datetime = clock()
         return given

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from sqlalchemy import BigInteger, Dialect, Integer, Text
@@ -24,7 +25,12 @@ def stamp(moment: datetime) -> str:
     """
     if moment.tzinfo is None:
         raise ValueError(f"{moment!r} has no time zone")
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return _stamp(moment if moment.tzinfo is UTC else moment.astimezone(UTC))
+
+
+@lru_cache(maxsize=256)  # the time of an event is written with each row that is folded from it
+def _stamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def moment_of(text: str) -> datetime:

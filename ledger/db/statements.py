@@ -61,14 +61,15 @@ class _Compiled:
         return rows
 
 
-def drive(db: Connection, sql: str, parameters: Any = ()) -> Any:
-    """Let the driver run SQL that is ready for this database; return its cursor.
+def drive(db: Connection, sql: str, parameters: Any = (), *, many: bool = False) -> Any:
+    """Let the driver run SQL that is ready for this database, with `many` for each of the parameters; return
+    its cursor.
 
     Raises SQLAlchemy's errors, as its own way of running a statement does.
     """
     driver: Any = db.connection.driver_connection
     try:
-        return driver.execute(sql, parameters)
+        return driver.cursor().executemany(sql, parameters) if many else driver.execute(sql, parameters)
     except db.dialect.loaded_dbapi.Error as error:
         base = db.dialect.loaded_dbapi.Error
         raise DBAPIError.instance(sql, None, error, base, dialect=db.dialect) from error
@@ -104,6 +105,11 @@ class Statement:
     def run(self, db: Connection, values: Mapping[str, Any]) -> int:
         """Carry out a statement that writes; return how many rows it was about."""
         return int(self._execute(db, values)[1].rowcount)
+
+    def run_all(self, db: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Carry out a statement that writes, for each row of values."""
+        compiled = self._for(db.dialect)
+        drive(db, compiled.sql, list(map(compiled.bound, rows)), many=True)
 
     def _execute(self, db: Connection, values: Mapping[str, Any]) -> tuple[_Compiled, Any]:
         """Return the statement as this database has it, and its cursor."""

@@ -1,7 +1,9 @@
 """The two ways to touch the ledger: one writer at a time, and readers that each see one moment."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine
 
@@ -14,33 +16,69 @@ _LIMITS = (
     f"SELECT set_config('lock_timeout', '{WAIT_S}s', true),"
     f" set_config('idle_in_transaction_session_timeout', '{HOLD_S}s', true)"
 )
-WRITES = "cardinal_writes"  # execution option: which BEGIN the engine sends, see ledger.lifecycle.open
+KEPT = "cardinal_kept"  # execution option: what begins and ends here, see ledger.lifecycle.open
 LOCK_KEY = 0x43415244  # "CARD": the advisory lock that makes PostgreSQL's writers take turns, as SQLite's do
 
 
-@contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
+# Idle connections of SQLite, each with its driver's and whether that may write. For SQLAlchemy each is in one
+# long transaction: its own beginning and ending of one takes longer than SQLite's commit.
+_idle: WeakKeyDictionary[Engine, list[tuple[Connection, Any, bool]]] = WeakKeyDictionary()
+
+
+def writing(engine: Engine) -> AbstractContextManager[Connection]:
     """Give the ledger's only writing transaction of this moment; commit at the end, roll back on any error.
 
     Raises SQLAlchemy's OperationalError when the turn does not come within WAIT_S seconds.
     """
-    options: dict[str, object] = {WRITES: True}
-    if engine.dialect.name == "postgresql":
-        # Whoever waited for the lock must see what the one before wrote, whatever the server's default is.
-        options |= {"isolation_level": "READ COMMITTED"}
-    with engine.connect().execution_options(**options) as db, db.begin():
-        if db.dialect.name == "postgresql":
-            drive(db, _LIMITS)
-            drive(db, f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
+    return _in_sqlite(engine, writes=True) if engine.dialect.name == "sqlite" else _writing(engine)
+
+
+def reading(engine: Engine) -> AbstractContextManager[Connection]:
+    """Give a transaction that sees one moment of the ledger and is refused when it writes."""
+    return _in_sqlite(engine, writes=False) if engine.dialect.name == "sqlite" else _reading(engine)
+
+
+@contextmanager
+def _in_sqlite(engine: Engine, *, writes: bool) -> Iterator[Connection]:
+    idle = _idle.get(engine) or _idle.setdefault(engine, [])
+    try:
+        db, driver, may_write = idle.pop()
+    except IndexError:
+        db = engine.connect().execution_options(**{KEPT: True})
+        db.begin()
+        driver, may_write = db.connection.driver_connection, None
+    try:
+        if may_write is not writes:
+            driver.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
+        drive(db, "BEGIN IMMEDIATE" if writes else "BEGIN")  # may find the ledger locked
+        yield db
+        drive(db, "COMMIT")
+    except BaseException:
+        db.close()  # rolls back; whatever state the error left it in, nobody gets it again
+        raise
+    idle.append((db, driver, writes))
+
+
+def close_idle(engine: Engine) -> None:
+    """Close the idle connections of an engine that is disposed of, and of those that share its pool."""
+    for other in [it for it in _idle if it.pool is engine.pool]:
+        for db, _, _ in _idle.pop(other):
+            db.detach()  # its pool is gone, and would keep it open
+            db.close()
+
+
+@contextmanager
+def _writing(engine: Engine) -> Iterator[Connection]:
+    # Whoever waited for the lock must see what the one before wrote, whatever the server's default is.
+    with engine.connect().execution_options(isolation_level="READ COMMITTED") as db, db.begin():
+        drive(db, _LIMITS)
+        drive(db, f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
         yield db
 
 
 @contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
-    """Give a transaction that sees one moment of the ledger and is refused when it writes."""
-    options: dict[str, object] = {WRITES: False}
-    if engine.dialect.name == "postgresql":
-        options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+def _reading(engine: Engine) -> Iterator[Connection]:
+    options: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     with engine.connect().execution_options(**options) as db, db.begin():
         yield db
 

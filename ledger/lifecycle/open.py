@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 
 from ledger.db.silence import ANSWER_S
-from ledger.db.statements import drive
-from ledger.db.transactions import WAIT_S, WRITES
+from ledger.db.transactions import KEPT, WAIT_S, close_idle
 from ledger.errors import LedgerUrlError
 from ledger.lifecycle.migrate import migrate as migrate_ledger
 from ledger.lifecycle.migrate import require_current
@@ -88,6 +87,7 @@ def _open_sqlite(url: URL, durable: bool) -> Engine:
     engine = create_engine(url, module=sqlite, connect_args={"timeout": WAIT_S})
     event.listen(engine, "connect", partial(_prepare, durable))
     event.listen(engine, "begin", _begin)
+    event.listen(engine, "engine_disposed", close_idle)
     return engine
 
 
@@ -102,12 +102,9 @@ def _prepare(durable: bool, connection: Any, _record: Any) -> None:
 
 
 def _begin(db: Connection) -> None:
-    writes = db.get_execution_options().get(WRITES)
-    driver: Any = db.connection.driver_connection  # the short way, for what cannot fail
-    driver.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
-    if writes:
-        drive(db, "BEGIN IMMEDIATE")  # may find the ledger locked, which SQLAlchemy's errors tell
-    else:
+    if not db.get_execution_options().get(KEPT):  # for what is neither `reading` nor `writing`
+        driver: Any = db.connection.driver_connection
+        driver.execute("PRAGMA query_only = ON")
         driver.execute("BEGIN")
 
 

@@ -8,14 +8,13 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, select
 
 from ledger import views
-from ledger.codec import decode, encode
-from ledger.db.rows import insert
-from ledger.db.statements import statement
+from ledger.codec import decode, written
+from ledger.db.statements import Statement, statement
 from ledger.db.tables import events
 from ledger.db.transactions import reading, writing
 from ledger.errors import LateWriterError
 from ledger.event import Event, Recorded
-from ledger.log.hash_chain import link, newest
+from ledger.log.hash_chain import GENESIS, link, newest
 from ledger.queue import leases
 
 __all__ = ["Fence", "append", "last_seq", "read", "reading", "version", "writing"]
@@ -35,6 +34,16 @@ _COLUMNS = (events.c.seq, events.c.stream, events.c.version, events.c.at, events
 @statement
 def _version(stream: Any) -> Select[Any]:
     return select(func.max(events.c.version)).where(events.c.stream == stream)
+
+
+@statement
+def _head(stream: Any) -> Select[Any]:
+    """The newest event's number and digest, and the version of a stream."""
+    version = select(func.max(events.c.version)).where(events.c.stream == stream).scalar_subquery()
+    return select(events.c.seq, events.c.digest, version).order_by(events.c.seq.desc()).limit(1)
+
+
+_insert = Statement(events.insert(), events.c.keys())
 
 
 @statement
@@ -68,30 +77,39 @@ def append(
     """
     if fence is not None:
         leases.require(db, fence.name, fence.generation)
-    versions: dict[str, int] = {}
-    if new and expected is not None:
-        stream = new[0].stream
-        versions[stream] = version(db, stream)
-        if versions[stream] != expected:
-            raise LateWriterError(stream, expected, versions[stream])
-    head = newest(db)
-    seq, digest = head.events, head.head
-    recorded = []
+    if not new:
+        return ()
+    first = new[0].stream
+    seq, digest, current = _head.first(db, {"stream": first}) or (0, GENESIS, None)
+    versions = {first: current or 0}
+    if expected is not None and versions[first] != expected:
+        raise LateWriterError(first, expected, versions[first])
+    moment = at.astimezone(UTC)
+    recorded, rows = [], []
     for event in new:
-        kind, body = encode(event)
-        event = decode(kind, body)  # what a replay will see, not what the writer meant
-        stream = event.stream
-        seq, current = seq + 1, versions.get(stream)
+        kind, body, event = written(event)  # as a replay will see it, not as the writer meant it
+        stream, seq = event.stream, seq + 1
+        current = versions.get(stream)
         versions[stream] = (version(db, stream) if current is None else current) + 1
         for check in views.guards():
             check(db, event)
         digest = link(digest, seq, stream, versions[stream], at, kind, body)
-        row = Recorded(seq, stream, versions[stream], at.astimezone(UTC), event)
-        columns = {"seq": seq, "stream": stream, "version": row.version, "at": at, "kind": kind}
-        insert(db, events, {**columns, "body": body, "digest": digest})
-        for view in views.parts():
-            view.fold(db, row)
+        row = Recorded(seq, stream, versions[stream], moment, event)
+        rows.append(
+            {
+                "seq": seq,
+                "stream": stream,
+                "version": row.version,
+                "at": moment,
+                "kind": kind,
+                "body": body,
+                "digest": digest,
+            }
+        )
+        for step in views.steps(type(event)):
+            step(db, row, event)
         recorded.append(row)
+    _insert.run_all(db, rows)
     return tuple(recorded)
 
 

@@ -6,11 +6,12 @@ import pkgutil
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
 from ledger.event import Event, Recorded
+from ledger.fold import Step, step_of
 from ledger.parts import Registry
 
 Check = Callable[[Connection, Event], None]
@@ -44,6 +45,13 @@ def parts() -> tuple[View, ...]:
     """Return all views in the order of their names; the first call imports them."""
     digest()  # of the sources that are imported now, not of those that an upgrade puts there later
     return tuple(view for _, view in VIEWS.all())
+
+
+@cache
+def steps(kind: type[Event]) -> tuple[Step[Any], ...]:
+    """Return what the views do with events of that kind, in the order in which they fold."""
+    folds = (view.fold for view in parts())
+    return tuple(step for fold in folds if (step := step_of(fold, kind)) is not None)
 
 
 @cache

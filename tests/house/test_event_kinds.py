@@ -5,7 +5,7 @@ from bot.admin.audit.trail import OF_CARD
 from ledger import codec
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
-from ledger.views.timeline import LINES
+from ledger.queries.timeline import LINES
 
 OF_POLICY = "PolicyLoaded"
 TOLD = {kind.__name__ for kind in FILLERS}

@@ -22,6 +22,7 @@ def traced(engine: Engine) -> Iterator[list[str]]:
         driver: Any = db.connection.driver_connection
         driver.set_trace_callback(note)
 
+    engine.dispose()  # what is traced uses connections that begin here
     event.listen(engine, "begin", watch)
     try:
         yield statements

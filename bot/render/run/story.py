@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.render.markdown.escape import code
+from ledger.queries.timeline import TimelineRow
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views.artifacts import ArtifactRow
 from ledger.views.budgets import BudgetRow
@@ -17,7 +18,6 @@ from ledger.views.reproductions import ReproductionRow
 from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from ledger.views.threads import ThreadRow
-from ledger.views.timeline import TimelineRow
 from rules.text import count, usd
 
 STATES: Mapping[RunState, tuple[str, str]] = {

@@ -15,9 +15,9 @@ from ledger.ids import CardId, DeliveryId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries import cards as card_queries
-from ledger.queries import run_queue
+from ledger.queries import run_queue, timeline
 from ledger.queue import inbox, leases, outbox
-from ledger.views import cards, messages, plans, questions, reports, runs, spend, threads, timeline
+from ledger.views import cards, messages, plans, questions, reports, runs, spend, threads
 from tests.ledger.log.writers import draft
 from tests.ledger.samples import BOARD, NOW, card_seen, run_queued
 
@@ -94,6 +94,7 @@ def steps(engine: Engine, question: Callable[[Engine], object]) -> int:
     def watch(db: Connection) -> None:
         db.connection.driver_connection.set_progress_handler(tick, 10)  # type: ignore[union-attr]
 
+    engine.dispose()  # so that the question opens a connection
     event.listen(engine, "begin", watch)
     try:
         question(engine)

@@ -10,7 +10,8 @@ from ledger.events.findings import Finding, FindingsReported, FollowUp, FollowUp
 from ledger.events.placement import RepositoryResolved
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
-from ledger.views import findings, placements, runs, timeline
+from ledger.queries import timeline
+from ledger.views import findings, placements, runs
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, run_queued
 
 CARD_ID, RUN_ID = CardId(CARD), RunId(RUN)

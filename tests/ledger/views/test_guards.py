@@ -4,7 +4,7 @@ from sqlalchemy import Engine
 
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.log import event_store
-from ledger.views import timeline
+from ledger.queries import timeline
 from tests.ledger.samples import CARD, RUN, board_seen, card_seen, later, run_queued
 
 

@@ -15,9 +15,10 @@ from ledger.events.instruction import (
 )
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.views import instructions, timeline
-from ledger.views.timeline import Zoom
-from tests.ledger.samples import CARD, NOW, RUN
+from ledger.queries import timeline
+from ledger.queries.timeline import Zoom
+from ledger.views import instructions
+from tests.ledger.samples import CARD, NOW, RUN, run_queued
 
 LAYER = LayerTold("profile", "docs", "built in", "", "d1", False, "Read first.")
 SKILL = SkillConsidered("cache", "repository", "1", "d2", False, True, True, "by default")
@@ -74,7 +75,8 @@ def test_what_people_chose_last_holds(write: Write) -> None:
 
 def test_a_cards_activity_tells_what_was_asked_for_and_not_every_skill_that_lies_there(write: Write) -> None:
     lies = replace(SKILL, name="other", asked=False, loaded=False, why="nothing asks for it")
-    write(SkillsChosen(RUN, (SKILL, replace(SKILL, name="b", loaded=False, why="by label, but"), lies)))
+    chosen = SkillsChosen(RUN, (SKILL, replace(SKILL, name="b", loaded=False, why="by label, but"), lies))
+    write(run_queued(), chosen)
     with event_store.reading(write.engine) as db:
-        (row,) = timeline.of_card(db, CardId(""), Zoom.ACTIVITY)
+        _, row = timeline.of_card(db, CARD, Zoom.ACTIVITY)
     assert row.text == "skills: cache (by default); skipped: b (by label, but)"

@@ -8,7 +8,8 @@ from ledger.events.board import IssueClosed
 from ledger.events.related import Blocker, CardLinked, CardProposed, LinksSeen
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.views import links, timeline
+from ledger.queries import timeline
+from ledger.views import links
 from tests.ledger.samples import CARD, RUN, board_seen, card_seen, later, run_queued
 
 

@@ -12,8 +12,9 @@ from ledger.events.reproduction import (
 )
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.views import reproductions, runs, timeline
-from ledger.views.timeline import Zoom
+from ledger.queries import timeline
+from ledger.queries.timeline import Zoom
+from ledger.views import reproductions, runs
 from tests.ledger.samples import CARD, NOW, RUN, board_seen, card_seen, run_queued
 
 RUN_ID = RunId(RUN)

@@ -8,6 +8,7 @@ from ledger.events import board, bounds, conversation, policy, publication, pull
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries import cards as card_queries
+from ledger.queries import timeline
 from ledger.states import CardState, Ending, RunState
 from ledger.views import (
     boards,
@@ -24,7 +25,6 @@ from ledger.views import (
     steering,
     stops,
     threads,
-    timeline,
 )
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
 

@@ -8,9 +8,9 @@ from ledger.events import board, pull, run
 from ledger.events.conversation import CommentReleased
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.queries import attempts
+from ledger.queries import attempts, timeline
 from ledger.states import Ending
-from ledger.views import failures, messages, timeline, verdicts
+from ledger.views import failures, messages, verdicts
 from tests.ledger.samples import CARD, RUN, card_seen, run_queued
 from tests.ledger.views.test_story import card, told
 

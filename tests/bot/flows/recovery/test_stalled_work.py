@@ -89,6 +89,7 @@ def test_an_alarm_that_could_not_be_recorded_is_raised_at_the_next_tick(cardinal
     def refuse(*_given: object) -> None:
         raise InterruptedError
 
+    cardinal.services.engine.dispose()  # what comes begins on new connections
     event.listen(cardinal.services.engine, "begin", refuse)
     with pytest.raises(InterruptedError):
         alarms.watch_starts(cardinal.services)

@@ -1,16 +1,20 @@
-"""A card's story in lines that people read, at three depths: conversation, activity, debug."""
+"""A card's story in lines that people read, made from the log: conversation, activity, debug."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Index, Table, select
+from sqlalchemy import BigInteger, Connection, Select, Text, bindparam, literal, select
 
-from ledger.db.rows import all_rows, columns, insert, listed, pick, value
-from ledger.db.tables import VIEWS
-from ledger.event import Event, Recorded
+from ledger.codec import decode
+from ledger.db.rows import values
+from ledger.db.statements import Statement, statement
+from ledger.db.tables import events
+from ledger.event import Event
 from ledger.events.agent import ProviderFailed
 from ledger.events.board import CardEvent, CardMoved
 from ledger.events.bounds import RoundFailed
@@ -26,6 +30,7 @@ from ledger.ids import CardId, RunId
 from ledger.views.runs import runs
 
 LINE_CHARS = 500
+MAX_SEQ = 2**62  # no event has it
 _RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is related to"}
 
 
@@ -49,10 +54,6 @@ class TimelineRow:
     text: str
     at: datetime
 
-
-timeline = Table(
-    "view_timeline", VIEWS, *columns(TimelineRow, "seq"), Index("view_timeline_card", "card_id", "seq")
-)
 
 Line = tuple[Zoom, Callable[[Any], str]]
 _C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
@@ -287,51 +288,51 @@ def of_card(
     db: Connection, card_id: CardId, zoom: Zoom = Zoom.ACTIVITY, limit: int = 100, before: int | None = None
 ) -> tuple[TimelineRow, ...]:
     """Return the card's newest lines at that depth, or those before event `before`, the oldest first."""
-    shown = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
-    if before is None:
-        return listed(db, TimelineRow, timeline, "-seq", limit=limit, card_id=card_id, zoom=shown)[::-1]
-    query = pick(TimelineRow, timeline).where(timeline.c.card_id == card_id, timeline.c.zoom.in_(shown))
-    earlier = query.where(timeline.c.seq < before).order_by(timeline.c.seq.desc())
-    return all_rows(db, TimelineRow, earlier.limit(limit))[::-1]
+    query = _newest(Zoom(zoom))
+    asked = {"before": MAX_SEQ if before is None else before, "most": limit}
+    stored = query.all(db, {**asked, "stream": f"card:{card_id}"})
+    for run_id in values(db, runs.c.run_id, "-serial", card_id=card_id):
+        stored += query.all(db, {**asked, "stream": f"run:{run_id}"})
+    newest = islice(sorted(stored, reverse=True), limit)
+    lines = [line(card_id, seq, at, decode(kind, body)) for seq, at, kind, body in newest]
+    return tuple(reversed(lines))
 
 
-def times_of(db: Connection, card_id: CardId, kind: str, since: datetime) -> tuple[datetime, ...]:
+def times_of(db: Connection, card_id: CardId, kind: type[CardEvent], since: datetime) -> tuple[datetime, ...]:
     """Return when events of that kind happened to the card after `since`, the oldest first."""
-    mine = (timeline.c.card_id == card_id) & (timeline.c.kind == kind) & (timeline.c.at > since)
-    return tuple(db.scalars(select(timeline.c.at).where(mine).order_by(timeline.c.seq)))
+    mine = {"stream": f"card:{card_id}", "kind": kind.__name__, "since": since}
+    return tuple([row[0] for row in _times.all(db, mine)])
 
 
-def fold(db: Connection, recorded: Recorded) -> None:
-    """Add the event's line; an event of a run that was never queued belongs to the card with the empty id."""
-    event = recorded.event
-    place = _place(db, event)
-    if place is None:
-        return
+def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
+    """Return the line of one event of the card or of a run of it."""
     kind = type(event).__name__
     zoom, tell = LINES.get(kind, (Zoom.DEBUG, lambda _e: kind))
-    line = {
-        "card_id": place[0],
-        "run_id": place[1],
-        "zoom": zoom,
-        "kind": kind,
-        "text": one_line(tell(event)),
-    }
-    insert(db, timeline, {"seq": recorded.seq, "at": recorded.at, **line})
+    run_id = event.run_id if isinstance(event, RunEvent) else None
+    return TimelineRow(seq, card_id, run_id, zoom, kind, one_line(tell(event)), at)
 
 
 def one_line(text: str) -> str:
     """Return `text` without line breaks and control characters, at most LINE_CHARS long."""
     words = "".join(char if char.isprintable() else " " for char in text[: LINE_CHARS * 4]).split()
-    line = " ".join(words)
-    return line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
+    whole = " ".join(words)
+    return whole if len(whole) <= LINE_CHARS else whole[: LINE_CHARS - 1] + "…"
 
 
-def _place(db: Connection, event: Event) -> tuple[CardId, RunId | None] | None:
-    if isinstance(event, CardEvent):
-        return event.card_id, None
-    if isinstance(event, RunQueued):
-        return event.card_id, event.run_id
-    if isinstance(event, RunEvent):
-        card_id = value(db, runs.c.card_id, run_id=event.run_id)
-        return CardId(card_id or ""), event.run_id
-    return None
+@cache
+def _newest(zoom: Zoom) -> Statement:
+    """Return the query for a stream's newest events down to that depth."""
+    depths = tuple(Zoom)[: tuple(Zoom).index(zoom) + 1]
+    kinds = [literal(kind) for kind, (depth, _) in LINES.items() if depth in depths]
+    mine = events.c.stream == bindparam("stream", type_=Text)
+    mine &= events.c.seq < bindparam("before", type_=BigInteger)
+    if zoom is not Zoom.DEBUG:
+        mine &= events.c.kind.in_(kinds)
+    query = select(events.c.seq, events.c.at, events.c.kind, events.c.body).where(mine)
+    return Statement(query.order_by(events.c.version.desc()).limit(bindparam("most", type_=BigInteger)))
+
+
+@statement
+def _times(stream: Any, kind: Any, since: Any) -> Select[Any]:
+    mine = (events.c.stream == stream) & (events.c.kind == kind) & (events.c.at > since)
+    return select(events.c.at).where(mine).order_by(events.c.version)
