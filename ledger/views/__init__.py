@@ -2,14 +2,14 @@
 if any.
 """
 
-import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from hashlib import sha256
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any, Protocol, cast
 
 from sqlalchemy import Connection
 
+from ledger import view_tables
 from ledger.event import Event, Recorded
 from ledger.fold import Step, step_of
 from ledger.parts import Registry
@@ -31,26 +31,26 @@ names = VIEWS.names  # in the order in which they fold
 
 
 @cache
-def digest() -> str:
-    """Return the SHA-256 of the views' sources; another one in the ledger: other code folded it."""
-    hasher = sha256()
-    for name in names():
-        source = pkgutil.get_data(__name__, f"{name}.py")
-        hasher.update(name.encode() + b"\0" + (source or b"") + b"\0")
-    return hasher.hexdigest()
-
-
-@cache
 def parts() -> tuple[View, ...]:
-    """Return all views in the order of their names; the first call imports them."""
-    digest()  # of the sources that are imported now, not of those that an upgrade puts there later
+    """Return all views in the order of their names; the first call imports them and names their tables."""
+    digests()
     return tuple(view for _, view in VIEWS.all())
 
 
 @cache
-def steps(kind: type[Event]) -> tuple[Step[Any], ...]:
-    """Return what the views do with events of that kind, in the order in which they fold."""
-    folds = (view.fold for view in parts())
+def digests() -> Mapping[str, str]:
+    """Return the digest of each view's code: the code that is imported, not what an upgrade puts there later."""
+    code = view_tables.sources()
+    modules = {name: VIEWS.load(name) for name in names()}
+    named = {f"{__name__}.{name}": cast("ModuleType", module) for name, module in modules.items()}
+    return {name.rpartition(".")[2]: digest for name, digest in view_tables.name_tables(code, named).items()}
+
+
+@cache
+def steps(kind: type[Event], only: frozenset[str] | None = None) -> tuple[Step[Any], ...]:
+    """Return what the views, or those that are named, do with events of that kind, in their order."""
+    parts()
+    folds = (view.fold for name, view in VIEWS.all() if only is None or name in only)
     return tuple(step for fold in folds if (step := step_of(fold, kind)) is not None)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, Engine, select, text
+from sqlalchemy import Connection, Engine, text
 
 from ledger import codec, views
-from ledger.db.tables import VIEWS, shapes
+from ledger.db.tables import VIEWS
 from ledger.errors import IllegalStepError
 from ledger.event import Event
 from ledger.events.artifact import ArtifactKept
@@ -42,10 +42,9 @@ from tests.ledger.samples import (
 
 def contents(db: Connection) -> dict[str, list[tuple[Any, ...]]]:
     """Return every row of every view, as stored."""
-    tables = VIEWS.sorted_tables
     return {
-        table.name: sorted(map(tuple, db.execute(text(f"SELECT * FROM {table.name}"))), key=repr)
-        for table in tables
+        name: sorted(map(tuple, db.execute(text(f"SELECT * FROM {table.name}"))), key=repr)
+        for name, table in VIEWS.tables.items()
     }
 
 
@@ -134,22 +133,6 @@ def test_events_about_what_was_never_seen_change_no_card_and_no_run(ledger: Engi
                 event_store.append(db, any_event(lambda options: options[0], kind), at=later(1))
         rows = contents(db)
     assert (rows["view_cards"], rows["view_runs"]) == ([], [])
-
-
-def test_views_that_other_code_folded_are_folded_again_when_the_ledger_is_opened(ledger_url: str) -> None:
-    first = open_ledger(ledger_url)
-    append_legal(first, [card_seen()])
-    with event_store.writing(first) as db:
-        db.execute(shapes.update().values(digest="of yesterday's code"))
-        db.execute(text("DELETE FROM view_cards"))
-        db.execute(text("CREATE TABLE view_of_yesterday (x TEXT)"))
-    first.dispose()
-    second = open_ledger(ledger_url)
-    with event_store.reading(second) as db:
-        assert len(contents(db)["view_cards"]) == 1
-        assert db.scalar(select(shapes.c.digest)) != "of yesterday's code"
-        assert not db.dialect.has_table(db, "view_of_yesterday")
-    second.dispose()
 
 
 def test_every_file_of_the_folder_is_a_view() -> None:

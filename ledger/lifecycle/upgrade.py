@@ -1,0 +1,175 @@
+"""Upgrade of a ledger: changed views are folded beside the live ones while work goes on, then all switch.
+
+The older version works with its own tables until one short transaction makes the migrations that are due and
+takes the ledger over. What a killed upgrade left is gone on with.
+"""
+
+import time
+from collections.abc import Callable
+
+from sqlalchemy import Connection, Engine, Table, inspect
+from sqlalchemy.exc import OperationalError
+
+from ledger import views
+from ledger.db.clock import database_now
+from ledger.db.rows import change, drop, keep
+from ledger.db.silence import unbound
+from ledger.db.statements import drive
+from ledger.db.tables import VIEW_PREFIX, VIEWS, EditionState, editions
+from ledger.db.transactions import beside, reading, writing
+from ledger.errors import NewerLedgerError
+from ledger.lifecycle.edition import EditionRow, every, is_outdated, live, mine, own, refusal
+from ledger.lifecycle.migrate import current_number, known_number, migrate
+from ledger.lifecycle.migrations.m0007_editions import make_table
+from ledger.log.event_store import last_seq, read
+from ledger.view_tables import DIGEST_CHARS
+
+PAGE = 250  # events folded under one lock
+# SQLite lets whoever asks next have the lock; who waits for it asks every 100 ms at the latest.
+PAUSE_S = 0.12
+BEFORE = "before editions"  # stands for the Cardinal that knew none
+
+Progress = Callable[[int, int], None]  # gets the events that are folded, and all
+
+
+def is_current(engine: Engine) -> bool:
+    """Return whether the ledger takes writes of this code. Raises NewerLedgerError."""
+    with reading(engine) as db:
+        number = current_number(db)
+        if number > known_number():
+            raise NewerLedgerError(number, known_number())
+        row = own(every(db))
+        return row is not None and row.state is EditionState.LIVE
+
+
+def require_current(engine: Engine) -> None:
+    """Raise OlderLedgerError, NewerLedgerError or OutdatedError unless the ledger takes this code's writes."""
+    if not is_current(engine):
+        with reading(engine) as db:
+            raise refusal(db)
+
+
+def upgrade(engine: Engine, progress: Progress | None = None, *, back: bool = False) -> tuple[str, ...]:
+    """Make the ledger that of this code; return the names of the migrations that were due and are done now.
+
+    Raises NewerLedgerError, and OutdatedError where another edition took over from this one, unless the
+    ledger goes `back` to it.
+    """
+    done: tuple[str, ...] | None = () if is_current(engine) else None
+    while done is None:
+        with beside(engine) as db:
+            count = _fold_page(db, back)
+            if progress is not None and count:
+                progress(_position(every(db)), last_seq(db))
+        if count < PAGE:
+            done = _switch(engine, back)
+        elif engine.dialect.name == "sqlite":
+            time.sleep(PAUSE_S)
+    _sweep(engine)
+    return done
+
+
+def _fold_page(db: Connection, back: bool) -> int:
+    """Fold the next events into this code's new tables; return how many those were."""
+    rows = every(db)
+    if is_outdated(rows) and not back:
+        raise refusal(db)
+    if not current_number(db) or _is_live(rows):
+        return 0
+    new = _new_tables(rows)
+    if _folded(rows) != _views_of(new):  # nothing is folded yet, or other tables are live than before
+        _begin(db, new)
+        rows = every(db)
+    position, only = _position(rows), frozenset(_views_of(new))
+    page = read(db, after=position, limit=PAGE) if only else ()
+    for recorded in page:
+        for step in views.steps(type(recorded.event), only):
+            step(db, recorded, recorded.event)
+    position = page[-1].seq if page else position
+    change(db, editions, {"digest": mine().digest}, position=position, at=database_now(db))
+    return len(page)
+
+
+def _switch(engine: Engine, back: bool) -> tuple[str, ...] | None:
+    """Take the ledger over in one transaction; None while more than a page of events is to be folded."""
+    with writing(engine, alone=True) as db, unbound(db):
+        rows = every(db)
+        if current_number(db) and not _is_live(rows):
+            new = _new_tables(rows)
+            ready = _folded(rows) == _views_of(new)
+            if new and last_seq(db) - (_position(rows) if ready else 0) > PAGE:
+                return None
+        done = migrate(db)
+        _fold_page(db, back)
+        _take_over(db)
+    return done
+
+
+def _take_over(db: Connection) -> None:
+    rows = every(db)
+    if _is_live(rows):
+        return
+    there = live(rows)
+    if there is not None:
+        change(db, editions, {"digest": there.digest}, state=EditionState.PAST, at=database_now(db))
+    else:
+        tables = {name for name in inspect(db).get_table_names() if name.startswith(VIEW_PREFIX)}
+        past = {"version": BEFORE, "state": EditionState.PAST, "folded": (), "position": 0}
+        past |= {"tables": tuple(sorted(tables - mine().tables)), "at": database_now(db)}
+        keep(db, editions, {"digest": BEFORE}, past)
+    change(db, editions, {"digest": mine().digest}, state=EditionState.LIVE, at=database_now(db))
+
+
+def _begin(db: Connection, new: tuple[Table, ...]) -> None:
+    make_table(db)
+    VIEWS.drop_all(db, tables=new)  # what is left of an upgrade that others overtook
+    VIEWS.create_all(db, tables=new, checkfirst=False)
+    row = {"version": mine().version, "state": EditionState.FOLDING, "tables": tuple(sorted(mine().tables))}
+    row |= {"folded": _views_of(new), "position": 0, "at": database_now(db)}
+    keep(db, editions, {"digest": mine().digest}, row)
+
+
+def _sweep(engine: Engine) -> None:
+    """Drop the tables of past editions, each in a transaction of its own."""
+    with reading(engine) as db:
+        rows = every(db)
+    used = {name for row in rows if row.state is not EditionState.PAST for name in row.tables}
+    for row in rows:
+        if row.state is not EditionState.PAST or not row.tables:
+            continue
+        try:
+            for name in sorted({*row.tables} - used):
+                with beside(engine) as db:
+                    drive(db, f'DROP TABLE IF EXISTS "{name}"')
+            with beside(engine) as db:
+                change(db, editions, {"digest": row.digest}, tables=())
+        except OperationalError:  # somebody still reads them: the next start drops them
+            return
+
+
+def _new_tables(rows: tuple[EditionRow, ...]) -> tuple[Table, ...]:
+    """Return the tables of this code that are not live."""
+    there = live(rows)
+    known = {*there.tables} if there is not None else set()
+    return tuple(table for table in VIEWS.sorted_tables if table.name not in known)
+
+
+def _views_of(tables: tuple[Table, ...]) -> tuple[str, ...]:
+    """Return the views that have these tables, with all that fold together with them."""
+    named = {table.name.rpartition("_")[2] for table in tables}
+    return tuple(name for name, digest in views.digests().items() if digest[:DIGEST_CHARS] in named)
+
+
+def _folded(rows: tuple[EditionRow, ...]) -> tuple[str, ...] | None:
+    row = own(rows)
+    return None if row is None or row.state is not EditionState.FOLDING else row.folded
+
+
+def _position(rows: tuple[EditionRow, ...]) -> int:
+    row = own(rows)
+    return 0 if row is None else row.position
+
+
+def _is_live(rows: tuple[EditionRow, ...]) -> bool:
+    row = own(rows)
+    return row is not None and row.state is EditionState.LIVE
