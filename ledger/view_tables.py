@@ -19,6 +19,23 @@ DIGEST_CHARS = 8  # in the name of a table; PostgreSQL cuts names off after 63
 _IMPORT = re.compile(rb"^from (ledger[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 Sources = Mapping[str, bytes]  # by the full name of the module
+AGAIN = (
+    "again"  # ends the names of tables that `ledger.lifecycle.again` folds, until they have the others' place
+)
+_tokens: list[str] = []
+
+
+def fold_again(token: str) -> None:
+    """Let this process fold tables of names of their own; `token` ends those of their indexes.
+
+    Must be called before the views are imported.
+    """
+    _tokens.append(token)
+
+
+def folds_again() -> bool:
+    """Return whether this process folds the views again."""
+    return bool(_tokens)
 
 
 def sources() -> Sources:
@@ -56,15 +73,11 @@ def name_tables(code: Sources, modules: Mapping[str, ModuleType]) -> dict[str, s
         digests[name] = hasher.hexdigest()
     for name, tables in own.items():
         for table in tables:
-            rename(table, digests[name][:DIGEST_CHARS])
+            suffix = digests[name][:DIGEST_CHARS]
+            table.name = "_".join((table.name, suffix, *(AGAIN for _ in _tokens)))
+            for index in table.indexes:
+                index.name = "_".join((str(index.name), suffix, *_tokens))
     return digests
-
-
-def rename(table: Table, suffix: str) -> None:
-    """Let the names of a table and its indexes end in `suffix`."""
-    table.name = f"{table.name}_{suffix}"
-    for index in table.indexes:
-        index.name = f"{index.name}_{suffix}"
 
 
 def _reached(code: Sources, name: str) -> frozenset[str]:

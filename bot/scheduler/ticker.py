@@ -21,7 +21,7 @@ from bot.sync import checks
 from bot.system import liveness
 from bot.system.liveness import LeaseGrace
 from ledger.db.clock import database_now
-from ledger.errors import CardinalError
+from ledger.errors import CardinalError, OutdatedError
 from ledger.events.board import BoardProbed
 from ledger.ids import BoardId
 from ledger.log import event_store
@@ -59,6 +59,8 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
                 alarms.watch_disk(services)
                 tidied = services.now()
             tick(services, steps)
+        except OutdatedError:
+            raise  # this process has no work any more
         except (CardinalError, OperationalError) as error:  # the latter: somebody holds the ledger's lock
             log.warning("tick failed error=%s", error)
         stop.wait(services.config.tick_s)

@@ -117,7 +117,10 @@ def _guard(engine: Engine, db: Connection) -> None:
 def _explain(engine: Engine) -> None:
     """Raise what the guard raises, where that is why a table is missing."""
     if GUARD in engine.get_execution_options():
-        with suppress(DBAPIError), engine.connect() as db:  # the first error says it when the database is away
+        with (
+            suppress(DBAPIError),
+            engine.connect() as db,
+        ):  # the first error says it when the database is away
             _guard(engine, db)
 
 

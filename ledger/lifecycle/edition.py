@@ -16,9 +16,9 @@ from ledger.db.tables import VIEWS, EditionState, editions
 from ledger.errors import OlderLedgerError, OutdatedError
 from ledger.lifecycle.migrate import current_number, known_number, steps
 from ledger.log.event_store import last_seq
+from ledger.view_tables import AGAIN, folds_again
 
 DISTRIBUTION = "cardinal-board"
-BEFORE = "before editions"  # the version of a row for the Cardinal that knew none
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ def mine() -> Edition:
     """Return the edition of the code that runs."""
     parts = [f"{name} {digest}" for name, digest in sorted(views.digests().items())]
     parts += [*codec.kinds(), *(name for _, name, _ in steps())]
+    parts += [AGAIN] if folds_again() else []
     tables = frozenset(table.name for table in VIEWS.tables.values())
     return Edition(sha256("\n".join(parts).encode()).hexdigest(), version(DISTRIBUTION), tables)
 

@@ -40,14 +40,7 @@ def open_ledger(
     LedgerUrlError for another kind of URL, NewerLedgerError, OutdatedError, and OlderLedgerError when
     `migrate` is off.
     """
-    parsed = make_url(url)
-    if parsed.get_backend_name() == "sqlite":
-        engine = _open_sqlite(parsed, durable)
-    elif parsed.get_backend_name() == "postgresql":
-        engine = _open_postgresql(parsed, answer_s)
-    else:
-        raise LedgerUrlError(parsed.get_backend_name())
-    _close_before_fork(engine)
+    engine = connect(url, durable=durable, answer_s=answer_s)
     try:
         if migrate:
             upgrade(engine, progress)
@@ -57,6 +50,19 @@ def open_ledger(
     except BaseException:
         engine.dispose()
         raise
+    return engine
+
+
+def connect(url: str, *, durable: bool = True, answer_s: float = ANSWER_S) -> Engine:
+    """Return an engine for a ledger of whatever version, as it is. Raises LedgerUrlError."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        engine = _open_sqlite(parsed, durable)
+    elif parsed.get_backend_name() == "postgresql":
+        engine = _open_postgresql(parsed, answer_s)
+    else:
+        raise LedgerUrlError(parsed.get_backend_name())
+    _close_before_fork(engine)
     return engine
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from ledger import views
 from ledger.db.clock import database_now
-from ledger.db.rows import change, drop, keep
+from ledger.db.rows import change, keep
 from ledger.db.silence import unbound
 from ledger.db.statements import drive
 from ledger.db.tables import VIEW_PREFIX, VIEWS, EditionState, editions
@@ -22,7 +22,7 @@ from ledger.lifecycle.edition import EditionRow, every, is_outdated, live, mine,
 from ledger.lifecycle.migrate import current_number, known_number, migrate
 from ledger.lifecycle.migrations.m0007_editions import make_table
 from ledger.log.event_store import last_seq, read
-from ledger.view_tables import DIGEST_CHARS
+from ledger.view_tables import AGAIN, DIGEST_CHARS
 
 PAGE = 250  # events folded under one lock
 # SQLite lets whoever asks next have the lock; who waits for it asks every 100 ms at the latest.
@@ -49,31 +49,53 @@ def require_current(engine: Engine) -> None:
             raise refusal(db)
 
 
-def upgrade(engine: Engine, progress: Progress | None = None, *, back: bool = False) -> tuple[str, ...]:
+def upgrade(
+    engine: Engine, progress: Progress | None = None, *, back: bool = False, most: int = PAGE
+) -> tuple[str, ...]:
     """Make the ledger that of this code; return the names of the migrations that were due and are done now.
 
-    Raises NewerLedgerError, and OutdatedError where another edition took over from this one, unless the
-    ledger goes `back` to it.
+    `most` events are folded under one lock. Raises NewerLedgerError, and OutdatedError where another edition
+    took over from this one, unless the ledger goes `back` to it.
     """
     done: tuple[str, ...] | None = () if is_current(engine) else None
-    while done is None:
-        with beside(engine) as db:
-            count = _fold_page(db, back)
-            if progress is not None and count:
-                progress(_position(every(db)), last_seq(db))
-        if count < PAGE:
-            done = _switch(engine, back)
-        elif engine.dialect.name == "sqlite":
-            time.sleep(PAUSE_S)
-    _sweep(engine)
+    if done is None:
+        done = fold_beside(engine, _take_over, progress, back=back, most=most)
+    sweep(engine)
     return done
 
 
-def _fold_page(db: Connection, back: bool) -> int:
+def fold_beside(
+    engine: Engine,
+    take_over: Callable[[Connection], None],
+    progress: Progress | None = None,
+    *,
+    back: bool = False,
+    most: int = PAGE,
+) -> tuple[str, ...]:
+    """Do what `upgrade` does, whatever is live; at the end `take_over`, in the transaction of the last page."""
+    done: tuple[str, ...] | None = None
+    while done is None:
+        with beside(engine) as db:
+            _refuse_outdated(db, back)
+            count = _fold_page(db, most)
+            position, last = (_position(every(db)), last_seq(db)) if count else (0, 0)
+        if count and progress is not None:
+            progress(position, last)
+        if count < most:
+            done = _switch(engine, take_over, back, most)
+        elif engine.dialect.name == "sqlite":
+            time.sleep(PAUSE_S)
+    return done
+
+
+def _refuse_outdated(db: Connection, back: bool) -> None:
+    if is_outdated(every(db)) and not back:
+        raise refusal(db)
+
+
+def _fold_page(db: Connection, most: int) -> int:
     """Fold the next events into this code's new tables; return how many those were."""
     rows = every(db)
-    if is_outdated(rows) and not back:
-        raise refusal(db)
     if not current_number(db) or _is_live(rows):
         return 0
     new = _new_tables(rows)
@@ -81,7 +103,7 @@ def _fold_page(db: Connection, back: bool) -> int:
         _begin(db, new)
         rows = every(db)
     position, only = _position(rows), frozenset(_views_of(new))
-    page = read(db, after=position, limit=PAGE) if only else ()
+    page = read(db, after=position, limit=most) if only else ()
     for recorded in page:
         for step in views.steps(type(recorded.event), only):
             step(db, recorded, recorded.event)
@@ -90,18 +112,21 @@ def _fold_page(db: Connection, back: bool) -> int:
     return len(page)
 
 
-def _switch(engine: Engine, back: bool) -> tuple[str, ...] | None:
+def _switch(
+    engine: Engine, take_over: Callable[[Connection], None], back: bool, most: int
+) -> tuple[str, ...] | None:
     """Take the ledger over in one transaction; None while more than a page of events is to be folded."""
     with writing(engine, alone=True) as db, unbound(db):
+        _refuse_outdated(db, back)
         rows = every(db)
         if current_number(db) and not _is_live(rows):
             new = _new_tables(rows)
             ready = _folded(rows) == _views_of(new)
-            if new and last_seq(db) - (_position(rows) if ready else 0) > PAGE:
+            if new and last_seq(db) - (_position(rows) if ready else 0) > most:
                 return None
         done = migrate(db)
-        _fold_page(db, back)
-        _take_over(db)
+        _fold_page(db, most)
+        take_over(db)
     return done
 
 
@@ -114,7 +139,7 @@ def _take_over(db: Connection) -> None:
         change(db, editions, {"digest": there.digest}, state=EditionState.PAST, at=database_now(db))
     else:
         tables = {name for name in inspect(db).get_table_names() if name.startswith(VIEW_PREFIX)}
-        past = {"version": BEFORE, "state": EditionState.PAST, "folded": (), "position": 0}
+        past: dict[str, object] = {"version": BEFORE, "state": EditionState.PAST, "folded": (), "position": 0}
         past |= {"tables": tuple(sorted(tables - mine().tables)), "at": database_now(db)}
         keep(db, editions, {"digest": BEFORE}, past)
     change(db, editions, {"digest": mine().digest}, state=EditionState.LIVE, at=database_now(db))
@@ -124,12 +149,12 @@ def _begin(db: Connection, new: tuple[Table, ...]) -> None:
     make_table(db)
     VIEWS.drop_all(db, tables=new)  # what is left of an upgrade that others overtook
     VIEWS.create_all(db, tables=new, checkfirst=False)
-    row = {"version": mine().version, "state": EditionState.FOLDING, "tables": tuple(sorted(mine().tables))}
-    row |= {"folded": _views_of(new), "position": 0, "at": database_now(db)}
+    row: dict[str, object] = {"version": mine().version, "state": EditionState.FOLDING, "position": 0}
+    row |= {"tables": tuple(sorted(mine().tables)), "folded": _views_of(new), "at": database_now(db)}
     keep(db, editions, {"digest": mine().digest}, row)
 
 
-def _sweep(engine: Engine) -> None:
+def sweep(engine: Engine) -> None:
     """Drop the tables of past editions, each in a transaction of its own."""
     with reading(engine) as db:
         rows = every(db)
@@ -156,7 +181,7 @@ def _new_tables(rows: tuple[EditionRow, ...]) -> tuple[Table, ...]:
 
 def _views_of(tables: tuple[Table, ...]) -> tuple[str, ...]:
     """Return the views that have these tables, with all that fold together with them."""
-    named = {table.name.rpartition("_")[2] for table in tables}
+    named = {table.name.removesuffix(f"_{AGAIN}").rpartition("_")[2] for table in tables}
     return tuple(name for name, digest in views.digests().items() if digest[:DIGEST_CHARS] in named)
 
 

@@ -1,6 +1,7 @@
 """A card: why it does or does not move, its runs, and its timeline at two depths."""
 
 from flask import Response, make_response, render_template, request
+from ledger.views.timeline import Zoom
 
 from bot.state import policies, snapshots
 from bot.web.pages._lists import path_of
@@ -9,7 +10,6 @@ from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
 from ledger.views import cards, runs, timeline
 from ledger.views.cards import CardRow
-from ledger.views.timeline import Zoom
 from rules.explain import why
 from rules.text import plain, sentence, state_word, usd
 

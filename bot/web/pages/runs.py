@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from flask import Response, make_response, render_template
+from ledger.views.timeline import Zoom
 
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, run_visible, when
@@ -11,7 +12,6 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import checks, plans, questions, reports, stages, timeline
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
-from ledger.views.timeline import Zoom
 from rules.text import brief, plain, sentence, state_word, usd
 
 MAX_LINES, MAX_LINE, MAX_TEXT = 200, 500, 4000

@@ -1,5 +1,7 @@
 """Views are nothing but folded events: dropping them loses nothing, and no event can break them."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 from ledger import codec, views
 from ledger.db.tables import VIEWS
@@ -139,3 +141,29 @@ def test_every_file_of_the_folder_is_a_view() -> None:
     folder = Path(views.__file__).parent
     assert set(views.names()) == {file.stem for file in folder.glob("*.py")} - {"__init__"}
     assert len(views.parts()) == len(views.names())
+
+
+def test_a_rebuild_goes_on_beside_the_work_and_after_a_kill(ledger: Engine, ledger_url: str) -> None:
+    append_legal(ledger, random_events(seed=5, count=900))
+    with event_store.writing(ledger) as db:
+        whole = contents(db)
+        db.execute(VIEWS.tables["view_cards"].delete())  # what a rebuild is for
+    again = (sys.executable, "-m", "ledger.lifecycle.again")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(again, **pipes) as first:
+        first.stdin.write(f"{ledger_url}\n")
+        first.stdin.flush()
+        assert first.stdout.readline().startswith(["250", "of"][0])
+        first.kill()
+    append_legal(ledger, [card_seen("PVTI_77", 77)])
+    for _ in range(2):  # names are free again for another
+        rest = subprocess.run(again, input=f"{ledger_url}\n", capture_output=True, text=True, check=True)
+    assert int(rest.stdout.split()[-1]) > 700
+    with event_store.writing(ledger) as db:
+        found = contents(db)
+        assert len(found["view_cards"]) == len(whole["view_cards"]) + 1
+    rebuild(ledger)
+    with event_store.reading(ledger) as db:
+        assert contents(db) == found
+    names = inspect(ledger).get_table_names()
+    assert {name for name in names if name.startswith("view_")} == {it.name for it in VIEWS.sorted_tables}
