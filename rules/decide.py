@@ -57,6 +57,7 @@ BOARD_RULES: Mapping[type[Event], _OfBoard] = {
     board.BoardSeen: boarding.shaped,
     policies.PolicyLoaded: boarding.ruled,
     policies.PolicyRejected: boarding.rejected,
+    policies.PolicyProposed: boarding.proposed,
 }
 # After these only the run's comment and the card's face are written anew.
 _SHOWN = (

@@ -211,7 +211,7 @@ class ButtonPressed(Fact):
 class Pushed(Fact):
     """A ref of `repository` moved from `before` to `after`; forty zeros stand for no ref.
 
-    `touches_policy`: the push may have changed `.github/cardinal.yml` on the default branch.
+    `touches_policy`: the push may have changed `.github/cardinal.yml` on a branch.
     """
 
     repository: str
@@ -220,6 +220,11 @@ class Pushed(Fact):
     after: str
     default_branch: str
     touches_policy: bool
+
+    @property
+    def on_default(self) -> bool:
+        """Whether the default branch moved."""
+        return self.ref == f"refs/heads/{self.default_branch}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from bot.github.api import pulls, reviews, roles
 from bot.github.errors import NotFoundError
 from bot.ingest import comments, facts
 from bot.state import served_boards
-from bot.sync import access, board, checks
+from bot.sync import access, board, checks, policy_proposal
 from bot.sync import card as card_sync
 from ledger.event import Event
 from ledger.events import pull as on_pull
@@ -130,8 +130,12 @@ def _pushed(services: Services, fact: facts.Pushed) -> None:
     if not fact.touches_policy:
         return
     for each in services.on_every_board():
-        if fact.repository.casefold() == each.board.home_repository.casefold():
+        if fact.repository.casefold() != each.board.home_repository.casefold():
+            continue
+        if fact.on_default:
             board.refresh(each)
+        elif each.board.board_id is not None and fact.after.strip("0"):  # else the branch is gone
+            policy_proposal.read(each, each.board.board_id, fact.after)
 
 
 def _renamed(fact: facts.Renamed) -> EventFactory:

@@ -15,6 +15,28 @@ class PolicyLoaded(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """What a drag into `column` does now, and would do by another policy; empty where the policy has no such
+    column. `cards` stand there.
+    """
+
+    column: str
+    before: str
+    after: str
+    cards: int
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyProposed(BoardEvent):
+    """A branch has another policy file at `commit`: its problems, or the columns that it would change."""
+
+    digest: str
+    commit: str
+    problems: tuple[str, ...]
+    changes: tuple[ColumnChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyRejected(BoardEvent):
     """The file is not a policy; the last good one stays in force."""
 

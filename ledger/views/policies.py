@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, keep, recorder, value
+from ledger.db.rows import columns, find, keep, record, recorder, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.policy import PolicyLoaded, PolicyRejected
+from ledger.events.policy import ColumnChange, PolicyLoaded, PolicyProposed, PolicyRejected
 from ledger.fold import Fold
 from ledger.ids import BoardId
 
@@ -25,7 +25,19 @@ class PolicyRow:
     rejected_digest: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ProposalRow:
+    """A policy file on a branch; as in PolicyProposed."""
+
+    board_id: BoardId
+    commit: str
+    digest: str
+    problems: tuple[str, ...]
+    changes: tuple[ColumnChange, ...]
+
+
 policies = Table("view_policies", VIEWS, *columns(PolicyRow, "board_id"))
+proposals = Table("view_policy_proposals", VIEWS, *columns(ProposalRow, "board_id", "commit"))
 fold = Fold()
 
 
@@ -39,7 +51,17 @@ def digest(db: Connection, board_id: BoardId) -> str:
     return value(db, policies.c.digest, board_id=board_id) or ""
 
 
+def proposal(db: Connection, board_id: BoardId, commit: str) -> ProposalRow | None:
+    """Return the policy file that a branch has at that commit; None where none is known."""
+    return find(db, ProposalRow, proposals, board_id=board_id, commit=commit)
+
+
 fold.on(PolicyLoaded)(recorder(policies))
+
+
+@fold.on(PolicyProposed)
+def _proposed(db: Connection, it: Recorded, _event: PolicyProposed) -> None:
+    record(db, proposals, it)
 
 
 @fold.on(PolicyRejected)

@@ -3,9 +3,16 @@
 from datetime import datetime
 
 from ledger.events.board import BoardEvent, BoardSeen
-from ledger.events.policy import PolicyLoaded, PolicyRejected
+from ledger.events.policy import PolicyLoaded, PolicyProposed, PolicyRejected
 from ledger.ids import CardId
-from rules.intents.outbound import Decision, DescribeColumns, Intent, ReportPolicy, UpdateTicker
+from rules.intents.outbound import (
+    Decision,
+    DescribeColumns,
+    Intent,
+    PreviewPolicy,
+    ReportPolicy,
+    UpdateTicker,
+)
 from rules.policy.model import Policy
 
 
@@ -25,6 +32,11 @@ def rejected(policy: Policy, event: PolicyRejected, now: datetime) -> Decision:
     """Report the policy's problems on its commit; the last good policy stays in force."""
     report: tuple[Intent, ...] = (ReportPolicy(CardId(event.board_id), event.commit),) if event.commit else ()
     return Decision(report, event.problems)
+
+
+def proposed(policy: Policy, event: PolicyProposed, now: datetime) -> Decision:
+    """Report on a branch's commit what its policy file would change."""
+    return Decision((PreviewPolicy(CardId(event.board_id), event.commit),))
 
 
 def ticked(policy: Policy, event: BoardEvent, now: datetime) -> Decision:

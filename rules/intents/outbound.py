@@ -136,6 +136,13 @@ class ReportPolicy(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class PreviewPolicy(Intent):
+    """Say on a branch's commit, as a check run, what its policy would change. `card_id` is the board's id."""
+
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
 class WriteCheck(Intent):
     """Write the check run on `head`, the pull request's commit: the gate's result and the buttons."""
 

@@ -30,6 +30,7 @@ NOT_OF_A_RUN = {
             "ColumnsChanged",
             "DiskWasFull",
             "HaltLifted",
+            "PolicyProposed",
             "PolicyRejected",
             "RepositoryMoved",
             "StatusFound",

@@ -26,7 +26,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             before=text(payload, "before"),
             after=text(payload, "after"),
             default_branch=default_branch,
-            touches_policy=on_default and _may_touch_policy(payload),
+            touches_policy=ref.startswith("refs/heads/") and _may_touch_policy(payload),
         ),
     )
 

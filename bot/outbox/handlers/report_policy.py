@@ -1,7 +1,7 @@
 """Reports on the commit, as a check run, whether the policy file is valid."""
 
-from bot.github.client import repository_path
 from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.policy_check import write_check
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import policy_check
 from bot.state import structure
@@ -25,18 +25,5 @@ def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Act
     problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()
     title = policy_check.title(problems, earlier=bool(policy and policy.digest))
     summary = policy_check.summary(problems, missing)
-    root = repository_path(context.board.home_repository)
-    if entry.attempts > 1:
-        path = f"{root}/commits/{intent.commit}/check-runs"
-        runs = context.hub.rest("GET", path, params={"check_name": policy_check.NAME}).body["check_runs"]
-        if runs:
-            return ActResult(str(runs[0]["id"]), digest_of(summary))
-    body = {
-        "name": policy_check.NAME,
-        "head_sha": intent.commit,
-        "status": "completed",
-        "conclusion": "failure" if problems else "success",
-        "output": {"title": title, "summary": summary},
-    }
-    answer = context.hub.rest("POST", f"{root}/check-runs", body=body)
-    return ActResult(str(answer.body["id"]), digest_of(summary))
+    answered = write_check(context, intent.commit, entry, bool(problems), title, summary)
+    return ActResult(answered, digest_of(summary))

@@ -21,7 +21,9 @@ log = logging.getLogger(__name__)
 VALID_S = 600  # as long as GitHub's codes
 VISIT_S = 8 * 3600
 WORD_BYTES = 32
-OWN_PATH = re.compile(r"/(?:hosts|(?:runs|artifacts|boards|cards)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?")
+OWN_PATH = re.compile(
+    r"/(?:hosts|money|(?:runs|artifacts|boards|cards)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
+)
 MAX_CHARS = 400
 MANY = "very many people sign in just now: try again in a minute"
 CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")

@@ -200,7 +200,7 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     (
         "push",
         {"ref": "refs/heads/other", "commits": [POLICY_COMMIT], "after": ZEROS},
-        (facts.Pushed("acme/shop", "refs/heads/other", "c" * 40, ZEROS, "main", touches_policy=False),),
+        (facts.Pushed("acme/shop", "refs/heads/other", "c" * 40, ZEROS, "main", touches_policy=True),),
     ),
     *((event, {}, (CHECKED,)) for event in ("check_run", "check_suite", "status")),
     *((event, {"sender": BOT}, ()) for event in ("check_run", "check_suite", "status")),

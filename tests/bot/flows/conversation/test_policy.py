@@ -8,7 +8,7 @@ from bot.state import policies as in_force
 from bot.sync import board
 from forge.store.board import Item
 from ledger.events.board import BoardSeen
-from ledger.events.policy import PolicyLoaded, PolicyRejected
+from ledger.events.policy import PolicyLoaded, PolicyProposed, PolicyRejected
 from ledger.log import event_store
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
@@ -84,17 +84,6 @@ def test_without_a_file_the_default_board_applies(cardinal: Cardinal) -> None:
     assert len(cardinal.events(BoardSeen)) >= 1
 
 
-def test_a_file_on_another_branch_rules_nothing(cardinal: Cardinal) -> None:
-    repos, alice = cardinal.forge.store.repos, cardinal.person("alice")
-    head = repos.commit_of(cardinal.home_repo, "main")
-    repos.create_ref(cardinal.home_repo, "refs/heads/try", head, actor=alice)
-    files: dict[str, bytes | None] = {".github/cardinal.yml": b"nonsense: true"}
-    repos.write_files(cardinal.home_repo, "try", files, "Try", actor=alice)
-    before = cardinal.count()
-    cardinal.settle()
-    assert cardinal.count() == before
-
-
 def test_a_run_keeps_the_settings_that_it_was_queued_with(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
     cardinal.settle()
@@ -141,3 +130,43 @@ def test_a_board_whose_home_repository_never_was_has_the_built_in_policy(tmp_pat
         item = cardinal.new(column="Tasks")
         cardinal.settle()
         assert cardinal.card(item).column == "Tasks"
+
+
+def propose(cardinal: Cardinal, text: str, branch: str = "other-rules") -> str:
+    """Commit a policy file to a branch, as Alice; return the commit."""
+    repos, alice = cardinal.forge.store.repos, cardinal.person("alice")
+    repos.create_ref(
+        cardinal.home_repo, f"refs/heads/{branch}", repos.commit_of(cardinal.home_repo, "main"), actor=alice
+    )
+    files: dict[str, bytes | None] = {".github/cardinal.yml": text.encode()}
+    return repos.write_files(cardinal.home_repo, branch, files, "Other rules", actor=alice)
+
+
+def test_a_branch_with_another_policy_says_what_it_would_change_and_changes_nothing(
+    cardinal: Cardinal,
+) -> None:
+    before = cardinal.services.context.policy(cardinal.board_id)
+    commit = propose(cardinal, with_column(budget_usd="7.5"))
+    cardinal.settle()
+    ((conclusion, summary),) = checks(cardinal, commit)
+    assert conclusion == "success"
+    (row,) = [line for line in summary.splitlines() if line.startswith("| `")]
+    assert row.startswith("| `In Progress` | 0 |")
+    assert "up to $7.50" in row.split("|")[4]
+    assert "up to $7.50" not in row.split("|")[3]
+    assert cardinal.services.context.policy(cardinal.board_id) == before
+    cardinal.settle()
+    assert len(cardinal.events(PolicyProposed)) == len(checks(cardinal, commit)) == 1
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_bad_policy_on_a_branch_is_refused_before_it_is_merged(cardinal: Cardinal) -> None:
+    commit = propose(cardinal, "nonsense: true")
+    cardinal.settle()
+    ((conclusion, summary),) = checks(cardinal, commit)
+    assert (conclusion, "nonsense" in summary) == ("failure", True)
+    assert cardinal.events(PolicyRejected) == []
+    merged = cardinal.set_policy("nonsense: true")  # as a merge would
+    cardinal.settle()
+    assert checks(cardinal, merged)[0][0] == "failure"
+    assert len(cardinal.events(PolicyRejected)) == 1

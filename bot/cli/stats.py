@@ -1,0 +1,53 @@
+"""`cardinal stats`: what runs cost, how they ended, and who waited for whom."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import click
+
+from bot.cli import _home
+from bot.cli._show import json_option, line, show
+from bot.render.run.story import REASONS
+from bot.system.clock import utc_now
+from ledger.queries import stats
+from ledger.queries.stats import SpendShare, Stats
+from rules.text import brief, count, state_word, usd
+
+
+@click.command("stats")
+@click.option("--days", type=click.IntRange(1, 3650), default=30, show_default=True, help="How far back.")
+@json_option
+def command(days: int, as_json: bool) -> None:
+    """Print money and flow of the last days.
+
+    Dollars by day, column, repository, person and agent, and for each merged pull request; how runs ended and
+    why they failed; how long they waited for people and for a worker.
+    """
+    with _home.reading() as db:
+        figures = stats.of_boards(db, utc_now() - timedelta(days=days))
+    show(figures, as_json=as_json, text=lambda: _text(figures))
+
+
+def _text(figures: Stats) -> Iterable[str]:
+    yield f"since {figures.since:%Y-%m-%d}: {count(figures.runs, 'run')}, {usd(figures.usd)}"
+    endings = [f"{number} {state_word(name) or 'not ended'}" for name, number in figures.endings.items()]
+    if endings:
+        yield f"endings: {', '.join(endings)}"
+    for reason, number in figures.reasons.items():
+        yield f"  {number} for: {line(REASONS.get(reason, reason))}"
+    if figures.usd_per_merge is not None and figures.hours_per_merge is not None:
+        each = f"{usd(figures.usd_per_merge)} and {figures.hours_per_merge:.1f} h of work each"
+        yield f"merged: {count(figures.merged, 'pull request')}, {each}"
+    if figures.runs:
+        yield f"needed a person: {figures.needed_person} of {count(figures.runs, 'run')}"
+    people, workers = timedelta(seconds=figures.people_s), timedelta(seconds=figures.workers_s)
+    yield f"waited for people: {brief(people)}; for a worker: {brief(workers)}"
+    for name, shares in figures.usd_by.items():
+        yield from _shares(name, shares)
+
+
+def _shares(name: str, shares: tuple[SpendShare, ...]) -> Iterable[str]:
+    if shares:
+        yield f"by {name}:"
+    for share in shares:
+        yield f"  {usd(share.usd):>12}  {line(share.name) or 'none'}"

@@ -1,0 +1,25 @@
+"""Reports on a branch's commit, as a check run, what its policy file would change."""
+
+from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.policy_check import write_check
+from bot.render.markdown.marker import digest_of
+from bot.render.pull import policy_check
+from ledger.ids import BoardId
+from ledger.queue.outbox import Entry
+from ledger.views import policies
+from rules.intents.outbound import PreviewPolicy
+
+# One check per commit.
+ACT = Act("policy-preview:{card_id}:{commit}")
+
+
+def carry_out(context: OutboxContext, intent: PreviewPolicy, entry: Entry) -> ActResult:
+    """Make the check run; a second attempt uses that of the first."""
+    with context.reading() as db:
+        proposal = policies.proposal(db, BoardId(intent.card_id), intent.commit)
+    if proposal is None:
+        return ActResult()
+    title = policy_check.preview_title(proposal.problems, proposal.changes)
+    summary = policy_check.preview(proposal.problems, proposal.changes)
+    answered = write_check(context, intent.commit, entry, bool(proposal.problems), title, summary)
+    return ActResult(answered, digest_of(summary))

@@ -1,0 +1,38 @@
+"""A policy file on a branch: its problems, or the columns that it would change, before it is merged."""
+
+import hashlib
+
+from bot.bootstrap import Services
+from bot.reactor import reactor
+from bot.repo_config import policy_file, profiles
+from bot.state import policies as policies_in_force
+from ledger.events.policy import ColumnChange, PolicyProposed
+from ledger.ids import BoardId
+from ledger.log import event_store
+from ledger.queries import cards
+from ledger.views import policies
+from rules.errors import PolicyError
+from rules.policy.changes import changed_columns
+from rules.policy.model import parse
+
+
+def read(services: Services, board_id: BoardId, commit: str) -> None:
+    """Read the file at `commit`; record it unless it is the one in force, or known already."""
+    home = services.board.home_repository
+    text = policy_file.read_at(services.hub, home, commit)
+    if text is None:
+        return
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    own = profiles.own_names(services.hub, home, commit, text)
+    with event_store.writing(services.engine) as db:
+        if digest == policies.digest(db, board_id) or policies.proposal(db, board_id, commit) is not None:
+            return
+        problems: tuple[str, ...] = ()
+        changes: tuple[ColumnChange, ...] = ()
+        try:
+            after = parse(text, home=home, installed=policy_file.installed(), profiles=own)
+            before = policies_in_force.in_force(db, board_id)
+            changes = changed_columns(before, after, cards.counts(db, board_id))
+        except PolicyError as error:
+            problems = error.problems
+        reactor.append(db, PolicyProposed(board_id, digest, commit, problems, changes), now=services.now())

@@ -1,0 +1,104 @@
+"""Money and flow: what the runs that a visitor may see cost, how they ended, and who waited for whom."""
+
+import csv
+import io
+from datetime import timedelta
+
+from flask import Response, make_response, render_template, request
+
+from bot.render.run.story import REASONS
+from bot.web.pages._site import Site
+from ledger.log import event_store
+from ledger.queries import stats
+from ledger.queries.stats import SpendShare, Stats
+from ledger.queue.sign_ins import SignIn
+from rules.text import brief, plain, state_word, usd
+
+DAYS = (7, 30, 90)
+
+
+def mount(site: Site) -> None:
+    """Mount the page, and the same figures as CSV."""
+
+    @site.blueprint.get("/money")
+    def money() -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        figures = _figures(site, visit)
+        shown = render_template(
+            "money.html",
+            title="Money and flow",
+            lines=() if figures.runs or figures.usd else ("Nothing that you may see was spent.",),
+            facts=_facts(figures),
+            reasons=[(number, plain(REASONS.get(name, name))) for name, number in figures.reasons.items()],
+            groups=[(name, _bars(shares)) for name, shares in figures.usd_by.items()],
+            days=_days(),
+            choices=DAYS,
+            visit=visit,
+        )
+        return make_response(shown)
+
+    @site.blueprint.get("/money.csv")
+    def as_csv() -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        figures, text = _figures(site, visit), io.StringIO()
+        rows = csv.writer(text)
+        rows.writerow(("by", "name", "usd"))
+        for group, shares in figures.usd_by.items():
+            for share in shares:
+                rows.writerow((group, _cell(share.name), f"{share.usd:.4f}"))
+        answer = make_response(text.getvalue())
+        answer.content_type = "text/csv; charset=utf-8"
+        answer.headers["Content-Disposition"] = 'attachment; filename="cardinal-money.csv"'
+        return answer
+
+
+def _days() -> int:
+    """Return how far back the visitor looks; only the choices of the page count."""
+    return next((days for days in DAYS if str(days) == request.args.get("days")), 30)
+
+
+def _figures(site: Site, visit: SignIn) -> Stats:
+    boards = site.boards_of(visit)
+    seen = frozenset[str]().union(*(board.seen for board in boards))
+    with event_store.reading(site.engine) as db:
+        since = site.clock() - timedelta(days=_days())
+        return stats.of_boards(db, since, boards=[board.board_id for board in boards], seen=seen)
+
+
+def _facts(figures: Stats) -> list[tuple[str, str]]:
+    """Return the figures as pairs of a name and a value."""
+    endings = (f"{number} {state_word(name) or 'not ended'}" for name, number in figures.endings.items())
+    facts = [
+        ("spent", usd(figures.usd)),
+        ("runs", ", ".join(endings) or "none"),
+        ("needed a person", f"{figures.needed_person} of {figures.runs}"),
+        ("waited for people", brief(timedelta(seconds=figures.people_s))),
+        ("waited for a worker", brief(timedelta(seconds=figures.workers_s))),
+        ("merged pull requests", str(figures.merged)),
+    ]
+    if figures.usd_per_merge is not None and figures.hours_per_merge is not None:
+        facts.append(
+            ("each", f"{usd(figures.usd_per_merge)}, {figures.hours_per_merge:.1f} h of agents' work")
+        )
+    return facts
+
+
+def _bars(shares: tuple[SpendShare, ...]) -> list[tuple[str, str, int]]:
+    """Return each share with its amount, and its length in percent of the longest."""
+    longest = max((share.usd for share in shares), default=0) or 1
+    return [
+        (plain(share.name) or "none", usd(share.usd), round(100 * share.usd / longest)) for share in shares
+    ]
+
+
+def _cell(name: str) -> str:
+    """Return a name that no spreadsheet takes for a formula.
+
+    Source: owasp.org/www-community/attacks/CSV_Injection.
+    """
+    text = plain(name)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text

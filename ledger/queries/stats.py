@@ -1,0 +1,151 @@
+"""Money and flow: what runs cost, how they ended, and who waited for whom, since a moment."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+
+from ledger.events.run import CHECK
+from ledger.ids import BoardId
+from ledger.states import Ending
+from ledger.views.cards import cards
+from ledger.views.questions import questions
+from ledger.views.runs import runs
+from ledger.views.spend import spend
+
+ASSISTANT = "planning assistant"
+BY_POLICY = "policy"
+
+
+@dataclass(frozen=True, slots=True)
+class SpendShare:
+    """Dollars of one day, column, repository, person or agent."""
+
+    name: str
+    usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Figures of the time since `since`. `runs`, and what is said of them, are those queued in it.
+
+    `merged` counts cards that rest since then with a merged pull request; each took so many dollars and hours
+    of agents' work. `needed_person`: runs that asked something, or whose plan a person approved. `people_s`
+    and `workers_s` are the seconds that runs waited for answers and for a worker. `usd_by` has the dollars by
+    day, column, repository, person and agent.
+    """
+
+    since: datetime
+    usd: float
+    runs: int
+    endings: dict[str, int]
+    reasons: dict[str, int]
+    needed_person: int
+    people_s: float
+    workers_s: float
+    merged: int
+    usd_per_merge: float | None
+    hours_per_merge: float | None
+    usd_by: dict[str, tuple[SpendShare, ...]]
+
+
+class _Begun(NamedTuple):
+    """What is counted of a run."""
+
+    ending: Ending | None
+    reason: str
+    questions: int
+    plan_approved_by: str
+    queued_at: datetime
+    claimed_at: datetime | None
+
+
+def of_boards(
+    db: Connection, since: datetime, *, boards: Collection[BoardId] | None = None, seen: Collection[str] = ()
+) -> Stats:
+    """Return the figures of all boards; or of these, of cards and runs about repositories in `seen` alone."""
+    visible: list[ColumnElement[bool]] = []
+    if boards is not None:
+        names = tuple(seen)
+        visible = [
+            cards.c.board_id.in_(tuple(boards)),
+            cards.c.repository.in_(names),
+            or_(runs.c.repository.is_(None), runs.c.repository == "", runs.c.repository.in_(names)),
+        ]
+    begun = _runs(db, since, visible)
+    merges = _merges(db, since, visible)
+    by_day = _by(db, spend.c.day, since, visible)
+    per_merge = len(merges) or None
+    return Stats(
+        since=since,
+        usd=sum(share.usd for share in by_day),
+        runs=len(begun),
+        endings=_counts(run.ending.value if run.ending else "" for run in begun),
+        reasons=_counts(run.reason for run in begun if run.ending in (Ending.FAILED, Ending.LOST)),
+        needed_person=sum(1 for run in begun if run.questions or run.plan_approved_by not in ("", BY_POLICY)),
+        people_s=_waited_for_people(db, since, visible),
+        workers_s=sum(_seconds(run.queued_at, run.claimed_at) for run in begun if run.claimed_at),
+        merged=len(merges),
+        usd_per_merge=per_merge and sum(usd for usd, _ in merges) / per_merge,
+        hours_per_merge=per_merge and sum(active_s for _, active_s in merges) / 3600 / per_merge,
+        usd_by={
+            "day": tuple(sorted(by_day, key=lambda share: share.name)),
+            "column": _by(db, spend.c.column, since, visible),
+            "repository": _by(db, func.coalesce(runs.c.repository, cards.c.repository, ""), since, visible),
+            "person": _by(db, func.coalesce(runs.c.by, ASSISTANT), since, visible),
+            "agent": _by(db, func.coalesce(runs.c.agent, ASSISTANT), since, visible),
+        },
+    )
+
+
+def _runs(db: Connection, since: datetime, visible: list[ColumnElement[bool]]) -> list[_Begun]:
+    joined = runs.join(cards, cards.c.card_id == runs.c.card_id)
+    query = select(*(runs.c[name] for name in _Begun._fields)).select_from(joined)
+    begun = query.where(runs.c.queued_at >= since, runs.c.kind != CHECK, *visible)
+    return [_Begun(*row) for row in db.execute(begun)]
+
+
+def _merges(
+    db: Connection, since: datetime, visible: list[ColumnElement[bool]]
+) -> tuple[tuple[float, float], ...]:
+    """Return dollars and seconds of work of each card that was merged."""
+    joined = cards.outerjoin(spend, spend.c.card_id == cards.c.card_id)
+    joined = joined.outerjoin(runs, runs.c.run_id == spend.c.run_id)
+    sums = (func.coalesce(func.sum(spend.c.usd), 0.0), func.coalesce(func.sum(spend.c.active_s), 0.0))
+    merged = and_(cards.c.pull_state == "merged", cards.c.state_at >= since, *visible)
+    query = select(*sums).select_from(joined).where(merged).group_by(cards.c.card_id)
+    return tuple((usd, active_s) for usd, active_s in db.execute(query))
+
+
+def _by(
+    db: Connection, name: ColumnElement[Any], since: datetime, visible: list[ColumnElement[bool]]
+) -> tuple[SpendShare, ...]:
+    """Return the dollars by `name`, the most first."""
+    joined = spend.join(cards, cards.c.card_id == spend.c.card_id)
+    joined = joined.outerjoin(runs, runs.c.run_id == spend.c.run_id)
+    usd = func.sum(spend.c.usd)
+    first_day = since.astimezone(UTC).date().isoformat()
+    query = select(name, usd).select_from(joined).where(spend.c.day >= first_day, *visible)
+    return tuple(SpendShare(*row) for row in db.execute(query.group_by(name).order_by(usd.desc(), name)))
+
+
+def _waited_for_people(db: Connection, since: datetime, visible: list[ColumnElement[bool]]) -> float:
+    joined = questions.join(runs, runs.c.run_id == questions.c.run_id)
+    joined = joined.join(cards, cards.c.card_id == runs.c.card_id)
+    query = select(questions.c.asked_at, questions.c.answered_at).select_from(joined)
+    answered = query.where(questions.c.asked_at >= since, questions.c.answered_at.is_not(None), *visible)
+    return sum(_seconds(asked_at, answered_at) for asked_at, answered_at in db.execute(answered))
+
+
+def _seconds(begin: datetime, end: datetime) -> float:
+    """Return the seconds between two times; 0 where clocks had them the other way round."""
+    return max(timedelta(), end - begin).total_seconds()
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    return dict(sorted(counts.items()))

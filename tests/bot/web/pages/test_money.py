@@ -1,0 +1,24 @@
+"""Money in a browser: of what the visitor may read, with names that are nothing but names."""
+
+from ledger.events.run import UsageMetered
+from ledger.log import event_store
+from tests.bot.web.pages.test_artifacts import hide
+from tests.bot.web.pages.world import Pages
+
+
+def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Pages) -> None:
+    run_id = pages.run()
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        event_store.append(db, UsageMetered(run_id, 1.25, 10, 10, 1, 60.0), at=pages.cardinal.clock())
+    hide(pages.cardinal)
+    bob, mallory = pages.browser("bob"), pages.browser("mallory")
+    page, rows = bob.get("/money"), bob.get("/money.csv?days=7")
+    assert (page.status_code, rows.status_code) == (200, 200)
+    assert "$1.25" in page.text
+    assert "repository,acme/shop,1.2500" in rows.text
+    for path in ("/money", "/money.csv"):
+        hidden = mallory.get(path)
+        assert hidden.status_code == 200
+        assert "1.25" not in hidden.text
+        assert "acme/shop" not in hidden.text
+        assert pages.browser("bob", signed_in=False).get(path).status_code == 401

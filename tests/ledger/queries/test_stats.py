@@ -1,0 +1,73 @@
+"""Money and flow are folded from the log: of everything, or of what somebody may see alone."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Engine
+
+from ledger.event import Event
+from ledger.events.board import CardStateChanged
+from ledger.events.conversation import AssistantMetered
+from ledger.events.pull import PullChanged, PullOpened
+from ledger.events.run import QuestionAnswered, QuestionAsked, RunClaimed, RunEnded, UsageMetered
+from ledger.ids import CardId, QuestionId, RunId
+from ledger.log import event_store
+from ledger.queries import stats
+from ledger.queries.stats import ASSISTANT, SpendShare
+from ledger.states import CardState, Ending
+from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
+
+SINCE = NOW - timedelta(hours=1)
+OTHER = CardId("PVTI_2")
+
+
+def write(engine: Engine, *events: Event, after_s: float = 0) -> None:
+    with event_store.writing(engine) as db:
+        event_store.append(db, *events, at=later(after_s))
+
+
+@pytest.fixture
+def worked(ledger: Engine) -> Engine:
+    """Return a ledger with a merged run that asked something, one that failed, and words of the assistant."""
+    question = QuestionId("r1-q1")
+    write(ledger, board_seen(), card_seen(), card_seen(OTHER, 2), run_queued(), run_queued("r2", OTHER))
+    write(ledger, RunClaimed(RUN, 1, "w-1", "b"), after_s=10)
+    write(ledger, QuestionAsked(RUN, question, "agent", "Which colour?", ()), after_s=20)
+    write(ledger, QuestionAnswered(RUN, question, "red", "alice"), after_s=140)
+    write(ledger, UsageMetered(RUN, 1.5, 100, 10, 3, 1800.0), after_s=200)
+    write(ledger, UsageMetered(RunId("r2"), 0.5, 100, 10, 3, 60.0), after_s=200)
+    write(ledger, RunEnded(RunId("r2"), Ending.FAILED, "validation", "", ""), after_s=210)
+    write(ledger, AssistantMetered(OTHER, 0.25, 10), after_s=220)
+    write(ledger, PullOpened(CARD, "acme/app", 7, "PR_7", "cardinal/r1", "a" * 40, False), after_s=230)
+    write(ledger, PullChanged(CARD, 7, "merged", False, "a" * 40), after_s=240)
+    write(ledger, CardStateChanged(CARD, CardState.QUEUED, CardState.DONE, "it is merged"), after_s=240)
+    return ledger
+
+
+def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
+    with event_store.reading(worked) as db:
+        figures = stats.of_boards(db, SINCE)
+    assert (figures.runs, figures.usd, figures.needed_person) == (2, 2.25, 1)
+    assert (figures.endings, figures.reasons) == ({"": 1, "failed": 1}, {"validation": 1})
+    assert (figures.workers_s, figures.people_s) == (10, 120)
+    assert (figures.merged, figures.usd_per_merge, figures.hours_per_merge) == (1, 1.5, 0.5)
+    assert figures.usd_by["day"] == (SpendShare("2026-11-21", 2.25),)
+    assert figures.usd_by["agent"] == (SpendShare("scripted", 2.0), SpendShare(ASSISTANT, 0.25))
+
+
+def test_what_is_older_does_not_count(worked: Engine) -> None:
+    with event_store.reading(worked) as db:
+        figures = stats.of_boards(db, NOW + timedelta(days=1))
+    assert (figures.runs, figures.usd, figures.merged, figures.people_s) == (0, 0, 0, 0)
+    assert figures.usd_by["repository"] == ()
+
+
+def test_a_sum_never_has_what_its_reader_may_not_see(worked: Engine) -> None:
+    write(worked, card_seen("PVTI_3", 3), after_s=300)
+    with event_store.reading(worked) as db:
+        nothing = stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/other",))
+        all_of_it = stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/app",))
+        elsewhere = stats.of_boards(db, SINCE, boards=(), seen=("acme/app",))
+    assert (nothing.runs, nothing.usd, nothing.merged, nothing.people_s) == (0, 0, 0, 0)
+    assert (elsewhere.runs, elsewhere.usd, elsewhere.usd_by["person"]) == (0, 0, ())
+    assert (all_of_it.runs, all_of_it.usd) == (2, 2.25)
