@@ -12,16 +12,15 @@ from importlib import import_module
 from types import ModuleType
 
 from sqlalchemy import Column, Table
+from sqlalchemy.sql import quoted_name
 
-# Where a fold's code lies. Other modules of the ledger store and read rows, and know nothing of their meaning.
+# Where a fold's code lies. The ledger's other modules store and read rows, and do not know what they mean.
 FOLDERS, MODULES = ("ledger.views", "ledger.model"), ("ledger.states",)
 DIGEST_CHARS = 8  # in the name of a table; PostgreSQL cuts names off after 63
 _IMPORT = re.compile(rb"^from (ledger[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 Sources = Mapping[str, bytes]  # by the full name of the module
-AGAIN = (
-    "again"  # ends the names of tables that `ledger.lifecycle.again` folds, until they have the others' place
-)
+AGAIN = "again"  # ends the names of tables that `ledger.lifecycle.again` folds
 _tokens: list[str] = []
 
 
@@ -76,7 +75,7 @@ def name_tables(code: Sources, modules: Mapping[str, ModuleType]) -> dict[str, s
             suffix = digests[name][:DIGEST_CHARS]
             table.name = "_".join((table.name, suffix, *(AGAIN for _ in _tokens)))
             for index in table.indexes:
-                index.name = "_".join((str(index.name), suffix, *_tokens))
+                index.name = quoted_name("_".join((str(index.name), suffix, *_tokens)), None)
     return digests
 
 

@@ -44,7 +44,9 @@ def command(take_back: bool) -> None:
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdin and process.stdout and process.stderr
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         process.stdin.write(f"{config.database_url}\n")
         process.stdin.close()
         for line in process.stdout:

@@ -71,7 +71,7 @@ class ProcessGroup:
     def run(self) -> None:
         """Start everything; return after SIGTERM or SIGINT, when every process is gone.
 
-        Raises NotReadyError when a ground does not come up, OutdatedGroupError when another version took over.
+        Raises NotReadyError when a ground does not come up, OutdatedGroupError when the ledger is taken over.
         """
         self._children = [_Child(role) for role in self.roles]
         before = self._catch_signals()

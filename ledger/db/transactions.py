@@ -19,7 +19,7 @@ _LIMITS = (
     " set_config('cardinal.editions', 'known', true)"  # see ledger.lifecycle.migrations.m0007_editions
 )
 KEPT = "cardinal_kept"  # execution option: what begins and ends here, see ledger.lifecycle.open
-# Execution option: called with every transaction that writes, may refuse it, and knows why one that reads fails.
+# Execution option: called in every transaction that writes, to refuse it; knows why one that reads fails.
 GUARD = "cardinal_guard"
 LOCK_KEY = 0x43415244  # "CARD": the advisory lock that makes PostgreSQL's writers take turns, as SQLite's do
 BESIDE_KEY = LOCK_KEY + 1  # of those who write only what nobody reads yet

@@ -29,9 +29,14 @@ def fold_again(url: str) -> None:
     engine = connect(url)
     with reading(engine) as db:
         _require_live(db)
-    fold_beside(engine, lambda db: _take_place(db, token), lambda at, of: print(f"{at} {of}", flush=True))
+    fold_beside(engine, lambda db: _take_place(db, token), _say)
     sweep(engine)
     engine.dispose()
+
+
+def _say(position: int, last: int) -> None:
+    sys.stdout.write(f"{position} {last}\n")
+    sys.stdout.flush()
 
 
 def _require_live(db: Connection) -> None:

@@ -1,4 +1,4 @@
-"""The edition of this code: its views, event kinds and migrations; a ledger takes writes of one edition only."""
+"""The edition of this code: its views, event kinds, migrations; a ledger takes writes of one edition only."""
 
 from dataclasses import dataclass
 from datetime import datetime

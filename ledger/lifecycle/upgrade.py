@@ -43,7 +43,7 @@ def is_current(engine: Engine) -> bool:
 
 
 def require_current(engine: Engine) -> None:
-    """Raise OlderLedgerError, NewerLedgerError or OutdatedError unless the ledger takes this code's writes."""
+    """Raise OlderLedgerError, NewerLedgerError or OutdatedError unless the ledger takes this code's events."""
     if not is_current(engine):
         with reading(engine) as db:
             raise refusal(db)
@@ -72,7 +72,7 @@ def fold_beside(
     back: bool = False,
     most: int = PAGE,
 ) -> tuple[str, ...]:
-    """Do what `upgrade` does, whatever is live; at the end `take_over`, in the transaction of the last page."""
+    """Do what `upgrade` does, whatever is live; `take_over` ends the transaction of the last page."""
     done: tuple[str, ...] | None = None
     while done is None:
         with beside(engine) as db:

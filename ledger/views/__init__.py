@@ -39,7 +39,7 @@ def parts() -> tuple[View, ...]:
 
 @cache
 def digests() -> Mapping[str, str]:
-    """Return the digest of each view's code: the code that is imported, not what an upgrade puts there later."""
+    """Return the digest of each view's code as it is imported, not as an upgrade puts it there later."""
     code = view_tables.sources()
     modules = {name: VIEWS.load(name) for name in names()}
     named = {f"{__name__}.{name}": cast("ModuleType", module) for name, module in modules.items()}

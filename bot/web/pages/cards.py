@@ -1,14 +1,15 @@
 """A card: why it does or does not move, its runs, and its timeline at two depths."""
 
 from flask import Response, make_response, render_template, request
-from ledger.views.timeline import Zoom
 
 from bot.state import policies, snapshots
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, when
 from ledger.log import event_store
+from ledger.queries import timeline
+from ledger.queries.timeline import Zoom
 from ledger.queue.sign_ins import SignIn
-from ledger.views import cards, runs, timeline
+from ledger.views import cards, runs
 from ledger.views.cards import CardRow
 from rules.explain import why
 from rules.text import plain, sentence, state_word, usd

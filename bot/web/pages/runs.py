@@ -3,13 +3,14 @@
 from datetime import timedelta
 
 from flask import Response, make_response, render_template
-from ledger.views.timeline import Zoom
 
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, run_visible, when
 from ledger.log import event_store
+from ledger.queries import timeline
+from ledger.queries.timeline import Zoom
 from ledger.queue.sign_ins import SignIn
-from ledger.views import checks, plans, questions, reports, stages, timeline
+from ledger.views import checks, plans, questions, reports, stages
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.text import brief, plain, sentence, state_word, usd

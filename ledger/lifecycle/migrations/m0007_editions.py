@@ -28,7 +28,7 @@ POSTGRESQL_GUARDS = (
 
 
 def make_table(db: Connection) -> None:
-    """Make the table where it is not there. What is folded beside an older Cardinal needs it before the rest."""
+    """Make the table where it is not there: what is folded beside an older Cardinal needs it first."""
     db.exec_driver_sql(TABLE)
 
 

@@ -1,4 +1,4 @@
-"""A new version starts beside the one that works, takes the ledger over in one step, and the old one is refused."""
+"""A new version starts beside the one at work, takes the ledger over in one step, and the old is refused."""
 
 import os
 import shutil
@@ -21,8 +21,9 @@ from ledger.lifecycle.rebuild import rebuild
 from ledger.lifecycle.upgrade import PAGE, upgrade
 from ledger.log import event_store, hash_chain
 from ledger.view_tables import groups, sources
-from tests.ledger.lifecycle.test_rebuild import contents
+from tests.ledger.lifecycle.test_rebuild import append_legal, contents
 from tests.ledger.lifecycle.version_process import Process as Here
+from tests.ledger.samples import random_events
 
 ROOT = Path(__file__).parents[3]
 # The last commit whose code knows no editions.
@@ -36,13 +37,18 @@ class Other:
     def __init__(self, folder: Path, url: str) -> None:
         script = str(Path(__file__).with_name("version_process.py"))
         self.process = subprocess.Popen(
-            (sys.executable, script, url), cwd=folder, env={**os.environ, "PYTHONPATH": str(folder)}, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            (sys.executable, "-P", script, url),
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
 
     def __call__(self, line: str) -> str:
         """Return the answer to a line; empty when it died."""
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
         return self.process.stdout.readline().strip()
@@ -184,11 +190,11 @@ class Killed(BaseException):
     """Ends an upgrade where a kill would."""
 
 
+SOAK = [pytest.param(step, marks=pytest.mark.soak) for step in range(2, 57) if step not in (5, 6, 7, 8, 30)]
+
+
 # Of 14 events in pages of 3: five pages, the switch, then one transaction for each table that is dropped.
-@pytest.mark.parametrize(
-    "step",
-    [*range(1, 9), 30, *(pytest.param(n, marks=pytest.mark.soak) for n in (*range(9, 30), *range(31, 62)))],
-)
+@pytest.mark.parametrize("step", [1, 5, 6, 7, 8, 30, *SOAK])
 def test_an_upgrade_that_ended_before_any_of_its_steps_is_gone_on_with(
     before: Path, tmp_path: Path, start: Callable[[Path, str], Other], step: int
 ) -> None:
@@ -223,18 +229,13 @@ def test_views_that_read_each_other_are_folded_together_and_the_others_alone() -
     listed = groups(code, tuple(f"ledger.views.{name}" for name in views.names()))
     assert "ledger.views.verdicts" in listed["ledger.views.cards"]
     assert listed["ledger.views.plans"] == {"ledger.views.plans"}
-    changed = {
-        **code,
-        "ledger.views.plans": code["ledger.views.plans"] + b"\nfrom ledger.views.cards import cards\n",
-    }
-    assert "ledger.views.plans" in groups(changed, tuple(listed))["ledger.views.verdicts"]
+    plans = code["ledger.views.plans"] + b"\nfrom ledger.views.cards import cards\n"
+    changed = groups({**code, "ledger.views.plans": plans}, tuple(listed))
+    assert "ledger.views.plans" in changed["ledger.views.verdicts"]
 
 
 def test_a_group_folds_with_no_other_view_s_tables(sqlite_ledger: Engine) -> None:
     """What a fold reads beyond its group would be of another moment while it is folded beside."""
-    from tests.ledger.lifecycle.test_rebuild import append_legal
-    from tests.ledger.samples import random_events
-
     append_legal(sqlite_ledger, random_events(seed=11, count=400))
     with event_store.reading(sqlite_ledger) as db:
         told, whole = event_store.read(db, limit=1000), contents(db)

@@ -13,7 +13,6 @@ from ledger.events.instruction import (
     SkillsChosen,
     SkillsPinned,
 )
-from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import timeline
 from ledger.queries.timeline import Zoom
