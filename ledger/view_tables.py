@@ -27,7 +27,7 @@ _tokens: list[str] = []
 def fold_again(token: str) -> None:
     """Let this process fold tables of names of their own; `token` ends those of their indexes.
 
-    Must be called before the views are imported.
+    Must be called before the tables have their names.
     """
     _tokens.append(token)
 

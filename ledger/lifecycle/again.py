@@ -1,10 +1,8 @@
-"""Rebuild while work goes on: `python -m ledger.lifecycle.again` with the ledger's address on its input.
+"""Rebuild while work goes on: views are folded beside those at work, and take their place in one transaction.
 
-The views are folded beside those at work, in a process whose tables have names of their own, and take their
-place in one transaction. Their code is the same, so nobody is refused.
+The tables of this process have names of their own meanwhile. The code is the same, so nobody is refused.
 """
 
-import sys
 from secrets import token_hex
 
 from sqlalchemy import Connection
@@ -15,35 +13,34 @@ from ledger.db.rows import drop, insert
 from ledger.db.statements import drive
 from ledger.db.tables import VIEWS, EditionState, editions
 from ledger.db.transactions import reading
-from ledger.errors import CardinalError, OlderLedgerError
+from ledger.errors import OlderLedgerError
 from ledger.lifecycle.edition import every, live, mine
 from ledger.lifecycle.migrate import current_number, known_number
 from ledger.lifecycle.open import connect
-from ledger.lifecycle.upgrade import fold_beside, sweep
+from ledger.lifecycle.upgrade import Progress, fold_beside, sweep
 
 
-def fold_again(url: str) -> None:
-    """Fold the views of the ledger again; print how far it is. Raises OlderLedgerError."""
+def fold_again(url: str, progress: Progress) -> None:
+    """Fold the views of the ledger again; the rest of this process can do nothing else with a ledger.
+
+    One that was killed is gone on with. Raises OlderLedgerError where this version has not the ledger.
+    """
     token = token_hex(4)
     view_tables.fold_again(token)
     engine = connect(url)
-    with reading(engine) as db:
-        _require_live(db)
-    fold_beside(engine, lambda db: _take_place(db, token), _say)
-    sweep(engine)
-    engine.dispose()
-
-
-def _say(position: int, last: int) -> None:
-    sys.stdout.write(f"{position} {last}\n")
-    sys.stdout.flush()
+    try:
+        with reading(engine) as db:
+            _require_live(db)
+        fold_beside(engine, lambda db: _take_place(db, token), progress)
+        sweep(engine)
+    finally:
+        engine.dispose()
 
 
 def _require_live(db: Connection) -> None:
     there = live(every(db))
-    tables = {_place(name) for name in mine().tables}
-    if there is None or {*there.tables} != tables:
-        raise OlderLedgerError(current_number(db), known_number(), "the views at work are another version's")
+    if there is None or {*there.tables} != {_place(name) for name in mine().tables}:
+        raise OlderLedgerError(current_number(db), known_number())
 
 
 def _take_place(db: Connection, token: str) -> None:
@@ -61,10 +58,3 @@ def _take_place(db: Connection, token: str) -> None:
 
 def _place(name: str) -> str:
     return name.removesuffix(f"_{view_tables.AGAIN}")
-
-
-if __name__ == "__main__":
-    try:
-        fold_again(sys.stdin.readline().strip())
-    except CardinalError as error:
-        sys.exit(str(error))

@@ -43,7 +43,7 @@ def is_current(engine: Engine) -> bool:
 
 
 def require_current(engine: Engine) -> None:
-    """Raise OlderLedgerError, NewerLedgerError or OutdatedError unless the ledger takes this code's events."""
+    """Raise OlderLedgerError, NewerLedgerError or OutdatedError unless the ledger is this code's."""
     if not is_current(engine):
         with reading(engine) as db:
             raise refusal(db)
@@ -77,6 +77,8 @@ def fold_beside(
     while done is None:
         with beside(engine) as db:
             _refuse_outdated(db, back)
+            _prepare(db)
+        with beside(engine) as db:
             count = _fold_page(db, most)
             position, last = (_position(every(db)), last_seq(db)) if count else (0, 0)
         if count and progress is not None:
@@ -96,13 +98,9 @@ def _refuse_outdated(db: Connection, back: bool) -> None:
 def _fold_page(db: Connection, most: int) -> int:
     """Fold the next events into this code's new tables; return how many those were."""
     rows = every(db)
-    if not current_number(db) or _is_live(rows):
+    if not _is_prepared(rows):  # by nobody, or others changed what is live
         return 0
-    new = _new_tables(rows)
-    if _folded(rows) != _views_of(new):  # nothing is folded yet, or other tables are live than before
-        _begin(db, new)
-        rows = every(db)
-    position, only = _position(rows), frozenset(_views_of(new))
+    position, only = _position(rows), frozenset(_views_of(_new_tables(rows)))
     page = read(db, after=position, limit=most) if only else ()
     for recorded in page:
         for step in views.steps(type(recorded.event), only):
@@ -119,12 +117,10 @@ def _switch(
     with writing(engine, alone=True) as db, unbound(db):
         _refuse_outdated(db, back)
         rows = every(db)
-        if current_number(db) and not _is_live(rows):
-            new = _new_tables(rows)
-            ready = _folded(rows) == _views_of(new)
-            if new and last_seq(db) - (_position(rows) if ready else 0) > most:
-                return None
+        if current_number(db) and not _is_live(rows) and _is_behind(db, rows, most):
+            return None
         done = migrate(db)
+        _prepare(db)  # of an empty ledger, only now
         _fold_page(db, most)
         take_over(db)
     return done
@@ -145,9 +141,15 @@ def _take_over(db: Connection) -> None:
     change(db, editions, {"digest": mine().digest}, state=EditionState.LIVE, at=database_now(db))
 
 
-def _begin(db: Connection, new: tuple[Table, ...]) -> None:
+def _prepare(db: Connection) -> None:
+    """Make this code's new tables, unless they are there and fold on."""
+    rows = every(db)
+    if not current_number(db) or _is_live(rows) or _is_prepared(rows):
+        return
     make_table(db)
-    VIEWS.drop_all(db, tables=new)  # what is left of an upgrade that others overtook
+    new, there = _new_tables(rows), {*inspect(db).get_table_names()}
+    left = [table for table in new if table.name in there]  # by an upgrade that others overtook
+    VIEWS.drop_all(db, tables=left, checkfirst=False)
     VIEWS.create_all(db, tables=new, checkfirst=False)
     row: dict[str, object] = {"version": mine().version, "state": EditionState.FOLDING, "position": 0}
     row |= {"tables": tuple(sorted(mine().tables)), "folded": _views_of(new), "at": database_now(db)}
@@ -188,6 +190,16 @@ def _views_of(tables: tuple[Table, ...]) -> tuple[str, ...]:
 def _folded(rows: tuple[EditionRow, ...]) -> tuple[str, ...] | None:
     row = own(rows)
     return None if row is None or row.state is not EditionState.FOLDING else row.folded
+
+
+def _is_prepared(rows: tuple[EditionRow, ...]) -> bool:
+    return _folded(rows) == _views_of(_new_tables(rows))
+
+
+def _is_behind(db: Connection, rows: tuple[EditionRow, ...], most: int) -> bool:
+    if not _is_prepared(rows):
+        return True
+    return bool(_new_tables(rows)) and last_seq(db) - _position(rows) > most
 
 
 def _position(rows: tuple[EditionRow, ...]) -> int:
