@@ -6,13 +6,14 @@ takes the ledger over. What a killed upgrade left is gone on with.
 
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 from sqlalchemy import Connection, Engine, Table, inspect
 from sqlalchemy.exc import OperationalError
 
 from ledger import views
 from ledger.db.clock import database_now
-from ledger.db.rows import change, keep
+from ledger.db.rows import change, drop, keep
 from ledger.db.silence import unbound
 from ledger.db.statements import drive
 from ledger.db.tables import VIEW_PREFIX, VIEWS, EditionState, editions
@@ -27,6 +28,7 @@ from ledger.view_tables import AGAIN, DIGEST_CHARS
 PAGE = 250  # events folded under one lock
 # SQLite lets whoever asks next have the lock; who waits for it asks every 100 ms at the latest.
 PAUSE_S = 0.12
+ABANDONED_AFTER = timedelta(days=1)  # since its newest page
 BEFORE = "before editions"  # stands for the Cardinal that knew none
 
 Progress = Callable[[int, int], None]  # gets the events that are folded, and all
@@ -157,19 +159,20 @@ def _prepare(db: Connection) -> None:
 
 
 def sweep(engine: Engine) -> None:
-    """Drop the tables of past editions, each in a transaction of its own."""
+    """Drop the tables of past editions and of abandoned ones, each in a transaction of its own."""
     with reading(engine) as db:
-        rows = every(db)
-    used = {name for row in rows if row.state is not EditionState.PAST for name in row.tables}
-    for row in rows:
-        if row.state is not EditionState.PAST or not row.tables:
-            continue
+        rows, now = every(db), database_now(db)
+    left = {row for row in rows if row.state is EditionState.FOLDING and now - row.at > ABANDONED_AFTER}
+    past = {row for row in rows if row.state is EditionState.PAST and row.tables}
+    used = {name for row in {*rows} - left - past for name in row.tables}
+    for row in left | past:
         try:
             for name in sorted({*row.tables} - used):
                 with beside(engine) as db:
                     drive(db, f'DROP TABLE IF EXISTS "{name}"')
             with beside(engine) as db:
                 change(db, editions, {"digest": row.digest}, tables=())
+                drop(db, editions, digest=row.digest, state=EditionState.FOLDING)
         except OperationalError:  # somebody still reads them: the next start drops them
             return
 
