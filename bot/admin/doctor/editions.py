@@ -28,7 +28,7 @@ def editions(patient: DoctorContext) -> Iterator[CheckResult]:
                 f"Cardinal {row.name} folds {count(len(row.folded), 'view')} beside ({shown}):"
                 f" {row.position} of {last} events"
             )
-            yield warn("editions", message, "wait; if none is at it, start that version again, or leave it")
+            yield warn("folding", message, "wait; if none is at it, start that version again, or leave it")
 
 
 ORDER = 3

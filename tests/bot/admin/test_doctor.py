@@ -122,7 +122,7 @@ def test_it_says_whose_the_ledger_is_and_what_is_folded_beside(doctor: Doctor, h
     with event_store.writing(engine) as db:
         event_store.append(db, card_seen(), at=NOW)
         insert(db, editions, {**row, "folded": ("cards", "plans"), "at": NOW})
-    found = findings(doctor("--json"))["editions"]
+    found = findings(doctor("--json"))["folding"]
     assert found["found"].startswith("Cardinal 9.1, edition d1 folds 2 views beside (cards, plans): 40 of 1")
     with event_store.writing(engine) as db:
         change(db, editions, {"digest": mine().digest}, state=EditionState.PAST)
