@@ -116,12 +116,17 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
 UNSETTLING = (board.CardMoved, board.MoverFound, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
 
 
+def has_rule(kind: type[Event]) -> bool:
+    """Tell whether any rule is about events of `kind`."""
+    return kind in CARD_RULES or kind in BOARD_RULES
+
+
 def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetime) -> Decision:
     """Return the decision on the event, with the card as it is now; a board's event needs no snapshot."""
     kind = type(event)
     if kind in BOARD_RULES:
         return BOARD_RULES[kind](policy, event, now)
-    if kind not in CARD_RULES:
+    if not has_rule(kind):
         return Decision()  # told by what comes with it, or only kept
     if snapshot is None:
         return Decision((), (f"{kind.__name__} is about a card that is not known",))

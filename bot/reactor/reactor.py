@@ -28,12 +28,12 @@ from ledger.events.policy import PolicyLoaded
 from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
 from ledger.log import cursors, event_store
+from ledger.queries import attempts, run_queue
 from ledger.queries import cards as card_queries
-from ledger.queries import run_queue
 from ledger.states import CardState
 from ledger.views import boards, cards, placements, runs
 from rules.card.state import settle
-from rules.decide import decide
+from rules.decide import decide, has_rule
 from rules.handlers import access, issue_links
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -80,9 +80,8 @@ def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
     A long backlog takes several calls: `behind` returns the rest. An event that the rules fail on is skipped
     and recorded as DecisionFailed, so that one card's trouble stops no other. Raises UnsettledRulesError.
     """
-    decided, head = 0, event_store.last_seq(db)
+    decided, head, before = 0, event_store.last_seq(db), cursors.position(db, READER)
     while True:
-        before = cursors.position(db, READER)
         waiting = event_store.read(db, after=before, limit=BATCH)
         if not waiting or (decided >= MAX_AT_ONCE and before < head):
             return decided
@@ -91,16 +90,19 @@ def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
         for recorded in waiting:
             _decide_one(db, recorded, now, rules)
         cursors.advance(db, READER, before=before, after=waiting[-1].seq)
-        decided += len(waiting)
+        decided, before = decided + len(waiting), waiting[-1].seq
 
 
 def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide) -> None:
-    card_id, board_id = _about(db, recorded.event)
+    if not has_rule(type(recorded.event)) and not _frees(recorded.event):
+        return
+    card, board_id = _about(db, recorded.event)
     if board_id is None:
         return
+    card_id = card.card_id if card else None
     try:
         with undoable(db):  # a failed decision is rolled back, nothing else
-            snapshot = snapshots.for_event(db, card_id, recorded.event, now) if card_id else None
+            snapshot = snapshots.of_row(db, card, recorded.event, now) if card else None
             policy = policies.in_force(db, board_id)
             apply.apply(db, policy, rules(policy, snapshot, recorded.event, now), now=now)
             if isinstance(recorded.event, StopOrdered | StopLifted):
@@ -185,18 +187,15 @@ def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
         _apply_to(db, waiting, issue_links.update_waiting, now)
 
 
-def _about(db: Connection, event: Event) -> tuple[CardId | None, BoardId | None]:
+def _about(db: Connection, event: Event) -> tuple[cards.CardRow | None, BoardId | None]:
     match event:
         case BoardEvent():
             return None, event.board_id
         case CardEvent():
-            card_id = event.card_id
+            card_id: CardId | None = event.card_id
         case RunEvent():
-            run = runs.get(db, event.run_id)
-            if run is None:
-                return None, None
-            card_id = run.card_id
+            card_id = attempts.card_of(db, event.run_id)
         case _:
             return None, None
-    card = cards.get(db, card_id)
-    return (card_id, card.board_id) if card else (None, None)
+    card = cards.get(db, card_id) if card_id else None
+    return (card, card.board_id) if card else (None, None)

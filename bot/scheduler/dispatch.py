@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection, Engine
 
 from bot.reactor import reactor
+from bot.scheduler import choice_inputs
 from bot.state import budgets as shared_budgets
 from bot.state import policies, snapshots
 from bot.system import liveness
@@ -45,15 +46,16 @@ class ReadyRun:
     host: str = ""
 
 
-# The last answer of each ledger. It depends on events, on the hosts, and on the day whose dollars count: it
-# stands until something happens, and most ticks find that nothing did.
-Answer = tuple[tuple[int, date, tuple[Station, ...]], tuple[ReadyRun, ...]]
-_answers: WeakKeyDictionary[Engine, Answer] = WeakKeyDictionary()
+# The last answer of each ledger, and the event up to which it stands. It depends on events, on the hosts, and
+# on the day whose dollars count: most ticks find that nothing happened that can change it.
+Answer = tuple[tuple[date, tuple[Station, ...]], tuple[ReadyRun, ...]]
+_answers: WeakKeyDictionary[Engine, tuple[Answer, int]] = WeakKeyDictionary()
 
 
 def last_answer(engine: Engine) -> Answer | None:
     """Return this process's last answer without a look at the ledger; the same object while it stands."""
-    return _answers.get(engine)
+    known = _answers.get(engine)
+    return None if known is None else known[0]
 
 
 def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple[ReadyRun, ...]:
@@ -62,10 +64,11 @@ def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple
     """
     with event_store.reading(engine) as db:
         at_work, agreed = _at_work(db, host, slots)
-        basis = (event_store.last_seq(db), now.date(), at_work)
-        known = _answers.get(engine)
-        if known is not None and known[0] == basis:
-            return known[1]
+        basis, seq = (now.date(), at_work), event_store.last_seq(db)
+        answer, upto = _answers.get(engine) or (None, 0)
+        if answer and answer[0] == basis and (upto == seq or not choice_inputs.changed(db, after=upto)):
+            _answers[engine] = (answer, seq)
+            return answer[1]
         choices = _choices(db, now, _free(db, at_work))
         news = _news(db, choices) if agreed else ()
         starts = tuple(
@@ -73,7 +76,7 @@ def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple
             for choice in choices
             for run_id in choice.starts
         )
-    _answers[engine] = (basis, starts)
+    _answers[engine] = ((basis, starts), seq)
     if news:
         with event_store.writing(engine) as db:
             event_store.append(db, *news, at=now)

@@ -6,8 +6,8 @@ from functools import cache, lru_cache
 from sqlalchemy import Connection
 
 from bot.repo_config.policy_file import installed
+from bot.state import board_state
 from ledger.ids import BoardId
-from ledger.views import policies
 from rules.errors import PolicyError
 from rules.policy.model import Policy, default_policy, parse
 
@@ -19,7 +19,7 @@ def in_force(db: Connection, board_id: BoardId) -> Policy:
 
     If neither is known, or this version cannot read it, the policy has no columns: no card is served.
     """
-    row = policies.current(db, board_id)
+    row = board_state.of_board(db, board_id).policy
     return _parsed(row.text) if row is not None and row.digest else _nothing()
 
 

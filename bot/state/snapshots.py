@@ -2,10 +2,12 @@
 
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection
 
+from bot.state import board_state
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven
 from ledger.events.publication import EntryGivenUp
@@ -17,7 +19,6 @@ from ledger.model.shared_failures import shared_cause
 from ledger.queries import attempts
 from ledger.states import RunState
 from ledger.views import (
-    boards,
     briefings,
     cards,
     checks,
@@ -26,12 +27,10 @@ from ledger.views import (
     givers,
     halts,
     links,
-    losses,
     merges,
     messages,
     placements,
     plans,
-    policies,
     questions,
     runs,
     stops,
@@ -76,9 +75,13 @@ def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
 
 def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> Snapshot | None:
     """Return the card's snapshot with the data that only the rules for this event need."""
-    snapshot = of_card(db, card_id)
-    if snapshot is None:
-        return None
+    row = cards.get(db, card_id)
+    return None if row is None else of_row(db, row, event, now)
+
+
+def of_row(db: Connection, row: cards.CardRow, event: Event, now: datetime) -> Snapshot:
+    """Return what `for_event` does, of a card that was read already."""
+    snapshot, card_id = _snapshot(db, row), row.card_id
     if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
         about = runs.get(db, event.run_id)
         snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
@@ -170,21 +173,26 @@ def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[st
 
 def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
     """Return the board's kill switches that are on."""
-    return tuple(Stop(row.scope, row.target, row.by) for row in stops.of_board(db, board_id))
+    return board_state.of_board(db, board_id).stops
 
 
 def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
     """Return the board's targets that are out of reach."""
-    return tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id))
+    return board_state.of_board(db, board_id).losses
 
 
 def _shared_fields(kind: type[Snapshot] | type[RunSeen], row: object) -> dict[str, Any]:
     """Return the row's values for the fields that it shares with `kind` by name."""
-    return {it.name: getattr(row, it.name) for it in fields(kind) if hasattr(row, it.name)}
+    return {name: getattr(row, name) for name in _shared(kind, row.__class__)}
+
+
+@cache
+def _shared(kind: type[Any], source: type[Any]) -> tuple[str, ...]:
+    return tuple(it.name for it in fields(kind) if hasattr(source, it.name))
 
 
 def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
-    run, target = _run(db, row), _target(db, row)
+    run, target, board = _run(db, row), _target(db, row), board_state.of_board(db, row.board_id)
     holders = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
     blockers = tuple(
         BlockerSeen(_name(row, link.repository, link.number), link.title, _standing(link)) for link in holders
@@ -200,15 +208,15 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         run=run,
         pull=_pull(db, row),
         pending_threads=threads.pending_count(db, row.card_id),
-        stops=board_stops(db, row.board_id),
-        losses=_losses(db, row, target),
+        stops=board.stops,
+        losses=_losses(board, row, target),
         served=_served(db, row),
         target=target,
         blockers=blockers,
         circle=tuple(_name(row, *place) for place in circle),
-        begun=attempts.begun(db, row.card_id, MAX_KEPT),
-        board_owner=boards.owner_of(db, row.board_id),
-        policy_digest=policies.digest(db, row.board_id),
+        begun=attempts.begun(db, row.card_id, MAX_KEPT) if row.attempts else (),
+        board_owner=board.owner,
+        policy_digest=board.policy.digest if board.policy else "",
         checking=_checking(db, row),
     )
 
@@ -236,11 +244,12 @@ def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:
     return TargetSeen(placed.repository, placed.problem, next(began, ""))
 
 
-def _losses(db: Connection, row: cards.CardRow, target: TargetSeen | None) -> tuple[Loss, ...]:
+def _losses(board: board_state.BoardState, row: cards.CardRow, target: TargetSeen | None) -> tuple[Loss, ...]:
+    """Return the losses of the card's repositories: their own, and those of their owners' installations."""
     pulled = row.pull_repository if row.pull_state == "open" else None
     places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))
-    lost = (loss for place in places for loss in losses.of_repository(db, row.board_id, place))
-    return tuple(dict.fromkeys(Loss(loss.target, loss.reason, loss.detail) for loss in lost))
+    near = {name for place in places if place for name in (place, place.partition("/")[0])}
+    return tuple(loss for loss in board.losses if loss.target in near)
 
 
 def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:

@@ -86,6 +86,11 @@ class Prose(TextColumn[str]):
     def write(self, value: str) -> str:
         return storable(value)
 
+    def bind_processor(self, _dialect: Dialect) -> Callable[[str | None], str | None]:
+        return lambda text: (
+            text if text is None or (text.isascii() and "\x00" not in text) else storable(text)
+        )
+
     def result_processor(self, _dialect: Dialect, _coltype: object) -> None:
         return None  # read as it is: ten thousand calls for nothing are felt
 

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from ledger.db.column_types import EnumText, Moment, Parts, Prose, Texts
+from ledger.db.column_types import EnumText, Moment, Parts, Prose, Serial, Texts
 from ledger.db.statements import Statement
 from ledger.event import Event, Recorded
 
@@ -54,14 +54,18 @@ def columns(row: type[Any], *key: str, long: tuple[str, ...] = ()) -> tuple[Colu
     reads a row up to the last column that is asked for.
     """
     hints = get_type_hints(row)
+    serial = key if len(key) == 1 and hints[key[0]] is int else ()
     ordered = sorted(fields(row), key=lambda field: field.name in long)
-    return tuple(_column(field, hints[field.name], field.name in key) for field in ordered)
+    return tuple(
+        _column(field, hints[field.name], field.name in key, Serial if field.name in serial else None)
+        for field in ordered
+    )
 
 
-def _column(field: Field[Any], hint: Any, key: bool) -> Column[Any]:
+def _column(field: Field[Any], hint: Any, key: bool, kind: TypeEngine[Any] | None) -> Column[Any]:
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     plain = next(option for option in options if option is not NoneType)
-    kind = _type_of(getattr(plain, "__supertype__", plain))  # a NewType is stored as its base type
+    kind = kind or _type_of(getattr(plain, "__supertype__", plain))  # a NewType is stored as its base type
     default = None if field.default is MISSING else field.default
     nullable = NoneType in options
     return Column(field.name, kind, primary_key=key, nullable=nullable, autoincrement=False, default=default)
@@ -167,12 +171,26 @@ def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
     A column takes its value from `more`, else from the event's field of the same name; `seq` and `at` are
     those of the record. Any other column needs a default.
     """
-    values = {**fields_for(table, it.event), "seq": it.seq, "at": it.at, **more}
-    values = {name: value for name, value in values.items() if name in table.c}
-    key = {column.name: values[column.name] for column in table.primary_key}
-    if "seq" not in key:  # no two events have the same
-        drop(db, table, **key)
-    insert(db, table, values)
+    named, replaced, insertion = _recording(table, it.event.__class__, tuple(more))
+    values = {**_defaults(table), **{name: getattr(it.event, name) for name in named}}
+    values |= {"seq": it.seq, "at": it.at, **more}
+    if replaced:
+        drop(db, table, **{name: values[name] for name in replaced})
+    insertion.run(db, values)
+
+
+@cache
+def _recording(
+    table: Table, kind: type[Any], more: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...], Statement]:
+    """Return the fields that `record` takes of an event, the key of the row that it replaces, if one can be
+    there, and its statement.
+    """
+    named = tuple(name for name in _shared_fields(table, kind) if name not in more)
+    given = {*_defaults(table), *named, "seq", "at", *more}
+    key = tuple(column.name for column in table.primary_key)
+    written = tuple(column.name for column in table.c if column.name in given)
+    return named, () if "seq" in key else key, _insert(table, written)  # no two events have the same `seq`
 
 
 def recorder(table: Table, **more: Any) -> Callable[[Connection, Recorded, Event], None]:
@@ -266,22 +284,21 @@ def _conditions(table: Table, shape: Shape) -> Iterator[ColumnElement[bool]]:
 
 
 def _shape(key: Mapping[str, Any]) -> Shape:
-    return tuple([(name, _how_many(it)) for name, it in key.items()])
-
-
-def _how_many(value: Any) -> int | None:
-    if value is None:
-        return None
-    return len(value) if isinstance(value, tuple) else _ONE
+    return tuple(
+        [
+            (name, None if it is None else len(it) if it.__class__ is tuple else _ONE)
+            for name, it in key.items()
+        ]
+    )
 
 
 def _bound(key: Mapping[str, Any]) -> dict[str, Any]:
     bound: dict[str, Any] = {}
     for name, it in key.items():
-        if isinstance(it, tuple):
+        if it.__class__ is tuple:
             bound |= {f"key_{name}_{place}": choice for place, choice in enumerate(it)}
         else:
-            bound[f"key_{name}"] = it
+            bound["key_" + name] = it
     return bound
 
 

@@ -36,9 +36,10 @@ class _Compiled:
     def bound(self, values: Mapping[str, Any]) -> Any:
         """Return the parameters as the driver takes them. Raises KeyError for a missing one."""
         fixed = self.fixed
+        if fixed:
+            values = {**values, **fixed}
         bound = [
-            fixed[name] if name in fixed else values[name] if convert is None else convert(values[name])
-            for name, convert in self.parameters
+            values[name] if convert is None else convert(values[name]) for name, convert in self.parameters
         ]
         return dict(zip((name for name, _ in self.parameters), bound, strict=True)) if self.by_name else bound
 
@@ -61,15 +62,15 @@ class _Compiled:
         return rows
 
 
-def drive(db: Connection, sql: str, parameters: Any = (), *, many: bool = False) -> Any:
-    """Let the driver run SQL that is ready for this database, with `many` for each of the parameters; return
+def drive(db: Connection, sql: str, parameters: Any = (), *, for_each: bool = False) -> Any:
+    """Let the driver run SQL that is ready for this database, once `for_each` of the parameters; return
     its cursor.
 
     Raises SQLAlchemy's errors, as its own way of running a statement does.
     """
     driver: Any = db.connection.driver_connection
     try:
-        return driver.cursor().executemany(sql, parameters) if many else driver.execute(sql, parameters)
+        return driver.cursor().executemany(sql, parameters) if for_each else driver.execute(sql, parameters)
     except db.dialect.loaded_dbapi.Error as error:
         base = db.dialect.loaded_dbapi.Error
         raise DBAPIError.instance(sql, None, error, base, dialect=db.dialect) from error
@@ -109,7 +110,7 @@ class Statement:
     def run_all(self, db: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
         """Carry out a statement that writes, for each row of values."""
         compiled = self._for(db.dialect)
-        drive(db, compiled.sql, list(map(compiled.bound, rows)), many=True)
+        drive(db, compiled.sql, list(map(compiled.bound, rows)), for_each=True)
 
     def _execute(self, db: Connection, values: Mapping[str, Any]) -> tuple[_Compiled, Any]:
         """Return the statement as this database has it, and its cursor."""
@@ -135,13 +136,13 @@ def _compile(built: Built, sets: Sequence[str], dialect: Dialect) -> _Compiled:
     parameters, fixed = [], {}
     for name in names or ():
         bind = compiler.binds[name]
-        if bind.expanding or (isinstance(built, Insert) and name not in sets):
+        if bind.expanding or (isinstance(built, Insert) and name not in sets and not bind.required):
             raise TypeError(f"{name} has no single value of its own: {compiler.string}")
         convert = _plain(bind.type, dialect).bind_processor(dialect)
-        parameters.append((name, convert))
         if not bind.required and name not in sets:
             value = compiler.params[name]
-            fixed[name] = value if convert is None else convert(value)
+            fixed[name], convert = value if convert is None else convert(value), None
+        parameters.append((name, convert))
     columns = built.selected_columns if isinstance(built, Select) else ()
     kinds = tuple(_plain(column.type, dialect) for column in columns)
     return _Compiled(compiler.string, not compiler.positional, tuple(parameters), fixed, kinds)

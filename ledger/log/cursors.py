@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection
 
-from ledger.db.rows import keep, value
+from ledger.db.rows import change, insert, value
 from ledger.db.tables import cursors
 from ledger.errors import LateWriterError
 
@@ -14,7 +14,9 @@ def position(db: Connection, reader: str) -> int:
 
 def advance(db: Connection, reader: str, *, before: int, after: int) -> None:
     """Move `reader` from `before` to `after`. Raises LateWriterError when it is not at `before` any more."""
+    if change(db, cursors, {"reader": reader, "position": before}, position=after):
+        return
     current = position(db, reader)
     if current != before:
         raise LateWriterError(f"reader:{reader}", before, current)
-    keep(db, cursors, {"reader": reader}, {"position": after})
+    insert(db, cursors, {"reader": reader, "position": after})

@@ -43,6 +43,17 @@ def _head(stream: Any) -> Select[Any]:
     return select(events.c.seq, events.c.digest, version).order_by(events.c.seq.desc()).limit(1)
 
 
+@statement
+def _kinds(after: Any, most: Any) -> Select[Any]:
+    return select(events.c.kind).where(events.c.seq > after).order_by(events.c.seq).limit(most)
+
+
+@statement
+def _digest(stream: Any) -> Select[Any]:
+    mine = select(events.c.digest).where(events.c.stream == stream)
+    return mine.order_by(events.c.version.desc()).limit(1)
+
+
 _insert = Statement(events.insert(), events.c.keys())
 
 
@@ -127,6 +138,16 @@ def read(
 def last_seq(db: Connection) -> int:
     """Return the number of the newest event; 0 for an empty log."""
     return newest(db).events
+
+
+def kinds_after(db: Connection, after: int, *, limit: int) -> list[str]:
+    """Return the kinds of at most `limit` events later than `after`, in their order."""
+    return [row[0] for row in _kinds.all(db, {"after": after, "most": limit})]
+
+
+def digest_of(db: Connection, stream: str) -> str:
+    """Return the digest of the stream's newest event, which covers the log up to it; empty without one."""
+    return _digest.scalar(db, {"stream": stream}) or ""
 
 
 def version(db: Connection, stream: str) -> int:

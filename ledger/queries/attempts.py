@@ -1,16 +1,22 @@
-"""Queries over all runs of a card: their beginnings, those that only check, those that succeeded."""
+"""Runs and their cards: all beginnings of a card, its runs that only check, those that succeeded."""
 
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Select, select
 
-from ledger.db.rows import listed
+from ledger.db.rows import listed, value
 from ledger.db.statements import statement
 from ledger.events.run import CHECK
-from ledger.ids import CardId
+from ledger.ids import CardId, RunId
 from ledger.states import Ending
 from ledger.views.runs import RunRow, runs
+
+
+def card_of(db: Connection, run_id: RunId) -> CardId | None:
+    """Return the card of the run; None when it was never queued."""
+    card_id: CardId | None = value(db, runs.c.card_id, run_id=run_id)
+    return card_id
 
 
 def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:

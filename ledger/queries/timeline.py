@@ -289,11 +289,11 @@ def of_card(
 ) -> tuple[TimelineRow, ...]:
     """Return the card's newest lines at that depth, or those before event `before`, the oldest first."""
     query = _newest(Zoom(zoom))
-    asked = {"before": MAX_SEQ if before is None else before, "most": limit}
-    stored = query.all(db, {**asked, "stream": f"card:{card_id}"})
+    bounds = {"before": MAX_SEQ if before is None else before, "most": limit}
+    stored = query.all(db, {**bounds, "stream": f"card:{card_id}"})
     for run_id in values(db, runs.c.run_id, "-serial", card_id=card_id):
-        stored += query.all(db, {**asked, "stream": f"run:{run_id}"})
-    newest = islice(sorted(stored, reverse=True), limit)
+        stored += query.all(db, {**bounds, "stream": f"run:{run_id}"})
+    newest = islice(sorted(map(tuple, stored), reverse=True), limit)
     lines = [line(card_id, seq, at, decode(kind, body)) for seq, at, kind, body in newest]
     return tuple(reversed(lines))
 

@@ -47,7 +47,7 @@ def digests() -> Mapping[str, str]:
 
 
 @cache
-def steps(kind: "type[Event]", only: frozenset[str] | None = None) -> tuple[Step[Any], ...]:
+def steps(kind: type[Any], only: frozenset[str] | None = None) -> tuple[Step[Any], ...]:
     """Return what the views, or those that are named, do with events of that kind, in their order."""
     parts()
     folds = (view.fold for name, view in VIEWS.all() if only is None or name in only)

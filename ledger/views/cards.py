@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, Index, Table, Text, bindparam, case, text, type_coerce
+from sqlalchemy import Connection, Index, Table, Text, Update, bindparam, case, text, type_coerce
 
 from ledger.db.rows import (
     add,
@@ -19,7 +20,7 @@ from ledger.db.rows import (
     setter,
     value,
 )
-from ledger.db.statements import Statement
+from ledger.db.statements import Statement, statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -298,7 +299,13 @@ def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
 
 def _count_comment(db: Connection, event: CommentReleased | PersonSaid) -> None:
     if event.place != "review":  # GitHub counts those apart
-        _set(db, event, last_said=max(_last_said(db, event), event.comment_id), assistant_waits=False)
+        _count.run(db, {"of": event.card_id, "said": event.comment_id})
+
+
+@statement
+def _count(of: Any, said: Any) -> Update:
+    newest = case((cards.c.last_said < said, said), else_=cards.c.last_said)
+    return cards.update().where(cards.c.card_id == of).values(last_said=newest, assistant_waits=False)
 
 
 def _last_said(db: Connection, event: CardEvent) -> int:

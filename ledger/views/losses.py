@@ -33,14 +33,6 @@ def of_board(db: Connection, board_id: BoardId) -> tuple[LossRow, ...]:
     return listed(db, LossRow, losses, "at", board_id=board_id)
 
 
-def of_repository(db: Connection, board_id: BoardId, repository: str | None) -> tuple[LossRow, ...]:
-    """Return the losses of a repository: its own, and that of its owner's installation."""
-    if repository is None:
-        return ()
-    near = (repository, repository.partition("/")[0])
-    return tuple(row for row in of_board(db, board_id) if row.target in near)
-
-
 fold.on(AccessLost)(recorder(losses))
 
 

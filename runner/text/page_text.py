@@ -208,9 +208,12 @@ class PageText(HTMLParser):
         self._apart = True
 
     def _paragraph(self) -> str:
-        text = re.sub(r"[ \t\f\v]*\n\s*", "\n", "".join(self._buffer)).strip()
+        text = "".join(self._buffer).strip()
         self._buffer.clear()
         self._spans = [(tag, 0, address) for tag, _, address in self._spans]
+        if not text:  # a block's end is often another's as well
+            return ""
+        text = re.sub(r"[ \t\f\v]*\n\s*", "\n", text)
         text = _FORMULA.sub(lambda match: FORMULA if "\\" in match[0] or "%" in match[0] else match[0], text)
         text = _DOLLARS.sub(lambda match: FORMULA if "\\" in match[0] else match[0], text)
         text = _EMBEDDED.sub(r"\1\2", text)

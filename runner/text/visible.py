@@ -118,8 +118,10 @@ def _rendered(source: str) -> str:
 def _left_out(text: str, source: str, page: str, seen: str, addresses: str) -> tuple[str, ...]:
     """Return the hidden contents by kind and number."""
     comments = _COMMENT.findall(page)
-    behind = _words(html.unescape(" ".join((addresses, *_MARKUP.findall(page), *comments))))
-    hidden = len(_words(html.unescape(source)) - _words(seen) - behind)
+    hidden, written = 0, html.unescape(source)
+    if written.split() != seen.split():  # else all of it is seen
+        behind = _words(html.unescape(" ".join((addresses, *_MARKUP.findall(page), *comments))))
+        hidden = len(_words(written) - _words(seen) - behind)
     unseen = len(seen) - len(without_invisible(seen))
     rest = len(text) - MAX_CHARACTERS
     return _counted(

@@ -1,4 +1,4 @@
-"""What is asked all the time, on boards of a hundred, a thousand and ten thousand cards."""
+"""What is asked all the time, on boards of a hundred to fifty thousand cards."""
 
 import statistics
 import tempfile
@@ -15,7 +15,7 @@ from bot.system import liveness
 from ledger.event import Event
 from ledger.events.board import BoardSeen, CardExplained, CardSeen, Column, ColumnRanked
 from ledger.events.conversation import PersonSaid
-from ledger.events.run import FinalReported, RunClaimed, RunEnded, RunQueued, RunStepped
+from ledger.events.run import FinalReported, Progressed, RunClaimed, RunEnded, RunQueued, RunStepped
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import cursors, event_store
@@ -28,7 +28,8 @@ from runner.prompts.briefing import make_briefing
 from tests.bench.figures import Figure
 from tests.ledger.samples import BOARD, NOW
 
-SIZES = (100, 1_000, 10_000)
+SIZES = (100, 1_000, 10_000, 50_000)
+LISTED = 10_000  # the size that the goals of lists and briefings are about
 REPEATS = 40
 COLUMNS = ("Tasks", "Planning", "In Progress", "Review", "QA", "Done")
 QUEUED_EVERY = 10  # each tenth card waits for a worker
@@ -39,12 +40,16 @@ SETTINGS = ColumnPolicy.model_validate({"archetype": "execution"})
 
 def measure(*, quick: bool) -> Iterator[Figure]:
     """Measure each question on each size; the median of many."""
-    for size in SIZES[: 1 if quick else 3]:
+    for size in SIZES[:1] if quick else SIZES:
         with tempfile.TemporaryDirectory(prefix="cardinal-bench-") as folder:
             engine = filled(Path(folder) / "ledger.db", size)
-            largest = size == SIZES[-1]
+            largest = size == LISTED
             yield Figure(f"dispatch_tick_{size}", _ms(_tick, engine), "ms", 1, _queue_note(size))
-            yield Figure(f"dispatch_tick_after_event_{size}", _ms(_tick, engine, _change), "ms")
+            said = "a comment, which no choice depends on"
+            yield Figure(f"dispatch_tick_after_event_{size}", _ms(_tick, engine, _say), "ms", 0.5, said)
+            yield Figure(f"dispatch_tick_after_change_{size}", _ms(_tick, engine, _change), "ms")
+            note = "a progress of a run at work, appended and decided, without its commit"
+            yield Figure(f"rules_and_views_per_event_{size}", _decided_ms(engine), "ms", 1, note)
             yield Figure(f"due_work_{size}", _ms(_due, engine), "ms", note="all else that a tick asks for")
             yield Figure(f"board_listing_{size}", _ms(_list, engine), "ms", 20 if largest else None)
             yield Figure(f"briefing_{size}", _ms(_brief, engine), "ms", 5 if largest else None)
@@ -125,10 +130,30 @@ def _tick(engine: Engine) -> None:
     dispatch.ready(engine, now=NOW, slots=SLOTS)
 
 
+def _say(engine: Engine) -> None:
+    """Something happens that cannot change which runs start."""
+    with event_store.writing(engine) as db:
+        event_store.append(db, PersonSaid(CardId("long"), 1, "issue", "ann", True, "Yes."), at=NOW)
+
+
 def _change(engine: Engine) -> None:
-    """What a tick costs after something happened: here to a card that does not even wait."""
+    """Something happens after which all is chosen anew: here to a card that does not even wait."""
     with event_store.writing(engine) as db:
         event_store.append(db, CardExplained(CardId("long"), ""), at=NOW)
+
+
+def _decided_ms(engine: Engine) -> float:
+    """Return the median of REPEATS, in milliseconds, of one event's views, decision and entries."""
+    run_id = RunId(f"r{QUEUED_EVERY // 5}")
+    took = []
+    with event_store.writing(engine) as db:
+        reactor.advance(db, now=NOW)
+    for n in range(REPEATS):
+        with event_store.writing(engine) as db:
+            start = time.perf_counter()
+            reactor.append(db, Progressed(run_id, f"step {n}"), now=NOW)
+            took.append((time.perf_counter() - start) * 1000)
+    return statistics.median(took)
 
 
 def _due(engine: Engine) -> None:

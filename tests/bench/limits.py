@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -52,16 +52,29 @@ def measure(*, quick: bool) -> Iterator[Figure]:
 
 
 def _commits(folder: Path, count: int) -> Figure:
+    start = time.perf_counter()
+    with raw_rows(folder) as insert:
+        insert(count)
+    took_s = time.perf_counter() - start
+    return Figure("raw_sqlite_commits", count / took_s, "commits/s", note="one row each, WAL, fsync")
+
+
+@contextmanager
+def raw_rows(folder: Path) -> Iterator[Callable[[int], None]]:
+    """Give what inserts so many rows, each in a commit on disk, as a ledger is kept."""
     db = sqlite.connect(folder / "raw.db", isolation_level=None)
     db.execute("PRAGMA journal_mode = wal")
     db.execute("PRAGMA synchronous = FULL")
     db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT)")
-    start = time.perf_counter()
-    for n in range(count):
-        db.execute("INSERT INTO t VALUES (?, ?)", (n, "A word."))
-    took_s = time.perf_counter() - start
-    db.close()
-    return Figure("raw_sqlite_commits", count / took_s, "commits/s", note="one row each, WAL, fsync")
+
+    def insert(count: int) -> None:
+        for _ in range(count):
+            db.execute("INSERT INTO t (body) VALUES (?)", ("A word.",))
+
+    try:
+        yield insert
+    finally:
+        db.close()
 
 
 def _requests(count: int) -> Iterator[Figure]:

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from ledger import codec
 from ledger.errors import UnfitEventError, UnknownEventError
 from ledger.event import Event
-from ledger.events.run import Progressed
-from tests.ledger.samples import RUN, any_event
+from ledger.events.conversation import PersonSaid
+from ledger.events.run import Progressed, UsageMetered
+from ledger.states import CardState
+from tests.ledger.samples import CARD, RUN, any_event
 
 GOLDEN = Path(__file__).parent / "golden"
 FAMILIES = codec.families()
@@ -40,6 +42,7 @@ def test_any_event_survives_writing_and_reading(data: st.DataObject) -> None:
     read = codec.decode(kind, body)
     assert type(read) is type(event)
     assert codec.encode(read) == (kind, body)
+    assert codec.written(event) == (kind, body, read)
     body.encode("utf-8")
 
 
@@ -52,6 +55,21 @@ def test_a_body_that_is_not_its_kind_is_refused() -> None:
     for body in ("{}", "[]", "{", '{"run_id":"r1","text":5}'):
         with pytest.raises(UnfitEventError):
             codec.decode("Progressed", body)
+
+
+@pytest.mark.parametrize(
+    ("meant", "read"),
+    [
+        (Progressed(RUN, CardState.DONE), Progressed(RUN, "done")),
+        (PersonSaid(CARD, True, "issue", "ann", 1, "hi"), PersonSaid(CARD, 1, "issue", "ann", True, "hi")),  # type: ignore[arg-type]
+        (UsageMetered(RUN, 1, 0, 0, 0, 0), UsageMetered(RUN, 1.0, 0, 0, 0, 0.0)),
+    ],
+)
+def test_a_value_of_another_type_is_what_a_replay_will_see(meant: Event, read: Event) -> None:
+    again = codec.written(meant)[2]
+    assert again == read
+    for field in fields(again):  # type: ignore[arg-type]
+        assert type(getattr(again, field.name)) is type(getattr(read, field.name)), field.name
 
 
 def test_a_class_outside_the_folder_is_no_kind() -> None:

@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from subprocess import PIPE, Popen
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -83,6 +84,13 @@ def test_each_entry_is_claimed_by_one_publisher(ledger: Engine, ledger_url: str)
     assert sorted(keys) == sorted(f"k{number}" for number in range(60))
 
 
+def open_files(ledger: Engine) -> list[str]:
+    """Return the files of an SQLite ledger that this process has open."""
+    links = (Path(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd"))
+    named = [str(link.readlink()) for link in links if link.is_symlink()]
+    return [name for name in named if ledger.url.database and name.startswith(f"{ledger.url.database}")]
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_ledger_that_was_used_before_a_fork_works_on_both_sides(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
@@ -91,7 +99,9 @@ def test_a_ledger_that_was_used_before_a_fork_works_on_both_sides(ledger: Engine
     if child == 0:
         code = 1
         try:
-            assert ledger.pool.checkedin() == 0, "the child holds a connection of its parent"  # type: ignore[attr-defined]
+            pool: Any = ledger.pool
+            assert pool.checkedin() + pool.checkedout() == 0, "the child holds a connection of its parent"
+            assert not open_files(ledger), "a file of the ledger is open in the child"
             for number in range(50):
                 with event_store.writing(ledger) as db:
                     event_store.append(db, AgentSaid("r1", f"child {number}"), at=NOW)  # type: ignore[arg-type]

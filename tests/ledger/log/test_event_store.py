@@ -1,5 +1,6 @@
 """The log keeps what it is given, in order, once, and refuses who comes late."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
@@ -137,6 +138,18 @@ def test_a_reader_cannot_write(ledger: Engine) -> None:
         event_store.append(db, card_seen(), at=NOW)
     with event_store.writing(ledger) as db:
         event_store.append(db, card_seen(), at=NOW)
+
+
+def test_after_an_error_the_next_transaction_begins_anew(ledger: Engine) -> None:
+    for using in (event_store.writing, event_store.reading):
+        with suppress(InterruptedError), using(ledger) as db:
+            if using is event_store.writing:
+                event_store.append(db, card_seen(), at=NOW)
+            raise InterruptedError
+    with event_store.writing(ledger) as db, event_store.reading(ledger) as other:
+        assert event_store.last_seq(db) == 0
+        event_store.append(db, card_seen(), at=NOW)
+        assert event_store.last_seq(other) == 0
 
 
 def test_a_reader_sees_one_moment(ledger: Engine) -> None:

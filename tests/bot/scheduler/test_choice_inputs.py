@@ -1,0 +1,118 @@
+"""After an event that cannot matter the last answer stands, and is what a fresh look would find."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+from sqlalchemy import Engine
+
+from bot.scheduler import choice_inputs, dispatch
+from ledger import codec
+from ledger.db.tables import VIEW_PREFIX, VIEWS
+from ledger.errors import IllegalStepError
+from ledger.event import Event
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from tests.ledger.samples import NOW, any_event, board_seen, card_seen, run_queued
+from tests.ledger.traced import traced
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    """Return a ledger with four cards whose runs wait."""
+    made = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", durable=False)
+    append(made, board_seen(), card_seen(), *(card_seen(f"PVTI_{n}", n) for n in (2, 3)), run_queued())
+    append(made, *(run_queued(f"r{n}", f"PVTI_{n}") for n in (2, 3)))
+    return made
+
+
+def append(engine: Engine, *events: Event) -> bool:
+    """Append the events; False, and nothing is appended, when a check refuses one of them."""
+    try:
+        with event_store.writing(engine) as db:
+            event_store.append(db, *events, at=NOW)
+    except IllegalStepError:
+        return False
+    return True
+
+
+def ready(engine: Engine) -> tuple[dispatch.ReadyRun, ...]:
+    return dispatch.ready(engine, now=NOW, slots=2)
+
+
+def fresh(engine: Engine) -> tuple[dispatch.ReadyRun, ...]:
+    """Return what a process without a last answer finds; it may record reasons."""
+    other = open_ledger(str(engine.url), durable=False)
+    try:
+        return ready(other)
+    finally:
+        other.dispose()
+
+
+def picked(seed: int) -> Callable[[type[Event] | None], Event]:
+    chance = Random(seed)
+    return lambda kind: any_event(chance.choice, kind)
+
+
+def test_the_kept_answer_is_that_of_a_fresh_look_whatever_happens(engine: Engine) -> None:
+    make, chance = picked(7), Random(7)
+    kinds = sorted(codec.kinds())
+    stood = 0
+    for _ in range(80):
+        before = dispatch.last_answer(engine)
+        append(engine, make(codec.kinds()[chance.choice(kinds)]))
+        assert ready(engine) == fresh(engine)
+        stood += dispatch.last_answer(engine) is before
+    assert stood > 10
+
+
+def test_what_cannot_matter_changes_neither_answer_nor_reasons(engine: Engine) -> None:
+    for _ in range(3):
+        ready(engine)  # its reasons are events, too
+    standing, make = dispatch.last_answer(engine), picked(3)
+    assert standing is not None
+    for kind in sorted(choice_inputs.ASIDE, key=lambda kind: kind.__name__):
+        append(engine, *(make(kind) for _ in range(8)))
+        assert dispatch.last_answer(engine) is standing
+        assert ready(engine) == standing[1]
+        with event_store.reading(engine) as db:
+            count = event_store.last_seq(db)
+        assert fresh(engine) == standing[1], kind
+        with event_store.reading(engine) as db:
+            assert event_store.last_seq(db) == count, f"after {kind} a fresh look records other reasons"
+
+
+def test_the_choice_reads_no_view_but_those_that_are_named(engine: Engine) -> None:
+    for _ in range(3):
+        ready(engine)  # its reasons are events, and recorded by now
+    with traced(engine) as statements:
+        dispatch.ready(engine, now=NOW + timedelta(days=1), slots=2)
+    read = set(re.findall(rf"\b{VIEW_PREFIX}\w+", "\n".join(statements)))
+    declared = {
+        table.name
+        for view in choice_inputs.SOURCES
+        for table in vars(view).values()
+        if getattr(table, "name", None) in VIEWS.tables
+    }
+    assert read
+    assert read <= declared
+
+
+def test_after_very_many_events_all_is_chosen_anew(engine: Engine) -> None:
+    ready(engine)
+    make = picked(1)
+    said = [make(codec.kinds()["AgentSaid"]) for _ in range(choice_inputs.MAX_EVENTS)]
+    append(engine, *said[:-1])
+    with event_store.reading(engine) as db:
+        seq = event_store.last_seq(db)
+        assert not choice_inputs.changed(db, after=seq - len(said) + 1)
+    append(engine, said[-1])
+    with event_store.reading(engine) as db:
+        assert choice_inputs.changed(db, after=seq - len(said) + 1)
+
+
+def test_a_kind_of_newer_code_matters() -> None:
+    assert choice_inputs.matters("RunTeleported")
