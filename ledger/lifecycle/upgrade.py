@@ -79,11 +79,9 @@ def fold_beside(
     while done is None:
         with beside(engine) as db:
             _refuse_outdated(db, back)
-            _prepare(db)
-        with beside(engine) as db:
-            count = _fold_page(db, most)
+            count = most if _prepare(db) else _fold_page(db, most)
             position, last = (_position(every(db)), last_seq(db)) if count else (0, 0)
-        if count and progress is not None:
+        if position and progress is not None:
             progress(position, last)
         if count < most:
             done = _switch(engine, take_over, back, most)
@@ -143,11 +141,11 @@ def _take_over(db: Connection) -> None:
     change(db, editions, {"digest": mine().digest}, state=EditionState.LIVE, at=database_now(db))
 
 
-def _prepare(db: Connection) -> None:
-    """Make this code's new tables, unless they are there and fold on."""
+def _prepare(db: Connection) -> bool:
+    """Make this code's new tables, unless they are there and fold on; return whether they are new."""
     rows = every(db)
     if not current_number(db) or _is_live(rows) or _is_prepared(rows):
-        return
+        return False
     make_table(db)
     new, there = _new_tables(rows), {*inspect(db).get_table_names()}
     left = [table for table in new if table.name in there]  # by an upgrade that others overtook
@@ -156,6 +154,7 @@ def _prepare(db: Connection) -> None:
     row: dict[str, object] = {"version": mine().version, "state": EditionState.FOLDING, "position": 0}
     row |= {"tables": tuple(sorted(mine().tables)), "folded": _views_of(new), "at": database_now(db)}
     keep(db, editions, {"digest": mine().digest}, row)
+    return True
 
 
 def sweep(engine: Engine) -> None:
