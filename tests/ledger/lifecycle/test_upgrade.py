@@ -193,7 +193,7 @@ class Killed(BaseException):
 SOAK = [pytest.param(step, marks=pytest.mark.soak) for step in range(2, 58) if step not in (6, 7, 8, 9, 30)]
 
 
-# Of 14 events in pages of 3: new tables, five pages, the switch, then one transaction for each table that is dropped.
+# Of 14 events in pages of 3: new tables, five pages, the switch, one transaction for each dropped table.
 @pytest.mark.parametrize("step", [1, 6, 7, 8, 9, 30, *SOAK])
 def test_an_upgrade_that_ended_before_any_of_its_steps_is_gone_on_with(
     before: Path, tmp_path: Path, start: Callable[[Path, str], Other], step: int
