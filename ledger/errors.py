@@ -73,17 +73,28 @@ class NewerLedgerError(LedgerError):
 
     def __init__(self, actual: int, known: int, what: str = "migration") -> None:
         self.actual, self.known, self.what = actual, known, what
-        super().__init__(f"the ledger is at {what} {actual}, newer than {known}: nothing was changed")
+        step = "; upgrade Cardinal on this host" if what == "migration" else ""
+        super().__init__(f"the ledger is at {what} {actual}, newer than {known}: nothing was changed{step}")
+
+
+class OutdatedError(LedgerError):
+    """Another version of Cardinal took the ledger over from this one; both are told by their editions."""
+
+    def __init__(self, mine: str, live: str) -> None:
+        self.mine, self.live = mine, live
+        super().__init__(
+            f"Cardinal of this host ({mine}) is older than the ledger ({live}): nothing was written; stop it,"
+            " upgrade it and start it again"
+        )
 
 
 class OlderLedgerError(LedgerError):
     """The ledger has not been brought to the shape that this code knows."""
 
-    def __init__(self, actual: int, known: int) -> None:
+    def __init__(self, actual: int, known: int, progress: str = "") -> None:
         self.actual, self.known = actual, known
-        super().__init__(
-            f"the ledger is at migration {actual} of {known}, or other code folded it: run `cardinal up`"
-        )
+        because = progress or f"the ledger is at migration {actual} of {known}, or other code folded it"
+        super().__init__(f"{because}: run `cardinal up`")
 
 
 class BackupError(LedgerError):

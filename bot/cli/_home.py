@@ -63,10 +63,15 @@ def absence() -> str:
 
 def open_engine(config: Config) -> Engine:
     """Return the ledger as it is, without bringing it up to date. Raises NoLedgerError, OlderLedgerError."""
+    require_ledger(config)
+    return open_ledger(config.database_url, migrate=False)
+
+
+def require_ledger(config: Config) -> None:
+    """Raise NoLedgerError where there is none."""
     url = make_url(config.database_url)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         raise NoLedgerError(config.home)
-    return open_ledger(config.database_url, migrate=False)
 
 
 @contextmanager

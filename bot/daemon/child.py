@@ -8,8 +8,9 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ledger.errors import CardinalError
+from ledger.errors import CardinalError, NewerLedgerError, OutdatedError
 
+OUTDATED = 78  # status of a process that a newer version on its ledger ended; EX_CONFIG of sysexits.h
 Ready = Callable[[], None]
 
 
@@ -55,6 +56,7 @@ def become(
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(bool(end.code))
     except CardinalError as error:
+        status = OUTDATED if isinstance(error, OutdatedError | NewerLedgerError) else status
         sys.stderr.write(f"{role.name}: {error}\n")
     except BaseException:  # the top of a process: said, then ended with a status that the parent sees
         traceback.print_exc()

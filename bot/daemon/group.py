@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
-from bot.daemon.child import ProcessRole, become, next_dead, reap
+from bot.daemon.child import OUTDATED, ProcessRole, become, next_dead, reap
 from ledger.errors import CardinalError
 from runner.exec.launch import with_parent
 
@@ -46,6 +46,16 @@ class NotReadyError(CardinalError):
         )
 
 
+class OutdatedGroupError(CardinalError):
+    """A newer version of Cardinal took the ledger over, so that this group cannot go on."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"{name} ended: Cardinal of this host is older than the ledger; upgrade it, then start it again"
+        )
+
+
 @dataclass(slots=True)
 class ProcessGroup:
     """Runs the roles until a stop. `say` prints a line; `changed` gets the pids when they change."""
@@ -55,12 +65,13 @@ class ProcessGroup:
     changed: Callable[[Mapping[str, int]], None] = lambda _pids: None
     _children: list[_Child] = field(default_factory=list)
     _stops: int = 0  # signals that asked for a stop
+    _outdated: str = ""  # the child that a newer version ended
     _pipe: tuple[int, int] = (-1, -1)
 
     def run(self) -> None:
         """Start everything; return after SIGTERM or SIGINT, when every process is gone.
 
-        Raises NotReadyError when a ground does not come up.
+        Raises NotReadyError when a ground does not come up, OutdatedGroupError when the ledger is taken over.
         """
         self._children = [_Child(role) for role in self.roles]
         before = self._catch_signals()
@@ -79,6 +90,8 @@ class ProcessGroup:
             self._stop([child for child in self._children if child.role.ground], STOP_GROUND_S)
             gc.unfreeze()
             self._restore_signals(before)
+        if self._outdated:
+            raise OutdatedGroupError(self._outdated)
 
     # --- waiting for signals and children --------------------------------------------------------------
 
@@ -178,6 +191,8 @@ class ProcessGroup:
         wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (child.failures - 1))
         child.pid, child.ready, child.due = 0, False, now + wait_s
         _close_ready(child)
+        if status == OUTDATED and not self._stops:
+            self._outdated, self._stops = child.role.name, 1
         if not self._stops:
             self.say(f"{child.role.name} ended status={status}, starts again in {wait_s:.1f} s")
             self._report()

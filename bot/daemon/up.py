@@ -57,7 +57,7 @@ class UnwritableHomeError(CardinalError):
 
 def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
-    config = _prepared(environ, cwd, Config.require_github)
+    config = _prepared(environ, cwd, Config.require_github, say)
     with lock_file.hold(config.home), web_server.bind(config) as listener:
         address = web_server.address(listener)
         roles = (
@@ -77,7 +77,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
 def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run the web server alone; it stores deliveries without a Redis and without the App's key, too."""
-    config = _prepared(environ, cwd, Config.require_web)
+    config = _prepared(environ, cwd, Config.require_web, say)
     with web_server.bind(config) as listener:
         say(_way_in(config, web_server.address(listener)))
         ProcessGroup(web_roles(config, listener), say).run()
@@ -87,7 +87,7 @@ def work(
     environ: Mapping[str, str], cwd: Path, say: Say, *, names: tuple[QueueName, ...], tick: bool
 ) -> None:
     """Run workers alone, of the queues in `names`. Raises NoRedisError."""
-    config = _prepared(environ, cwd, Config.require_github)
+    config = _prepared(environ, cwd, Config.require_github, say)
     client = embedded_redis.connect(config)
     if not embedded_redis.answers(client):
         raise NoRedisError
@@ -95,8 +95,8 @@ def work(
     ProcessGroup(_working(config, names, tick=tick), say).run()
 
 
-def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None]) -> Config:
-    """Migrate the ledger, import all that children share, and return the configuration.
+def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None], say: Say) -> Config:
+    """Upgrade the ledger, import all that children share, and return the configuration.
 
     Raises ConfigError for missing settings, by `require`.
     """
@@ -104,7 +104,11 @@ def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config],
     require(config)
     _open_home(config.home)
     git_exclude.hide(config.home)
-    engine = open_ledger(config.database_url)
+
+    def progress(position: int, last: int) -> None:
+        say(f"views of this version are folded beside those at work: {position} of {last} events")
+
+    engine = open_ledger(config.database_url, progress=progress)
     with event_store.reading(engine) as db:
         served_boards.refuse_another(db, config)
     engine.dispose()

@@ -24,7 +24,7 @@ from bot.sync import checks, column_order
 from bot.system import liveness
 from bot.system.liveness import LeaseGrace
 from ledger.db.clock import database_now
-from ledger.errors import CardinalError
+from ledger.errors import CardinalError, OutdatedError
 from ledger.events.board import BoardProbed
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
@@ -65,6 +65,8 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
                 alarms.watch_disk(services)
                 tidied = services.now()
             tick(services, steps)
+        except OutdatedError:
+            raise  # this process has no work any more
         except (CardinalError, OperationalError) as error:  # the latter: somebody holds the ledger's lock
             log.warning("tick failed error=%s", error)
         stop.wait(services.config.tick_s)

@@ -1,11 +1,22 @@
 """The tables that are not folded from events: log, inbox, outbox, leases, hosts and the like."""
 
+from enum import StrEnum
+
 from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Text, UniqueConstraint
 
-from ledger.db.column_types import Moment, Prose, Serial, Texts
+from ledger.db.column_types import EnumText, Moment, Prose, Serial, Texts
+
+
+class EditionState(StrEnum):
+    """Of an edition: folded beside the live one, live, or live before another took over."""
+
+    FOLDING = "folding"
+    LIVE = "live"
+    PAST = "past"
+
 
 CORE = MetaData()  # made by ledger/migrations
-VIEWS = MetaData()  # made, dropped and made again by ledger.lifecycle.rebuild
+VIEWS = MetaData()  # made by ledger.lifecycle.beside; its keys are their names without digests
 VIEW_PREFIX = "view_"  # what carries it can be dropped at any time: it is folded from the events again
 
 events = Table(
@@ -131,9 +142,14 @@ migrations = Table(
     Column("at", Moment, nullable=False),
 )
 
-shapes = Table(
-    "shapes",
+editions = Table(
+    "editions",
     CORE,
-    Column("name", Text, primary_key=True),  # "views"
-    Column("digest", Text, nullable=False),  # of the code that folded them
+    Column("digest", Text, primary_key=True),
+    Column("version", Text, nullable=False),  # of the Cardinal that has this edition
+    Column("state", EnumText(EditionState), nullable=False),
+    Column("tables", Texts, nullable=False),  # of its views, as the database names them
+    Column("folded", Texts, nullable=False),  # views that are folded beside the live ones, up to `position`
+    Column("position", Serial, nullable=False),
+    Column("at", Moment, nullable=False),  # of its newest step, by the database's clock
 )

@@ -1,11 +1,12 @@
 """The two ways to touch the ledger: one writer at a time, and readers that each see one moment."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, ProgrammingError
 
 from ledger.db.statements import drive
 
@@ -14,10 +15,14 @@ WAIT_S = 10  # how long a writer waits for its turn before it fails loudly
 HOLD_S = WAIT_S // 2
 _LIMITS = (
     f"SELECT set_config('lock_timeout', '{WAIT_S}s', true),"
-    f" set_config('idle_in_transaction_session_timeout', '{HOLD_S}s', true)"
+    f" set_config('idle_in_transaction_session_timeout', '{HOLD_S}s', true),"
+    " set_config('cardinal.editions', 'known', true)"  # see ledger.lifecycle.migrations.m0007_editions
 )
 KEPT = "cardinal_kept"  # execution option: what begins and ends here, see ledger.lifecycle.open
+# Execution option: called in every transaction that writes, to refuse it; knows why one that reads fails.
+GUARD = "cardinal_guard"
 LOCK_KEY = 0x43415244  # "CARD": the advisory lock that makes PostgreSQL's writers take turns, as SQLite's do
+BESIDE_KEY = LOCK_KEY + 1  # of those who write only what nobody reads yet
 
 
 # Idle connections of SQLite, each with its driver's and whether that may write. For SQLAlchemy each is in one
@@ -25,12 +30,22 @@ LOCK_KEY = 0x43415244  # "CARD": the advisory lock that makes PostgreSQL's write
 _idle: WeakKeyDictionary[Engine, list[tuple[Connection, Any, bool]]] = WeakKeyDictionary()
 
 
-def writing(engine: Engine) -> AbstractContextManager[Connection]:
+def writing(engine: Engine, *, alone: bool = False) -> AbstractContextManager[Connection]:
     """Give the ledger's only writing transaction of this moment; commit at the end, roll back on any error.
 
-    Raises SQLAlchemy's OperationalError when the turn does not come within WAIT_S seconds.
+    `alone`: nobody writes `beside` it either. Raises SQLAlchemy's OperationalError when the turn does not
+    come within WAIT_S seconds, and what the engine's guard raises.
     """
-    return _in_sqlite(engine, writes=True) if engine.dialect.name == "sqlite" else _writing(engine)
+    if engine.dialect.name == "sqlite":
+        return _in_sqlite(engine, writes=True)
+    return _writing(engine, *((LOCK_KEY, BESIDE_KEY) if alone else (LOCK_KEY,)))
+
+
+def beside(engine: Engine) -> AbstractContextManager[Connection]:
+    """Give a transaction for tables that nobody else reads yet; in PostgreSQL others write meanwhile."""
+    if engine.dialect.name == "sqlite":
+        return _in_sqlite(engine, writes=True)
+    return _writing(engine, BESIDE_KEY)
 
 
 def reading(engine: Engine) -> AbstractContextManager[Connection]:
@@ -51,10 +66,14 @@ def _in_sqlite(engine: Engine, *, writes: bool) -> Iterator[Connection]:
         if may_write is not writes:
             driver.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
         drive(db, "BEGIN IMMEDIATE" if writes else "BEGIN")  # may find the ledger locked
+        if writes:
+            _guard(engine, db)
         yield db
         drive(db, "COMMIT")
-    except BaseException:
+    except BaseException as error:
         db.close()  # rolls back; whatever state the error left it in, nobody gets it again
+        if isinstance(error, DBAPIError):
+            _explain(engine)
         raise
     idle.append((db, driver, writes))
 
@@ -68,19 +87,41 @@ def close_idle(engine: Engine) -> None:
 
 
 @contextmanager
-def _writing(engine: Engine) -> Iterator[Connection]:
+def _writing(engine: Engine, *locks: int) -> Iterator[Connection]:
     # Whoever waited for the lock must see what the one before wrote, whatever the server's default is.
     with engine.connect().execution_options(isolation_level="READ COMMITTED") as db, db.begin():
         drive(db, _LIMITS)
-        drive(db, f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
+        for key in locks:
+            drive(db, f"SELECT pg_advisory_xact_lock({key})")
+        _guard(engine, db)
         yield db
 
 
 @contextmanager
 def _reading(engine: Engine) -> Iterator[Connection]:
     options: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-    with engine.connect().execution_options(**options) as db, db.begin():
-        yield db
+    try:
+        with engine.connect().execution_options(**options) as db, db.begin():
+            yield db
+    except ProgrammingError:  # no server that fell silent, which is not worth another wait
+        _explain(engine)
+        raise
+
+
+def _guard(engine: Engine, db: Connection) -> None:
+    guard = engine.get_execution_options().get(GUARD)
+    if guard is not None:
+        guard(db)
+
+
+def _explain(engine: Engine) -> None:
+    """Raise what the guard raises, where that is why a table is missing."""
+    if GUARD in engine.get_execution_options():
+        with (
+            suppress(DBAPIError),
+            engine.connect() as db,
+        ):  # the first error says it when the database is away
+            _guard(engine, db)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Brings a ledger's tables to the shape that this code knows, one transaction per change with its record."""
+"""Changes of the tables that are truth, each once and with its record."""
 
 import importlib
 import pkgutil
@@ -7,15 +7,10 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import cast
 
-from sqlalchemy import Connection, Engine, func, inspect, select
+from sqlalchemy import Connection, func, inspect, select
 
-from ledger import views
-from ledger.db.silence import unbound
-from ledger.db.tables import migrations, shapes
-from ledger.db.transactions import reading, writing
-from ledger.errors import NewerLedgerError, OlderLedgerError
+from ledger.db.tables import migrations
 from ledger.lifecycle import migrations as folder
-from ledger.lifecycle.rebuild import refold
 
 
 @cache
@@ -41,46 +36,14 @@ def current_number(db: Connection) -> int:
     return db.scalar(select(func.coalesce(func.max(migrations.c.number), 0))) or 0
 
 
-def migrate(engine: Engine) -> tuple[str, ...]:
-    """Return the names of the migrations that were due and are done now; fold the views again if their code
-    changed.
-
-    Raises NewerLedgerError when a newer Cardinal wrote the ledger.
-    """
-    if is_current(engine):
-        return ()
+def migrate(db: Connection) -> tuple[str, ...]:
+    """Carry out the migrations that are due, inside `writing`; return their names."""
+    migrations.create(db, checkfirst=True)
+    had = current_number(db)
     done = []
     for number, name, up in steps():
-        with (
-            writing(engine) as db,
-            unbound(db),
-        ):  # asked again under the lock: several processes start together
-            migrations.create(db, checkfirst=True)
-            if current_number(db) < number:
-                up(db)
-                db.execute(migrations.insert().values(number=number, name=name, at=datetime.now(UTC)))
-                done.append(name)
-    with writing(engine) as db, unbound(db):
-        if _folded_by(db) != views.digest():
-            refold(db)
+        if number > had:
+            up(db)
+            db.execute(migrations.insert().values(number=number, name=name, at=datetime.now(UTC)))
+            done.append(name)
     return tuple(done)
-
-
-def is_current(engine: Engine) -> bool:
-    """Return whether tables and views have the shape that this code knows. Raises NewerLedgerError."""
-    with reading(engine) as db:
-        number = current_number(db)
-        if number > known_number():
-            raise NewerLedgerError(number, known_number())
-        return number == known_number() and _folded_by(db) == views.digest()
-
-
-def require_current(engine: Engine) -> None:
-    """Raise OlderLedgerError or NewerLedgerError unless the ledger has the shape that this code knows."""
-    if not is_current(engine):
-        with reading(engine) as db:
-            raise OlderLedgerError(current_number(db), known_number())
-
-
-def _folded_by(db: Connection) -> str | None:
-    return db.scalar(select(shapes.c.digest).where(shapes.c.name == "views"))

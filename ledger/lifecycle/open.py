@@ -12,26 +12,49 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 
 from ledger.db.silence import ANSWER_S
-from ledger.db.transactions import KEPT, WAIT_S, close_idle
+from ledger.db.transactions import GUARD, KEPT, WAIT_S, close_idle
 from ledger.errors import LedgerUrlError
-from ledger.lifecycle.migrate import migrate as migrate_ledger
-from ledger.lifecycle.migrate import require_current
+from ledger.lifecycle.edition import require_live
+from ledger.lifecycle.migrations.m0007_editions import SIGN
 from ledger.lifecycle.private_files import make_file, make_folder
+from ledger.lifecycle.upgrade import Progress, require_current, upgrade
 
 _open: "weakref.WeakSet[Engine]" = weakref.WeakSet()
 _hook: list[bool] = []  # filled once: a hook at fork cannot be taken back
 
 
 def open_ledger(
-    url: str, *, migrate: bool = True, durable: bool = True, answer_s: float = ANSWER_S
+    url: str,
+    *,
+    migrate: bool = True,
+    durable: bool = True,
+    answer_s: float = ANSWER_S,
+    progress: Progress | None = None,
 ) -> Engine:
     """Return an engine for `sqlite:///path` or `postgresql://…`, its tables brought up to date when
-    `migrate`. An SQLite file that is not `durable` can lose its last commits in a power cut: for tests only.
+    `migrate`; `progress` is called while that takes a while. Writes are refused once another version took
+    over. An SQLite file that is not `durable` can lose its last commits in a power cut: for tests only.
     A statement that PostgreSQL does not answer within `answer_s` raises OperationalError.
 
     Safe to keep over a fork: idle connections are closed just before it, so the child opens its own. Raises
-    LedgerUrlError for another kind of URL, NewerLedgerError, and OlderLedgerError when `migrate` is off.
+    LedgerUrlError for another kind of URL, NewerLedgerError, OutdatedError, and OlderLedgerError when
+    `migrate` is off.
     """
+    engine = connect(url, durable=durable, answer_s=answer_s)
+    try:
+        if migrate:
+            upgrade(engine, progress)
+        else:
+            require_current(engine)
+        engine.update_execution_options(**{GUARD: require_live})
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def connect(url: str, *, durable: bool = True, answer_s: float = ANSWER_S) -> Engine:
+    """Return an engine for a ledger of whatever version, as it is. Raises LedgerUrlError."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         engine = _open_sqlite(parsed, durable)
@@ -40,14 +63,6 @@ def open_ledger(
     else:
         raise LedgerUrlError(parsed.get_backend_name())
     _close_before_fork(engine)
-    try:
-        if migrate:
-            migrate_ledger(engine)
-        else:
-            require_current(engine)
-    except BaseException:
-        engine.dispose()
-        raise
     return engine
 
 
@@ -99,6 +114,7 @@ def _prepare(durable: bool, connection: Any, _record: Any) -> None:
     # NORMAL would answer 202 before the delivery is on disk.
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.create_function(SIGN, 0, lambda: True)
 
 
 def _begin(db: Connection) -> None:

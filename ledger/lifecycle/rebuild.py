@@ -1,10 +1,9 @@
 """Rebuild of the views: all are dropped and folded again from the events."""
 
-from sqlalchemy import Connection, Engine, MetaData, inspect
+from sqlalchemy import Connection, Engine
 
 from ledger import views
-from ledger.db.rows import keep
-from ledger.db.tables import VIEW_PREFIX, VIEWS, shapes
+from ledger.db.tables import VIEWS
 from ledger.db.transactions import writing
 from ledger.log.event_store import read
 
@@ -20,7 +19,7 @@ def rebuild(engine: Engine) -> int:
 def refold(db: Connection) -> int:
     """Do what `rebuild` does inside the caller's transaction."""
     views.parts()  # their import declares the tables
-    _drop(db)
+    VIEWS.drop_all(db)
     VIEWS.create_all(db, checkfirst=False)
     seq = folded = 0
     while page := read(db, after=seq, limit=PAGE):
@@ -28,12 +27,4 @@ def refold(db: Connection) -> int:
             for step in views.steps(type(recorded.event).__name__):
                 step(db, recorded, recorded.event)
         seq, folded = page[-1].seq, folded + len(page)
-    keep(db, shapes, {"name": "views"}, {"digest": views.digest()})
     return folded
-
-
-def _drop(db: Connection) -> None:
-    names = [name for name in inspect(db).get_table_names() if name.startswith(VIEW_PREFIX)]
-    stored = MetaData()
-    stored.reflect(db, only=names)
-    stored.drop_all(db, checkfirst=False)

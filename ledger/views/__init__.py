@@ -2,15 +2,14 @@
 if any.
 """
 
-import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from hashlib import sha256
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any, Protocol, cast
 
 from sqlalchemy import Connection
 
-from ledger import codec
+from ledger import codec, view_tables
 from ledger.event import Event, Recorded
 from ledger.fold import Step, step_of
 from ledger.parts import Registry
@@ -32,27 +31,28 @@ names = VIEWS.names  # in the order in which they fold
 
 
 @cache
-def digest() -> str:
-    """Return the SHA-256 of the views' sources; another one in the ledger: other code folded it."""
-    hasher = sha256()
-    for name in names():
-        source = pkgutil.get_data(__name__, f"{name}.py")
-        hasher.update(name.encode() + b"\0" + (source or b"") + b"\0")
-    return hasher.hexdigest()
-
-
-@cache
 def parts() -> tuple[View, ...]:
-    """Return all views in the order of their names; the first call imports them."""
-    digest()  # of the sources that are imported now, not of those that an upgrade puts there later
+    """Return all views in the order of their names; the first call imports them and names their tables."""
+    digests()
     return tuple(view for _, view in VIEWS.all())
 
 
 @cache
-def steps(kind: str) -> tuple[Step[Any], ...]:
-    """Return what the views do with events of that kind, in the order in which they fold."""
-    folded = (step_of(view.fold, codec.kinds()[kind]) for view in parts())
-    return tuple(step for step in folded if step is not None)
+def digests() -> Mapping[str, str]:
+    """Return the digest of each view's code as it is imported, not as an upgrade puts it there later."""
+    code = view_tables.sources()
+    modules = {name: VIEWS.load(name) for name in names()}
+    named = {f"{__name__}.{name}": cast("ModuleType", module) for name, module in modules.items()}
+    return {name.rpartition(".")[2]: digest for name, digest in view_tables.name_tables(code, named).items()}
+
+
+@cache
+def steps(kind: str, only: frozenset[str] | None = None) -> tuple[Step[Any], ...]:
+    """Return what the views, or those that are named, do with events of that kind, in their order."""
+    parts()
+    folds = (view.fold for name, view in VIEWS.all() if only is None or name in only)
+    steps_of_kind = (step_of(fold, codec.kinds()[kind]) for fold in folds)
+    return tuple(step for step in steps_of_kind if step is not None)
 
 
 @cache

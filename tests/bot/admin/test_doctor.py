@@ -11,7 +11,12 @@ from click.testing import CliRunner, Result
 
 from bot.cli import main
 from bot.daemon.lock_file import look
+from ledger.db.rows import change, insert
+from ledger.db.tables import EditionState, editions
+from ledger.lifecycle.edition import mine
 from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from tests.ledger.samples import NOW, card_seen
 
 AWAY = "CARDINAL_GITHUB_URL=http://127.0.0.1:9\nCARDINAL_BOARD=acme/1\nCARDINAL_APP_ID=5\n"
 Doctor = Callable[..., Result]
@@ -106,6 +111,25 @@ def test_its_advice_about_a_broken_ledger_works(doctor: Doctor, home: Path, tmp_
     assert findings(doctor("--json"))["ledger"]["level"] == "ok"
     (aside,) = home.glob("data/ledger.db.broken*")
     assert aside.read_text().startswith("garbage")
+
+
+def test_it_says_whose_the_ledger_is_and_what_is_folded_beside(doctor: Doctor, home: Path) -> None:
+    settle(home, AWAY)
+    engine = open_ledger(f"sqlite:///{home}/data/ledger.db")
+    found = findings(doctor("--json"))["editions"]
+    assert (found["level"], mine().name in found["found"]) == ("ok", True)
+    row = {"digest": "d1", "version": "9.1", "state": EditionState.FOLDING, "tables": (), "position": 40}
+    with event_store.writing(engine) as db:
+        event_store.append(db, card_seen(), at=NOW)
+        insert(db, editions, {**row, "folded": ("cards", "plans"), "at": NOW})
+    found = findings(doctor("--json"))["folding"]
+    assert found["found"].startswith("Cardinal 9.1, edition d1 folds 2 views beside (cards, plans): 40 of 1")
+    with event_store.writing(engine) as db:
+        change(db, editions, {"digest": mine().digest}, state=EditionState.PAST)
+        change(db, editions, {"digest": "d1"}, state=EditionState.LIVE)
+    engine.dispose()
+    found = findings(doctor("--json"))["ledger"]
+    assert (found["level"], "is older than the ledger (9.1, edition d1)" in found["found"]) == ("fail", True)
 
 
 def test_a_database_that_is_away_is_a_finding_and_its_password_stays_out_of_the_bundle(

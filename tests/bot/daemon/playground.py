@@ -8,7 +8,8 @@ from pathlib import Path
 from select import select
 
 from bot.daemon.child import ProcessRole, Ready
-from bot.daemon.group import ProcessGroup
+from bot.daemon.group import OutdatedGroupError, ProcessGroup
+from ledger.errors import OutdatedError
 
 
 def note(path: str, text: str) -> None:
@@ -55,20 +56,28 @@ def _break(folder: str, name: str, _ready: Ready) -> None:
     raise RuntimeError("broken on purpose")
 
 
+def _lose(folder: str, name: str, _ready: Ready) -> None:
+    note(f"{folder}/{name}", str(os.getpid()))
+    raise OutdatedError("1.0", "2.0")
+
+
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def main(folder: str, *kinds: str) -> None:
-    """Run a group of `kinds` (live, refuse, break), each noting its pids in `folder`."""
-    does = {"live": _live, "refuse": _refuse, "break": _break}
+    """Run a group of `kinds` (live, refuse, break, lose), each noting its pids in `folder`."""
+    does = {"live": _live, "refuse": _refuse, "break": _break, "lose": _lose}
 
     def role(kind: str, number: int) -> ProcessRole:
         name = f"{kind}-{number}"
         return ProcessRole(name, lambda ready: does[kind](folder, name, ready), ground=number == 0)
 
-    ProcessGroup([role(kind, number) for number, kind in enumerate(kinds)], _say, lambda pids: None).run()
+    try:
+        ProcessGroup([role(kind, number) for number, kind in enumerate(kinds)], _say, lambda pids: None).run()
+    except OutdatedGroupError as error:
+        _say(str(error))
     _say("down")
 
 

@@ -59,6 +59,14 @@ def alive(pid: int) -> bool:
         return False
 
 
+def test_a_group_whose_ledger_was_taken_over_ends_with_a_sentence(tmp_path: Path) -> None:
+    with running(tmp_path, "live", "live", "lose") as process:
+        assert "upgrade it" in lines(process, "down")[-2]
+        assert process.wait(group.STOP_S) == 0
+    assert not any(alive(pid) for pid in everyone(tmp_path))
+    assert len(pids(tmp_path, "lose-2")) == 1
+
+
 def test_a_stop_ends_children_and_grandchildren_at_once(tmp_path: Path) -> None:
     with running(tmp_path, "live", "live") as process:
         lines(process, "live-1 ready")

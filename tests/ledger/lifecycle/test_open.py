@@ -8,8 +8,9 @@ from sqlalchemy import Engine, create_engine, inspect, text
 
 from ledger.db.tables import CORE
 from ledger.errors import LedgerUrlError, NewerLedgerError, OlderLedgerError
-from ledger.lifecycle.migrate import known_number, migrate
+from ledger.lifecycle.migrate import known_number
 from ledger.lifecycle.open import journal_warning, open_ledger, wal_is_safe
+from ledger.lifecycle.upgrade import upgrade
 from ledger.log import event_store
 from tests.ledger.samples import NOW, card_seen
 
@@ -54,7 +55,7 @@ def test_opening_again_changes_nothing(ledger_url: str) -> None:
     first = open_ledger(ledger_url)
     with event_store.writing(first) as db:
         event_store.append(db, card_seen(), at=NOW)
-    assert migrate(first) == ()
+    assert upgrade(first) == ()
     second = open_ledger(ledger_url, migrate=False)
     with event_store.reading(second) as db:
         assert event_store.last_seq(db) == 1

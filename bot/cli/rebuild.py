@@ -1,0 +1,37 @@
+"""`cardinal rebuild`: the views folded again, or an upgrade taken back, while work goes on."""
+
+import click
+
+from bot.cli import _home
+from ledger.lifecycle import again
+from ledger.lifecycle.open import connect
+from ledger.lifecycle.upgrade import upgrade
+
+
+@click.command("rebuild")
+@click.option(
+    "--take-back",
+    is_flag=True,
+    help="Give the ledger back to this version, where a later one took it over; that one is refused then.",
+)
+def command(take_back: bool) -> None:
+    """Fold all views again from the events.
+
+    Everything works on meanwhile. One that was killed is gone on with.
+    """
+    config = _home.settings()
+    _home.require_ledger(config)
+    if not take_back:
+        again.fold_again(config.database_url, _say)
+        click.echo("all views are folded again")
+        return
+    engine = connect(config.database_url)
+    try:
+        upgrade(engine, _say, back=True)
+    finally:
+        engine.dispose()
+    click.echo("the ledger is this version's")
+
+
+def _say(position: int, last: int) -> None:
+    click.echo(f"{position} of {last} events are folded")

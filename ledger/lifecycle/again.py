@@ -1,0 +1,60 @@
+"""Rebuild while work goes on: views are folded beside those at work, and take their place in one transaction.
+
+The tables of this process have names of their own meanwhile. The code is the same, so nobody is refused.
+"""
+
+from secrets import token_hex
+
+from sqlalchemy import Connection
+
+from ledger import view_tables
+from ledger.db.clock import database_now
+from ledger.db.rows import drop, insert
+from ledger.db.statements import drive
+from ledger.db.tables import VIEWS, EditionState, editions
+from ledger.db.transactions import reading
+from ledger.errors import OlderLedgerError
+from ledger.lifecycle.edition import every, live, mine
+from ledger.lifecycle.migrate import current_number, known_number
+from ledger.lifecycle.open import connect
+from ledger.lifecycle.upgrade import Progress, fold_beside, sweep
+
+
+def fold_again(url: str, progress: Progress) -> None:
+    """Fold the views of the ledger again; the rest of this process can do nothing else with a ledger.
+
+    One that was killed is gone on with. Raises OlderLedgerError where this version has not the ledger.
+    """
+    token = token_hex(4)
+    view_tables.fold_again(token)
+    engine = connect(url)
+    try:
+        with reading(engine) as db:
+            _require_live(db)
+        fold_beside(engine, lambda db: _take_place(db, token), progress)
+        sweep(engine)
+    finally:
+        engine.dispose()
+
+
+def _require_live(db: Connection) -> None:
+    there = live(every(db))
+    if there is None or {*there.tables} != {_place(name) for name in mine().tables}:
+        raise OlderLedgerError(current_number(db), known_number())
+
+
+def _take_place(db: Connection, token: str) -> None:
+    _require_live(db)
+    gone = []
+    for table in VIEWS.sorted_tables:
+        place = _place(table.name)
+        gone.append(f"{place}_{token}")
+        drive(db, f'ALTER TABLE "{place}" RENAME TO "{gone[-1]}"')
+        drive(db, f'ALTER TABLE "{table.name}" RENAME TO "{place}"')
+    drop(db, editions, digest=mine().digest)
+    past = {"digest": f"rebuilt {token}", "version": mine().version, "state": EditionState.PAST}
+    insert(db, editions, {**past, "tables": tuple(gone), "folded": (), "position": 0, "at": database_now(db)})
+
+
+def _place(name: str) -> str:
+    return name.removesuffix(f"_{view_tables.AGAIN}")

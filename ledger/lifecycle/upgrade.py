@@ -1,0 +1,214 @@
+"""Upgrade of a ledger: changed views are folded beside the live ones while work goes on, then all switch.
+
+The older version works with its own tables until one short transaction makes the migrations that are due and
+takes the ledger over. What a killed upgrade left is gone on with.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from sqlalchemy import Connection, Engine, Table, inspect
+from sqlalchemy.exc import OperationalError
+
+from ledger import views
+from ledger.db.clock import database_now
+from ledger.db.rows import change, drop, keep
+from ledger.db.silence import unbound
+from ledger.db.statements import drive
+from ledger.db.tables import VIEW_PREFIX, VIEWS, EditionState, editions
+from ledger.db.transactions import beside, reading, writing
+from ledger.errors import NewerLedgerError
+from ledger.lifecycle.edition import EditionRow, every, is_outdated, live, mine, own, refusal
+from ledger.lifecycle.migrate import current_number, known_number, migrate
+from ledger.lifecycle.migrations.m0007_editions import make_table
+from ledger.log.event_store import last_seq, read
+from ledger.view_tables import AGAIN, DIGEST_CHARS
+
+PAGE = 250  # events folded under one lock
+# SQLite lets whoever asks next have the lock; who waits for it asks every 100 ms at the latest.
+PAUSE_S = 0.12
+ABANDONED_AFTER = timedelta(days=1)  # since its newest page
+BEFORE = "before editions"  # stands for the Cardinal that knew none
+
+Progress = Callable[[int, int], None]  # gets the events that are folded, and all
+
+
+def is_current(engine: Engine) -> bool:
+    """Return whether the ledger takes writes of this code. Raises NewerLedgerError."""
+    with reading(engine) as db:
+        number = current_number(db)
+        if number > known_number():
+            raise NewerLedgerError(number, known_number())
+        row = own(every(db))
+        return row is not None and row.state is EditionState.LIVE
+
+
+def require_current(engine: Engine) -> None:
+    """Raise OlderLedgerError, NewerLedgerError or OutdatedError unless the ledger is this code's."""
+    if not is_current(engine):
+        with reading(engine) as db:
+            raise refusal(db)
+
+
+def upgrade(
+    engine: Engine, progress: Progress | None = None, *, back: bool = False, most: int = PAGE
+) -> tuple[str, ...]:
+    """Make the ledger that of this code; return the names of the migrations that were due and are done now.
+
+    `most` events are folded under one lock. Raises NewerLedgerError, and OutdatedError where another edition
+    took over from this one, unless the ledger goes `back` to it.
+    """
+    done: tuple[str, ...] | None = () if is_current(engine) else None
+    if done is None:
+        done = fold_beside(engine, _take_over, progress, back=back, most=most)
+    sweep(engine)
+    return done
+
+
+def fold_beside(
+    engine: Engine,
+    take_over: Callable[[Connection], None],
+    progress: Progress | None = None,
+    *,
+    back: bool = False,
+    most: int = PAGE,
+) -> tuple[str, ...]:
+    """Do what `upgrade` does, whatever is live; `take_over` ends the transaction of the last page."""
+    done: tuple[str, ...] | None = None
+    while done is None:
+        with beside(engine) as db:
+            _refuse_outdated(db, back)
+            count = most if _prepare(db) else _fold_page(db, most)
+            position, last = (_position(every(db)), last_seq(db)) if count else (0, 0)
+        if position and progress is not None:
+            progress(position, last)
+        if count < most:
+            done = _switch(engine, take_over, back, most)
+        elif engine.dialect.name == "sqlite":
+            time.sleep(PAUSE_S)
+    return done
+
+
+def _refuse_outdated(db: Connection, back: bool) -> None:
+    if is_outdated(every(db)) and not back:
+        raise refusal(db)
+
+
+def _fold_page(db: Connection, most: int) -> int:
+    """Fold the next events into this code's new tables; return how many those were."""
+    rows = every(db)
+    if not _is_prepared(rows):  # by nobody, or others changed what is live
+        return 0
+    position, only = _position(rows), frozenset(_views_of(_new_tables(rows)))
+    page = read(db, after=position, limit=most) if only else ()
+    for recorded in page:
+        for step in views.steps(type(recorded.event).__name__, only):
+            step(db, recorded, recorded.event)
+    position = page[-1].seq if page else position
+    change(db, editions, {"digest": mine().digest}, position=position, at=database_now(db))
+    return len(page)
+
+
+def _switch(
+    engine: Engine, take_over: Callable[[Connection], None], back: bool, most: int
+) -> tuple[str, ...] | None:
+    """Take the ledger over in one transaction; None while more than a page of events is to be folded."""
+    with writing(engine, alone=True) as db, unbound(db):
+        _refuse_outdated(db, back)
+        rows = every(db)
+        if current_number(db) and not _is_live(rows) and _is_behind(db, rows, most):
+            return None
+        done = migrate(db)
+        _prepare(db)  # of an empty ledger, only now
+        _fold_page(db, most)
+        take_over(db)
+    return done
+
+
+def _take_over(db: Connection) -> None:
+    rows = every(db)
+    if _is_live(rows):
+        return
+    there = live(rows)
+    if there is not None:
+        change(db, editions, {"digest": there.digest}, state=EditionState.PAST, at=database_now(db))
+    else:
+        tables = {name for name in inspect(db).get_table_names() if name.startswith(VIEW_PREFIX)}
+        past: dict[str, object] = {"version": BEFORE, "state": EditionState.PAST, "folded": (), "position": 0}
+        past |= {"tables": tuple(sorted(tables - mine().tables)), "at": database_now(db)}
+        keep(db, editions, {"digest": BEFORE}, past)
+    change(db, editions, {"digest": mine().digest}, state=EditionState.LIVE, at=database_now(db))
+
+
+def _prepare(db: Connection) -> bool:
+    """Make this code's new tables, unless they are there and fold on; return whether they are new."""
+    rows = every(db)
+    if not current_number(db) or _is_live(rows) or _is_prepared(rows):
+        return False
+    make_table(db)
+    new, there = _new_tables(rows), {*inspect(db).get_table_names()}
+    left = [table for table in new if table.name in there]  # by an upgrade that others overtook
+    VIEWS.drop_all(db, tables=left, checkfirst=False)
+    VIEWS.create_all(db, tables=new, checkfirst=False)
+    row: dict[str, object] = {"version": mine().version, "state": EditionState.FOLDING, "position": 0}
+    row |= {"tables": tuple(sorted(mine().tables)), "folded": _views_of(new), "at": database_now(db)}
+    keep(db, editions, {"digest": mine().digest}, row)
+    return True
+
+
+def sweep(engine: Engine) -> None:
+    """Drop the tables of past editions and of abandoned ones, each in a transaction of its own."""
+    with reading(engine) as db:
+        rows, now = every(db), database_now(db)
+    left = {row for row in rows if row.state is EditionState.FOLDING and now - row.at > ABANDONED_AFTER}
+    past = {row for row in rows if row.state is EditionState.PAST and row.tables}
+    used = {name for row in {*rows} - left - past for name in row.tables}
+    for row in left | past:
+        try:
+            for name in sorted({*row.tables} - used):
+                with beside(engine) as db:
+                    drive(db, f'DROP TABLE IF EXISTS "{name}"')
+            with beside(engine) as db:
+                change(db, editions, {"digest": row.digest}, tables=())
+                drop(db, editions, digest=row.digest, state=EditionState.FOLDING)
+        except OperationalError:  # somebody still reads them: the next start drops them
+            return
+
+
+def _new_tables(rows: tuple[EditionRow, ...]) -> tuple[Table, ...]:
+    """Return the tables of this code that are not live."""
+    there = live(rows)
+    known = {*there.tables} if there is not None else set()
+    return tuple(table for table in VIEWS.sorted_tables if table.name not in known)
+
+
+def _views_of(tables: tuple[Table, ...]) -> tuple[str, ...]:
+    """Return the views that have these tables, with all that fold together with them."""
+    named = {table.name.removesuffix(f"_{AGAIN}").rpartition("_")[2] for table in tables}
+    return tuple(name for name, digest in views.digests().items() if digest[:DIGEST_CHARS] in named)
+
+
+def _folded(rows: tuple[EditionRow, ...]) -> tuple[str, ...] | None:
+    row = own(rows)
+    return None if row is None or row.state is not EditionState.FOLDING else row.folded
+
+
+def _is_prepared(rows: tuple[EditionRow, ...]) -> bool:
+    return _folded(rows) == _views_of(_new_tables(rows))
+
+
+def _is_behind(db: Connection, rows: tuple[EditionRow, ...], most: int) -> bool:
+    if not _is_prepared(rows):
+        return True
+    return bool(_new_tables(rows)) and last_seq(db) - _position(rows) > most
+
+
+def _position(rows: tuple[EditionRow, ...]) -> int:
+    row = own(rows)
+    return 0 if row is None else row.position
+
+
+def _is_live(rows: tuple[EditionRow, ...]) -> bool:
+    row = own(rows)
+    return row is not None and row.state is EditionState.LIVE
