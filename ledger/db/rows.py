@@ -182,7 +182,7 @@ def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
 
 @cache
 def _recording(
-    table: Table, kind: type[Any], more: tuple[str, ...]
+    table: Table, kind: Any, more: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...], Statement]:
     """Return the fields that `record` takes of an event, the key of the row that it replaces, if one can be
     there, and its statement.
@@ -219,7 +219,7 @@ def fields_for(table: Table, source: Any) -> dict[str, Any]:
 
 
 @cache
-def _shared_fields(table: Table, source: type[Any]) -> tuple[str, ...]:
+def _shared_fields(table: Table, source: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(source) if field.name in table.c)
 
 

@@ -7,8 +7,6 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import (
-    Boolean,
-    ColumnElement,
     Connection,
     Delete,
     Engine,
@@ -18,6 +16,7 @@ from sqlalchemy import (
     literal,
     literal_column,
     select,
+    text,
 )
 
 from ledger.db.clock import database_now
@@ -32,8 +31,8 @@ from ledger.ids import DeliveryId
 MAX_ROWS = 100  # of one INSERT: SQLite takes 32,766 parameters
 MAX_COUNTED = 10_000  # so that a count costs the same however large the inbox is
 # Spelt as in the partial indexes: SQLite sees no other spelling, and PostgreSQL no parameter, as the same.
-_IS_OPEN: ColumnElement[bool] = literal_column("inbox.state IN ('waiting', 'claimed')", Boolean)
-_IS_DONE: ColumnElement[bool] = literal_column("inbox.state = 'done'", Boolean)
+_IS_OPEN = text("inbox.state IN ('waiting', 'claimed')")
+_IS_DONE = text("inbox.state = 'done'")
 _IS_QUARANTINED: ColumnElement[bool] = literal_column("inbox.state = 'quarantined'", Boolean)
 _STORED = (
     *("delivery_id", "event", "action", "payload", "received_at"),
@@ -105,7 +104,7 @@ def _old(before: Any, most: Any) -> Delete:
 
 @cache
 def _counted(state: str) -> Statement:
-    is_open = _IS_OPEN if state in ("waiting", "claimed") else literal_column("TRUE")
+    is_open = _IS_OPEN if state in ("waiting", "claimed") else text("TRUE")
     mine = select(literal(1)).where(is_open, inbox.c.state == literal_column(f"'{state}'")).limit(MAX_COUNTED)
     return Statement(select(func.count()).select_from(mine.subquery()))
 

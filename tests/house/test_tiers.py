@@ -15,7 +15,18 @@ import yaml
 from tests.house.source import ROOT, sources
 
 SUITES = sorted(path.parent.name for path in ROOT.glob("tests/*/__init__.py"))
-REST = {"hosts", "chaos", "conformance", "containers", "contracts", "escape", "hostile", "load", "secrets", "story"}
+REST = {
+    "hosts",
+    "chaos",
+    "conformance",
+    "containers",
+    "contracts",
+    "escape",
+    "hostile",
+    "load",
+    "secrets",
+    "story",
+}
 SAMPLE = """\
 import pytest
 @pytest.mark.parametrize("size", [1, pytest.param(1000, marks=pytest.mark.soak)])
