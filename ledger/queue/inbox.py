@@ -33,7 +33,7 @@ MAX_COUNTED = 10_000  # so that a count costs the same however large the inbox i
 # Spelt as in the partial indexes: SQLite sees no other spelling, and PostgreSQL no parameter, as the same.
 _IS_OPEN = text("inbox.state IN ('waiting', 'claimed')")
 _IS_DONE = text("inbox.state = 'done'")
-_IS_QUARANTINED: ColumnElement[bool] = literal_column("inbox.state = 'quarantined'", Boolean)
+_IS_QUARANTINED = text("inbox.state = 'quarantined'")
 _STORED = (
     *("delivery_id", "event", "action", "payload", "received_at"),
     *("state", "attempts", "error", "due_at"),
