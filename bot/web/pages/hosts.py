@@ -2,30 +2,46 @@
 
 from flask import Response, make_response, render_template
 
+from bot.state import served_boards
 from bot.web.pages._site import Site, when
+from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queries.hosts import statuses
+from ledger.queue.sign_ins import SignIn
+from ledger.views import runs
 from rules.text import brief
 
 
 def mount(site: Site) -> None:
-    """Mount the page. It is for operators: people who may write to the repository of the board's policy."""
+    """Mount the page, for people who may write to a board's policy: they see the runs of that board alone."""
 
     @site.blueprint.get("/hosts")
     def hosts() -> Response:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        if not site.readers.writes(visit, site.config.home_repository):
+        mine = _boards(site, visit)
+        if not mine:
             return site.nothing(visit)
         with event_store.reading(site.engine) as db:
             listed = statuses(db)
+            run_ids = {run.run_id for run in runs.held(db) if run.board_id in mine}
         shown = render_template(
             "hosts.html",
             title="Hosts",
             lines=() if listed else ("No host was seen yet: `cardinal up` makes this one known.",),
-            hosts=[(host, f"{brief(host.silence)} ago") for host in listed],
+            hosts=[
+                (host, f"{brief(host.silence)} ago", [run for run in host.runs if run in run_ids])
+                for host in listed
+            ],
             read_at=when(listed[0].at) if listed else "",
             visit=visit,
         )
         return make_response(shown)
+
+
+def _boards(site: Site, visit: SignIn) -> frozenset[BoardId | None]:
+    """Return the boards whose policy the visitor may write; None for one that was not read yet."""
+    with event_store.reading(site.engine) as db:
+        served = served_boards.every(db, site.config)
+    return frozenset(board.board_id for board in served if site.readers.writes(visit, board.home_repository))

@@ -1,8 +1,10 @@
 """The hosts in a browser: for whoever may change the policy, as `cardinal hosts` lists them."""
 
+from forge.store.models import Role
 from ledger.events.run import RunClaimed
 from ledger.log import event_store
 from ledger.queue import hosts
+from tests.bot.flows.board.test_many_boards import elsewhere
 from tests.bot.web.pages.world import Pages
 from tests.ledger.queue.test_hosts import beat, fall_silent
 
@@ -36,3 +38,18 @@ def test_the_hosts_are_nobodys_business_who_may_not_change_the_policy(pages: Pag
     refused, nothing = mallory.get("/hosts"), mallory.get("/runs/r999/artifacts")
     assert (refused.status_code, refused.text) == (404, nothing.text)
     assert pages.browser("bob", signed_in=False).get("/hosts").status_code == 401
+
+
+def test_an_operator_of_one_board_sees_no_run_of_another_owners_board(pages: Pages) -> None:
+    cardinal = pages.cardinal
+    elsewhere(cardinal)
+    store = cardinal.forge.store
+    store.repos.set_role(store.repos.get("globex", "board"), cardinal.person("mallory"), Role.WRITE)
+    beat(cardinal.services.engine, "b")
+    run_id = pages.run()
+    with event_store.writing(cardinal.services.engine) as db:
+        event_store.append(db, RunClaimed(run_id, 1, "b-1", "b"), at=cardinal.clock())
+    theirs, ours = pages.browser("mallory").get("/hosts"), pages.browser("bob").get("/hosts")
+    assert (theirs.status_code, ours.status_code) == (200, 200)
+    assert f"/runs/{run_id}/" in ours.text
+    assert f"/runs/{run_id}/" not in theirs.text
