@@ -12,6 +12,7 @@ from sqlalchemy import (
     case,
     exists,
     func,
+    literal_column,
     or_,
     select,
     text,
@@ -104,7 +105,9 @@ def _ahead() -> Any:
     """Select how many runs of the run's line go before it, itself included, and whether it is one of them."""
     own = runs.alias("own")
     line = and_(
-        text("view_runs.state = 'queued'"), runs.c.board_id == own.c.board_id, runs.c.column == own.c.column
+        runs.c.state == literal_column("'queued'"),
+        runs.c.board_id == own.c.board_id,
+        runs.c.column == own.c.column,
     )
     before = or_(runs.c.rank < own.c.rank, and_(runs.c.rank == own.c.rank, runs.c.serial <= own.c.serial))
     query = select(func.count(), func.max(case((runs.c.run_id == own.c.run_id, 1), else_=0)))
