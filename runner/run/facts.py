@@ -126,6 +126,16 @@ class StageVisit:
         self.seconds += usage.seconds
 
 
+StageEvent = (
+    staged.StageEntered
+    | staged.StageReopened
+    | staged.SnapshotTaken
+    | staged.StageLeft
+    | staged.StageAwaited
+    | staged.StageTidied
+)
+
+
 @dataclass(slots=True)
 class StageLog:
     """All entries into stages. `open` is the current one; `over`: an entry has ended the work."""
@@ -143,6 +153,30 @@ class StageLog:
     def visit(self, entry: int) -> StageVisit:
         """Return the run's entry of that number, counted from 1."""
         return next(visit for visit in self.visits if visit.entry == entry)
+
+    def take(self, event: StageEvent, seq: int) -> None:
+        """Fold an event, the log's `seq`-th."""
+        match event:
+            case staged.StageEntered():
+                self.open = StageVisit(
+                    event.entry, event.stage, event.number, event.source, event.sent_back, event.head, seq
+                )
+                self.visits.append(self.open)
+            case staged.StageReopened():
+                visit = self.open = self.visit(event.entry)
+                visit.head, visit.seq = event.head, seq
+                visit.tidied.clear()  # it will be left again
+            case staged.SnapshotTaken():
+                self.visit(event.entry).snapshot = event
+            case staged.StageLeft():
+                visit, self.open = self.visit(event.entry), None
+                self.over = self.over or not event.target
+                visit.files_changed = event.files_changed
+                visit.lines_changed, visit.lines_added = event.lines_changed, event.lines_added
+            case staged.StageAwaited():
+                self.gates.append(event)
+            case staged.StageTidied():
+                self.visit(event.entry).tidied.append(event)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ from ledger.event import Event, Recorded
 from ledger.events import agent as seen
 from ledger.events import artifact, bounds, budget, findings, instruction, related
 from ledger.events import run as happened
-from ledger.events import stage as staged
 from ledger.events.guard import GuardsJudged
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
@@ -21,7 +20,16 @@ from ledger.ids import QuestionId, RunId
 from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, code_of
 from ledger.states import RunState
 from ledger.views.runs import state_after
-from runner.run.facts import FailedRounds, Plan, Question, Refusals, StageLog, StageVisit, TurnRecord
+from runner.run.facts import (
+    FailedRounds,
+    Plan,
+    Question,
+    Refusals,
+    StageEvent,
+    StageLog,
+    StageVisit,
+    TurnRecord,
+)
 from runner.run.instructions import KnownInstructions
 
 PLANNING_TURNS = ("plan", "redirect")  # begin the names of turns that change no file
@@ -395,34 +403,5 @@ class History:
         self.reserved, self.ceiling_usd = event, self.usd + event.usd
 
     @_fold.register
-    def _(self, event: staged.StageEntered) -> None:
-        visit = StageVisit(
-            event.entry, event.stage, event.number, event.source, event.sent_back, event.head, self.seq
-        )
-        self.stages.visits.append(visit)
-        self.stages.open = visit
-
-    @_fold.register
-    def _(self, event: staged.StageReopened) -> None:
-        visit = self.stages.open = self.stages.visit(event.entry)
-        visit.head, visit.seq = event.head, self.seq
-        visit.tidied.clear()  # it will be left again
-
-    @_fold.register
-    def _(self, event: staged.SnapshotTaken) -> None:
-        self.stages.visit(event.entry).snapshot = event
-
-    @_fold.register
-    def _(self, event: staged.StageLeft) -> None:
-        visit, self.stages.open = self.stages.visit(event.entry), None
-        self.stages.over = self.stages.over or not event.target
-        visit.files_changed = event.files_changed
-        visit.lines_changed, visit.lines_added = event.lines_changed, event.lines_added
-
-    @_fold.register
-    def _(self, event: staged.StageAwaited) -> None:
-        self.stages.gates.append(event)
-
-    @_fold.register
-    def _(self, event: staged.StageTidied) -> None:
-        self.stages.visit(event.entry).tidied.append(event)
+    def _(self, event: StageEvent) -> None:
+        self.stages.take(event, self.seq)

@@ -69,7 +69,12 @@ def test_every_image_begins_with_the_base_that_a_machine_without_a_registry_can_
         lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
         base = "cardinal/agent:latest" if path == "docker/browser/Dockerfile" else "cardinal/base:bookworm"
         assert {line.split()[1] for line in lines if line.startswith("FROM ")} == {base}, path
-    assert set(files) == {"docker/Dockerfile", "docker/agent/Dockerfile", "docker/browser/Dockerfile"}
+    assert set(files) == {
+        "docker/Dockerfile",
+        "docker/agent/Dockerfile",
+        "docker/browser/Dockerfile",
+        "docker/postgres/Dockerfile",
+    }
 
 
 def test_no_image_comes_from_outside_but_by_its_digest() -> None:
@@ -78,7 +83,8 @@ def test_no_image_comes_from_outside_but_by_its_digest() -> None:
     assert re.search(r"^debian=debian@sha256:[0-9a-f]{64}$", script, re.MULTILINE)
     compose = yaml.safe_load((ROOT / "docker/compose.yml").read_text(encoding="utf-8"))
     assert {one.get("image", "cardinal:latest") for one in compose["services"].values()} == {
-        "cardinal:latest"
+        "cardinal:latest",
+        "cardinal/postgres:latest",
     }
 
 

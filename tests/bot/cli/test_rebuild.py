@@ -1,0 +1,17 @@
+"""`cardinal rebuild`; `tests/ledger/lifecycle/test_rebuild.py` has the folding, in a process of its own."""
+
+from bot.system.config import Config
+from ledger.lifecycle.open import open_ledger
+from tests.bot.cli.conftest import Cardinal
+
+
+def test_a_ledger_that_is_this_versions_needs_no_taking_back(cardinal: Cardinal, config: Config) -> None:
+    open_ledger(config.database_url).dispose()
+    answer = cardinal("rebuild", "--take-back")
+    assert (answer.exit_code, answer.stdout) == (0, "the ledger is this version's\n")
+
+
+def test_a_home_without_a_ledger_is_said_to_have_none(cardinal: Cardinal) -> None:
+    refused = cardinal("rebuild")
+    assert refused.exit_code == 2
+    assert "there is no ledger" in refused.output
