@@ -26,7 +26,6 @@ settings.register_profile("new ones", deadline=None, max_examples=5000)
 settings.load_profile("new ones" if os.environ.get("CARDINAL_TEST_NEW_EXAMPLES") else "the same")
 COURT = Court()
 Forge.judge = COURT
-BY_FILE = {"containers", "story", "chaos", "load", "hosts"}  # what a file's tests start is shared among them
 KEYS = 4  # more than one forge's Apps ever need at once: two of them never share a key
 
 
@@ -75,13 +74,6 @@ def fail_if_skipped_in_ci(report: pytest.TestReport | pytest.CollectReport) -> N
         report.outcome = "failed"
         vars(report).pop("wasxfail", None)  # with it, pytest would not count the failure
         report.longrepr = f"skipped in CI: {report.longrepr}"
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep the files of `BY_FILE` whole where tests are spread by group (pytest-xdist's --dist loadgroup)."""
-    suite, _, file = item.nodeid.split("::")[0].removeprefix("tests/").partition("/")
-    if suite in BY_FILE:
-        item.add_marker(pytest.mark.xdist_group(f"{suite}/{file}"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
