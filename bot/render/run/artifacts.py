@@ -3,7 +3,7 @@
 from bot.render.markdown import links
 from bot.render.markdown.escape import code, folded
 from bot.render.run.story import Story
-from ledger.events.artifact import ATTACHED, BRIEFING
+from ledger.events.artifact import ATTACHED, OPERATORS
 from rules.text import count
 
 MAX_FILES = 30
@@ -19,7 +19,7 @@ def pointer(story: Story) -> str:
 
 def listed(story: Story) -> str:
     """Return the run's files; without pages only the attached ones, and the command that gets them."""
-    kept = tuple(file for file in story.left if not file.dropped and file.kind != BRIEFING)
+    kept = tuple(file for file in story.left if not file.dropped and file.kind not in OPERATORS)
     run_id = story.run.run_id
     if story.site and kept:
         rows = [
