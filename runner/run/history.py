@@ -35,16 +35,8 @@ from runner.run.instructions import KnownInstructions
 PLANNING_TURNS = ("plan", "redirect")  # begin the names of turns that change no file
 # What a workspace's files and session decide: kept with them, and brought back with them.
 _WORK = (
-    "turns",
-    "turn",
-    "finish",
-    "validation",
-    "exported",
-    "checking",
-    "waived",
-    "guards",
-    "rounds",
-    "threads",
+    *("turns", "turn", "finish", "validation", "exported"),
+    *("checking", "waived", "guards", "rounds", "threads"),
 )
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
