@@ -13,13 +13,16 @@ STORM_S = seconds() + REST_S + TIDY_S + START_S
 
 
 @pytest.mark.timeout(STORY_S + 20)
+@pytest.mark.soak(
+    instead="tests/runner/flows/test_travel.py::test_killed_in_a_turn_it_goes_on_elsewhere_from_the_newest_checkpoint"
+)
 def test_a_run_goes_on_wherever_its_host_was_drained_cut_off_or_killed(play: Play) -> None:
     play("story", STORY_S)
 
 
 @pytest.mark.timeout(STORM_S + 60)
 @pytest.mark.soak(
-    instead="tests/hosts/test_hosts.py::test_a_run_goes_on_wherever_its_host_was_drained_cut_off_or_killed"
+    instead="tests/runner/flows/test_travel.py::test_killed_in_a_turn_it_goes_on_elsewhere_from_the_newest_checkpoint"
 )
 def test_whatever_breaks_each_run_is_told_once_and_no_commit_is_lost(play: Play) -> None:
     given = {name: os.environ[name] for name in (SECONDS, SEED) if name in os.environ}
