@@ -43,19 +43,20 @@ def kill_after(writer: Popen[str], word: str) -> None:
     writer.stdout.close()
 
 
-def test_eight_processes_with_a_hundred_appends_each_lose_nothing(ledger_url: str) -> None:
-    # the ledger is not there yet: all eight come to create it
-    writers = [start("append_one_by_one", ledger_url, f"w{n}", 100) for n in range(8)]
+@pytest.mark.parametrize(("processes", "count"), [(4, 25), pytest.param(8, 100, marks=pytest.mark.soak)])
+def test_processes_that_append_at_once_lose_nothing(ledger_url: str, processes: int, count: int) -> None:
+    # the ledger is not there yet: all of them come to create it
+    writers = [start("append_one_by_one", ledger_url, f"w{n}", count) for n in range(processes)]
     for writer in writers:
         finish(writer)
     engine = open_ledger(ledger_url)
     with event_store.reading(engine) as db:
         recorded = event_store.read(db, limit=1000)
-        assert verify(db).events == 800
+        assert verify(db).events == processes * count
     texts = [it.event.text for it in recorded if isinstance(it.event, AgentSaid)]
-    assert Counter(text.split()[0] for text in texts) == {f"w{n}": 100 for n in range(8)}
-    assert len(set(texts)) == 800
-    assert [it.version for it in recorded] == list(range(1, 801))
+    assert Counter(text.split()[0] for text in texts) == {f"w{n}": count for n in range(processes)}
+    assert len(set(texts)) == processes * count
+    assert [it.version for it in recorded] == list(range(1, processes * count + 1))
     engine.dispose()
 
 

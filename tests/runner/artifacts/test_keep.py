@@ -36,7 +36,7 @@ def content(world: World, digest: str) -> bytes:
 def test_a_run_leaves_its_briefing_the_whole_log_the_patch_and_the_report(world: World) -> None:
     left = delivered(world)
     kinds = [name.partition(" ")[0] for name in left]
-    assert kinds == ["briefing", "log", "patch", "report"]
+    assert kinds == ["briefing", "log", "transcript", "patch", "report"]
     assert left["briefing briefing.md"] == b"# Say hello\nwith [redacted]\n"
     log = next(raw for name, raw in left.items() if name.startswith("log full 1: echo before"))
     assert log == b"before\n[redacted]\n"

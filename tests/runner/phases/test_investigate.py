@@ -179,8 +179,7 @@ def test_an_investigation_whose_place_is_gone_goes_on_at_the_same_commit(world: 
     began = world.head("main")
     world.commit({"till.py": "x = 1\n"})
     workspaces.load(order.workspace).open(order.places, tenancy(order)).destroy()
-    world.scenario(investigate=[FINDINGS])
-    world.answer(order, "Front")
+    world.answer(order, "Front")  # in the same session, which is in the store
     assert world.only("FindingsReported").base == began
 
 

@@ -194,7 +194,9 @@ def test_a_run_is_not_failed_because_github_stumbles_while_it_is_prepared(cardin
     cardinal.scenario(work=[{"finish": {"done": "Nothing was needed.", "nothing_to_do": True}}])
     item = cardinal.new(column="In Progress")
     cardinal.settle()
-    cardinal.forge.store.faults.load({"api": [{"path": "/repos/acme/shop$", "status": 502, "count": 1}]})
+    cardinal.forge.store.faults.load(
+        {"api": [{"path": "/graphql$", "body": "query Base", "status": 502, "count": 1}]}
+    )
     cardinal.settle(work=True)
     assert cardinal.run_of(item).ending == "succeeded", cardinal.run_of(item).detail
     assert cardinal.forge.store.faults.api[0].count == 0
