@@ -224,7 +224,9 @@ def _digest(cardinal: Cardinal) -> Digest:
     """
     with event_store.reading(cardinal.services.engine) as db:
         called = {one.run_id: f"{one.card_id}/{one.attempt}" for one in db.execute(select(runs))}
-        found: Digest = {table.name: _rows(db, table, called) for table in (*VIEWS.sorted_tables, outbox)}
+        found: Digest = {outbox.name: _rows(db, outbox, called)}
+        for view in VIEWS.sorted_tables:  # a view's name ends in its digest
+            found[view.name.rpartition("_")[0]] = _rows(db, view, called)
     happened = Counter(type(one).__name__ for one in cardinal.events(Event))
     del happened[BoardSeen.__name__], happened[ColumnRanked.__name__], happened[MoverFound.__name__]
     return found | {"happened": happened, "inbox": _inbox(cardinal)}

@@ -72,7 +72,16 @@ def test_what_waits_together_is_one_commit_and_one_wake_up(ledger: Engine) -> No
     commits = GroupCommit(ledger, lambda group: not calls.append(len(group)), lambda *_: None)
     group = [incoming(f"d{number}") for number in range(40)]
     begun: list[object] = []
-    event.listen(ledger, "begin", begun.append)
+
+    def note(sql: str) -> None:
+        if sql == "BEGIN IMMEDIATE":
+            begun.append(sql)
+
+    ledger.dispose()  # an idle connection would not be watched
+    if ledger.dialect.name == "sqlite":  # which begins its transactions itself, see ledger.db.transactions
+        event.listen(ledger, "connect", lambda it, _: it.set_trace_callback(note))
+    else:
+        event.listen(ledger, "begin", begun.append)
     with busy(ledger, commits):
         for it in group:
             commits.add(it)
