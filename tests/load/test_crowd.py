@@ -52,8 +52,8 @@ def test_cards_that_are_dragged_at_once_are_each_delivered_once_within_the_limit
             until("every card is done", lambda: _all_done(cardinal, wanted), MAX_S, 0.5)
             took_s = time.monotonic() - began
             until("every delivery is taken in", lambda: _none_waits(cardinal), SETTLE_S, 0.5)
-            tally.settled(cardinal)
-            tally.check_ledger(cardinal)
+            tally.settled(cardinal.engine)
+            tally.check_ledger(cardinal.engine)
             _check_limits(most_held(events(cardinal.engine)))
             _check_once(cardinal, count)
             _check_delivered(cardinal, count)
