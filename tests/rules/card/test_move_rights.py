@@ -144,7 +144,8 @@ SHOWS: dict[type[Intent | RuleEvent], str] = {
         "what the board shows of the log",
     ),
     **dict.fromkeys(
-        (outbound.ReportPolicy, outbound.WriteCheck, outbound.CheckGroup), "a check that says what was seen"
+        (outbound.ReportPolicy, outbound.PreviewPolicy, outbound.WriteCheck, outbound.CheckGroup),
+        "a check that says what was seen",
     ),
     outbound.UpdatePull: "the description of a pull request, from the log",
     internal.ChangeCardState: "the state follows the column where the card was put",
