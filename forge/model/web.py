@@ -5,7 +5,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, cast
 
@@ -41,7 +42,7 @@ class ModelRequest:
 
 @dataclass(slots=True)
 class Served:
-    """One call that was answered: `tokens` is the usage that was sent so far, None without any."""
+    """One call that was answered since `at`: `tokens` is the usage that was sent so far, None without any."""
 
     protocol: str
     model: str
@@ -50,6 +51,7 @@ class Served:
     step: int
     tokens: Tokens | None = None
     complete: bool = False
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 class WebServer(ThreadingHTTPServer):

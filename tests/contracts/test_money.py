@@ -14,7 +14,10 @@ SPENDING = {"usage": {"in": 12_345, "out": 678, "cache_read": 9_000}}
 
 
 def price(served: Served) -> Decimal:
-    """Return the dollars of one answered call, reckoned apart from the gateway."""
+    """Return the dollars of one answered call, reckoned apart from the gateway.
+
+    Some prices go by the hour: those of deepseek-v4-pro double at 06:00 UTC.
+    """
     told = served.tokens
     assert told is not None
     used = Usage(
@@ -23,7 +26,7 @@ def price(served: Served) -> Decimal:
         cache_write_tokens=told.cache_write,
         output_tokens=told.out,
     )
-    return calc_price(used, model_ref=served.model).total_price
+    return calc_price(used, model_ref=served.model, genai_request_timestamp=served.at).total_price
 
 
 def test_a_question_parks_the_answer_goes_on_in_the_session_and_all_of_it_is_counted(stand: Stand) -> None:
