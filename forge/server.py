@@ -1,7 +1,7 @@
 """The forge as a web server on this machine."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from threading import Thread
@@ -47,7 +47,7 @@ class ForgeApp(Flask):
 
 
 class QuietHandler(WSGIRequestHandler):
-    """Keeps connections open between requests and writes no access log."""
+    """Writes no access log."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -71,7 +71,7 @@ class Forge:
         self.gateway = Gateway(self.store, self.judge)
         self.store.listeners.append(self.announcer)
         self._server: BaseWSGIServer = make_server(
-            listen, port, self._answer, threaded=True, request_handler=QuietHandler
+            listen, port, self.answer, threaded=True, request_handler=QuietHandler
         )
         self.store.base_url = self.url
         self._thread = Thread(
@@ -97,9 +97,15 @@ class Forge:
         self._server.server_close()
         self.sender.stop()
 
-    def _answer(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
+    def answer(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterator[bytes]:
+        """Answer one request: the WSGI application of this forge."""
         environ[FORGE] = self
-        return application().wsgi_app(environ, start)
+        body = application().wsgi_app(environ, start)
+        # Closed here, for werkzeug 3.1 forgets to close a body whose reader went away.
+        try:
+            yield from body
+        finally:
+            getattr(body, "close", lambda: None)()
 
 
 @cache

@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from forge.errors import ForbiddenError, NotFoundError
 from forge.pages.faces import columns_of
 from forge.pages.looks import address
-from forge.pages.site import done, may_arrange, pages, person, reaches, repo_named
+from forge.pages.site import came_from, done, may_arrange, pages, person, reaches, repo_named
 from forge.rest.context import store
 from forge.store.board import DraftIssue, Item, Project
 from forge.store.models import Role
@@ -119,4 +119,4 @@ def convert_draft(org: str, number: int, item_id: str) -> ResponseReturnValue:
 def archive_card(org: str, number: int, item_id: str) -> ResponseReturnValue:
     project = arrangeable(org, number)
     store().projects.set_archived(card_on(project, item_id), True, actor=person())
-    return done(address(project))
+    return done(came_from(address(project)))

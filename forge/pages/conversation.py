@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from forge.errors import ConflictError, ForbiddenError, NotFoundError, UnprocessableError
 from forge.pages.looks import address
 from forge.pages.markdown import ChangedMeanwhileError, with_tick
-from forge.pages.site import done, local_path, pages, person, reaches, require
+from forge.pages.site import came_from, done, local_path, pages, person, reaches, require
 from forge.pages.timeline import conversation
 from forge.rest.context import store
 from forge.store.models import Comment, Issue, Repo, ReviewComment, Role
@@ -111,4 +111,4 @@ def tick(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
     except ChangedMeanwhileError as error:
         raise ConflictError("That task was changed meanwhile. Look again.") from error
     write(holder, body)
-    return done(f"/{repo.full_name}")
+    return done(came_from(f"/{repo.full_name}"))

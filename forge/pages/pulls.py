@@ -9,7 +9,7 @@ from forge.errors import UnprocessableError
 from forge.pages.changes import commits_of, files_of
 from forge.pages.conversation import may_close, read_body
 from forge.pages.looks import address
-from forge.pages.site import done, pages, person, reaches, require
+from forge.pages.site import came_from, done, pages, person, reaches, require
 from forge.pages.timeline import conversation
 from forge.rest.context import store
 from forge.store.base import first
@@ -101,7 +101,7 @@ def press(repo: Repo, check_id: int) -> ResponseReturnValue:
     require(repo, Role.WRITE, "press a check's button")
     run = store().checks.get(repo, check_id)
     store().checks.request(run, request.form.get("identifier", ""), actor=person())
-    return done(f"/{repo.full_name}")
+    return done(came_from(f"/{repo.full_name}"))
 
 
 def read_line_comments(text: str) -> list[LineComment]:

@@ -211,6 +211,12 @@ def done(where: str) -> ResponseReturnValue:
     return Response(status=204) if is_quiet() else redirect(where, 303)
 
 
+def came_from(otherwise: str) -> str:
+    """Return the path of the page whose form was sent, as the browser names it; else `otherwise`."""
+    page = urlsplit(request.referrer or "")
+    return local_path(page.path) if page.netloc == request.host else otherwise
+
+
 def local_path(wanted: str) -> str:
     """Return `wanted` when it is a path on this site, else the front page."""
     is_path = wanted.startswith("/") and not wanted.startswith(("//", "/\\"))

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from forge.store.board import FieldType
@@ -149,7 +150,10 @@ def test_becoming_somebody_else_is_one_choice_on_every_page(page: Page, town: To
     expect(page.get_by_label("You are", exact=True).locator("option:checked")).to_have_text("bob (write)")
 
 
-def test_an_archived_card_leaves_the_board(page: Page, town: Town) -> None:
+@pytest.mark.parametrize("scripts", ["come", "do not come"])
+def test_an_archived_card_leaves_the_board(page: Page, town: Town, scripts: str) -> None:
+    if scripts == "do not come":  # as when a button is pressed while they are under way
+        page.route("**/-/assets/*.js", lambda route: route.abort())
     town.open(page, BOARD)
     card(page, CARTS).get_by_role("link").click()
     page.get_by_role("button", name="Archive the card").click()

@@ -1,12 +1,15 @@
 """The forge's own door, its command, and its threads."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import pytest
 import requests
+from werkzeug.test import create_environ
 
 from forge.server import Forge
 from tests.forge.conftest import Town
@@ -24,6 +27,24 @@ def test_the_state_shows_what_a_person_would_see(town: Town) -> None:
     shop = state["repositories"]["acme/shop"]
     assert shop["issues"]["1"]["comments"][0]["body"] == "hello"
     assert list(shop["branches"]) == ["main"]
+
+
+@pytest.mark.parametrize("read", ["whole", "in part"])
+def test_a_file_whose_reader_went_away_is_closed(tmp_path: Path, read: str) -> None:
+    forge, asset = Forge(tmp_path), ROOT / "forge/pages/assets/talk.js"
+    body = forge.answer(create_environ("/-/assets/talk.js", forge.url), lambda *_: lambda _: None)
+    next(body)
+    assert str(asset) in open_files()
+    if read == "whole":
+        assert list(body) == []
+    else:
+        del body  # as the server does when the connection breaks: it forgets to close it
+    assert str(asset) not in open_files()
+    forge.stop()
+
+
+def open_files() -> list[str]:
+    return [os.path.realpath(link) for link in Path("/proc/self/fd").iterdir()]
 
 
 def test_the_calls_of_the_app_are_counted_and_not_those_of_people(town: Town) -> None:
