@@ -108,7 +108,7 @@ def test_a_reviewer_reads_the_log_behind_a_check(page: Page, town: Served) -> No
         page.get_by_role("link", name="look.html").click()
     assert saved.value.suggested_filename == "look.html"
     page.get_by_role("link", name="start").click()
-    assert page.locator("img").evaluate("image => image.naturalWidth") == SIDE
+    expect(page.locator("img")).to_have_js_property("naturalWidth", SIDE)
     page.go_back()
     page.get_by_role("link", name="python3 -m unittest").first.click()
     expect(page.locator("pre")).to_contain_text("OK")
