@@ -12,6 +12,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from hypothesis import settings
 from sqlalchemy import create_engine, make_url, text
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from forge.server import Forge
 from forge.store.apps import Apps, new_key
@@ -26,7 +28,22 @@ settings.register_profile("new ones", deadline=None, max_examples=5000)
 settings.load_profile("new ones" if os.environ.get("CARDINAL_TEST_NEW_EXAMPLES") else "the same")
 COURT = Court()
 Forge.judge = COURT
+WHOLE_FILES = set(os.environ.get("CARDINAL_TEST_WHOLE_FILES", "").split())  # suites, from scripts/test
 KEYS = 4  # more than one forge's Apps ever need at once: two of them never share a key
+
+
+class WholeFiles(LoadScopeScheduling):
+    """One pool for all suites: hands out tests one by one, but whole files of the suites that want it."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        """Return the key of what goes to one process together."""
+        suite = nodeid.removeprefix("tests/").split("/")[0]
+        return nodeid.split("::")[0] if suite in WHOLE_FILES else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
+    """Take this scheduler whatever `--dist` says."""
+    return WholeFiles(config, log)
 
 
 @cache

@@ -118,6 +118,8 @@ def _copy_over(source: Path, url: str) -> ChainReport:
             with reading(there) as old, writing(target) as new:
                 if any(new.execute(select(table).limit(1)).first() for table in COPIED):
                     raise BackupError("the database has a ledger that was used already: name an empty one")
+                # Nothing waits for this turn, and a page may take longer to fold than a worker may hesitate.
+                drive(new, "SET LOCAL idle_in_transaction_session_timeout = 0")
                 for table in COPIED:
                     for rows in old.execution_options(yield_per=PAGE).execute(select(table)).partitions():
                         new.execute(insert(table), [row._asdict() for row in rows])

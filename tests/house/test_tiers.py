@@ -118,6 +118,34 @@ def test_what_is_marked_runs_in_the_soak_alone(
     assert re.findall(r"size (\d+) was tried", done.stdout) == tried
 
 
+@pytest.mark.parametrize(("whole", "workers"), [("story", 1), ("", 2)])
+def test_a_file_of_stories_is_one_workers_and_other_tests_are_anybodys(
+    tmp_path: Path, whole: str, workers: int
+) -> None:
+    sample = tmp_path / "tests/story/test_sample.py"
+    sample.parent.mkdir(parents=True)
+    note = f"    open({str(tmp_path / 'by')!r}, 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')\n"
+    sample.write_text("import os\n" + "".join(f"def test_{number}():\n{note}" for number in range(4)))
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.conftest",
+        "-n",
+        "2",
+        "--rootdir",
+        tmp_path,
+        sample,
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CARDINAL_TEST_WHOLE_FILES": whole}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(set((tmp_path / "by").read_text().split())) == workers
+
+
 def marks() -> Iterator[tuple[str, ast.AST]]:
     """Yield where each mark of a whole test stands, and what holds it; rows have theirs behind `marks=`."""
     for source in sources("tests"):

@@ -145,9 +145,13 @@ class Sight:
         return [one["Id"] for one in self._api.containers(all=True, filters={"label": labels})]
 
     def networks_and_volumes(self) -> set[str]:
-        """Return the names of all networks and volumes on the engine."""
+        """Return the names of all networks and volumes on the engine, but for Compose's: another test's."""
         volumes = self._api.volumes()["Volumes"] or []
-        return {one["Name"] for one in (*self._api.networks(), *volumes)}
+        return {
+            each["Name"]
+            for each in (*self._api.networks(), *volumes)
+            if "com.docker.compose.project" not in (each["Labels"] or {})
+        }
 
     def close(self) -> None:
         """Remove what a failed test left, and give back the connection."""
