@@ -20,7 +20,8 @@ from bot.github.errors import (
     from_graphql,
 )
 from bot.github.rate_limit import ApiBudget
-from bot.github.token_cache import TokenFile
+from bot.github.shared_records import SharedRecords, home_records, shared_records
+from bot.github.token_cache import TokenCache
 from bot.github.tokens import Tokens
 from bot.github.transport import CREATE, READ, WRITE, Answer, ApiCall, CallCost, CallSlots, Wire
 from bot.system.clock import Clock
@@ -44,7 +45,15 @@ class Hub:
     GithubError that fits the caller's next step.
     """
 
-    def __init__(self, config: Config, clock: Clock, *, read_s: float = READ_S, owner: str = "") -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        *,
+        read_s: float = READ_S,
+        owner: str = "",
+        records: SharedRecords | None = None,
+    ) -> None:
         self._config = config
         self._clock = clock
         self._read_s = read_s
@@ -52,19 +61,22 @@ class Hub:
         self._by_owner = {self._owner.casefold(): self}  # shared by all of one process
         # This name of the installation needs no call.
         whose = f"App {config.app_id} at {self._owner.casefold()} of {config.github_url}"
-        self.budget = ApiBudget(clock, config.home / "run" / "budget.json", whose)
+        self.records = records or shared_records(config, clock)
+        self.budget = ApiBudget(self.records, whose)
         self.roles: TTLCache[tuple[str, str], str] = TTLCache(
             ROLES_KEPT, ROLES_KEPT_S, timer=lambda: clock().timestamp()
         )
         scope = (config.github_url, str(config.app_id), self._owner)
-        kept = f"github-{owner.casefold()}.kept" if owner else "github.kept"
-        self._kept = TokenFile(config.home / "run" / kept, config.private_key, scope)
-        contents = config.home / "run" / kept.replace("github", "contents", 1)
-        self._contents = TokenFile(contents, config.private_key, scope)
+        self._kept = TokenCache(self.records, f"tokens of {whose}", config.private_key, scope)
+        here = home_records(config, clock)  # contents are large, and cost one call to get again
+        self._contents = TokenCache(here, f"contents for {whose}", config.private_key, scope)
         self._tokens = Tokens(
             config.app_id, config.private_key, self._owner, self._ask_as_app, clock, self._kept
         )
-        url, places = config.github_url, CallSlots(config.home / "run" / "calls")
+        url, everywhere = config.github_url, self.records if config.redis_url else None
+        places = CallSlots(
+            config.home / "run" / "calls", everywhere, f"calls of App {config.app_id} of {url}"
+        )
         self._app = Wire(url, lambda _: self._tokens.app_word(), clock, None, read_s, places)
         self._installed = Wire(url, self._tokens.reaching, clock, self.budget, read_s, places)
         self._bot: tuple[str, int] | None = None
@@ -73,7 +85,9 @@ class Hub:
         """Return GitHub as the App's installation at `owner`, a login; no call is made."""
         name = owner.casefold()
         if name not in self._by_owner:
-            hub = type(self)(self._config, self._clock, read_s=self._read_s, owner=owner)
+            hub = type(self)(
+                self._config, self._clock, read_s=self._read_s, owner=owner, records=self.records
+            )
             hub._by_owner = self._by_owner
             self._by_owner[name] = hub
         return self._by_owner[name]

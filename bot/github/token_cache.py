@@ -1,43 +1,36 @@
-"""A cache of GitHub's answers to the App in one file, shared by all processes of this machine.
+"""A cache of GitHub's answers to the App in one record, shared by all processes that have it.
 
-The file is encrypted with a key derived from the App's private key, which gives access to GitHub anyway. A
-missing or torn file, or one of another App, counts as empty.
+It is encrypted with a key derived from the App's private key, which gives access to GitHub anyway. A missing
+or torn record, or one of another App, counts as empty.
 """
 
 import base64
-import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from bot.system import private_file
+from bot.github.shared_records import SharedRecords
 from bot.system.secret import Secret
 
 MAX = 200  # texts; of more, the oldest are dropped
 
 
 @dataclass(frozen=True, slots=True)
-class TokenFile:
-    """Texts by name, in one file. Texts of another `scope` cannot be read."""
+class TokenCache:
+    """Texts by name, in one record of `records`. Texts of another `scope` cannot be read."""
 
-    path: Path
+    records: SharedRecords
+    record: str
     private_key: Secret
     scope: tuple[str, ...]
     _made: list[Fernet] = field(default_factory=list)
 
     def get(self, name: str) -> str | None:
         """Return the text, or None without one."""
-        try:
-            with self.path.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_SH)
-                return self._opened(file.read()).get(name)
-        except FileNotFoundError:
-            return None
+        return self._opened(self.records.read(self.record)[0]).get(name)
 
     def put(self, name: str, text: str) -> None:
         """Store the text."""
@@ -47,19 +40,27 @@ class TokenFile:
         """Remove the text under any name, but no newer text that another process stored."""
         self._change({}, without=text)
 
+    def claim(self, name: str, for_s: float) -> bool:
+        """Tell whether this process shall fetch the text of that name: no other one claimed it lately."""
+
+        def claimed(record: bytes, now_s: float) -> tuple[bytes, bool]:
+            known = self._opened(record)
+            if float(known.get(name, 0)) > now_s:
+                return record, False
+            return self._sealed({**known, name: str(now_s + for_s)}), True
+
+        return self.records.change(self.record, claimed)
+
     def _change(self, more: Mapping[str, str], *, without: str | None) -> None:
-        private_file.make_folder(self.path.parent)
-        with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            known = {
-                name: text
-                for name, text in self._opened(file.read()).items()
-                if text != without and name not in more
-            }
-            newest = list({**known, **more}.items())[-MAX:]
-            file.seek(0)
-            file.write(self._lock().encrypt(json.dumps(dict(newest)).encode()))
-            file.truncate()
+        def changed(record: bytes, _now_s: float) -> tuple[bytes, None]:
+            known = self._opened(record).items()
+            kept = {name: text for name, text in known if text != without and name not in more}
+            return self._sealed({**kept, **more}), None
+
+        self.records.change(self.record, changed)
+
+    def _sealed(self, texts: Mapping[str, str]) -> bytes:
+        return self._lock().encrypt(json.dumps(dict(list(texts.items())[-MAX:])).encode())
 
     def _opened(self, sealed: bytes) -> dict[str, str]:
         try:

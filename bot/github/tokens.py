@@ -1,6 +1,7 @@
 """The App's tokens: its JWT, and the installation tokens that GitHub gives for it."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,7 +13,7 @@ import jwt
 from cachetools import LRUCache
 
 from bot.github.errors import GithubError, NotFoundError, RefusedError, TokenError
-from bot.github.token_cache import TokenFile
+from bot.github.token_cache import TokenCache
 from bot.github.token_scope import TokenScope, pushing, refusal
 from bot.system.clock import Clock
 from bot.system.secret import Secret
@@ -23,6 +24,7 @@ BACKDATED_S = 60
 VALID_S = 540
 EARLY = timedelta(minutes=5)  # a token is renewed this long before it expires
 MAX_NARROWED = 100
+MINTING_S, POLL_S = 45.0, 0.05  # how long others wait for a process that requests a token: one call and more
 YOUNG = timedelta(minutes=1)  # a new token would have no other permissions than such a one
 
 Ask = Callable[
@@ -43,7 +45,7 @@ class Tokens:
     """Makes the App's tokens for one board owner, on demand; `shared` caches them for all processes."""
 
     def __init__(
-        self, app_id: int, private_key: Secret, owner: str, ask: Ask, clock: Clock, shared: TokenFile
+        self, app_id: int, private_key: Secret, owner: str, ask: Ask, clock: Clock, shared: TokenCache
     ) -> None:
         self._app_id, self._private_key, self._owner = app_id, private_key, owner
         self._ask, self._clock, self._shared = ask, clock, shared
@@ -68,7 +70,7 @@ class Tokens:
     def reaching(self, reach: TokenScope | None) -> str:
         """Return a token of this scope; None: with all rights of the installation.
 
-        All processes of this machine together request at most one in 55 minutes for each scope.
+        All processes that share the cache request at most one in 55 minutes for each scope.
         """
         name = reach.name if reach else ""
         token = self._kept.get(name)
@@ -110,10 +112,16 @@ class Tokens:
         return True
 
     def _fresh(self, name: str, reach: TokenScope | None) -> Token:
-        token = self._others(name)
-        if token is None or self._stale(token):
-            token = self._new(reach)
-            self._shared.put(_name(name), _written(token))
+        claim, until = f"claim: {name}", time.monotonic() + MINTING_S
+        while (token := self._others(name)) is None or self._stale(token):
+            if self._shared.claim(claim, MINTING_S) or time.monotonic() >= until:
+                try:
+                    token = self._new(reach)
+                    self._shared.put(_name(name), _written(token))
+                finally:
+                    self._shared.put(claim, "0")
+                return token
+            time.sleep(POLL_S)
         return token
 
     def _stale(self, token: Token) -> bool:

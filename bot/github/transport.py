@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from uuid import uuid4
 
 import requests
 from github.Auth import Auth
@@ -17,6 +19,7 @@ from github.Requester import Requester
 
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
 from bot.github.rate_limit import ApiBudget
+from bot.github.shared_records import Result, SharedRecords
 from bot.github.token_scope import TokenScope
 from bot.system import private_file
 from bot.system.clock import Clock
@@ -24,6 +27,8 @@ from bot.system.clock import Clock
 API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
 CONNECT_S = 10.0
 MAX_AT_ONCE = 20
+MAX_EVERYWHERE = 90  # git's own calls count, too
+LEASE_S = 60.0  # longer than a call may take
 LONGEST_WAIT_S = 30.0
 POLL_S = 0.02
 USER_AGENT = "cardinal-board"
@@ -112,14 +117,18 @@ class Speaker(Auth):
 
 @dataclass(frozen=True, slots=True)
 class CallSlots:
-    """The limit of concurrent calls on this machine: one locked file each, free at once if its process dies.
+    """The limit of concurrent calls: on this machine a locked file each, free at once if its process dies.
 
-    GitHub allows a hundred for all of an App's installations together; several machines share them. Source:
+    GitHub allows a hundred for all of an App's installations together. Where `everywhere` has records of
+    several machines, each call also holds a lease in `record`. Source:
     docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits.
     """
 
     folder: Path
+    everywhere: SharedRecords | None = None
+    record: str = ""
     most: int = MAX_AT_ONCE
+    most_everywhere: int = MAX_EVERYWHERE
     wait_s: float = LONGEST_WAIT_S
 
     @contextmanager
@@ -127,16 +136,19 @@ class CallSlots:
         """Hold a slot for one call. Raises UnavailableError if none gets free in time; nothing was sent."""
         private_file.make_folder(self.folder)
         until = time.monotonic() + self.wait_s
-        taken = self._take()
-        while taken is None:
-            if time.monotonic() >= until:
-                raise UnavailableError(call, 0, f"{self.most} calls are under way for {self.wait_s:.0f} s")
-            time.sleep(POLL_S)
-            taken = self._take()
+        place = _wait_for(self._take, until, f"{self.most} calls are under way here", call)
+        lease = uuid4().hex
         try:
+            if self.everywhere is not None:
+                change = partial(self.everywhere.change, self.record)
+                full = f"{self.most_everywhere} calls are under way on all hosts"
+                _wait_for(lambda: change(partial(_leased, lease, self.most_everywhere)), until, full, call)
             yield
         finally:
-            os.close(taken)
+            os.close(place)
+            if self.everywhere is not None:
+                with suppress(UnavailableError):  # the lease ends by itself
+                    self.everywhere.change(self.record, partial(_returned, lease))
 
     def _take(self) -> int | None:
         for n in range(self.most):
@@ -146,6 +158,28 @@ class CallSlots:
                 return place
             os.close(place)
         return None
+
+
+def _wait_for(take: Callable[[], Result | None], until: float, full: str, call: str) -> Result:
+    """Return what `take` gives; raises UnavailableError when it gives nothing until then."""
+    while (taken := take()) is None:
+        if time.monotonic() >= until:
+            raise UnavailableError(call, 0, f"{full}: it is tried again")
+        time.sleep(POLL_S)
+    return taken
+
+
+def _leased(lease: str, most: int, record: bytes, now_s: float) -> tuple[bytes, str | None]:
+    held = {name: until_s for name, until_s in json.loads(record or b"{}").items() if until_s > now_s}
+    if len(held) >= most:
+        return record, None
+    return json.dumps({**held, lease: now_s + LEASE_S}).encode(), lease
+
+
+def _returned(lease: str, record: bytes, _now_s: float) -> tuple[bytes, None]:
+    held = json.loads(record or b"{}")
+    held.pop(lease, None)
+    return json.dumps(held).encode(), None
 
 
 class Wire:
@@ -175,7 +209,7 @@ class Wire:
 
         Raises the GithubError that fits; UnavailableError where a write may or may not have happened.
         """
-        self._refuse_while_limited(call)
+        self._take(call)
         self._speaker.reach = call.reach
         try:
             with self._places.hold(str(call)):
@@ -191,7 +225,7 @@ class Wire:
         except RuntimeError as error:  # PyGithub raises it for a redirect that it will not follow
             raise RefusedError(str(call), 301, str(error)) from error
         if self._budget is not None:
-            self._budget.count(headers, points=call.price.points, creates=call.price.creates)
+            self._budget.learn(headers)
         content = _parsed(text)
         if call.redirects and status == 302 and headers.get("location"):
             return Answer(status, headers, None)
@@ -203,16 +237,15 @@ class Wire:
         self.note(refusal)
         raise refusal
 
-    def _refuse_while_limited(self, call: ApiCall) -> None:
-        """Send nothing while a limit lasts: GitHub bans clients that go on.
+    def _take(self, call: ApiCall) -> None:
+        """Count the call; raises RateLimitedError while a limit lasts: GitHub bans clients that go on.
 
         Source: docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api.
         """
-        left_s = self._budget.shut_s() if self._budget is not None else 0.0
-        if left_s > 0:
-            raise RateLimitedError(
-                str(call), 429, "not asked before the limit that GitHub told is over", left_s
-            )
+        price = call.price
+        wait_s = self._budget.take(points=price.points, creates=price.creates) if self._budget else 0.0
+        if wait_s > 0:
+            raise RateLimitedError(str(call), 429, "not asked before GitHub's limit allows it", wait_s)
 
     def note(self, error: Exception) -> None:
         """Close the budget for as long as a rate limit says."""

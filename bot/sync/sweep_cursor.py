@@ -3,19 +3,18 @@
 One request reads up to five pages, and a sweep makes one request: a small board is read whole each time, a
 large one over several sweeps. If GitHub reports a change of the board, the sweep goes on at once, within its
 share of the hour. A page is read from a cursor of an earlier round; neighbours overlap a little, so that new
-cards between them are found. The state is one small file; losing it costs one reading of the whole board.
+cards between them are found. The state is one small record; losing it costs one reading of the whole board.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from bot.github.api.project_pages import MAX_PAGES, Page, Sight
-from bot.system import private_file
+from bot.github.shared_records import SharedRecords
 from ledger.ids import CardId
 
 PAGE = 100
@@ -127,22 +126,23 @@ def slow_down(memory: SweepState) -> None:
     memory.at_once = max(1, memory.at_once // 2)
 
 
-def load(path: Path, scope: Sequence[object]) -> SweepState:
+def load(records: SharedRecords, board: str, scope: Sequence[object]) -> SweepState:
     """Return the state for this scope; empty without one."""
     wanted = json.dumps(scope)
     try:
-        memory = _FILE.validate_json(path.read_bytes())
+        memory = _FILE.validate_json(records.read(_name(board))[0])
         sound = 0 <= memory.place <= len(memory.starts) and 1 <= memory.at_once <= MAX_PAGES
-    except (OSError, ValueError):
+    except ValueError:
         return SweepState(scope=wanted)
     if not sound or memory.scope != wanted:
         return SweepState(scope=wanted, credit=min(BURST, max(0.0, float(memory.credit))))
     return memory
 
 
-def save(path: Path, memory: SweepState) -> None:
-    """Save the state; the file is replaced whole."""
-    private_file.make_folder(path.parent)
-    fresh = path.with_suffix(".new")
-    fresh.write_bytes(_FILE.dump_json(memory))
-    fresh.replace(path)
+def save(records: SharedRecords, board: str, memory: SweepState) -> None:
+    """Save the state."""
+    records.change(_name(board), lambda *_: (_FILE.dump_json(memory), None))
+
+
+def _name(board: str) -> str:
+    return f"sweep of {board}"

@@ -1,6 +1,7 @@
 """Redis: the one that `cardinal up` starts on a unix socket, or the operator's own.
 
-Redis holds wake-ups only; nothing is written to disk and losing it loses nothing.
+Redis holds wake-ups, and what hosts that share it spend of GitHub's limits; nothing is written to disk, and
+losing it loses nothing.
 """
 
 import hashlib

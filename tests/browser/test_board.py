@@ -1,6 +1,7 @@
 """The board in a real browser: dragging, adding, watching."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -21,8 +22,11 @@ def column(page: Page, name: str) -> Locator:
     return page.locator(f'.column[data-column="{name}"]')
 
 
-def drag(page: Page, what: Locator, target: Locator, *, at: float = 0.5) -> None:
-    """Drag with the mouse, to `at` of the target's height."""
+def drag(
+    page: Page, what: Locator, target: Locator, *, at: float = 0.5, held: Callable[[], None] = lambda: None
+) -> None:
+    """Drag with the mouse, to `at` of the target's height; `held` is called before the drop."""
+    what.hover(trial=True)  # waits until it stands still
     start, end = what.bounding_box(), target.bounding_box()
     assert start is not None
     assert end is not None
@@ -30,6 +34,7 @@ def drag(page: Page, what: Locator, target: Locator, *, at: float = 0.5) -> None
     page.mouse.down()
     page.mouse.move(start["x"] + start["width"] / 2 + 10, start["y"] + 20, steps=3)
     page.mouse.move(end["x"] + end["width"] / 2, end["y"] + end["height"] * at, steps=8)
+    held()
     page.mouse.up()
 
 
@@ -165,9 +170,9 @@ def test_an_archived_card_leaves_the_board(page: Page, town: Town, scripts: str)
 def test_a_refused_drag_goes_back_to_where_the_card_was_and_says_so(page: Page, town: Town) -> None:
     town.open(page, BOARD)
     before = page.locator('.column[data-column="Tasks"] .card h3').all_text_contents()
-    town.world.project.owner.members.discard("alice")  # since the page was made
-    with page.expect_response("**/drops"):
-        drag(page, card(page, CURRENCY), column(page, "Planning").locator(".cards"))
+    cards, members = column(page, "Planning").locator(".cards"), town.world.project.owner.members
+    with page.expect_response("**/drops"):  # before it, the page would be brought up to date
+        drag(page, card(page, CURRENCY), cards, held=lambda: members.discard("alice"))
     expect(page.get_by_role("status")).to_have_text(
         "Only members of acme can change this board. The card is back in Tasks."
     )

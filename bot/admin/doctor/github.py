@@ -194,11 +194,11 @@ def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
 def budget(patient: DoctorContext) -> Iterator[CheckResult]:
     """How much of GitHub's and the policy's allowance is left?"""
     for owner in _owners(patient) or ("",):
-        yield from _left(patient, patient.hub.at(owner).budget, _ceiling(patient, owner))
+        yield from _left(patient.hub.at(owner).budget, _ceiling(patient, owner))
 
 
-def _left(patient: DoctorContext, budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
-    spent, now_s = budget.seen(), patient.now.timestamp()
+def _left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
+    spent, now_s = budget.seen()
     if spent.closed_until_s > now_s:
         message = f"GitHub said stop: for {spent.closed_until_s - now_s:.0f} s nothing is asked"
         yield warn("budget", message, "wait: it goes on by itself")

@@ -186,7 +186,7 @@ def test_the_budget_is_shown_below_the_policys_ceiling(cardinal: Cardinal) -> No
     reset_s = int(cardinal.clock().timestamp()) + 600
     left = {"limit": 5000, "remaining": 3000, "reset": reset_s}
     headers = {f"x-ratelimit-{name}": str(value) for name, value in left.items()}
-    cardinal.services.hub.budget.count(headers, points=0, creates=False)
+    cardinal.services.hub.budget.learn(headers)
     (core,) = found(cardinal)["budget core"]
     assert core.message.startswith("500 of 5000 (2500 by the policy)")
     (used,) = (one.message for one in found(cardinal)["budget"])

@@ -257,7 +257,7 @@ def test_only_new_content_counts_as_content(hub: Hub, scripted: Scripted) -> Non
     hub.graphql(QUERY, {})
     hub.graphql("mutation A { updateProjectV2Field(input: {}) { x } }", {})
     hub.graphql("mutation B { createProjectV2StatusUpdate(input: {}) { x } }", {})
-    seen = hub.budget.seen()
+    seen, _ = hub.budget.seen()
     assert (sum(seen.contents.values()), sum(seen.points.values())) == (2, 5 + 5 + 1 + 5 + 5)
 
 

@@ -11,11 +11,12 @@ from bot.github.errors import RateLimitedError, UnavailableError
 from bot.github.rate_limit import (
     CONTENTS_PER_HOUR,
     CONTENTS_PER_MINUTE,
-    MAX_INSTALLATIONS,
+    POINTS_PER_MINUTE,
     SHARES,
     ApiBudget,
     RateUsage,
 )
+from bot.github.shared_records import FileRecords
 from bot.github.transport import CallSlots
 from bot.system.config import Config
 from tests.bot.github.conftest import STARTED, Clock, Scripted
@@ -34,18 +35,22 @@ def headers(
     }
 
 
-def test_nobody_waits_while_there_is_plenty(clock: Clock) -> None:
-    budget = ApiBudget(clock)
-    budget.count(headers(4999), points=1, creates=False)
+@pytest.fixture
+def budget(clock: Clock, tmp_path: Path) -> ApiBudget:
+    return ApiBudget(FileRecords(tmp_path / "shared", clock), "App 7 at acme")
+
+
+def test_nobody_waits_while_there_is_plenty(budget: ApiBudget) -> None:
+    budget.learn(headers(4999))
     assert [budget.spare(priority) for priority in range(4)] == [0, 0, 0, 0]
 
 
 def test_when_contents_get_short_progress_waits_before_faces_before_reports_before_questions(
-    clock: Clock,
+    budget: ApiBudget,
 ) -> None:
-    budget, waiting = ApiBudget(clock), []
+    waiting = []
     for _ in range(CONTENTS_PER_MINUTE):
-        budget.count({}, points=0, creates=True)
+        assert budget.take(points=0, creates=True) == 0
         waiting.append(tuple(budget.spare(priority) > 0 for priority in range(4)))
     first = [waiting.index(next(seen for seen in waiting if seen[priority])) for priority in range(4)]
     assert first == sorted(first, reverse=True)
@@ -54,10 +59,9 @@ def test_when_contents_get_short_progress_waits_before_faces_before_reports_befo
     assert waiting[-2][QUESTION] is False
 
 
-def test_the_wait_ends_when_the_oldest_contents_are_a_minute_old(clock: Clock) -> None:
-    budget = ApiBudget(clock)
+def test_the_wait_ends_when_the_oldest_contents_are_a_minute_old(budget: ApiBudget, clock: Clock) -> None:
     for _ in range(CONTENTS_PER_MINUTE):
-        budget.count({}, points=0, creates=True)
+        assert budget.take(points=0, creates=True) == 0
         clock.forward(0.5)
     wait_s = budget.spare(QUESTION)
     assert 0 < wait_s <= 60
@@ -65,10 +69,9 @@ def test_the_wait_ends_when_the_oldest_contents_are_a_minute_old(clock: Clock) -
     assert budget.spare(QUESTION) == 0
 
 
-def test_the_hour_is_kept_too(clock: Clock) -> None:
-    budget = ApiBudget(clock)
+def test_the_hour_is_kept_too(budget: ApiBudget, clock: Clock) -> None:
     for _ in range(CONTENTS_PER_HOUR):
-        budget.count({}, points=0, creates=True)
+        assert budget.take(points=0, creates=True) == 0
         clock.forward(2)
     wait_s = budget.spare(QUESTION)
     assert 0 < wait_s <= 3600
@@ -76,26 +79,23 @@ def test_the_hour_is_kept_too(clock: Clock) -> None:
     assert budget.spare(QUESTION) == 0
 
 
-def test_each_hourly_allowance_makes_them_wait_until_its_reset(clock: Clock) -> None:
-    budget = ApiBudget(clock)
-    budget.count(headers(5000), points=1, creates=False)
-    budget.count(headers(0, reset_in_s=90, resource="graphql"), points=1, creates=False)
+def test_each_hourly_allowance_makes_them_wait_until_its_reset(budget: ApiBudget, clock: Clock) -> None:
+    budget.learn(headers(5000))
+    budget.learn(headers(0, reset_in_s=90, resource="graphql"))
     assert budget.spare(QUESTION) == 90
-    budget.count(headers(int(5000 * (1 - SHARES[FACE])) + 1, resource="graphql"), points=1, creates=False)
+    budget.learn(headers(int(5000 * (1 - SHARES[FACE])) + 1, resource="graphql"))
     assert (budget.spare(FACE), budget.spare(TICKER)) == (0, 600)
     clock.forward(601)
     assert budget.spare(TICKER) == 0
 
 
-def test_the_policy_can_allow_less_than_github(clock: Clock) -> None:
-    budget = ApiBudget(clock)
-    budget.count(headers(4000), points=1, creates=False)
+def test_the_policy_can_allow_less_than_github(budget: ApiBudget) -> None:
+    budget.learn(headers(4000))
     assert budget.spare(QUESTION, points_per_hour=2500) == 0
     assert budget.spare(QUESTION, points_per_hour=1000) == 600
 
 
-def test_a_reached_limit_closes_it_for_everybody(clock: Clock) -> None:
-    budget = ApiBudget(clock)
+def test_a_reached_limit_closes_it_for_everybody(budget: ApiBudget, clock: Clock) -> None:
     budget.close(30)
     budget.close(10)
     assert budget.spare(QUESTION) == 30
@@ -103,65 +103,75 @@ def test_a_reached_limit_closes_it_for_everybody(clock: Clock) -> None:
     assert budget.spare(QUESTION) == 0
 
 
-def spend(path: Path, times: int) -> None:
-    budget = ApiBudget(Clock(), path)
+def test_a_call_beyond_what_a_minute_allows_is_neither_counted_nor_sent(
+    budget: ApiBudget, clock: Clock
+) -> None:
+    for _ in range(POINTS_PER_MINUTE // 5):
+        assert budget.take(points=5, creates=False) == 0
+    assert budget.take(points=1, creates=False) == 60
+    clock.forward(60)
+    assert budget.take(points=POINTS_PER_MINUTE - 4, creates=False) == 0
+    assert budget.take(points=5, creates=False) == 60, "four points are left"
+    assert budget.take(points=4, creates=False) == 0
+
+
+def test_reads_go_on_where_contents_are_used_up(budget: ApiBudget) -> None:
+    for _ in range(CONTENTS_PER_MINUTE):
+        assert budget.take(points=0, creates=True) == 0
+    assert budget.take(points=5, creates=True) == 60
+    assert budget.take(points=1, creates=False) == 0
+
+
+def spend(folder: Path, times: int) -> None:
+    budget = ApiBudget(FileRecords(folder, Clock()), "App 7 at acme")
     for _ in range(times):
-        budget.count({}, points=5, creates=True)
+        budget.take(points=0, creates=True)
 
 
 def test_processes_of_one_machine_share_it(clock: Clock, tmp_path: Path) -> None:
-    path = tmp_path / "run" / "budget.json"
-    spenders = [multiprocessing.get_context("spawn").Process(target=spend, args=(path, 10)) for _ in range(4)]
+    spent = (tmp_path / "run", 30)
+    spenders = [multiprocessing.get_context("spawn").Process(target=spend, args=spent) for _ in range(4)]
     for spender in spenders:
         spender.start()
     for spender in spenders:
         spender.join(300)  # each starts a Python of its own, on a machine that may be starved
-    seen = ApiBudget(clock, path).seen()
-    assert (sum(seen.contents.values()), sum(seen.points.values())) == (40, 200)
+    seen, _ = ApiBudget(FileRecords(tmp_path / "run", clock), "App 7 at acme").seen()
+    assert sum(seen.contents.values()) == CONTENTS_PER_MINUTE, "of 120 that were wanted"
 
 
 def test_each_installation_is_counted_for_itself_by_whichever_process(clock: Clock, tmp_path: Path) -> None:
-    path = tmp_path / "budget.json"
-    mine, other = ApiBudget(clock, path, "App 7 at acme"), ApiBudget(clock, path, "App 8 at acme")
-    mine.count(headers(0, reset_in_s=90), points=5, creates=True)
+    def at(owner: str) -> ApiBudget:
+        return ApiBudget(FileRecords(tmp_path, clock), f"App 7 at {owner}")
+
+    mine, other = at("acme"), at("umbrella")
+    mine.learn(headers(0, reset_in_s=90))
     mine.close(30)
-    assert other.seen() == RateUsage()
+    assert other.seen()[0] == RateUsage()
     assert other.spare(TICKER) == 0
-    other.count(headers(4000), points=1, creates=False)
-    assert ApiBudget(clock, path, "App 7 at acme").spare(QUESTION) == 90
-    assert ApiBudget(clock, path, "App 8 at acme").seen().windows["core"].remaining == 4000
+    other.learn(headers(4000))
+    assert at("acme").spare(QUESTION) == 90
+    assert at("umbrella").seen()[0].windows["core"].remaining == 4000
 
 
-def test_installations_that_nobody_asks_for_any_more_are_forgotten(clock: Clock, tmp_path: Path) -> None:
-    path = tmp_path / "budget.json"
-    ApiBudget(clock, path, "first").count({}, points=1, creates=False)
-    for number in range(MAX_INSTALLATIONS):
-        ApiBudget(clock, path, f"App {number}").count({}, points=1, creates=False)
-    assert ApiBudget(clock, path, "first").seen() == RateUsage()
-    assert ApiBudget(clock, path, "App 0").seen() != RateUsage()
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"windows": 1}', "\x00" * 10])
+def test_a_torn_record_only_forgets(budget: ApiBudget, tmp_path: Path, text: str) -> None:
+    budget.close(1)
+    for path in (tmp_path / "shared").iterdir():
+        path.write_text(text)
+    assert budget.seen()[0] == RateUsage()
+    budget.learn(headers(1))
+    assert budget.seen()[0].windows["core"].remaining == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"": {"windows": 1}}', "\x00" * 10])
-def test_a_torn_file_only_forgets(clock: Clock, tmp_path: Path, text: str) -> None:
-    path = tmp_path / "budget.json"
-    path.write_text(text)
-    budget = ApiBudget(clock, path)
-    assert budget.seen() == RateUsage()
-    budget.count(headers(1), points=1, creates=False)
-    assert budget.seen().windows["core"].remaining == 1
-
-
-def test_old_counts_are_dropped(clock: Clock) -> None:
-    budget = ApiBudget(clock)
+def test_old_counts_are_dropped(budget: ApiBudget, clock: Clock) -> None:
     for _ in range(200):
-        budget.count({}, points=1, creates=True)
+        assert budget.take(points=1, creates=True) == 0
         clock.forward(100)
-    seen = budget.seen()
+    seen, _ = budget.seen()
     assert (len(seen.points), len(seen.contents)) == (1, 36)
 
 
-def test_a_limit_of_unknown_length_is_waited_out_ever_longer(clock: Clock) -> None:
-    budget = ApiBudget(clock)
+def test_a_limit_of_unknown_length_is_waited_out_ever_longer(budget: ApiBudget, clock: Clock) -> None:
     for wait_s in (60, 120, 240, 480, 900, 900):
         budget.close(60, exact=False)
         assert budget.spare(QUESTION) == wait_s
@@ -176,7 +186,7 @@ def test_a_limit_of_unknown_length_is_waited_out_ever_longer(clock: Clock) -> No
 
 def test_calls_beyond_the_cap_wait_for_a_place_and_a_dead_process_leaves_its_own(tmp_path: Path) -> None:
     places = CallSlots(tmp_path / "calls", most=2, wait_s=0.1)
-    refused = pytest.raises(UnavailableError, match="2 calls are under way")
+    refused = pytest.raises(UnavailableError, match="2 calls are under way here")
     with places.hold("a"), places.hold("b"), refused, places.hold("c"):
         pass
     holder = multiprocessing.get_context("fork").Process(target=_hold_and_die, args=(places,))

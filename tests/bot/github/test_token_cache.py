@@ -1,17 +1,29 @@
 """What GitHub gave is kept for all processes of a machine, and tells nobody else anything."""
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from bot.github.client import Hub
-from bot.github.token_cache import MAX, TokenFile
+from bot.github.errors import UnavailableError
+from bot.github.shared_records import home_records
+from bot.github.token_cache import MAX, TokenCache
+from bot.system.clock import utc_now
 from bot.system.config import Config
 from bot.system.secret import Secret
 from tests.bot.github.conftest import Clock, Scripted
 
 
-def kept(config: Config, *scope: str) -> TokenFile:
-    return TokenFile(config.home / "run" / "kept", config.private_key, scope)
+def kept(config: Config, *scope: str) -> TokenCache:
+    return TokenCache(home_records(config, utc_now), "kept", config.private_key, scope)
+
+
+def file_of(config: Config) -> Path:
+    (path,) = (config.home / "run" / "shared").iterdir()
+    return path
 
 
 def test_a_second_process_asks_for_no_token_of_its_own(
@@ -23,6 +35,29 @@ def test_a_second_process_asks_for_no_token_of_its_own(
     Hub(config, clock).rest("GET", "/x")
     assert len(scripted.asked("/app/installations/7/access_tokens")) == 1
     assert [one.headers["Authorization"] for one in scripted.asked("/x")] == ["Bearer token1"] * 2
+
+
+def test_of_many_that_miss_a_token_at_once_one_asks_for_it(
+    config: Config, scripted: Scripted, clock: Clock
+) -> None:
+    scripted.tokens(times=1)
+    scripted.answer("GET", "/x", {})
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda hub: hub.rest("GET", "/x"), [Hub(config, clock) for _ in range(4)]))
+    assert len(scripted.asked("/app/installations/7/access_tokens")) == 1
+
+
+def test_who_was_refused_a_token_lets_the_next_one_ask(
+    hub: Hub, config: Config, scripted: Scripted, clock: Clock
+) -> None:
+    scripted.answer("GET", "/orgs/acme/installation", {"id": 7})
+    scripted.answer("POST", "/app/installations/7/access_tokens", {"message": "no"}, status=500)
+    with pytest.raises(UnavailableError):
+        hub.rest("GET", "/x")
+    assert hub._kept.get("claim: ") == "0", "nobody waits for it"
+    scripted.tokens()
+    scripted.answer("GET", "/x", {"ok": True})
+    assert Hub(config, clock).rest("GET", "/x").body == {"ok": True}
 
 
 def test_what_one_process_renewed_is_not_renewed_again_by_the_next(
@@ -71,8 +106,8 @@ def test_the_bot_is_asked_for_once_an_hour(
 def test_the_file_says_nothing_without_the_private_key(config: Config) -> None:
     mine = kept(config)
     mine.put("token", "ghs_secret")
-    assert stat.S_IMODE(mine.path.stat().st_mode) == 0o600
-    assert b"ghs_secret" not in mine.path.read_bytes()
+    assert stat.S_IMODE(file_of(config).stat().st_mode) == 0o600
+    assert b"ghs_secret" not in file_of(config).read_bytes()
     assert replace(mine, private_key=Secret("another key"), _made=[]).get("token") is None
     assert kept(config).get("token") == "ghs_secret"
 
@@ -85,7 +120,7 @@ def test_another_board_s_memory_is_no_memory(config: Config) -> None:
 def test_a_torn_file_is_an_empty_memory(config: Config) -> None:
     mine = kept(config)
     mine.put("token", "t")
-    mine.path.write_bytes(mine.path.read_bytes()[:-9])
+    file_of(config).write_bytes(file_of(config).read_bytes()[:-9])
     assert mine.get("token") is None
     mine.put("token", "u")
     assert mine.get("token") == "u"

@@ -208,7 +208,7 @@ def test_a_missing_permission_names_what_to_do(stage: Stage) -> None:
 def test_progress_is_dropped_before_faces_and_those_before_questions(stage: Stage) -> None:
     stage.do(WriteRunComment(stage.card_id, RUN), UpdateFace(stage.card_id))
     for _ in range(60):  # three quarters of the contents that GitHub allows in a minute
-        stage.hub.budget.count({}, points=0, creates=True)
+        stage.hub.budget.take(points=0, creates=True)
     stage.past.planned()
     stage.clock.forward(5)
     stage.ask(WriteRunComment(stage.card_id, RUN), UpdateFace(stage.card_id), PostReport(stage.card_id, RUN))
@@ -221,13 +221,13 @@ def test_progress_is_dropped_before_faces_and_those_before_questions(stage: Stag
 
 def test_reports_are_put_off_before_questions_and_nothing_is_lost(stage: Stage) -> None:
     for _ in range(72):  # nine tenths of the contents that GitHub allows in a minute
-        stage.hub.budget.count({}, points=0, creates=True)
+        stage.hub.budget.take(points=0, creates=True)
     stage.past.planned()
     stage.ask(outbound.PostPlan(stage.card_id, RUN, 1), Say(stage.card_id, "a-word", "A word."))
     counts = stage.publish()
     assert (counts.acts, counts.postponed) == ({"post_plan": 1}, 1)
     for _ in range(8):
-        stage.hub.budget.count({}, points=0, creates=True)
+        stage.hub.budget.take(points=0, creates=True)
     stage.ask(React(stage.card_id, "issue", 1, "eyes"))
     assert stage.publish().acts == {}, "not even an answer goes beyond what GitHub allows"
     stage.clock.forward(61)

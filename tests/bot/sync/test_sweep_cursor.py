@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from bot.github.api.project_pages import Page, Sight
+from bot.github.shared_records import FileRecords
 from bot.sync import sweep_cursor
 from bot.sync.sweep_cursor import Round, SweepState
+from bot.system.clock import utc_now
 from ledger.events.board import BoardSeen
 from ledger.ids import BoardId, CardId
 
@@ -143,10 +145,13 @@ def test_a_request_that_took_too_long_is_asked_for_less_next_time_and_recovers()
 
 
 def test_the_memory_survives_its_process_and_belongs_to_one_board(tmp_path: Path) -> None:
-    board, memory, path = Board(300), sweep_cursor.load(tmp_path / "s", ["acme", 1]), tmp_path / "run" / "s"
+    records = FileRecords(tmp_path / "run", utc_now)
+    board, memory = Board(300), sweep_cursor.load(records, "b1", ["acme", 1])
     sweep(board, memory, NOW)
-    sweep_cursor.save(path, memory)
-    assert sweep_cursor.load(path, ["acme", 1]) == memory
-    assert not sweep_cursor.load(path, ["acme", 2]).whole
-    path.write_text('{"scope": 1')
-    assert not sweep_cursor.load(path, ["acme", 1]).whole
+    sweep_cursor.save(records, "b1", memory)
+    assert sweep_cursor.load(records, "b1", ["acme", 1]) == memory
+    assert not sweep_cursor.load(records, "b1", ["acme", 2]).whole
+    assert not sweep_cursor.load(records, "b2", ["acme", 1]).whole
+    for path in (tmp_path / "run").iterdir():
+        path.write_text('{"scope": 1')
+    assert not sweep_cursor.load(records, "b1", ["acme", 1]).whole

@@ -1,0 +1,109 @@
+"""Small records that processes share: files of one home, or keys in the Redis of several hosts.
+
+What is lost costs precision or a repeated call, never the truth. The time is the keeper's: no host's clock
+decides what another may do.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar, cast
+
+from redis import Redis
+from redis.exceptions import RedisError, WatchError
+
+from bot.github.errors import UnavailableError
+from bot.system import private_file, redis
+from bot.system.clock import Clock
+from bot.system.config import Config
+
+PREFIX = "cardinal:shared:"
+KEPT_S = 24 * 3600  # an unused record in Redis is forgotten
+MAX_TRIES = 200  # of one change; each failed one means that another process's succeeded
+
+Result = TypeVar("Result")
+Update = Callable[[bytes, float], tuple[bytes, Result]]  # record, Unix time -> new record, result
+
+
+class SharedRecords(Protocol):
+    """Records by name; one that does not exist is empty."""
+
+    def read(self, name: str) -> tuple[bytes, float]:
+        """Return the record and the Unix time."""
+        return self.change(name, lambda record, now_s: (record, (record, now_s)))
+
+    def change(self, name: str, update: Update[Result]) -> Result:
+        """Put what `update` returns in the place of the record, and return its result.
+
+        Atomic among all processes; `update` may be called several times and must have no other effect.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecords(SharedRecords):
+    """Records of one host, in a private folder."""
+
+    folder: Path
+    clock: Clock
+
+    def change(self, name: str, update: Update[Result]) -> Result:
+        """See SharedRecords."""
+        private_file.make_folder(self.folder)
+        path = self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            old = file.read()
+            new, result = update(old, self.clock().timestamp())
+            if new != old:
+                file.seek(0)
+                file.write(new)
+                file.truncate()
+            return result
+
+
+@dataclass(frozen=True, slots=True)
+class RedisRecords(SharedRecords):
+    """Records of all hosts that share a Redis. Raises UnavailableError while it does not answer."""
+
+    client: Redis
+
+    def change(self, name: str, update: Update[Result]) -> Result:
+        """See SharedRecords."""
+        try:
+            for _ in range(MAX_TRIES):
+                with self.client.pipeline() as pipe:
+                    pipe.watch(PREFIX + name)  # type: ignore[no-untyped-call]
+                    old = cast(bytes, pipe.get(PREFIX + name) or b"")
+                    seconds, micros = pipe.time()
+                    new, result = update(old, seconds + micros / 1e6)
+                    if new == old:
+                        return result
+                    pipe.multi()
+                    pipe.set(PREFIX + name, new, ex=KEPT_S)
+                    try:
+                        pipe.execute()
+                    except WatchError:
+                        continue
+                    return result
+        except RedisError as error:
+            because = (
+                f"the Redis of CARDINAL_REDIS_URL does not answer ({type(error).__name__}): start it again"
+            )
+            raise UnavailableError("GitHub's shared budget", 0, because) from error
+        raise UnavailableError("GitHub's shared budget", 0, f"{MAX_TRIES} changes were overtaken: try later")
+
+
+def shared_records(config: Config, clock: Clock) -> SharedRecords:
+    """Return the records of all hosts where they share a Redis, else of this home."""
+    if config.redis_url is not None:
+        return RedisRecords(redis.connect(config))
+    return home_records(config, clock)
+
+
+def home_records(config: Config, clock: Clock) -> FileRecords:
+    """Return the records of this home alone."""
+    return FileRecords(config.home / "run" / "shared", clock)
