@@ -206,7 +206,7 @@ class Hub:
         content = answer.body if isinstance(answer.body, dict) else {}
         errors = [error for error in content.get("errors") or () if not _may_miss(error, may_miss)]
         if errors:
-            refusal = from_graphql(name, errors, answer.headers, self._clock().timestamp())
+            refusal = from_graphql(name, errors, answer.headers, self._installed.now_s())
             self._installed.note(refusal)
             raise refusal
         if not isinstance(content.get("data"), dict):

@@ -7,9 +7,11 @@ that work for an installation share them; losing them costs precision only.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import ceil
 
 from pydantic import TypeAdapter, ValidationError
 
+from bot.github.errors import UnavailableError
 from bot.github.shared_records import Result, SharedRecords
 
 # Source: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits
@@ -18,6 +20,7 @@ CONTENTS_PER_MINUTE = 80
 CONTENTS_PER_HOUR = 500
 SOON_S = 120  # a limit met again that soon after a wait: the wait was too short
 LONGEST_GUESS_S = 900
+AWAY_S = 5.0  # an act waits so long for records that do not answer
 # The share of each allowance that an act may use up, by priority: a question all of it, a ticker 60 %.
 SHARES = (1.0, 0.9, 0.75, 0.6)
 
@@ -64,8 +67,9 @@ class ApiBudget:
         def taken(spent: RateUsage, now_s: float) -> tuple[RateUsage, float]:
             wait_s = _wait_s(spent, now_s, SHARES[0], points=points, contents=int(creates))
             if wait_s == 0:
-                _add(spent.points, int(now_s), points, keep_s=60)
-                _add(spent.contents, int(now_s), int(creates), keep_s=3600)
+                second = ceil(now_s)  # never forgotten before its window is over
+                _add(spent.points, second, points, keep_s=60)
+                _add(spent.contents, second, int(creates), keep_s=3600)
             return spent, wait_s
 
         return self._change(taken)
@@ -74,8 +78,10 @@ class ApiBudget:
         """Take over the hourly allowance that an answer tells of."""
         figures = [headers.get(f"x-ratelimit-{name}", "") for name in ("limit", "remaining", "reset")]
         if all(figure.isdigit() for figure in figures):
-            window = {headers.get("x-ratelimit-resource", "core"): Window(*map(int, figures))}
-            self._change(lambda spent, _: (replace(spent, windows=spent.windows | window), None))
+            resource, window = headers.get("x-ratelimit-resource", "core"), Window(*map(int, figures))
+            self._change(
+                lambda spent, _: (replace(spent, windows=_newer(spent.windows, resource, window)), None)
+            )
 
     def close(self, for_s: float, *, exact: bool = True) -> None:
         """Allow no call for `for_s` seconds: GitHub reported a limit.
@@ -98,7 +104,10 @@ class ApiBudget:
         `points_per_hour` is the policy's own cap on calls, below GitHub's.
         """
         share = SHARES[min(max(priority, 0), len(SHARES) - 1)]
-        spent, now_s = self.seen()
+        try:
+            spent, now_s = self.seen()
+        except UnavailableError:
+            return AWAY_S
         waits = [_wait_s(spent, now_s, share, points=1, contents=1)]
         for window in spent.windows.values():
             allowed = min(window.limit, points_per_hour or window.limit)
@@ -117,6 +126,13 @@ class ApiBudget:
 
     def _change(self, change: Callable[[RateUsage, float], tuple[RateUsage, Result]]) -> Result:
         return self.records.change(self._name, partial(_changed, change))
+
+
+def _newer(windows: Mapping[str, Window], resource: str, window: Window) -> dict[str, Window]:
+    """Return the windows with this one, unless an answer that was sent later has been seen."""
+    known = windows.get(resource, window)
+    late = (known.reset_s, -known.remaining) > (window.reset_s, -window.remaining)
+    return {**windows, resource: known if late else window}
 
 
 def _changed(

@@ -116,8 +116,10 @@ class Tokens:
         while (token := self._others(name)) is None or self._stale(token):
             if self._shared.claim(claim, MINTING_S) or time.monotonic() >= until:
                 try:
-                    token = self._new(reach)
-                    self._shared.put(_name(name), _written(token))
+                    token = self._others(name)  # a process that claimed before may have stored one meanwhile
+                    if token is None or self._stale(token):
+                        token = self._new(reach)
+                        self._shared.put(_name(name), _written(token))
                 finally:
                     self._shared.put(claim, "0")
                 return token

@@ -16,6 +16,7 @@ from uuid import uuid4
 import requests
 from github.Auth import Auth
 from github.Requester import Requester
+from pydantic import TypeAdapter, ValidationError
 
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
 from bot.github.rate_limit import ApiBudget
@@ -30,6 +31,7 @@ MAX_AT_ONCE = 20
 MAX_EVERYWHERE = 90  # git's own calls count, too
 LEASE_S = 60.0  # longer than a call may take
 LONGEST_WAIT_S = 30.0
+_LEASES = TypeAdapter(dict[str, float])
 POLL_S = 0.02
 USER_AGENT = "cardinal-board"
 ACCEPT = "application/vnd.github+json"
@@ -170,16 +172,23 @@ def _wait_for(take: Callable[[], Result | None], until: float, full: str, call: 
 
 
 def _leased(lease: str, most: int, record: bytes, now_s: float) -> tuple[bytes, str | None]:
-    held = {name: until_s for name, until_s in json.loads(record or b"{}").items() if until_s > now_s}
+    held = {name: until_s for name, until_s in _leases(record).items() if until_s > now_s}
     if len(held) >= most:
         return record, None
     return json.dumps({**held, lease: now_s + LEASE_S}).encode(), lease
 
 
 def _returned(lease: str, record: bytes, _now_s: float) -> tuple[bytes, None]:
-    held = json.loads(record or b"{}")
-    held.pop(lease, None)
+    held = {name: until_s for name, until_s in _leases(record).items() if name != lease}
     return json.dumps(held).encode(), None
+
+
+def _leases(record: bytes) -> dict[str, float]:
+    """Return the leases by name; a damaged record has none."""
+    try:
+        return _LEASES.validate_json(record)
+    except ValidationError:
+        return {}
 
 
 class Wire:
@@ -196,7 +205,7 @@ class Wire:
     ) -> None:
         self._places = places
         self._base_url, self._clock, self._budget, self._read_s = base_url, clock, budget, read_s
-        self._speaker = Speaker(token)
+        self._token, self._speaker = token, Speaker(token)
         self._made: tuple[int, Requester] | None = None
 
     @property
@@ -209,10 +218,12 @@ class Wire:
 
         Raises the GithubError that fits; UnavailableError where a write may or may not have happened.
         """
-        self._take(call)
         self._speaker.reach = call.reach
+        if self._budget is not None:
+            self._token(call.reach)  # a missing one is requested before this call holds a slot
         try:
             with self._places.hold(str(call)):
+                self._take(call)
                 status, headers, text = self._requester().requestJson(
                     call.method,
                     call.path,
@@ -225,7 +236,8 @@ class Wire:
         except RuntimeError as error:  # PyGithub raises it for a redirect that it will not follow
             raise RefusedError(str(call), 301, str(error)) from error
         if self._budget is not None:
-            self._budget.learn(headers)
+            with suppress(UnavailableError):  # the call was counted, and its answer is here
+                self._budget.learn(headers)
         content = _parsed(text)
         if call.redirects and status == 302 and headers.get("location"):
             return Answer(status, headers, None)
@@ -233,7 +245,7 @@ class Wire:
             if text and content is None:
                 raise UnavailableError(str(call), status, "an answer that is not JSON")
             return Answer(status, headers, content)
-        refusal = from_answer(str(call), status, headers, content, self._clock().timestamp())
+        refusal = from_answer(str(call), status, headers, content, self.now_s())
         self.note(refusal)
         raise refusal
 
@@ -250,7 +262,15 @@ class Wire:
     def note(self, error: Exception) -> None:
         """Close the budget for as long as a rate limit says."""
         if isinstance(error, RateLimitedError) and self._budget is not None:
-            self._budget.close(error.retry_after_s, exact=error.exact)
+            with suppress(UnavailableError):  # the limit itself is the news
+                self._budget.close(error.retry_after_s, exact=error.exact)
+
+    def now_s(self) -> float:
+        """Return the Unix time by which all hosts count; this host's while nobody tells it."""
+        if self._budget is not None:
+            with suppress(UnavailableError):
+                return self._budget.seen()[1]
+        return self._clock().timestamp()
 
     def _requester(self) -> Requester:
         pid = os.getpid()

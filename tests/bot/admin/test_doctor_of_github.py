@@ -183,7 +183,7 @@ def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, ca
 
 
 def test_the_budget_is_shown_below_the_policys_ceiling(cardinal: Cardinal) -> None:
-    reset_s = int(cardinal.clock().timestamp()) + 600
+    reset_s = int(cardinal.clock().timestamp()) + 7200  # a later hour than what calls were told
     left = {"limit": 5000, "remaining": 3000, "reset": reset_s}
     headers = {f"x-ratelimit-{name}": str(value) for name, value in left.items()}
     cardinal.services.hub.budget.learn(headers)

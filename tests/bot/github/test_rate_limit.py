@@ -2,13 +2,17 @@
 
 import multiprocessing
 import os
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from bot.github.client import Hub
 from bot.github.errors import RateLimitedError, UnavailableError
 from bot.github.rate_limit import (
+    AWAY_S,
     CONTENTS_PER_HOUR,
     CONTENTS_PER_MINUTE,
     POINTS_PER_MINUTE,
@@ -16,8 +20,8 @@ from bot.github.rate_limit import (
     ApiBudget,
     RateUsage,
 )
-from bot.github.shared_records import FileRecords
-from bot.github.transport import CallSlots
+from bot.github.shared_records import FileRecords, Result, Update
+from bot.github.transport import READ, ApiCall, CallSlots, Wire
 from bot.system.config import Config
 from tests.bot.github.conftest import STARTED, Clock, Scripted
 
@@ -120,6 +124,65 @@ def test_reads_go_on_where_contents_are_used_up(budget: ApiBudget) -> None:
         assert budget.take(points=0, creates=True) == 0
     assert budget.take(points=5, creates=True) == 60
     assert budget.take(points=1, creates=False) == 0
+
+
+def test_a_minute_is_whole_wherever_in_a_second_it_begins(budget: ApiBudget, clock: Clock) -> None:
+    clock.forward(0.99)
+    assert budget.take(points=POINTS_PER_MINUTE, creates=False) == 0
+    clock.forward(59.5)
+    assert budget.take(points=1, creates=False) > 0
+
+
+def test_an_answer_that_comes_late_gives_no_calls_back(budget: ApiBudget) -> None:
+    budget.learn(headers(10))
+    budget.learn(headers(4000))
+    budget.learn(headers(4500, reset_in_s=-3000))
+    assert budget.seen()[0].windows["core"].remaining == 10
+    budget.learn(headers(4999, reset_in_s=4200))
+    assert budget.seen()[0].windows["core"].remaining == 4999
+
+
+def test_a_call_that_gets_no_place_costs_nothing(config: Config, budget: ApiBudget, tmp_path: Path) -> None:
+    places = CallSlots(tmp_path / "calls", most=1, wait_s=0.05)
+    wire = Wire(config.github_url, lambda _: "t", Clock(), budget, 1, places)
+    with places.hold("x"), pytest.raises(UnavailableError, match="1 calls are under way"):
+        wire.send(ApiCall("GET", "/x", READ))
+    assert budget.seen()[0].points == {}
+
+
+@pytest.mark.parametrize("off_s", [30, -30])
+def test_a_limit_lasts_as_long_on_a_host_whose_clock_is_off(
+    config: Config, scripted: Scripted, clock: Clock, off_s: float
+) -> None:
+    mine = Hub(config, Clock(STARTED + timedelta(seconds=off_s)), records=FileRecords(config.home, clock))
+    scripted.tokens()
+    told = headers(0, reset_in_s=120)
+    scripted.answer("GET", "/x", {"message": "API rate limit exceeded"}, status=403, headers=told)
+    with pytest.raises(RateLimitedError):
+        mine.rest("GET", "/x")
+    assert mine.budget.spare(QUESTION) == 120
+
+
+class Leaving(FileRecords):
+    """Records that are away once `/x` was asked."""
+
+    asked: ClassVar[Callable[[], object]]
+
+    def change(self, name: str, update: Update[Result]) -> Result:
+        if name.startswith("budget") and type(self).asked():
+            raise UnavailableError("GitHub's shared budget", 0, "away")
+        return FileRecords.change(self, name, update)
+
+
+def test_an_answer_counts_though_the_records_went_meanwhile(
+    config: Config, scripted: Scripted, clock: Clock
+) -> None:
+    Leaving.asked = lambda: scripted.asked("/x")
+    hub = Hub(config, clock, records=Leaving(config.home, clock))
+    scripted.tokens()
+    scripted.answer("POST", "/x", {"id": 1}, status=201, headers=headers(4000))
+    assert hub.rest("POST", "/x", body={}).body == {"id": 1}
+    assert hub.budget.spare(QUESTION) == AWAY_S
 
 
 def spend(folder: Path, times: int) -> None:

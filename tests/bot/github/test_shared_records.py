@@ -119,6 +119,9 @@ def test_hosts_share_the_places_of_calls_and_a_dead_hosts_come_back(
         pass
     with here.hold("a"), there.hold("b"):
         pass
+    records.change("calls", lambda *_: (b"{", None))  # damaged: nobody holds any
+    with here.hold("a"):
+        pass
     dead = b'{"x": %d, "y": %d}' % (time.time() - 1, time.time() + 99)
     records.change("calls", lambda *_: (dead, None))
     with here.hold("the place of x"), refused, there.hold("y still calls"):

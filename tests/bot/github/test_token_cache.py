@@ -9,7 +9,7 @@ import pytest
 
 from bot.github.client import Hub
 from bot.github.errors import UnavailableError
-from bot.github.shared_records import home_records
+from bot.github.shared_records import FileRecords, home_records
 from bot.github.token_cache import MAX, TokenCache
 from bot.system.clock import utc_now
 from bot.system.config import Config
@@ -44,6 +44,26 @@ def test_of_many_that_miss_a_token_at_once_one_asks_for_it(
     scripted.answer("GET", "/x", {})
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda hub: hub.rest("GET", "/x"), [Hub(config, clock) for _ in range(4)]))
+    assert len(scripted.asked("/app/installations/7/access_tokens")) == 1
+
+
+def test_a_token_that_came_between_look_and_claim_is_taken(
+    config: Config, scripted: Scripted, clock: Clock
+) -> None:
+    records = home_records(config, clock)
+    other, looks = Hub(config, clock, records=records), []
+
+    class Overtaken(FileRecords):
+        def read(self, name: str) -> tuple[bytes, float]:
+            seen = records.read(name)
+            if not looks:
+                looks.append(name)
+                other.rest("GET", "/x")
+            return seen
+
+    scripted.tokens(times=1)
+    scripted.answer("GET", "/x", {})
+    Hub(config, clock, records=Overtaken(records.folder, clock)).rest("GET", "/x")
     assert len(scripted.asked("/app/installations/7/access_tokens")) == 1
 
 
