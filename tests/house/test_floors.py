@@ -19,6 +19,7 @@ WEB_AND_GITHUB = {
 MAY_SLEEP: dict[str, str] = {
     "bot/runspec/retry.py": "while GitHub is away or wants fewer calls, with the run's claim in hand",
     "ledger/lifecycle/upgrade.py": "between two pages of events, so that SQLite's writers get their turn",
+    "bot/github/tokens.py": "while another process requests the token, for at most MINTING_S",
     "bot/github/transport.py": "between two looks for a free place, for at most LONGEST_WAIT_S",
     "runner/exec/watchdog.py": "between two tries to end containers, for at most MAX_TRIES_S",
     "forge/gateway.py": "a fault on demand: an answer that comes late, by as much as a test asked for",
