@@ -50,11 +50,16 @@ class FileRecords(SharedRecords):
     folder: Path
     clock: Clock
 
+    def read(self, name: str) -> tuple[bytes, float]:
+        """See SharedRecords; makes no file."""
+        if not self._path(name).exists():
+            return b"", self.clock().timestamp()
+        return SharedRecords.read(self, name)
+
     def change(self, name: str, update: Update[Result]) -> Result:
         """See SharedRecords."""
         private_file.make_folder(self.folder)
-        path = self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
-        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+        with os.fdopen(os.open(self._path(name), os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             old = file.read()
             new, result = update(old, self.clock().timestamp())
@@ -63,6 +68,9 @@ class FileRecords(SharedRecords):
                 file.write(new)
                 file.truncate()
             return result
+
+    def _path(self, name: str) -> Path:
+        return self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

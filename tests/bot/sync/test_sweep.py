@@ -105,7 +105,8 @@ def test_a_new_policy_that_no_push_told_of_is_followed_by_the_next_sweep(cardina
 def test_a_cursor_that_github_forgot_costs_one_sweep(cardinal: Cardinal) -> None:
     drafts(cardinal, 110, "Tasks")
     learn(cardinal)
-    memory = cardinal.services.config.home / "run" / "sweep-acme-1.json"
+    records = cardinal.services.config.home / "run" / "shared"
+    (memory,) = [path for path in records.iterdir() if b'"starts"' in path.read_bytes()]
     text = memory.read_text()
     cursor = json.loads(text)["starts"][0][0]
     memory.write_text(text.replace(cursor, "nonsense"))
