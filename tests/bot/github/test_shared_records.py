@@ -14,6 +14,7 @@ from redis import Redis
 from redis.client import Pipeline
 
 from bot.github import rate_limit
+from bot.github.client import Hub
 from bot.github.errors import UnavailableError
 from bot.github.rate_limit import CONTENTS_PER_MINUTE, ApiBudget
 from bot.github.shared_records import (
@@ -106,6 +107,15 @@ def test_who_names_a_redis_shares_it(config: Config) -> None:
     assert shared_records(config, utc_now) == home_records(config, utc_now)
     named = replace(config, redis_url="redis://127.0.0.1:1/0")
     assert isinstance(shared_records(named, utc_now), RedisRecords)
+
+
+def test_a_hub_at_another_owner_shares_records_and_the_places_of_calls(config: Config) -> None:
+    named = replace(config, redis_url="redis://127.0.0.1:1/0")
+    hub = Hub(named, utc_now)
+    there = hub.at("umbrella")
+    assert there.records is hub.records
+    assert {each._places.everywhere for each in (hub._app, hub._installed, there._installed)} == {hub.records}
+    assert Hub(config, utc_now)._installed._places.everywhere is None, "one host has locked files"
 
 
 def test_hosts_share_the_places_of_calls_and_a_dead_hosts_come_back(
