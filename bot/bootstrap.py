@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from redis import Redis
 from sqlalchemy import Engine
 
 from bot.github.client import Hub
+from bot.github.errors import GithubError
 from bot.outbox.contract import OutboxContext
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
@@ -28,12 +30,11 @@ from ledger.log import event_store
 class Services:
     """One process's configuration, ledger, GitHub, Redis, name and host; never shared across a fork.
 
-    `board` is the one that they work for, and `hub` reaches GitHub as the installation at its owner.
+    A process works for every board: `board` and `hub` are there once one is chosen, by `on` and its like.
     """
 
     config: configuration.Config
     engine: Engine
-    hub: Hub
     context: OutboxContext
     redis: Redis
     name: str
@@ -42,21 +43,43 @@ class Services:
 
     @property
     def board(self) -> ServedBoard:
-        """The board that they work for; that of the settings until another is chosen."""
-        return self.context.chosen or served_boards.configured(self.config)
+        """The board that they work for. Raises NoBoardChosenError."""
+        return self.context.board
 
-    def on(self, board: ServedBoard | None) -> "Services":
-        """Return the services for this board; unchanged for None."""
-        if board is None or board == self.board:
-            return self
-        return replace(self, context=self.context.on(board), hub=self.hub.at(board.owner))
+    @property
+    def hub(self) -> Hub:
+        """GitHub as the installation at the board's owner. Raises NoBoardChosenError."""
+        return self.context.hub
+
+    @property
+    def bot_id(self) -> int:
+        """The App's user id, as the first owner says it at whom the App may ask."""
+        try:
+            return self.context.app.bot_id
+        except GithubError as error:
+            for each in self.on_every_board():
+                with suppress(GithubError):
+                    return each.hub.bot_id
+            raise error
+
+    def on(self, board: ServedBoard) -> "Services":
+        """Return the services for this board."""
+        return self if board == self.context.chosen else replace(self, context=self.context.on(board))
 
     def on_board(self, board_id: BoardId) -> "Services":
-        """Return the services for the board of this id; unchanged where Cardinal does not serve it."""
-        if board_id == self.board.board_id:
-            return self
+        """Return the services for the board of this id. Raises UnservedBoardError."""
         with event_store.reading(self.engine) as db:
-            return self.on(served_boards.get(db, self.config, board_id))
+            return self.on(served_boards.require(db, self.config, board_id))
+
+    def if_served(self, board_id: BoardId) -> "Services | None":
+        """Return the services for the board of this id; None where Cardinal does not serve it."""
+        with event_store.reading(self.engine) as db:
+            board = served_boards.get(db, self.config, board_id)
+        return self.on(board) if board else None
+
+    def on_configured(self) -> "Services":
+        """Return the services for the settings' board, for what is about it alone."""
+        return self.on(served_boards.configured(self.config))
 
     def on_every_board(self) -> "tuple[Services, ...]":
         """Return the services for each served board, those for the settings' board first."""
@@ -84,7 +107,6 @@ def open_services(environ: Mapping[str, str], cwd: Path) -> Services:
     return Services(
         config=config,
         engine=engine,
-        hub=hub,
         context=OutboxContext(engine, config, clock, hub),
         redis=embedded_redis.connect(config),
         name=liveness.name(os.getpid()),

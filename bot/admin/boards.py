@@ -2,7 +2,7 @@
 
 from bot.bootstrap import Services
 from bot.reactor import reactor
-from bot.state.served_boards import ServedBoard
+from bot.state.served_boards import ServedBoard, UnservedBoardError
 from bot.sync import board as board_sync
 from bot.system.config import BoardAddress
 from ledger.errors import CardinalError
@@ -11,13 +11,6 @@ from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.views import boards, runs
 from rules.text import count
-
-
-class UnservedBoardError(CardinalError):
-    """Cardinal does not work for this board."""
-
-    def __init__(self, address: BoardAddress) -> None:
-        super().__init__(f"{address} is not served: `cardinal boards list` names the boards that are")
 
 
 class BoardInUseError(CardinalError):
@@ -48,7 +41,7 @@ def remove(services: Services, address: BoardAddress) -> None:
     with event_store.writing(services.engine) as db:
         known = boards.at(db, *address)
         if known is None or not known.served:
-            raise UnservedBoardError(address)
+            raise UnservedBoardError(str(address))
         if ServedBoard(*address).is_configured(services.config):
             raise BoardInUseError(address, "CARDINAL_BOARD names it: name another served board there first")
         at_work = runs.held(db, known.board_id)

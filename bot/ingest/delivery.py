@@ -72,7 +72,7 @@ def _light_facts(services: Services, delivery: inbox.Delivery) -> tuple[Fact, ..
     if delivery.event.startswith("installation"):
         return None
     try:
-        facts = webhook_events.read(delivery.event, json.loads(delivery.payload), bot_id=services.hub.bot_id)
+        facts = webhook_events.read(delivery.event, json.loads(delivery.payload), bot_id=services.bot_id)
     except (UnreadablePayloadError, ValueError):
         return None  # it is quarantined when it is ingested alone
     return facts if all(isinstance(fact, CardTouched) for fact in facts) else None
@@ -90,7 +90,7 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
     try:
         payload = json.loads(delivery.payload)
         # The bot id cannot be read while the App is not installed.
-        bot_id = 0 if delivery.event.startswith("installation") else services.hub.bot_id
+        bot_id = 0 if delivery.event.startswith("installation") else services.bot_id
         facts = webhook_events.read(delivery.event, payload, bot_id=bot_id)
         result = resolve.resolve(services, facts)
         with event_store.writing(services.engine) as db:

@@ -66,7 +66,9 @@ def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution
                 _refresh_dependents(services, fact, result)
             case facts.IssueFact():
                 for card in cards_of(services, fact.repository, fact.number):
-                    _about_card(services.on_board(card.board_id), fact, card, result)
+                    on = services.if_served(card.board_id)
+                    if on is not None:
+                        _about_card(on, fact, card, result)
                 if isinstance(fact, facts.IssueShut | facts.IssueOpenedAgain):
                     _refresh_dependents(services, fact, result)
             case _:
@@ -103,9 +105,11 @@ def cards_of(services: Services, repository: str, number: int) -> tuple[cards.Ca
     """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
     known = _known(services, repository, number)
     if not known:
-        hub = served_boards.hub_of(services.engine, services.config, services.hub, repository)
-        for card_id in github_board.cards_of_issue(hub, repository, number):
-            card_sync.require_synced(services, card_id)
+        hub = served_boards.hub_of(services.engine, services.config, services.context.app, repository)
+        for card_id, board_id in github_board.cards_of_issue(hub, repository, number).items():
+            on = services.if_served(board_id)
+            if on is not None:
+                card_sync.require_synced(on, card_id)
         known = _known(services, repository, number)
     return known
 
@@ -149,8 +153,9 @@ def _renamed(fact: facts.Renamed) -> EventFactory:
 def _checks(services: Services, fact: facts.ChecksMoved, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         card = cards.by_head(db, fact.repository, fact.sha)
-    if card is not None:
-        result.makers.append(checks.read(services.on_board(card.board_id), card))
+    on = services.if_served(card.board_id) if card is not None else None
+    if card is not None and on is not None:
+        result.makers.append(checks.read(on, card))
 
 
 def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) -> None:
@@ -158,8 +163,11 @@ def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) 
         return  # another App's check run, with any content
     with event_store.reading(services.engine) as db:
         card = cards.get(db, CardId(fact.mark))
-    if card is not None and card.pull_repository == fact.repository and not card.archived:
-        result.makers += comments.pressed(services.on_board(card.board_id), fact, card)
+    if card is None or card.pull_repository != fact.repository or card.archived:
+        return
+    on = services.if_served(card.board_id)
+    if on is not None:
+        result.makers += comments.pressed(on, fact, card)
 
 
 def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, result: Resolution) -> None:

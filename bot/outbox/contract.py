@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, Engine
 
 from bot.github.client import Hub
-from bot.state import policies, served_boards
-from bot.state.served_boards import ServedBoard
+from bot.state import policies
+from bot.state.served_boards import NoBoardChosenError, ServedBoard
 from bot.system.clock import Clock
 from bot.system.config import Config
 from ledger.errors import CardinalError
@@ -26,23 +26,30 @@ from rules.policy.model import Policy
 class OutboxContext:
     """The dependencies of a handler. It only reads the ledger: the results of an act go back as events.
 
-    `hub` reaches GitHub as the installation at the owner of `chosen`, the board; None: that of the settings.
+    `app` reaches GitHub as the App. No act is carried out before its board is chosen.
     """
 
     engine: Engine
     config: Config
     clock: Clock
-    hub: Hub
+    app: Hub
     chosen: ServedBoard | None = None
 
     @property
     def board(self) -> ServedBoard:
-        """The board of the act."""
-        return self.chosen or served_boards.configured(self.config)
+        """The board of the act. Raises NoBoardChosenError: no board stands in for another."""
+        if self.chosen is None:
+            raise NoBoardChosenError
+        return self.chosen
+
+    @property
+    def hub(self) -> Hub:
+        """GitHub as the installation at the board's owner. Raises NoBoardChosenError."""
+        return self.app.at(self.board.owner)
 
     def on(self, board: ServedBoard) -> "OutboxContext":
-        """Return the same for another board."""
-        return replace(self, hub=self.hub.at(board.owner), chosen=board)
+        """Return the same for this board."""
+        return replace(self, chosen=board)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Open the ledger for reading."""

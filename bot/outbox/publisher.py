@@ -73,24 +73,22 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float, begin_s: 
         return counts
     until = context.clock() + timedelta(seconds=within_s)
     holder = liveness.name(os.getpid())
-    if lane == SPENDING_LANE and _is_closed(context):
-        return counts  # the App has no access now: the entries wait where they are
-    boards_of = _on_every_board(context)
+    with context.reading() as db:
+        everywhere = tuple(context.on(board) for board in served_boards.every(db, context.config))
     while context.clock() < until:
-        if lane == SPENDING_LANE and all(_spare_s(on, 0) > 0 for on in boards_of):
+        if lane == SPENDING_LANE and all(_spare_s(on, 0) > 0 for on in everywhere):
             break  # not even a question may go: leave the entries where they are
         entries = outbox.claim(
             context.engine, lane, lease_s=CLAIM_S[lane], holder=holder, most=TOGETHER[lane]
         )
         if not entries:
             break
-        _carry_out_all(context, boards_of, entries, counts, time.monotonic() + begin_s)
+        _carry_out_all(context, entries, counts, time.monotonic() + begin_s)
     return counts
 
 
 def _carry_out_all(
     context: OutboxContext,
-    boards_of: tuple[OutboxContext, ...],
     entries: tuple[Entry, ...],
     counts: Published,
     begin_until_s: float,
@@ -101,7 +99,7 @@ def _carry_out_all(
         while waiting and (len(waiting) == len(entries) or time.monotonic() < begin_until_s):
             entry = waiting.popleft()
             try:
-                _carry_out(_on_board_of(entry, boards_of, context), entry, counts)
+                _carry_out_or_hold(context, entry, counts)
             except StaleClaimError as error:
                 log.warning("claim lost key=%s reason=%s", entry.key, error)
     finally:
@@ -109,18 +107,21 @@ def _carry_out_all(
             _postpone(context, entry, 0.0, "", counts, count_attempt=False)
 
 
-def _on_every_board(context: OutboxContext) -> tuple[OutboxContext, ...]:
+def _carry_out_or_hold(context: OutboxContext, entry: Entry, counts: Published) -> None:
+    """Carry the entry out with the rights of its own board.
+
+    It is put off, and no attempt counted, while Cardinal does not serve that board, or the App has no access
+    to it: the entry goes on when the board is served again.
+    """
     with context.reading() as db:
-        return tuple(context.on(board) for board in served_boards.every(db, context.config))
-
-
-def _on_board_of(
-    entry: Entry, boards_of: tuple[OutboxContext, ...], otherwise: OutboxContext
-) -> OutboxContext:
-    with otherwise.reading() as db:
         card = cards.get(db, entry.card_id)  # a board's entry has the board's id instead
-    board_id = card.board_id if card else BoardId(entry.card_id)
-    return next((on for on in boards_of if on.board.board_id == board_id), otherwise)
+        board_id = card.board_id if card else BoardId(entry.card_id)
+        board = served_boards.get(db, context.config, board_id)
+        closed = any(loss.reason in CLOSING for loss in snapshots.board_losses(db, board_id))
+    if board is None or closed:
+        _postpone(context, entry, LOST_S, "", counts, count_attempt=False)
+    else:
+        _carry_out(context.on(board), entry, counts)
 
 
 def _carry_out(context: OutboxContext, entry: Entry, counts: Published) -> None:
@@ -235,17 +236,6 @@ def _give_up(context: OutboxContext, entry: Entry, because: str, counts: Publish
         event_store.append(db, EntryGivenUp(CardId(entry.card_id), entry.key, entry.act, because), at=now)
     counts.given_up += 1
     log.warning("gave up key=%s act=%s because=%s", entry.key, entry.act, because)
-
-
-def _is_closed(context: OutboxContext) -> bool:
-    """Tell whether the App was removed or is suspended on every board."""
-    with context.reading() as db:
-        known = boards.served(db)
-        lost = {
-            board.board_id: any(loss.reason in CLOSING for loss in snapshots.board_losses(db, board.board_id))
-            for board in known
-        }
-    return bool(known) and all(lost.values())
 
 
 def _is_lost(context: OutboxContext, entry: Entry) -> bool:

@@ -98,12 +98,17 @@ def publish(lane: str) -> None:
 
 
 def sweep_board(owner: str, number: str) -> None:
-    """Compare the board with the ledger, and ask GitHub for failed deliveries."""
+    """Compare the board with the ledger."""
     services = current()
     for each in services.on_every_board():
         if each.board.is_at(owner, int(number)):
             sync_card(*sweep.sweep(each))
     wake(services)
+
+
+def recover_deliveries() -> None:
+    """Have GitHub send failed deliveries again."""
+    sweep.recover_deliveries(current())
 
 
 def tidy(_host: str) -> None:
@@ -114,13 +119,6 @@ def tidy(_host: str) -> None:
 def execute(run_id: str) -> None:
     """Claim one run in this process, and carry it to its ending or to a park."""
     carry_out(current(), RunId(run_id), process_of_its_own=True)
-
-
-def _of_run(services: Services, run_id: RunId) -> Services:
-    """Return the services for the board of the run."""
-    with event_store.reading(services.engine) as db:
-        run = runs.get(db, run_id)
-    return services.on_board(run.board_id) if run else services
 
 
 def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = False) -> None:
@@ -142,8 +140,10 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
         return
     wake(services)
     failure: CardinalError | None = None
-    services = _of_run(services, run_id)
     try:
+        with event_store.reading(services.engine) as db:
+            run = runs.get(db, run_id)
+        services = services.on_board(run.board_id) if run else services
         spec, remote = retry.make_spec(services, run_id, lease)
         with _watched(services, spec) if process_of_its_own else nullcontext() as watchdog:
             run_log = RunLog(

@@ -30,7 +30,7 @@ from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queries import run_queue
 from ledger.queue import hosts, inbox, refresh_requests
-from ledger.views import halts
+from ledger.views import boards, halts
 from rules.intents.outbound import UpdateFace
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,8 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
 
 
 def request_sweeps(services: Services) -> None:
-    """Wake the sweep of every board."""
+    """Wake the sweep of every board, and the search for failed deliveries."""
+    queues.request(services.redis, "recover_deliveries")
     for each in services.on_every_board():
         queues.request(services.redis, "sweep_board", each.board.owner, str(each.board.number))
 
@@ -181,7 +182,9 @@ def write_places(services: Services) -> None:
     """Have the faces of the cards that go next written again where their places changed."""
     known = _places.setdefault(services.engine, {})
     with event_store.reading(services.engine) as db:
-        heads = [run_queue.free(db, *line, limit=MAX_PLACE) for line in run_queue.columns_waiting(db)]
+        gone = boards.removed(db)
+        lines = [line for line in run_queue.columns_waiting(db) if line[0] not in gone]
+        heads = [run_queue.free(db, *line, limit=MAX_PLACE) for line in lines]
     places = {row.card_id: place for head in heads for place, row in enumerate(head)}
     moved = [card_id for card_id, place in places.items() if known.get(card_id) != place]
     if moved:

@@ -25,6 +25,20 @@ class OtherBoardError(CardinalError):
         )
 
 
+class UnservedBoardError(CardinalError):
+    """Cardinal does not work for this board, or not any more."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the board {name} is not served: `cardinal boards list` names those that are")
+
+
+class NoBoardChosenError(CardinalError):
+    """Something about one board was to be done before it was chosen: a bug."""
+
+    def __init__(self) -> None:
+        super().__init__("no board was chosen for this: please report it, with the log")
+
+
 @dataclass(frozen=True, slots=True)
 class ServedBoard:
     """A board that Cardinal works for, by its address; `board_id` is None before its first reading.
@@ -74,7 +88,22 @@ def every(db: Connection, config: Config) -> tuple[ServedBoard, ...]:
 
 def get(db: Connection, config: Config, board_id: BoardId) -> ServedBoard | None:
     """Return the board; None where Cardinal does not serve it."""
-    return next((board for board in every(db, config) if board.board_id == board_id), None)
+    row = boards.get(db, board_id)
+    if row is None or row.removed:
+        return None
+    board = _of_row(row)
+    if board.is_configured(config):
+        return replace(board, policy_repository=config.policy_repository)
+    return board if row.served else None
+
+
+def require(db: Connection, config: Config, board_id: BoardId) -> ServedBoard:
+    """Return the board. Raises UnservedBoardError where Cardinal does not serve it."""
+    board = get(db, config, board_id)
+    if board is None:
+        row = boards.get(db, board_id)
+        raise UnservedBoardError(str(BoardAddress(row.owner, row.number)) if row else board_id)
+    return board
 
 
 def hub_of(engine: Engine, config: Config, hub: Hub, repository: str) -> Hub:

@@ -18,7 +18,7 @@ from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queries import cards
-from ledger.queue import leases, refresh_requests
+from ledger.queue import leases, outbox, refresh_requests
 from ledger.views import boards, losses, placements
 
 log = logging.getLogger(__name__)
@@ -155,6 +155,8 @@ def _record(
                 for card in placements.cards_in(db, event.target):  # perhaps renamed: a sync finds its name
                     refresh_requests.add(db, card.card_id, board_id)
         reactor.append(db, *events, now=services.now())
+        if any(isinstance(event, AccessRegained) for event in events):
+            outbox.hurry(db)
     for event in events:
         log.warning("access changed event=%s", event)
 

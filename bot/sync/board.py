@@ -17,6 +17,7 @@ from ledger.events.board import BoardSeen, BoardServed, ColumnsChanged, Renaming
 from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.ids import BoardId
 from ledger.log import event_store
+from ledger.queue import outbox
 from ledger.views import boards, policies
 from rules.errors import PolicyError
 from rules.policy.model import parse
@@ -75,12 +76,15 @@ def serve(services: Services) -> BoardId:
             reactor.append(
                 db, BoardServed(board_id, board.policy_repository, board.weight), now=services.now()
             )
+            outbox.hurry(db)  # what the board left when it was removed
     return board_id
 
 
 def serves(services: Services, board_id: BoardId) -> bool:
     """Tell whether Cardinal works for the board; that of the settings is read, if it never was."""
-    return services.on_board(board_id).board.board_id == board_id or serve(services) == board_id
+    if services.if_served(board_id) is not None:
+        return True
+    return bool(services.config.board) and serve(services.on_configured()) == board_id
 
 
 def refresh(services: Services) -> BoardId:

@@ -65,11 +65,7 @@ def sync_cards(services: Services, card_ids: Collection[CardId]) -> frozenset[Ca
         ]
     held = {CardId(lease.name.removeprefix(LEASE_PREFIX)): lease for lease in taken if lease is not None}
     try:
-        return frozenset(
-            card_id
-            for board_id, mine in _by_board(services, held).items()
-            for card_id in _sync_board(services, board_id, mine)
-        )
+        return _sync_held(services, held)
     finally:
         if held:
             with event_store.writing(services.engine) as db:
@@ -77,24 +73,38 @@ def sync_cards(services: Services, card_ids: Collection[CardId]) -> frozenset[Ca
                     leases.release(db, lease)
 
 
-def _by_board(services: Services, held: Held) -> dict[BoardId | None, Held]:
-    """Return the leases by their cards' boards; None: of a card that nobody has reported."""
+def _sync_held(services: Services, held: Held) -> frozenset[CardId]:
+    """Sync the cards, board by board: an error at one, raised at the end, holds up no other."""
     by_board: dict[BoardId | None, dict[CardId, leases.Lease]] = {}
     for card_id, lease in held.items():
         by_board.setdefault(_board_of(services, card_id), {})[card_id] = lease
-    return dict(by_board)
+    synced: set[CardId] = set()
+    failed: list[Exception] = []
+    for board_id, mine in by_board.items():
+        if board_id is None and services.context.chosen is None:
+            synced |= set(mine)  # a wake-up with an id that nobody has reported
+            continue
+        try:
+            synced |= _sync_board(services, board_id, mine)
+        except Exception as error:  # raised below, after the other boards
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    return frozenset(synced)
 
 
 def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> frozenset[CardId]:
-    """Sync the cards of one board; return those that are."""
-    services = services.on_board(board_id) if board_id else services
-    if board_id and not boards.serves(services, board_id):
+    """Sync the cards of one board; return those that are. Requests for a board not served are dropped."""
+    if board_id is not None and not boards.serves(services, board_id):
+        with event_store.writing(services.engine) as db:
+            for card_id in held:
+                refresh_requests.mark_served(db, card_id, refresh_requests.counts(db, card_id)[0])
         return frozenset(held)
-    left = dict(held)
+    on, left = services.on_board(board_id) if board_id else services, dict(held)
     for _ in range(MAX_LOOKS):
-        if not boards.ready(services):
+        if not boards.ready(on):
             return frozenset(held) - frozenset(left)
-        for card_id in _sync_once(services, left):
+        for card_id in _sync_once(on, left):
             del left[card_id]
         if not left:
             break
@@ -102,7 +112,7 @@ def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> fro
 
 
 def _board_of(services: Services, card_id: CardId) -> BoardId | None:
-    """Return the card's board; None for a card that nobody has told of."""
+    """Return the card's board; None for one that nobody has told of: then it is that of the services."""
     with event_store.reading(services.engine) as db:
         known = cards.get(db, card_id)
         return known.board_id if known else refresh_requests.board_of(db, card_id)
@@ -135,8 +145,8 @@ def _keep_look(
 ) -> bool:
     """Record the look at a card with so many requests; return True, the lease released, if no more came."""
     if seen is not None and not services.board.is_at(seen.owner, seen.board_number):
-        elsewhere = services.on_board(seen.board_id)
-        if elsewhere.board.is_at(seen.owner, seen.board_number):
+        elsewhere = services.if_served(seen.board_id)
+        if elsewhere is not None and elsewhere.board.is_at(seen.owner, seen.board_number):
             return boards.ready(elsewhere) and bool(_sync_once(elsewhere, {card_id: lease}))
         seen = None  # it is on a board that Cardinal does not serve
     if seen is not None and not boards.agrees(services, seen):

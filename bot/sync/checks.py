@@ -12,11 +12,11 @@ from bot.render.pull.gate_check import OWN_CHECKS
 from bot.state import policies
 from ledger.event import Event
 from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled
-from ledger.ids import CardId
+from ledger.ids import BoardId, CardId
 from ledger.log import event_store
-from ledger.log.event_store import EventFactory
+from ledger.log.event_store import EventFactory, no_events
 from ledger.queue import leases
-from ledger.views import cards, ci
+from ledger.views import boards, cards, ci
 from runner.text.plain import redact, tail
 from runner.text.untrusted import without_invisible
 
@@ -58,7 +58,8 @@ def read(services: Services, card: cards.CardRow, *, patient: bool = True) -> Ev
 def overdue(services: Services, now: datetime) -> tuple[CardId, ...]:
     """Return the cards whose checks were never read, or take longer than the policy waits."""
     with event_store.reading(services.engine) as db:
-        return tuple(row.card_id for row in ci.waiting(db) if _is_due(db, row, now))
+        gone = boards.removed(db)
+        return tuple(row.card_id for row in ci.waiting(db) if _is_due(db, row, gone, now))
 
 
 def read_again(services: Services, card_id: CardId) -> None:
@@ -74,14 +75,17 @@ def read_again(services: Services, card_id: CardId) -> None:
         pause_s = min(max(waited_s / 4, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
         if not leases.due(db, f"checks:{card_id}", every_s=pause_s):
             return
-    make = read(services.on_board(card.board_id), card, patient=not late)
+    on = services.if_served(card.board_id)
+    make = read(on, card, patient=not late) if on else no_events
     with event_store.writing(services.engine) as db:
         reactor.append(db, *make(db), now=services.now())
 
 
-def _is_due(db: Connection, row: ci.CiRow, now: datetime) -> bool:
+def _is_due(db: Connection, row: ci.CiRow, gone: frozenset[BoardId], now: datetime) -> bool:
     card = cards.get(db, row.card_id)
-    if card is None or card.pull_head != row.head or card.pull_state != "open" or card.archived:
+    if card is None or card.archived or card.board_id in gone:
+        return False
+    if card.pull_head != row.head or card.pull_state != "open":
         return False
     return (not row.pending and now - row.since >= FIRST_LOOK) or _is_late(db, row, now)
 

@@ -52,9 +52,9 @@ def read_due(services: Services) -> int:
 def _read(services: Services, lease: Lease) -> None:
     """Record the column's order where it is news; a mark that was set meanwhile stays."""
     board_id, _, column = lease.name.removeprefix(PREFIX).partition(":")
-    on = services.on_board(BoardId(board_id))
-    order = github_board.read_column(on.hub, BoardId(board_id), column)
+    on = services.if_served(BoardId(board_id))
+    order = github_board.read_column(on.hub, BoardId(board_id), column) if on else ()
     with event_store.writing(services.engine) as db:
         leases.release(db, lease)
-        if order != cards.order_of(db, BoardId(board_id), column):
+        if on and order != cards.order_of(db, BoardId(board_id), column):
             reactor.append(db, ColumnRanked(BoardId(board_id), column, order), now=services.now())

@@ -1,4 +1,4 @@
-"""The sweep: finds changes without a delivery, and requests failed deliveries again."""
+"""The sweep: finds changes without a delivery, and has GitHub send failed deliveries again."""
 
 from collections.abc import Iterable, Mapping
 
@@ -20,16 +20,18 @@ MAX_WAITING = 20  # cards of those in one sweep
 
 
 def sweep(services: Services) -> tuple[CardId, ...]:
-    """Compare the board with the ledger and request failed deliveries; return the cards to refresh.
+    """Compare the board with the ledger; return the cards to refresh.
 
     Of a large board one point's worth is compared, more if the board changed; see `sweep_cursor`.
     """
     if not access.check(services, thoroughly=False):
         return ()  # no call can succeed, and the fault is recorded
-    requested = _compare(services)
-    if services.board.is_configured(services.config):  # they are the App's, whichever board they are about
-        failed_deliveries.recover(services.hub, services.now(), lambda ids: _came(services, ids))
-    return requested
+    return _compare(services)
+
+
+def recover_deliveries(services: Services) -> None:
+    """Request failed deliveries again; they are the App's, whichever board they are about."""
+    failed_deliveries.recover(services.context.app, services.now(), lambda ids: _came(services, ids))
 
 
 def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:

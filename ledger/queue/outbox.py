@@ -199,6 +199,13 @@ def postpone(db: Connection, entry: Entry, wait_s: float, error: str, count_atte
     change(db, outbox, {"entry_id": entry.entry_id}, state="pending", holder="", **waiting)
 
 
+def hurry(db: Connection) -> None:
+    """Make due now what was put off without an error: what it waited for may have come back."""
+    now = database_now(db)
+    waiting = (outbox.c.state == "pending") & (outbox.c.error == "") & (outbox.c.due_at > now)
+    db.execute(outbox.update().where(waiting).values(due_at=now))
+
+
 def give_up(db: Connection, entry: Entry, error: str, now: datetime) -> None:
     """Mark the entry as failed for good; later ones of its card may go. Raises StaleClaimError."""
     _require(db, entry)

@@ -231,8 +231,8 @@ def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
     # Nobody answers there: wake-ups are lost, and the test does what they would have brought about.
     redis = embedded_redis.connect(config)
     services = Services(
-        config, engine, hub, OutboxContext(engine, config, clock, hub), redis, "test-1", clock
-    )
+        config, engine, OutboxContext(engine, config, clock, hub), redis, "test-1", clock
+    ).on_configured()
     cardinal = Cardinal(side, repository, services, clock)
     server = make_server("127.0.0.1", 0, make_app(config, engine, cardinal.wake, clock), threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

@@ -146,7 +146,7 @@ CARDS_OF_ISSUE = """
 query CardsOfIssue($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) {
     issue(number: $number) {
-      projectItems(first: 50, includeArchived: false) { nodes { id } }
+      projectItems(first: 50, includeArchived: false) { nodes { id project { id } } }
     }
   }
 }

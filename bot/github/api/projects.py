@@ -122,16 +122,16 @@ def read_column(hub: Hub, board_id: BoardId, column: str) -> tuple[CardId, ...]:
     return tuple(CardId(item["id"]) for item in items if column_of(item) == column and not item["isArchived"])
 
 
-def cards_of_issue(hub: Hub, repository: str, number: int) -> tuple[CardId, ...]:
+def cards_of_issue(hub: Hub, repository: str, number: int) -> dict[CardId, BoardId]:
     """Return the issue's cards on all visible boards, without archived ones; none without such an issue."""
     owner, _, name = repository.partition("/")
     try:
         answer = hub.graphql(project_queries.CARDS_OF_ISSUE, {"owner": owner, "name": name, "number": number})
     except NotFoundError:
-        return ()
+        return {}
     issue = (answer.get("repository") or {}).get("issue") or {}
     items = (issue.get("projectItems") or {}).get("nodes") or ()
-    return tuple(CardId(item["id"]) for item in items if item)
+    return {CardId(item["id"]): BoardId(item["project"]["id"]) for item in items if item}
 
 
 def _items(hub: Hub, board_id: BoardId, query: str) -> Iterator[dict[str, Any]]:

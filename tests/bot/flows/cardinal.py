@@ -72,6 +72,11 @@ class Cardinal(People):
     failures: list[DeliveryError] = field(default_factory=list)
     leases: dict[RunId, Lease] = field(default_factory=dict)
 
+    @property
+    def process(self) -> Services:
+        """The services as a process opens them: it works for every board, and none is chosen."""
+        return replace(self.services, context=replace(self.services.context, chosen=None))
+
     def configure(self, **changes: Any) -> None:
         """Go on with other settings of the operator, as after a restart: those that the shop reads."""
         self.services = replace(self.services, config=replace(self.services.config, **changes))
@@ -115,26 +120,26 @@ class Cardinal(People):
         due = inbox.due(self.services.engine, limit=200)
         for delivery_id in due:
             try:
-                rung = deliveries.ingest(self.services, delivery_id)
+                rung = deliveries.ingest(self.process, delivery_id)
             except DeliveryError as error:
                 self.failures.append(error)
                 continue
             for card_id in rung:
-                card_sync.sync_card(self.services, card_id)
+                card_sync.sync_card(self.process, card_id)
         return len(due)
 
     def answer_bells(self) -> int:
         """Look at every card that rang and was not looked at; return how many could be looked at."""
         with event_store.reading(self.services.engine) as db:
             refreshes = refresh_requests.waiting(db, limit=100)
-        looked_at = sum(card_sync.sync_card(self.services, bell.card_id) for bell in refreshes)
-        return looked_at + column_order.read_due(self.services)
+        looked_at = sum(card_sync.sync_card(self.process, bell.card_id) for bell in refreshes)
+        return looked_at + column_order.read_due(self.process)
 
     def publish(self) -> int:
         """Carry out what is due in the outbox; return how many entries were touched."""
         touched = 0
         for lane in ("github", "assist"):
-            counts = publisher.publish_due(self.services.context, lane, within_s=60)
+            counts = publisher.publish_due(self.process.context, lane, within_s=60)
             touched += counts.settled + counts.given_up
         with event_store.writing(self.services.engine) as db:
             reactor.advance(db, now=self.clock())
@@ -151,12 +156,13 @@ class Cardinal(People):
         """Carry every run that may start as far as it goes, agent and all."""
         starts = self.ready()
         for run_id in starts:
-            jobs.carry_out(self.services, run_id)
+            jobs.carry_out(self.process, run_id)
         return len(starts)
 
     def sweep(self) -> tuple[CardId, ...]:
         """Compare the board with the ledger, and look at what differs."""
         rung = sweep.sweep(self.services)
+        sweep.recover_deliveries(self.process)
         self.answer_bells()
         return rung
 

@@ -55,12 +55,11 @@ def _beside(forge: Forge, world: World, root: Path, database_url: str, public_ur
     services = Services(
         made,
         engine,
-        hub,
         OutboxContext(engine, made, clock, hub),
         embedded_redis.connect(made),  # nobody answers, all wake-ups get lost: the test is the tick
         "test-1",
         clock,
-    )
+    ).on_configured()
     return Cardinal(forge, world.project, services, clock, made.scenarios, mail)
 
 

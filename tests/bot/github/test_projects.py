@@ -119,11 +119,11 @@ def test_a_sweep_sees_every_card_but_those_of_skipped_columns(world: World) -> N
 
 def test_the_cards_of_an_issue_are_found(world: World) -> None:
     item = world.card("Do it")
-    assert board.cards_of_issue(world.hub, "acme/shop", 1) == (item.node_id,)
-    assert board.cards_of_issue(world.hub, "acme/shop", 77) == ()
-    assert board.cards_of_issue(world.hub, "acme/gone", 1) == ()
+    assert board.cards_of_issue(world.hub, "acme/shop", 1) == {item.node_id: item.project.node_id}
+    assert board.cards_of_issue(world.hub, "acme/shop", 77) == {}
+    assert board.cards_of_issue(world.hub, "acme/gone", 1) == {}
     world.forge.store.projects.set_archived(item, True, actor=world.alice)
-    assert board.cards_of_issue(world.hub, "acme/shop", 1) == (), "one that rests is left alone"
+    assert board.cards_of_issue(world.hub, "acme/shop", 1) == {}, "one that rests is left alone"
 
 
 def test_moving_a_card_puts_it_into_the_column(world: World) -> None:

@@ -61,7 +61,7 @@ class Stage:
 
     @property
     def hub(self) -> Hub:
-        return self.context.hub
+        return self.context.app
 
     @property
     def card_id(self) -> CardId:

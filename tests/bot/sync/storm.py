@@ -113,9 +113,8 @@ def _second(cardinal: Cardinal, home: Path) -> Cardinal:
     set_clock(engine, cardinal.clock)
     hub = Hub(config, cardinal.clock)
     context = OutboxContext(engine, config, cardinal.clock, hub)
-    return replace(
-        cardinal, services=replace(cardinal.services, config=config, engine=engine, hub=hub, context=context)
-    )
+    services = replace(cardinal.services, config=config, engine=engine, context=context).on_configured()
+    return replace(cardinal, services=services)
 
 
 def _doings(cardinal: Cardinal, chance: random.Random, size: int) -> list[Delivery]:

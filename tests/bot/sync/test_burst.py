@@ -77,7 +77,10 @@ def test_a_card_that_is_seen_while_its_column_is_read_has_it_read_again(cardinal
     card.sync_cards(cardinal.services, ingested(cardinal))
     hub = BusyHub(cardinal.services.config, cardinal.clock)
     hub.next = lambda: card.sync_card(cardinal.services, CardId(second.node_id))  # type: ignore[attr-defined]
-    assert column_order.read_due(replace(cardinal.services, hub=hub)) == 1
+    assert (
+        column_order.read_due(replace(cardinal.services, context=replace(cardinal.services.context, app=hub)))
+        == 1
+    )
     assert column_order.read_due(cardinal.services) == 1
     assert column_order.read_due(cardinal.services) == 0
 

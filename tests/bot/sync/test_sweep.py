@@ -165,7 +165,7 @@ def _with_board(cardinal: Cardinal, board: Project, home: Path) -> Cardinal:
     set_clock(engine, cardinal.clock)
     hub = Hub(config, cardinal.clock)
     context = OutboxContext(engine, config, cardinal.clock, hub)
-    services = replace(cardinal.services, config=config, engine=engine, hub=hub, context=context)
+    services = replace(cardinal.services, config=config, engine=engine, context=context).on_configured()
     return replace(cardinal, project=board, services=services)
 
 

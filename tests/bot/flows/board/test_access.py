@@ -129,8 +129,8 @@ def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
         cardinal.clock.forward(60)
         cardinal.sweep()
         assert cardinal.publish() == 0
-    # One look a minute and nothing else; whom no organisation is called may be a person.
-    assert len(cardinal.forge.gateway.calls) == {"suspended": 30, "uninstalled": 60}[how]
+    # One look a minute, and one for failed deliveries; whom no organisation is called may be a person.
+    assert len(cardinal.forge.gateway.calls) == {"suspended": 60, "uninstalled": 90}[how]
     assert len(cardinal.events(AccessLost)) == 1
     assert cardinal.failures == []
     if how == "suspended":

@@ -1,12 +1,12 @@
 """Cards on the board: seen, dragged, looked at in any order, taken away and brought back."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.bootstrap import Services
 from bot.github.client import Hub
 from bot.ingest import delivery
 from bot.scheduler import dispatch
@@ -108,9 +108,7 @@ def test_an_older_reading_never_overwrites_a_newer_one(cardinal: Cardinal) -> No
     cardinal.settle()
     card_id, services = CardId(item.node_id), cardinal.services
     hub = InterruptedHub(services.config, cardinal.clock)
-    slow = Services(
-        services.config, services.engine, hub, services.context, services.redis, "test-2", cardinal.clock
-    )
+    slow = replace(services, name="test-2", context=replace(services.context, app=hub))
     refused = []
 
     def meanwhile() -> None:

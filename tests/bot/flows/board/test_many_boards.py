@@ -5,18 +5,21 @@ from dataclasses import replace
 import pytest
 
 from bot.admin import boards as admin
-from bot.admin.boards import BoardInUseError, UnservedBoardError
-from bot.github.errors import NotFoundError
+from bot.admin.boards import BoardInUseError
+from bot.github.errors import GithubError, NotFoundError
 from bot.state import served_boards
-from bot.state.served_boards import OtherBoardError, ServedBoard
-from bot.sync import sweep
+from bot.state.served_boards import NoBoardChosenError, OtherBoardError, ServedBoard, UnservedBoardError
+from bot.sync import card as card_sync
+from bot.sync import column_order, sweep
 from bot.system.config import BoardAddress
 from forge.store.board import Item, Project
 from forge.store.models import Repo, Role
 from ledger.events.board import BoardServed, CardArchived
+from ledger.events.publication import EntryGivenUp
 from ledger.events.run import RunEnded
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
+from ledger.queue import leases, refresh_requests
 from ledger.states import Ending
 from ledger.views import boards, cards
 from tests.bot.flows.cardinal import Cardinal
@@ -110,9 +113,8 @@ def test_a_home_of_another_board_is_refused_before_it_touches_a_card(cardinal: C
     other = store.projects.create(store.users.get("acme"), "Second", COLUMNS, actor=cardinal.person("alice"))
     address = BoardAddress("acme", other.number)
     config = replace(cardinal.services.config, board=address)
-    services = replace(
-        cardinal.services, config=config, context=replace(cardinal.services.context, config=config)
-    )
+    context = replace(cardinal.services.context, config=config)
+    services = replace(cardinal.services, config=config, context=context).on_configured()
     with (
         event_store.reading(services.engine) as db,
         pytest.raises(OtherBoardError, match="serves acme/1, and"),
@@ -151,6 +153,97 @@ def test_a_removed_board_keeps_its_cards_as_they_are_and_starts_nothing(cardinal
         admin.remove(cardinal.services, address)
     with pytest.raises(BoardInUseError, match="CARDINAL_BOARD names it"):
         admin.remove(cardinal.services, BoardAddress("ACME", 1))
+
+
+def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added_again(
+    cardinal: Cardinal,
+) -> None:
+    project = second(cardinal)
+    item = new(cardinal, project, cardinal.repo)
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    (run_id,) = cardinal.ready()
+    cardinal.begin(run_id)
+    cardinal.ask(run_id, "Which currency?", "EUR", "USD")
+    admin.remove(cardinal.services, BoardAddress("acme", project.number))
+    with event_store.writing(cardinal.services.engine) as db:
+        refresh_requests.add(db, CardId(item.node_id), BoardId(project.node_id))
+        leases.take(db, f"{column_order.PREFIX}{project.node_id}:In Progress", "rank:", ttl_s=0)
+    cardinal.forge.gateway.calls.clear()
+    for _ in range(5):  # more often than an entry without access is tried
+        cardinal.clock.forward(301)
+        cardinal.settle()
+    assert not cardinal.forge.gateway.calls
+    assert not any("Which currency?" in text for text in cardinal.told(item))
+    with event_store.reading(cardinal.services.engine) as db:
+        assert refresh_requests.waiting(db, limit=10) == ()
+        assert not column_order.is_due(db)
+    admin.add(cardinal.services, ServedBoard("acme", project.number))
+    cardinal.settle()
+    assert sum("cardinal:question:" in text for text in cardinal.told(item)) == 1
+    assert cardinal.events(EntryGivenUp) == []
+
+
+def test_a_suspended_owner_holds_up_no_other_and_loses_nothing(cardinal: Cardinal) -> None:
+    project, site = elsewhere(cardinal)
+    mine, theirs = cardinal.new(), new(cardinal, project, site)
+    cardinal.settle()
+    store, alice = cardinal.forge.store, cardinal.person("alice")
+    (globex,) = (one for one in store.apps.installations() if one.account.login == "globex")
+    for item in (mine, theirs):
+        cardinal.say(item, "/cardinal explain")
+        cardinal.settle(publish=False)
+    store.access.suspend(globex, actor=alice)
+    for _ in range(6):  # more often than an entry without access is tried
+        cardinal.clock.forward(301)
+        cardinal.settle()
+    assert cardinal.told(mine)
+    assert not cardinal.told(theirs)
+    store.access.unsuspend(globex, actor=alice)
+    cardinal.settle()
+    assert cardinal.told(theirs)
+    assert cardinal.events(EntryGivenUp) == []
+
+
+def test_cards_of_one_owner_are_read_while_another_is_out_of_reach(cardinal: Cardinal) -> None:
+    project, site = elsewhere(cardinal)
+    mine, theirs = cardinal.new(), new(cardinal, project, site)
+    cardinal.settle()
+    store = cardinal.forge.store
+    (acme,) = (one for one in store.apps.installations() if one.account.login == "acme")
+    store.access.suspend(acme, actor=cardinal.person("alice"))
+    cardinal.mail.clear()  # and nobody tells of it
+    both = {CardId(mine.node_id): "acme", CardId(theirs.node_id): "globex"}
+    store.projects.drag(theirs, "Planning", actor=cardinal.person("carol"))
+    with event_store.writing(cardinal.services.engine) as db:
+        for card_id in both:
+            known = cards.get(db, card_id)
+            assert known is not None
+            refresh_requests.add(db, card_id, known.board_id)
+    with pytest.raises(GithubError):
+        card_sync.sync_cards(cardinal.process, tuple(both))
+    assert cardinal.card(theirs).column == "Planning"
+
+
+def test_failed_deliveries_are_requested_while_the_first_owner_is_out_of_reach(cardinal: Cardinal) -> None:
+    elsewhere(cardinal)
+    store = cardinal.forge.store
+    (acme,) = (one for one in store.apps.installations() if one.account.login == "acme")
+    store.access.suspend(acme, actor=cardinal.person("alice"))
+    cardinal.mail.clear()
+    sweep.sweep(cardinal.services)
+    lost = store.deliveries.all()[-1]
+    lost.status_code, lost.status, lost.delivered_at = 502, "failed to connect", cardinal.clock()
+    sweep.recover_deliveries(cardinal.process)
+    assert [one.guid for one in cardinal.mail] == [lost.guid]
+
+
+def test_no_board_stands_in_for_another(cardinal: Cardinal) -> None:
+    with pytest.raises(NoBoardChosenError):
+        _ = cardinal.process.hub
+    with pytest.raises(UnservedBoardError, match="B_unknown is not served"):
+        cardinal.process.on_board(BoardId("B_unknown"))
 
 
 def test_a_board_that_the_app_cannot_see_is_not_served(cardinal: Cardinal) -> None:
