@@ -136,6 +136,7 @@ class PullSeen:
 
     `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not. `gate` is
     what the gate says of `head`, `checked` the commit that it saw last, empty before the first.
+    `unfinished`: a run published it before it was done, and none has finished it since.
     """
 
     number: int
@@ -147,6 +148,7 @@ class PullSeen:
     awaited_head: str = ""
     gate: Gate = Gate.UNSEEN
     checked: str = ""
+    unfinished: bool = False
 
 
 class Standing(StrEnum):

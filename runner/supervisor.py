@@ -16,6 +16,7 @@ from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.checkpoint import checkpoint, checkpoint_live, pace_of
+from runner.phases.early import publish_early
 from runner.phases.guard import enforce_guards
 from runner.phases.investigate import investigate
 from runner.phases.prepare import prepare, take_in_again
@@ -138,6 +139,9 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
         else:
             work(run)
         _offer(run, start)
+    except Park:
+        publish_early(run)
+        raise
     except (errors.WorkspaceError, errors.RepositoryError) as error:
         run.workspace.distrust(str(error))  # else every retry would begin with the same failure
         raise

@@ -198,12 +198,14 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
         "workflows": WORKFLOWS in allowed,
         "policy": policies.digest(db, card.board_id),
         "failing": _failing(db, card),
+        "start": card.early_start,
     }
 
 
 def _from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:
     """Return the fields that column, repository and operator decide."""
     return {
+        "early": column.publish == "early",
         "model": column.model,
         "models": column.models,
         "instructions": column.instructions,

@@ -327,4 +327,5 @@ def _pull(db: Connection, row: cards.CardRow) -> PullSeen | None:
         return pull
     last = checks.gate_of(db, row.card_id)
     standing = checks.standing(db, row.card_id, row.pull_head)
-    return replace(pull, gate=standing, checked=last.head if last else "")
+    seen = last.head if last else ""
+    return replace(pull, gate=standing, checked=seen, unfinished=bool(row.early_start))

@@ -31,6 +31,9 @@ class GuardsJudged(RunEvent):
 
     `rules` is the digest of the rules that they went by, `digest` that of all findings; `left_out` are those
     that are not listed here, which are fewer than the listed in weight: what is denied comes first.
+
+    `start` is given where the work goes on, and `head` is to be published early: the commit at which the work
+    began. `withheld` then says for people why it is not published; empty where it is about to be.
     """
 
     head: str
@@ -39,3 +42,5 @@ class GuardsJudged(RunEvent):
     findings: tuple[Violation, ...]
     left_out: int
     digest: str
+    start: str = ""
+    withheld: str = ""

@@ -303,10 +303,14 @@ class BranchExported(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class BranchPushed(RunEvent):
-    """The branch stands on GitHub at `head`."""
+    """The branch stands on GitHub at `head`.
+
+    `start` is given while the work is unfinished: the commit at which it began.
+    """
 
     branch: str
     head: str
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ LINES: Mapping[str, Line] = {
         _A,
         lambda e: f"files: {e.files_changed}, lines: {e.lines_changed}, commits: {e.commits}",
     ),
-    "BranchPushed": (_A, lambda e: f"pushed {e.head[:12]} to {e.branch}"),
+    "BranchPushed": (_A, lambda e: f"pushed {e.head[:12]} to {e.branch}{', unfinished' if e.start else ''}"),
     "ThreadAnswered": (_C, lambda e: f"answered a review thread: {e.text}"),
     "FinalReported": (_C, lambda e: f"report: {e.done}"),
     "InvestigationBegun": (_A, lambda e: f"investigates {e.base[:12]}"),
@@ -271,6 +271,8 @@ def _merge_awaited(event: MergeAwaited) -> str:
 
 
 def _judged(event: GuardsJudged) -> str:
+    if event.withheld:
+        return f"early publication of {event.head[:12]} withheld: {event.withheld}"
     return f"guards on {event.head[:12]}: {'; '.join(map(_violation, event.findings)) or 'nothing found'}"
 
 

@@ -66,6 +66,7 @@ class CardRow:
     that is not known. `own_move`: Cardinal did, for that person. `barred` are the labels by which nothing is
     chosen, for whoever set them may not.
     `assistant_waits`: the planning assistant replied without a brief, and nobody wrote since.
+    `early_start` is where the unfinished work on the branch began; empty where a run finished it.
     """
 
     card_id: CardId
@@ -109,6 +110,7 @@ class CardRow:
     last_answered: int = 0
     assistant_waits: bool = False
     barred: tuple[str, ...] = ()
+    early_start: str = ""
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:
@@ -337,6 +339,7 @@ def _pull_changed(db: Connection, _it: Recorded, event: PullChanged) -> None:
 def _pushed(db: Connection, _it: Recorded, event: BranchPushed) -> None:
     mine = {"run_id": event.run_id, "pull_state": "open", "branch": event.branch}
     change(db, cards, mine, pull_head=event.head)
+    change(db, cards, {"run_id": event.run_id}, early_start=event.start)
 
 
 def _set(db: Connection, event: CardEvent, **values: object) -> None:

@@ -24,6 +24,8 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
     pull = snapshot.open_pull
     if pull is None or pull.head != event.head or snapshot.archived:
         return Decision((), ("the pull request has moved on since",))
+    if pull.draft and pull.unfinished:
+        return Decision((), ("the work is not finished, so a red check says nothing yet",))
     mine = tuple(failure.name for failure in event.failures if not failure.on_base)
     if not event.failures:
         mended = (snapshot.state, snapshot.reason) == (CardState.BLOCKED, Reason.CHECKS_RED)

@@ -75,6 +75,8 @@ def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime)
     if run and run.ending is Ending.SUCCEEDED and snapshot.open_pull:
         ready = leaves_draft(snapshot, run.run_id).intents if snapshot.open_pull.draft else ()
         shown += Decision((UpdatePull(card), *ready))
+    elif snapshot.open_pull and snapshot.open_pull.unfinished:  # the run may have parked or ended meanwhile
+        shown += Decision((UpdatePull(card),))
     return shown
 
 

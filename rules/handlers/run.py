@@ -60,7 +60,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     seen = shown(policy, snapshot, event, now) + settle(policy, snapshot)
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     if waits or not isinstance(event, runs.RunStepped):
-        seen += _ticker(snapshot)
+        seen += _ticker(snapshot) + _told_early(snapshot)
     if waits:
         seen = _posted(snapshot, run) + seen
     if run.state is RunState.QUEUED:
@@ -185,9 +185,15 @@ def _closed(card: CardId, run: RunSeen) -> tuple[Intent, ...]:
 
 def _delivered(snapshot: Snapshot, event: runs.RunEnded) -> Decision:
     if event.ending is not Ending.SUCCEEDED or snapshot.open_pull is None:
-        return Decision()
+        return _told_early(snapshot)
     updated = Decision((UpdatePull(snapshot.card_id),))
     return updated + leaves_draft(snapshot, event.run_id) if snapshot.open_pull.draft else updated
+
+
+def _told_early(snapshot: Snapshot) -> Decision:
+    """Say on a pull request with unfinished work what becomes of its run."""
+    pull = snapshot.open_pull
+    return Decision((UpdatePull(snapshot.card_id),)) if pull and pull.unfinished else Decision()
 
 
 def _onward(

@@ -97,6 +97,11 @@ class ColumnPolicy(PolicyModel):
     on_success: Annotated[MoveTo | None, BeforeValidator(_success)] = setting(
         None, "`stay`, or {move: <column>} once a run has succeeded."
     )
+    publish: Literal["end", "early"] = setting(
+        "end",
+        "`end` opens the pull request when the checks have passed; `early` opens a draft with the first"
+        " commit that the guardrails let pass, and [pushes on](#work-that-is-seen-early).",
+    )
     on_leave: Literal["ask", "cancel", "finish"] = setting(
         "ask", "What happens to a live run whose card is dragged out; one that never began is let go."
     )

@@ -10,11 +10,17 @@ from rules.snapshot import CheckingSeen, PullSeen, Snapshot
 from rules.text import code, plain
 
 CHECK = "Run the checks on it with `/cardinal check` (no agent is started)"
+_UNFINISHED = "its work is not finished. Let a run finish it with /cardinal retry"
 _AGAIN = "run the checks on it once more with `/cardinal check` (no agent is started)"
 
 
 def why_not(pull: PullSeen) -> str:
-    """Return why the commit may neither leave draft nor be merged, with the way out; empty when it may."""
+    """Return why the commit may neither leave draft nor be merged, with the way out; empty when it may.
+
+    Who takes unfinished work out of draft by hand has decided that.
+    """
+    if pull.draft and pull.unfinished:
+        return _UNFINISHED
     if pull.gate.lets_through:
         return ""
     commit = code(pull.head[:7], 7)
@@ -45,7 +51,7 @@ def unmergeable(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
     """Return why the pull request may not be merged as it is, with the way out; empty when it may."""
     finished = snapshot.run is not None and snapshot.run.has_finished_work
     if pull.draft and not finished:
-        return "it is a draft and its work is not finished. Let a run finish it with /cardinal retry"
+        return f"it is a draft and {_UNFINISHED}"
     return unreviewed(snapshot, pull, requires) or why_not(pull)
 
 

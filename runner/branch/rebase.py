@@ -32,7 +32,7 @@ def take_in_pushes(run: RunContext, known: str) -> bool:
             f" {known[:12]}, and what was dropped there stays dropped"
         )
         run.log.append(Progressed(order.run_id, text))
-    _stand_on(run, known)
+    stand_on(run, known)
     return True
 
 
@@ -46,7 +46,7 @@ def go_back_to_head(run: RunContext) -> None:
     """Forget the pushes since the newest export: the checkout is that one again."""
     then = run.mirror.recall(_seen_by_head(run))
     if then and seen(run):
-        _stand_on(run, then)
+        stand_on(run, then)
 
 
 def take_in_base(run: RunContext, head: str) -> None:
@@ -69,18 +69,18 @@ def seen(run: RunContext) -> str:
     return run.mirror.recall(_seen(run))
 
 
+def stand_on(run: RunContext, commit: str) -> None:
+    """Remember the base of the work, for this run and for the next one in its workspace."""
+    run.workspace.stand_on(commit)  # first: a seen commit is not looked at again
+    run.mirror.remember(_seen(run), commit)
+
+
 def _seen(run: RunContext) -> str:
     return f"{run.order.run_id}-seen"
 
 
 def _seen_by_head(run: RunContext) -> str:
     return f"{run.order.run_id}-brought"
-
-
-def _stand_on(run: RunContext, commit: str) -> None:
-    """Remember the base of the work, for this run and for the next one in its workspace."""
-    run.workspace.stand_on(commit)  # first: a seen commit is not looked at again
-    run.mirror.remember(_seen(run), commit)
 
 
 def _written_anew(run: RunContext, known: str) -> str:

@@ -1,6 +1,7 @@
 """Guard phase: denied findings go back to the agent, doubtful ones to a person."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from hashlib import sha256
 
@@ -49,30 +50,43 @@ def enforce_guards(run: RunContext, start: str) -> bool:
 
 def judge(run: RunContext, head: str) -> GuardsJudged:
     """Return the guards' judgement of a commit in the mirror; a new one becomes an event."""
+    last = run.history.guards.judged
+    judged = judgement(run, head, last)
+    if judged is not last:
+        run.log.append(judged)
+    return judged
+
+
+def judgement(run: RunContext, head: str, last: GuardsJudged | None) -> GuardsJudged:
+    """Return the guards' judgement of a commit in the mirror: the last one where nothing is different."""
     lines = run.order.validation
     rules = replace(run.order.guards, checks=(*lines.setup, *lines.fast, *lines.full))
     base = run.mirror.head(run.order.base_branch)
     rules_digest = _digest(asdict(rules))
-    last = run.history.guards.judged
     if last is not None and (last.head, last.base, last.rules) == (head, base, rules_digest):
         return last
     change = change_of(run.mirror, base, head, Known(published(run), seen(run), peoples(run)))
     run.log.hold(_JUDGE_S)  # after the last git command: each of them renews the claim for a short while
     findings = violations(change, rules)
     left_out, digest = findings[_MAX:], _digest([asdict(finding) | {"commit": ""} for finding in findings])
-    judged = GuardsJudged(run.order.run_id, head, base, rules_digest, findings[:_MAX], len(left_out), digest)
-    run.log.append(judged)
-    return judged
+    return GuardsJudged(run.order.run_id, head, base, rules_digest, findings[:_MAX], len(left_out), digest)
 
 
 def ask_people(run: RunContext, head: str) -> None:
-    """Return once a person agreed to every doubtful finding, and nothing is denied. Raises Park and Finish.
-
-    Files of CI are a question of their own, since not everybody may answer it.
-    """
+    """Return once people agreed to every doubtful finding, and nothing is denied. Raises Park and Finish."""
     judged = judge(run, head)
     if run.history.guards.denied:
         raise _refused(run, judged)
+    for subject, some, digest in unanswered(run, judged):
+        text = question(some, judged.left_out)
+        run.ask(subject, text, (PUBLISH_PROTECTED, STOP), digest=digest)
+
+
+def unanswered(run: RunContext, judged: GuardsJudged) -> Iterator[tuple[Subject, tuple[Violation, ...], str]]:
+    """Yield the doubtful findings that nobody agreed to, with the subject and the digest of their question.
+
+    Files of CI are a question of their own, since not everybody may answer it.
+    """
     doubtful = tuple(finding for finding in judged.findings if finding.action == "ask")
     workflows = tuple(
         finding for finding in doubtful if finding.guard == "protected" and is_workflow(finding.path)
@@ -84,8 +98,7 @@ def ask_people(run: RunContext, head: str) -> None:
     for subject, some in ((Subject.WORKFLOWS, of_ci), (Subject.GUARD, others)):
         digest = _digest([judged.digest, judged.left_out, [asdict(finding) for finding in some]])
         if some and not run.may_publish(subject, digest):
-            text = question(some, judged.left_out)
-            run.ask(subject, text, (PUBLISH_PROTECTED, STOP), digest=digest)
+            yield subject, some, digest
 
 
 def violations(change: Change, rules: Guards) -> tuple[Violation, ...]:

@@ -87,7 +87,7 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     elif why := unusable(run, lambda: _take_over(run, heads)):
         make_anew(run, now, why)
         _check_out(run, heads)
-    return _start(run, now)
+    return _start(run, heads)
 
 
 def bring_newer(run: RunContext) -> Brought | None:
@@ -253,13 +253,18 @@ def forget_session(run: RunContext) -> None:
     run.log.append(*(SessionLost(run.order.run_id, session_id) for session_id in gone))
 
 
-def _start(run: RunContext, now: str) -> str:
-    """Remember the start across crashes: right after the push, GitHub's head is our own."""
+def _start(run: RunContext, heads: Heads) -> str:
+    """Remember the start across crashes: right after a push, GitHub's head is our own.
+
+    Unfinished work that stands on GitHub's branch is part of the run's: the start is where that began.
+    """
     name = f"{run.order.run_id}-start"
     start = run.mirror.recall(name)
     if not start:
-        run.mirror.remember(name, now)
-    return start or now
+        known = (run.history.early.start or run.order.start) if heads.branch else ""
+        start = known if known and run.mirror.has(known) else heads.branch or heads.base
+        run.mirror.remember(name, start)
+    return start
 
 
 def set_up(run: RunContext, base: str) -> None:

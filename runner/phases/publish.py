@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from ledger.events.run import BranchExported, BranchPushed, RunEnded
-from ledger.model.limit_answers import PUBLISH, STOP, Subject
+from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject
 from ledger.states import Ending, RunState
 from runner.artifacts import keep
 from runner.branch.export import export_commit, missing, published, rebased
-from runner.branch.rebase import seen
+from runner.branch.rebase import note_head, seen, stand_on
 from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError
 from runner.git.commits import Commit
@@ -46,7 +47,7 @@ def publish(run: RunContext, start: str) -> None:
     if stands != start:
         head = _export(run, stands)
         run.log.append(*keep.patch(run, run.mirror.head(order.base_branch), head))
-        _push(run, head)
+        push(run, head)
         events.append(BranchPushed(order.run_id, order.branch, head))
     ended = RunEnded(order.run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line))
     run.log.append(*events, *report(order, run.history), *keep.report(run), ended)
@@ -54,18 +55,28 @@ def publish(run: RunContext, start: str) -> None:
 
 def _export(run: RunContext, head: str) -> str:
     """Export HEAD to the mirror and record the size of the change; return the commit."""
-    order, mirror = run.order, run.mirror
-    base, head = mirror.head(order.base_branch), export_commit(run, head)
+    head = export_commit(run, head)
     _stands_as_checked(run, head)
-    change = mirror.diff(base, head)
+    change = measure(run, head)
     if change.commits == 0 or change.files_changed == 0:
         raise failed("no_changes", "the branch is no different from its base")
-    if run.history.exported is None or run.history.exported.head != head:
+    ask_people(run, head)
+    open_yet = doubts(run, change, head)
+    if open_yet.text:
+        text = f"{open_yet.text} Publish it?"
+        run.ask(Subject.SIZE, text, (PUBLISH, STOP), size=open_yet.size, digest=open_yet.digest)
+    return head
+
+
+def measure(run: RunContext, head: str) -> DiffStat:
+    """Return the whole change of an exported commit, and record its size."""
+    order, base = run.order, run.mirror.head(run.order.base_branch)
+    change = run.mirror.diff(base, head)
+    known = run.history.exported
+    if change.commits and change.files_changed and (known is None or known.head != head):
         size = change.files_changed, change.lines_changed, change.commits
         run.log.append(BranchExported(order.run_id, order.branch, base, head, *size))
-    ask_people(run, head)
-    _guard(run, change, head)
-    return head
+    return change
 
 
 def _stands_as_checked(run: RunContext, head: str) -> None:
@@ -77,16 +88,24 @@ def _stands_as_checked(run: RunContext, head: str) -> None:
         raise failed("validation", f"the branch stands at {head}, which is not what passed the full checks")
 
 
-def _guard(run: RunContext, change: DiffStat, head: str) -> None:
-    """Ask people about a large change, and about odd commits."""
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """What people must agree to before a change is published; `text` is empty for nothing."""
+
+    text: str
+    size: Size
+    digest: str
+
+
+def doubts(run: RunContext, change: DiffStat, head: str) -> Doubts:
+    """Return what nobody agreed to yet: a large change, and odd commits."""
     over = oversize(change, run.order.limits, run.published(Subject.SIZE))
     odd = _odd_commits(run, head)
     digest = digest_of("\n".join(odd)) if odd else ""
-    if over.said or (odd and not run.may_publish(Subject.SIZE, digest)):
-        large = f"The change is large: {over.said}." if over.said else ""
-        strange = f"Commit {'; '.join(odd)}." if odd else ""
-        text = f"{' '.join(filter(None, (large, strange)))} Publish it?"
-        run.ask(Subject.SIZE, text, (PUBLISH, STOP), size=over.size, digest=digest)
+    large = f"The change is large: {over.said}." if over.said else ""
+    strange = f"Commit {'; '.join(odd)}." if odd else ""
+    open_yet = over.said or (odd and not run.may_publish(Subject.SIZE, digest))
+    return Doubts(" ".join(filter(None, (large, strange))) if open_yet else "", over.size, digest)
 
 
 def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
@@ -100,14 +119,16 @@ def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
     return (*said, *lost[:_SHOWN])
 
 
-def _push(run: RunContext, head: str) -> None:
+def push(run: RunContext, head: str) -> None:
     """Push with a lease on the commit that the work is based on; a push before a crash is not repeated."""
+    run.log.hold(0)  # who lost the claim pushes nothing
     try:
         _push_onto_known(run, head)  # usually nothing moved since this claim fetched
     except MovedBranchError:
         run.mirror.fetch(run.order.base_branch)
         _push_onto_known(run, head)
-    run.workspace.stand_on(head)
+    stand_on(run, head)
+    note_head(run)
 
 
 def _push_onto_known(run: RunContext, head: str) -> None:

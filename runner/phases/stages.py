@@ -2,6 +2,7 @@
 
 from ledger.states import RunState
 from runner.agents.contract import Phase
+from runner.phases.early import publish_early
 from runner.phases.stage_transitions import ask, brief, close, enter, leave
 from runner.phases.work import cut_short, deliver_answer, resume, take_turn
 from runner.run.context import RunContext
@@ -22,6 +23,7 @@ def play_stages(run: RunContext) -> None:
         if visit is not None:
             _play(run, visit)
             leave(run, visit)
+            publish_early(run)
             continue
         due = admit(run.order.stages, run.history)
         if isinstance(due, Enter):

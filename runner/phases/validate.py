@@ -9,6 +9,7 @@ from runner.branch.export import export_commit, head_name
 from runner.checks.places import GATE, clean_room
 from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, describe_failure
 from runner.checks.tier import Tier, run_tier
+from runner.phases.early import publish_early
 from runner.phases.work import repair
 from runner.run.context import RunContext
 from runner.run.exits import failed
@@ -25,6 +26,7 @@ def validate(run: RunContext, start: str) -> None:
         head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
         if not has_changes(run, head, start):
             return
+        head = publish_early(run) or head
         run.step(RunState.VALIDATING)
         if run.order.validation.waived:
             _waive(run, head)

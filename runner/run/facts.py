@@ -7,7 +7,7 @@ from itertools import pairwise
 from ledger.events import stage as staged
 from ledger.events.bounds import RoundFailed
 from ledger.events.guard import GuardsJudged, Violation
-from ledger.events.run import QuestionAsked, UsageMetered
+from ledger.events.run import BranchPushed, QuestionAsked, UsageMetered
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, extended, subject_of
 from runner.text.untrusted import delimit_untrusted, without_invisible
@@ -246,10 +246,13 @@ class Refusals:
     moved: bool = True
     given_back: set[tuple[str, ...]] = field(default_factory=set)
 
-    def take(self, judged: GuardsJudged) -> None:
-        """Add a judgement."""
-        self.judged, self.moved = judged, False
+    def take(self, event: GuardsJudged | BranchPushed) -> bool:
+        """Add a judgement, but none while the work goes on; return whether it refuses the change."""
+        if isinstance(event, BranchPushed) or event.start:
+            return False
+        self.judged, self.moved = event, False
         self.count += bool(self.denied)
+        return bool(self.denied)
 
     def begin_turn(self, turn: str) -> None:
         """Note that a turn began; one for repairs gives the refused findings back to the agent."""
@@ -272,6 +275,26 @@ class Refusals:
     def stands(self) -> bool:
         """Whether a refused finding was already given back to the agent."""
         return any(_key(violation) in self.given_back for violation in self.denied)
+
+
+@dataclass(slots=True)
+class EarlyWork:
+    """The newest judgement before the work was done, and the newest commit of the run on GitHub."""
+
+    judged: GuardsJudged | None = None
+    pushed: str = ""
+
+    def take(self, event: GuardsJudged | BranchPushed) -> None:
+        """Add a judgement made while the work goes on, or a push."""
+        if isinstance(event, BranchPushed):
+            self.pushed = event.head
+        elif event.start:
+            self.judged = event
+
+    @property
+    def start(self) -> str:
+        """The commit at which the work began; empty before a judgement."""
+        return self.judged.start if self.judged is not None else ""
 
 
 def _key(violation: Violation) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, 
 from ledger.states import RunState
 from ledger.views.runs import state_after
 from runner.run.facts import (
+    EarlyWork,
     FailedRounds,
     Plan,
     Question,
@@ -35,9 +36,8 @@ from runner.run.instructions import KnownInstructions
 PLANNING_TURNS = ("plan", "redirect")  # begin the names of turns that change no file
 # What a workspace's files and session decide: kept with them, and brought back with them.
 _WORK = (
-    *("turns", "turn", "finish", "validation", "exported"),
-    *("checking", "waived", "guards", "rounds", "threads"),
-)
+    "turns", "turn", "finish", "validation", "exported", "checking", "waived", "guards", "rounds", "threads",
+)  # fmt: skip
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -73,6 +73,7 @@ class History:
     waived: str = ""  # the commit that goes without checks
     iterations: int = 0
     guards: Refusals = field(default_factory=Refusals)
+    early: EarlyWork = field(default_factory=EarlyWork)
     full_runs: int = 0
     exported: happened.BranchExported | None = None
     reported: bool = False
@@ -332,9 +333,9 @@ class History:
         self.waived = event.head
 
     @_fold.register
-    def _(self, event: GuardsJudged) -> None:
-        self.guards.take(event)
-        self.iterations += bool(self.guards.denied)  # a refused change costs one
+    def _(self, event: GuardsJudged | happened.BranchPushed) -> None:
+        self.early.take(event)
+        self.iterations += self.guards.take(event)  # a refused change costs one
 
     @_fold.register
     def _(self, event: happened.BranchExported) -> None:

@@ -9,12 +9,12 @@ from sqlalchemy import Connection, Engine
 from ledger.errors import LateWriterError
 from ledger.event import Recorded
 from ledger.events.run import RunEvent
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from ledger.states import Ending, RunState
-from ledger.views import checkpoints, runs, workspaces
+from ledger.views import cards, checkpoints, runs, workspaces
 from ledger.views.checkpoints import CheckpointRow
 from ledger.views.workspaces import WorkspaceRow
 from runner.exec.deadline import Deadline
@@ -153,6 +153,12 @@ class RunLog:
         with event_store.reading(self._engine) as db:
             row = runs.get(db, run_id)
         return row.ending if row is not None else None
+
+    def pull_is_ready(self, card_id: CardId) -> bool:
+        """Whether the card's pull request is up for review: out of draft, with finished work."""
+        with event_store.reading(self._engine) as db:
+            card = cards.get(db, card_id)
+        return card is not None and card.pull_state == "open" and not (card.pull_draft or card.early_start)
 
     def _renewal_is_due(self) -> bool:
         return self._clock.monotonic() - self._renewed >= self._ttl_s / 3

@@ -245,6 +245,8 @@ class RunSpec:
     reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
     host: str = ""  # the name of the host that holds the claim
+    early: bool = False  # publish what the guards let pass before the work is done
+    start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
 
     @property
     def stack(self) -> tuple[Layer, ...]:

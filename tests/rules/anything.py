@@ -61,6 +61,8 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
         return built(annotation)
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is tuple:
+        if inner[-1] is not Ellipsis:
+            return st.tuples(*map(of_type, inner))
         return st.lists(of_type(inner[0]), max_size=2).map(tuple)
     if origin in (Union, UnionType):
         return st.one_of(*map(of_type, inner))

@@ -29,7 +29,7 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
     # Without drafts the title tells that a pull request is not ready.
     there = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)
     if there is not None and there.title.startswith(pulls.UNREADY):
-        if story.run.ending is Ending.SUCCEEDED:
+        if story.run.ending is Ending.SUCCEEDED and not card.early_start:
             changes["title"] = there.title.removeprefix(pulls.UNREADY)
         else:
             body = pull_body.unready(body)

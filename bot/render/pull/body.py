@@ -1,5 +1,7 @@
 """Title and description of a pull request: its issue, the change, the evidence, the cost."""
 
+from dataclasses import replace
+
 from bot.render.markdown.escape import cut, fit, line, quote, tame
 from bot.render.markdown.marker import BEGIN, mark
 from bot.render.run import artifacts, evidence, reproduction
@@ -7,6 +9,7 @@ from bot.render.run import story as run_story
 from bot.render.run.report import whole
 from bot.render.run.story import Story
 from ledger.ids import EntryKey
+from ledger.states import RunState
 from ledger.views.cards import CardRow
 from rules.text import usd
 
@@ -20,12 +23,16 @@ def title_of(card: CardRow) -> str:
 
 def write(story: Story) -> str:
     """Return the description without its marker."""
-    run = story.run
+    run, unfinished = story.run, _unfinished(story)
+    if unfinished:  # what was checked before says nothing of this commit
+        here = tuple(check for check in story.checks if check.head == story.card.pull_head)
+        story = replace(story, checks=here)
     issue = run_story.issue_of(story.card, story.card.pull_repository or run.repository)
     return fit(
         (
             f"Closes {issue}",
-            *(whole(story) or ("_The report follows when the run is done._",)),
+            unfinished,
+            *(whole(story) or (() if run.ending else ("_The report follows when the run is done._",))),
             evidence.shown(story),
             artifacts.pointer(story),
             reproduction.played_list(story.played, story.site),
@@ -36,14 +43,28 @@ def write(story: Story) -> str:
     )
 
 
+def _unfinished(story: Story) -> str:
+    """Return what becomes of work that was published before it was done; empty for finished work."""
+    run = story.run
+    if not story.card.early_start:
+        return ""
+    waits = run.state in (RunState.PARKED, RunState.AWAITING_APPROVAL, RunState.ENDED)
+    what = run_story.headline(story) if waits else f"🔨 Run {run.run_id} is at work on it"
+    if run.ending is None:
+        then = "This is its work so far: it is ready for review once it is done and the checks have passed."
+    else:
+        then = "What it published stays here as a draft; `/cardinal retry` lets another run finish it."
+    return f"**Not finished.** {what}. {then}"
+
+
 def part(body: str, key: EntryKey) -> str:
     """Return the description as Cardinal's part of the whole: people may write around it."""
     return f"{BEGIN}\n{mark(body, key)}"
 
 
 def unready(body: str) -> str:
-    """Return the description of a pull request that cannot be a draft, while an agent works on it."""
-    return f"**Not ready for review: an agent still works on this.** It says here when it is.\n\n{body}"
+    """Return the description of a pull request that cannot be a draft, while no run has finished it."""
+    return f"**Not ready for review.** It says here when it is.\n\n{body}"
 
 
 def thread_reply(text: str, *, run_id: str, head: str, by: str) -> str:

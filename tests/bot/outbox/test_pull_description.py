@@ -1,8 +1,8 @@
 """The pull request's description: the whole change, as the runs that made it tell it."""
 
 from bot.render.markdown.marker import marker_of
-from ledger.events.run import FinalReported, RunEnded
-from ledger.ids import RunId
+from ledger.events.run import BranchPushed, CommandChecked, FinalReported, QuestionAsked, RunEnded, RunParked
+from ledger.ids import QuestionId, RunId
 from ledger.states import Ending, RunState
 from rules.intents.outbound import OpenPull, UpdatePull
 from tests.bot.outbox.conftest import Stage
@@ -76,3 +76,29 @@ def test_what_people_wrote_around_cardinals_part_of_the_description_stays(stage:
     stage.happen(FinalReported(RUN, "Totals add up now.", (), (), ()))
     stage.do(UpdatePull(stage.card_id))
     assert pull.issue.body == "All mine."
+
+
+def test_work_that_is_published_early_says_what_becomes_of_it_and_claims_no_check_of_an_older_commit(
+    stage: Stage,
+) -> None:
+    pull, branch, asked = stage.pull(), "cardinal/12", QuestionId("r1-q1")
+    stage.happen(CommandChecked(RUN, 1, "full", "pytest -q", 0, 2.0, "d" * 64, "", "b" * 40, "a" * 40))
+
+    def said() -> str:
+        stage.do(UpdatePull(stage.card_id))
+        return pull.issue.body or ""
+
+    stage.happen(BranchPushed(RUN, branch, "c" * 40, "a" * 40))
+    assert "**Not finished.** 🔨 Run r1 is at work on it" in said()
+    assert "pytest" not in said()
+    stage.happen(QuestionAsked(RUN, asked, "agent", "Which?", ()), RunParked(RUN, "question"))
+    assert "**Not finished.** 🙋 Run r1 waits for you: answer its question" in said()
+    stage.happen(RunEnded(RUN, Ending.FAILED, "stalled", "", "working"))
+    assert "Run r1 failed: the agent fell silent. What it published stays here as a draft" in said()
+    assert "report follows" not in said()
+    again = RunId("r2")
+    stage.past.run(again, attempt=2, kind="retry", card_id=stage.card_id)
+    stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=again)
+    stage.happen(BranchPushed(again, branch, "c" * 40))
+    stage.happen(RunEnded(again, Ending.SUCCEEDED, "", "", "publishing"))
+    assert "Not finished" not in said()

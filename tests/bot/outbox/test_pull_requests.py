@@ -81,6 +81,7 @@ def test_where_there_are_no_drafts_title_and_text_say_so_until_the_work_is_done(
     assert "\n**Not ready for review" in (issue.body or "")
     stage.happen(RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "queued"))
     stage.do(UpdatePull(stage.card_id))
+    assert "still works" not in (issue.body or "")
     assert issue.title.startswith("[not ready] ")
     stage.past.run(RunId("r2"), attempt=2, kind="retry", card_id=stage.card_id)
     stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=RunId("r2"))

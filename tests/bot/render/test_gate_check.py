@@ -35,6 +35,7 @@ def seen(past: Past, *, passed: bool | None, pushed: bool = True, live: bool = F
         (None, True, False, "action_required", "The gate has not seen this commit"),
         (None, False, False, "action_required", "Not checked: Cardinal checked bbbbbbb"),
         (None, False, True, "", "r1 is at work"),
+        (None, True, True, "", "r1 is at work"),
     ],
 )
 def test_the_conclusion_is_about_the_commit(

@@ -38,6 +38,11 @@ def test_a_red_check_starts_a_repair_without_a_plan() -> None:
     assert "Say" not in kinds(asks(DONE, red()))
 
 
+def test_a_red_check_of_unfinished_work_starts_no_repair() -> None:
+    seen = replace(DONE, run=ended(Ending.CANCELLED), pull=pull(draft=True, unfinished=True))
+    assert asks(seen, red()) == ()
+
+
 def test_what_is_red_on_the_base_as_well_is_reported_and_not_repaired() -> None:
     intents = asks(DONE, red(LINT))
     assert "QueueRun" not in kinds(intents)

@@ -23,7 +23,7 @@ from rules.intents.outbound import (
     SettlePlan,
     UpdateTicker,
 )
-from rules.snapshot import Stop
+from rules.snapshot import RunSeen, Stop
 from tests.rules import scene
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, asks, card, ended, kinds, only, pull, run, states
 
@@ -106,6 +106,34 @@ def test_the_first_push_opens_the_pull_request_and_later_ones_update_it() -> Non
     assert only(asks(card(run=run()), PUSHED), OpenPull).run_id == R1
     assert "UpdatePull" in kinds(asks(card(run=run(), pull=pull()), PUSHED))
     assert "OpenPull" in kinds(asks(card(run=run(), pull=pull("closed")), PUSHED))
+
+
+UNFINISHED = pull(draft=True, unfinished=True)
+
+
+@pytest.mark.parametrize(
+    ("now", "event"),
+    [
+        (run(R.PARKED, question=QUESTION), runs.RunParked(R1, "question")),
+        (run(R.QUEUED), runs.RunRequeued(R1, "answered")),
+        (ended(Ending.FAILED), runs.RunEnded(R1, Ending.FAILED, "stalled", "", "")),
+        (ended(Ending.CANCELLED), runs.RunEnded(R1, Ending.CANCELLED, "cancelled", "", "")),
+    ],
+)
+def test_unfinished_work_on_github_says_what_becomes_of_its_run_and_stays_a_draft(
+    now: RunSeen, event: runs.RunEvent
+) -> None:
+    intents = asks(card(run=now, pull=UNFINISHED), event)
+    assert "UpdatePull" in kinds(intents)
+    assert "MarkReady" not in kinds(intents)
+    assert "UpdatePull" not in kinds(asks(card(run=now, pull=pull(draft=True)), event))
+
+
+def test_a_draft_that_comes_later_than_the_end_of_its_unfinished_run_says_so() -> None:
+    opened = PullOpened(CARD, "acme/shop", 5, "PR_1", "b", "abc123", True)
+    intents = asks(card(run=ended(Ending.CANCELLED), pull=UNFINISHED), opened)
+    assert "UpdatePull" in kinds(intents)
+    assert "MarkReady" not in kinds(intents)
 
 
 def test_a_thread_is_answered_on_the_pull_request() -> None:

@@ -61,6 +61,14 @@ def test_what_passed_or_had_nothing_to_pass_is_merged(gate: Gate) -> None:
     assert why_not(pull(gate=gate)) == ""
 
 
+def test_unfinished_work_stays_a_draft_though_the_gate_let_it_through() -> None:
+    draft = pull(draft=True, unfinished=True)
+    entered = asks(card("QA", CardState.IN_REVIEW, run=ended(Ending.CANCELLED), pull=draft), QA)
+    assert "MarkReady" not in kinds(entered)
+    assert "Let a run finish it with /cardinal retry" in only(entered, Say).text
+    assert "not finished" not in why_not(replace(draft, draft=False))  # a person took it out
+
+
 @pytest.mark.parametrize(("stands", "said"), NOT)
 def test_it_stays_a_draft_until_the_gate_has_let_its_very_commit_through(
     stands: dict[str, Any], said: str

@@ -1,0 +1,202 @@
+"""`publish: early`: what the guards let pass stands on GitHub at each milestone, and survives the host."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ledger.errors import StaleClaimError
+from ledger.events.guard import GuardsJudged
+from ledger.events.pull import PullOpened
+from ledger.events.run import RunEvent, RunRequeued, RunStopAsked
+from ledger.states import Ending
+from runner.run.log import RunLog
+from runner.run.run_spec import Guards
+from runner.supervisor import execute
+from tests.ledger.samples import card_seen
+from tests.runner.flows.test_hosts import ASK, NEXT, commit, on
+from tests.runner.flows.test_story import FINISH, PLAN
+from tests.runner.guards.test_guards import KEY, nothing_left, rules
+from tests.runner.phases.test_stages import LOOP, STAGES
+from tests.runner.world import BRANCH, CARD, LIMITS, World, checks, git
+
+SECRET = [{"edit": {"path": "key.txt", "content": f"{KEY}\n"}}, {"commit": "A key"}]
+INFRA = [{"edit": {"path": "infra/a", "content": "a\n"}}, {"commit": "Infra"}]
+LARGE = [{"edit": {"path": "a.txt", "content": "a\n" * 30}}, {"commit": "Large"}]
+CLOSING = [{"edit": {"path": "a.txt", "content": "a\n"}}, {"commit": "Fixes #99"}]
+
+
+def subjects(world: World) -> list[str]:
+    return git(world.origin, "log", "--reverse", "--format=%s", f"main..{BRANCH}").splitlines()
+
+
+def test_a_parked_run_goes_on_from_its_branch_on_a_host_that_has_nothing_else(world: World) -> None:
+    main = world.head("main")
+    world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
+    order = world.order(early=True, validation=checks(fast=["test -f second.txt"]))
+    assert world.run(on(world, order, "b")).why == "question"
+    early = world.only("BranchPushed")
+    assert (early.head, early.start) == (world.head(), main)
+    judged = world.only("GuardsJudged")
+    assert (judged.head, judged.start, judged.withheld) == (early.head, main, "")
+    assert world.kinds().index("GuardsJudged") < world.kinds().index("BranchPushed")
+    world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
+    world.answer(on(world, order, "c"), "Moin")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert subjects(world) == ["On first", "On second"]
+    starts = [pushed.start for pushed in world.of("BranchPushed")]
+    assert starts == [main, main, ""]  # parked, before the checks, done
+
+
+def test_without_the_key_a_parked_run_publishes_nothing(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
+    world.run(world.order())
+    assert nothing_left(world)
+    assert world.of("GuardsJudged") == []
+
+
+def test_each_stage_that_committed_is_published_when_it_is_left(world: World) -> None:
+    main = world.head("main")
+    world.scenario(plan=[PLAN], stages=LOOP)
+    world.run(world.order(stages=STAGES, early=True))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    pushed = [(event.head, event.start) for event in world.of("BranchPushed")]
+    left = [one.head for one in world.of("SnapshotTaken") if one.stage != "verify"]
+    assert pushed == [*((head, main) for head in left), (world.head(), "")]
+
+
+def test_a_repaired_commit_is_published_before_it_is_checked_again(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[*commit("first"), FINISH], repair=[*commit("second"), FINISH])
+    world.run(world.order(early=True, validation=checks(fast=["test -f second.txt"])))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert len({event.head for event in world.of("BranchPushed")}) == 2
+
+
+@pytest.mark.parametrize(
+    ("work", "guards", "because"),
+    [
+        (SECRET, rules("secrets"), "secrets"),
+        (INFRA, rules("protected", protect=("infra/**",)), "infra/**"),
+        (INFRA, rules("protected", "ask", protect=("infra/**",)), "want a person's word"),
+        (LARGE, Guards({}), "The change is large"),
+        (CLOSING, Guards({}), "closes another issue"),
+    ],
+)
+def test_what_the_end_would_not_publish_is_not_published_early_and_costs_nothing(
+    world: World, work: list[dict[str, Any]], guards: Guards, because: str
+) -> None:
+    anew = {"run": "git reset -q --hard HEAD~1"}
+    world.scenario(plan=[PLAN], work=[*work, ASK, anew, *commit("first"), FINISH])
+    order = world.order(early=True, guards=guards, limits=replace(LIMITS, lines_changed=20))
+    world.run(order)
+    assert nothing_left(world)
+    assert because in world.only("GuardsJudged").withheld
+    assert KEY not in repr(world.events())
+    world.answer(order, "Moin")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert subjects(world) == ["On first"]
+    assert not any(turn.turn.startswith("repair") for turn in world.of("TurnStarted"))
+
+
+def test_what_was_refused_early_is_given_back_at_the_end(world: World) -> None:
+    away = {"run": "git reset -q --soft HEAD~2 && git rm -qf key.txt"}
+    world.scenario(
+        plan=[PLAN], work=[*SECRET, *commit("first"), ASK, ASK, FINISH], repair=[away, {"commit": "Clean"}]
+    )
+    order = world.order(early=True, guards=rules("secrets"))
+    world.run(order)
+    world.answer(order, "Moin")
+    assert world.only("GuardsJudged").withheld  # once, however often it parks there
+    world.answer(order, "Moin")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert [turn.turn for turn in world.of("TurnStarted")][-1] == "repair-guard-1"
+    assert subjects(world) == ["Clean"]
+
+
+def test_an_own_commit_that_the_agent_wrote_anew_replaces_the_published_one(world: World) -> None:
+    world.scenario(
+        plan=[PLAN], work=[*commit("first"), ASK, {"run": "git commit -q --amend -m Better"}, FINISH]
+    )
+    order = world.order(early=True)
+    world.run(order)
+    assert subjects(world) == ["On first"]
+    world.answer(order, "Moin")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert subjects(world) == ["Better"]
+
+
+def test_what_people_push_onto_the_published_work_stays(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[*commit("first"), ASK, *commit("second"), ASK, FINISH])
+    order = world.order(early=True)
+    world.run(order)
+    theirs = world.commit({"theirs.txt": "Hi\n"}, BRANCH)
+    world.answer(order, "Moin")
+    assert subjects(world) == ["On first", "By a person", "On second"]
+    assert git(world.origin, "merge-base", theirs, BRANCH) == theirs
+    world.answer(order, "Moin")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+
+
+@pytest.mark.parametrize(("draft", "early"), [(True, True), (False, False)])
+def test_a_pull_request_that_is_up_for_review_gets_finished_work_only(
+    world: World, draft: bool, early: bool
+) -> None:
+    world.write(card_seen())
+    world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
+    order = world.order(early=True)
+    world.write(PullOpened(CARD, order.repository, 5, "PR_1", BRANCH, "a" * 40, draft))
+    world.run(order)
+    assert nothing_left(world) is not early
+    world.answer(order, "Moin")
+    assert subjects(world) == ["On first"]
+
+
+def test_a_push_that_github_refuses_is_told_and_the_work_goes_on(world: World) -> None:
+    hook = world.origin / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
+    order = world.order(early=True)
+    assert world.run(order).why == "question"
+    assert "could not be published yet" in world.of("Progressed")[-1].text
+    hook.unlink()
+    world.answer(order, "Moin")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+
+
+def test_who_lost_the_claim_pushes_nothing(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
+    order = world.order(early=True)
+    claimed, log = world.claim(order)
+
+    class Overtaken(RunLog):
+        """Loses its claim between the judgement and the push."""
+
+        def append(self, *events: RunEvent) -> None:
+            super().append(*events)
+            if any(isinstance(event, GuardsJudged) for event in events):
+                world.write(RunRequeued(order.run_id, "reclaimed"))
+                world.claim(order)
+
+    log.__class__ = Overtaken
+    with pytest.raises(StaleClaimError):
+        execute(claimed, log, world.remote, world.clock)
+    assert nothing_left(world)
+    world.answer(order, "Moin")
+    assert subjects(world) == ["On first"]
+
+
+def test_the_next_run_may_end_with_what_a_cancelled_one_published(world: World) -> None:
+    stages = {"implement": LOOP["implement"], "verify": [{"progress": "Busy"}, "hang"]}
+    world.scenario(plan=[PLAN], stages=stages)
+    order = on(world, world.order(stages=STAGES, early=True), "b")
+    world.meanwhile(order, "Busy", lambda: world.write(RunStopAsked("r1", "cancel", "ann", "")))
+    assert world.ended().ending is Ending.CANCELLED
+    early = world.only("BranchPushed")
+    assert early.head == world.head()
+    world.lease = None
+    world.scenario(plan=[PLAN], work=[FINISH])
+    world.run(on(world, world.order(run_id=NEXT, attempt=2, start=early.start), "c"))
+    assert world.ended(NEXT).ending is Ending.SUCCEEDED, world.ended(NEXT)
+    pushed = world.only("BranchPushed", NEXT)
+    assert (pushed.head, pushed.start) == (early.head, "")
