@@ -8,7 +8,6 @@ from functools import partial
 from types import FrameType
 
 import uvicorn
-from flask import Flask
 
 from bot.scheduler import delivery_wakeups
 from bot.system import redis as embedded_redis
@@ -16,6 +15,7 @@ from bot.system.clock import utc_now
 from bot.system.config import Config
 from bot.web.app import make_app
 from bot.web.connections import MAX_CONNECTIONS, MAX_HELD_BYTES, ConnectionLimits, Connections
+from bot.web.live.streams import Streams
 from bot.web.webhook import MAX_BYTES, PATH
 from bot.web.wsgi import Bridge
 from ledger.errors import CardinalError
@@ -57,27 +57,31 @@ def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) ->
     """Serve until SIGTERM or SIGINT; ends by SystemExit."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)  # uvicorn raises the signal once more when it has stopped
-    bridge = Bridge(load(config), deliveries=PATH, threads=THREADS, most_bytes=MAX_BYTES)
-    UvicornServer(settings(bridge, Connections(_room(config))), ready).run([listener])
-
-
-def load(config: Config) -> Flask:
-    """Return the application with connections of this process's own."""
+    engine = open_ledger(config.database_url)
     wake = partial(delivery_wakeups.request, embedded_redis.connect(config))
-    return make_app(config, open_ledger(config.database_url), wake, utc_now)
+    app, streams = make_app(config, engine, wake, utc_now), Streams(engine)
+    bridge = Bridge(app, deliveries=PATH, threads=THREADS, most_bytes=MAX_BYTES, follow=streams.serve)
+    UvicornServer(settings(bridge, Connections(_room(config))), ready, streams.close).run([listener])
 
 
 class UvicornServer(uvicorn.Server):
-    """uvicorn's server, which says when it is ready and whose process ends by SystemExit."""
+    """uvicorn's server; it says when it is ready and when it stops, and its process ends by SystemExit."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], stops: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._ready, self._stops = ready, stops
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say so."""
         await super().startup(sockets)
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say so, then stop: what would go on for long has to end."""
+        self._stops()
+        await super().shutdown(sockets)
 
 
 def settings(app: Bridge, connections: Connections) -> uvicorn.Config:

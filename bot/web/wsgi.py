@@ -8,25 +8,33 @@ have threads that no page can take.
 import asyncio
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from bot.web.late_response import LATER, LateResponse
+from bot.web.live.response import StreamResponse
 from runner.gateway.control.asgi import Receive, Scope, Send
 
 PIECE_BYTES = 256 * 1024  # of an answer, taken from the application at once
 SMALL_BYTES = 256 * 1024  # of a delivery: its signature and JSON take a few milliseconds
 
 Wsgi = Callable[..., Iterable[bytes]]
+Follow = Callable[[StreamResponse, Receive, Send], Awaitable[None]]
 
 
 class Bridge:
-    """An ASGI application over one for WSGI; the path `deliveries` has threads of its own."""
+    """An ASGI application over one for WSGI; the path `deliveries` has threads of its own.
 
-    def __init__(self, app: Wsgi, *, deliveries: str, threads: tuple[int, int], most_bytes: int) -> None:
+    `follow` serves what goes on: a response with a stream, once the application has allowed it.
+    """
+
+    def __init__(
+        self, app: Wsgi, *, deliveries: str, threads: tuple[int, int], most_bytes: int, follow: Follow
+    ) -> None:
         self._app, self._deliveries, self._most_bytes = app, deliveries, most_bytes
+        self._follow = follow
         self._door, self._rest = (ThreadPoolExecutor(count) for count in threads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,6 +51,9 @@ class Bridge:
             piece = answer.begin()
         else:
             piece = await loop.run_in_executor(pool, answer.begin)
+        if isinstance(answer.later, StreamResponse):
+            await self._follow(answer.later, receive, send)
+            return
         if answer.later is not None:
             await asyncio.wait([asyncio.wrap_future(answer.later.future)], timeout=answer.later.within_s)
             piece = answer.finish()
@@ -82,18 +93,18 @@ class _Answer:
         self._source: Iterable[bytes] = ()
         self.status, self.ended = 500, False
         self.headers: list[tuple[bytes, bytes]] = []
-        self.later: LateResponse | None = None
+        self.later: LateResponse | StreamResponse | None = None
 
     def begin(self) -> bytes:
         """Call the application and return the first piece."""
-        later: list[LateResponse] = []
+        later: list[LateResponse | StreamResponse] = []
         self._call(self._app, {**self._environ, LATER: later})
         self.later = next(iter(later), None)
         return b"" if later else self.more()
 
     def finish(self) -> bytes:
         """Return the first piece of the answer in `later`."""
-        assert self.later is not None
+        assert isinstance(self.later, LateResponse)
         self.later.within_s = 0
         self._call(self.later, self._environ)
         return self.more()

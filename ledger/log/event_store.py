@@ -49,6 +49,12 @@ def _kinds(after: Any, most: Any) -> Select[Any]:
 
 
 @statement
+def _streams(after: Any, most: Any) -> Select[Any]:
+    later = select(events.c.seq, events.c.stream).where(events.c.seq > after)
+    return later.order_by(events.c.seq).limit(most)
+
+
+@statement
 def _digest(stream: Any) -> Select[Any]:
     mine = select(events.c.digest).where(events.c.stream == stream)
     return mine.order_by(events.c.version.desc()).limit(1)
@@ -143,6 +149,14 @@ def last_seq(db: Connection) -> int:
 def kinds_after(db: Connection, after: int, *, limit: int) -> list[str]:
     """Return the kinds of at most `limit` events later than `after`, in their order."""
     return [row[0] for row in _kinds.all(db, {"after": after, "most": limit})]
+
+
+def streams_after(db: Connection, after: int, *, limit: int) -> tuple[int, frozenset[str]]:
+    """Return the number of the last of at most `limit` events later than `after`, or `after` itself, and the
+    streams of these events.
+    """
+    rows = _streams.all(db, {"after": after, "most": limit})
+    return (rows[-1][0] if rows else after), frozenset(stream for _, stream in rows)
 
 
 def digest_of(db: Connection, stream: str) -> str:

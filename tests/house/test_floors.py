@@ -32,8 +32,14 @@ THREADS = {
     "concurrent.futures.ThreadPoolExecutor",
     "_thread.start_new_thread",
 }
-THREADS_LIVE_IN = ("runner/exec/stream.py", "forge/", "bot/web/group_commit.py", "bot/web/wsgi.py")
-COROUTINES_LIVE_IN = ("runner/gateway/", "bot/daemon/web_server.py", "bot/web/wsgi.py")
+THREADS_LIVE_IN = (
+    "runner/exec/stream.py",
+    "forge/",
+    "bot/web/group_commit.py",
+    "bot/web/live/streams.py",
+    "bot/web/wsgi.py",
+)
+COROUTINES_LIVE_IN = ("runner/gateway/", "bot/daemon/web_server.py", "bot/web/live/", "bot/web/wsgi.py")
 
 
 def patches(files: Iterable[Source]) -> Iterator[str]:

@@ -1,25 +1,41 @@
-"""A run: its stages, plan, question, checks, report and cost, from the log."""
+"""A run from the log, live while it goes on: stages, plan, question, checks, report, cost and activity."""
 
+import re
+from collections.abc import Iterable
 from datetime import timedelta
 
-from flask import Response, make_response, render_template
+from flask import Response, current_app, make_response, request
+from jinja2 import Environment
+from markupsafe import Markup
+from sqlalchemy import Connection
 
+from bot.state import policies, snapshots
+from bot.web.live import assets
+from bot.web.live.response import PageUpdate, StreamResponse, message
+from bot.web.live.terminal import terminal_html
 from bot.web.pages._lists import path_of
-from bot.web.pages._site import Site, run_visible, when
+from bot.web.pages._site import HEADERS, Site, run_visible, when
 from ledger.log import event_store
-from ledger.queries import timeline
-from ledger.queries.timeline import Zoom
+from ledger.queries import run_lines
+from ledger.queries.run_lines import RunLine
 from ledger.queue.sign_ins import SignIn
-from ledger.views import checks, plans, questions, reports, stages
+from ledger.states import RunState
+from ledger.views import cards, checks, plans, questions, reports, runs, stages
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
+from rules.explain import why
 from rules.text import brief, plain, sentence, state_word, usd
 
-MAX_LINES, MAX_LINE, MAX_TEXT = 200, 500, 4000
+MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
+MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
+MAX_CHARS = 64_000  # of such lines as HTML
+AFTER = re.compile(r"[0-9]{1,18}")
+WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
 
 
 def mount(site: Site) -> None:
-    """Mount the page."""
+    """Mount the page, its script, and the stream of what happens after it was loaded."""
+    site.blueprint.register_blueprint(assets.assets())
 
     @site.blueprint.get("/runs/<run>")
     def run_page(run: str) -> Response:
@@ -27,46 +43,144 @@ def mount(site: Site) -> None:
         if visit is None:
             return site.stranger()
         visible = run_visible(site, visit, run)
-        return site.nothing(visit) if visible is None else make_response(_page(site, visit, *visible))
+        return site.nothing(visit) if visible is None else RunPage(site, *visible).whole(visit)
+
+    @site.blueprint.get("/live/runs/<run>")
+    def run_stream(run: str) -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        visible = run_visible(site, visit, run)
+        if visible is None:
+            return site.nothing(visit)
+        page = RunPage(site, *visible)
+        return StreamResponse(run_lines.stream_of(page.run.run_id), visit.user_id, _seen(), page.later)
 
 
-def _page(site: Site, visit: SignIn, run: RunRow, card: CardRow) -> str:
-    with event_store.reading(site.engine) as db:
-        path = stages.of_run(db, run.run_id)
-        plan = plans.newest(db, run.run_id)
-        question_rows = questions.of_run(db, run.run_id)
-        checked = checks.of_run(db, run.run_id)
-        report = reports.get(db, run.run_id)
-        lines = [
-            line
-            for line in timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MAX_LINES)
-            if line.run_id == run.run_id
-        ]
-    return render_template(
-        "run.html",
-        title=f"Run {run.run_id}",
-        lines=[sentence(plain(run.detail, MAX_LINE))] if run.detail else (),
-        run=run,
-        state=state_word(run.ending or run.state),
-        facts=_facts(run),
-        stages=[(plain(row.stage), row.left_at is not None, usd(row.usd)) for row in path],
-        plan=None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
-        steps=[(plain(step, MAX_LINE), place < run.plan_done) for place, step in enumerate(run.plan_steps)],
-        questions=[
-            (plain(row.text, MAX_LINE), plain(row.answer, MAX_LINE), plain(row.answered_by), row.withdrawn)
-            for row in question_rows
-        ],
-        checks=[
-            (row.tier, plain(row.command, MAX_LINE), row.exit_code, f"{row.duration_s:.1f} s", row.head[:10])
-            for row in checked
-        ],
-        report=None if report is None else report.done[:MAX_TEXT],
-        activity=[(when(line.at), plain(line.text, MAX_LINE)) for line in lines],
-        card_name=f"{card.repository}#{card.number}" if card.number else "a draft",
-        card_title=plain(card.title),
-        card_path=path_of(card.repository, card.number),
-        visit=visit,
-    )
+class RunPage:
+    """A run's page: whole, or what there is after an event, which is made without a request."""
+
+    def __init__(self, site: Site, run: RunRow, card: CardRow) -> None:
+        self._site, self.run, self._card = site, run, card
+        self._templates: Environment = current_app.jinja_env
+
+    def whole(self, visit: SignIn) -> Response:
+        """Return the page with the newest lines; while the run goes on, a script adds what comes."""
+        with event_store.reading(self._site.engine) as db:
+            fresh = run_lines.later(db, self.run.run_id, 0, MAX_ON_PAGE, behind=MAX_ON_PAGE)
+            now = self._now(db, self.run, self._card)
+        lines = _fitting(map(self._line, reversed(fresh.lines)))
+        omitted = self._omitted(fresh.omitted + len(fresh.lines) - len(lines), 0)
+        nonce = "" if self.run.ended_at else assets.nonce()
+        values = {"after": fresh.last, "nonce": nonce, "visit": visit, "title": f"Run {self.run.run_id}"}
+        shown = self._html("run.html", activity=[omitted, *reversed(lines)], **values, **now)
+        answer = make_response(shown)
+        if nonce:
+            answer.headers["Content-Security-Policy"] = assets.policy(HEADERS, nonce)
+        return answer
+
+    def later(self, after: int) -> PageUpdate:
+        """Return what there is after that event; where that is very much, the beginning of it."""
+        with event_store.reading(self._site.engine) as db:
+            run, card = runs.get(db, self.run.run_id), cards.get(db, self.run.card_id)
+            if run is None or card is None:  # the views are being made anew
+                return PageUpdate(b"", b"", after)
+            fresh = run_lines.later(db, run.run_id, after, MAX_AT_ONCE)
+            now = self._now(db, run, card)
+        lines = _fitting(map(self._line, fresh.lines))
+        cut = len(lines) < len(fresh.lines)
+        last = fresh.lines[len(lines) - 1].seq if cut else fresh.last
+        text = "".join([self._omitted(fresh.omitted, after), *lines])
+        added = message("lines", text, last)
+        if cut or fresh.more:
+            return PageUpdate(added, b"", last, more=True)
+        shown = message("now", self._html("run_now.html", **now), last)
+        return PageUpdate(added, shown, last, ended=run.ended_at is not None)
+
+    def _html(self, template: str, **values: object) -> str:
+        return self._templates.get_template(template).render(values)
+
+    def _line(self, line: RunLine) -> Markup:
+        shown = {"seq": line.seq, "at": when(line.at), "text": line.text}
+        return Markup(self._html("run_line.html", **shown, output=terminal_html(line.output)))  # noqa: S704
+
+    def _omitted(self, count: int, after: int) -> Markup:
+        """Return the line that says where to read what is left out; empty for nothing."""
+        if not count:
+            return Markup("")
+        card = f"{self._card.repository}#{self._card.number} " if self._card.number else ""
+        return Markup(
+            '<li class="quiet">{:,} events are left out here. Whoever runs Cardinal reads all with'
+            " <code>cardinal watch {}--zoom debug --from {} --once</code></li>\n"
+        ).format(count, card, after)
+
+    def _now(self, db: Connection, run: RunRow, card: CardRow) -> dict[str, object]:
+        """Return the values of what each message replaces."""
+        plan, report = plans.newest(db, run.run_id), reports.get(db, run.run_id)
+        return {
+            "run": run,
+            "lines": [sentence(plain(text, MAX_LINE)) for text in (run.detail, self._waits(db, run)) if text],
+            "state": state_word(run.ending or run.state),
+            "facts": _facts(run),
+            "elapsed": brief((run.ended_at or self._site.clock()) - run.queued_at),
+            "stages": [
+                (plain(row.stage), row.left_at is not None, usd(row.usd))
+                for row in stages.of_run(db, run.run_id)[-MAX_ROWS:]
+            ],
+            "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
+            "steps": [
+                (plain(step, MAX_LINE), place < run.plan_done)
+                for place, step in enumerate(run.plan_steps[:MAX_ROWS])
+            ],
+            "questions": [
+                (
+                    plain(row.text, MAX_LINE),
+                    plain(row.answer, MAX_LINE),
+                    plain(row.answered_by),
+                    row.withdrawn,
+                )
+                for row in questions.of_run(db, run.run_id)[-MAX_ROWS:]
+            ],
+            "checks": [
+                (
+                    row.tier,
+                    plain(row.command, MAX_LINE),
+                    row.exit_code,
+                    f"{row.duration_s:.1f} s",
+                    row.head[:10],
+                )
+                for row in checks.of_run(db, run.run_id)[-MAX_ROWS:]
+            ],
+            "report": None if report is None else terminal_html(report.done[:MAX_TEXT]),
+            "card_name": f"{card.repository}#{card.number}" if card.number else "a draft",
+            "card_title": plain(card.title),
+            "card_path": path_of(card.repository, card.number),
+        }
+
+    def _waits(self, db: Connection, run: RunRow) -> str:
+        """Return what the run waits for, and for whom; empty while it does not."""
+        snapshot = snapshots.of_card(db, run.card_id) if run.state in WAITING else None
+        if snapshot is None:
+            return ""
+        in_force = policies.in_force(db, run.board_id)
+        return why(in_force, snapshots.with_place(db, snapshot), self._site.clock())
+
+
+def _seen() -> int:
+    """Return the last event that the page has; a browser that comes back names it in a header."""
+    named = request.headers.get("Last-Event-ID") or request.args.get("after", "")
+    return int(named) if AFTER.fullmatch(named) else 0
+
+
+def _fitting(pieces: Iterable[Markup]) -> list[Markup]:
+    """Return the first pieces, one at least, of at most MAX_CHARS together."""
+    fitting, room = list[Markup](), MAX_CHARS
+    for piece in pieces:
+        room -= len(piece)
+        if room < 0 and fitting:
+            break
+        fitting.append(piece)
+    return fitting
 
 
 def _facts(run: RunRow) -> tuple[tuple[str, str], ...]:

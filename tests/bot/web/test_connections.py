@@ -32,6 +32,10 @@ def application(environ: dict[str, Any], start_response: Callable[..., object]) 
     return [f"{seen} {len(environ['wsgi.input'].read())}".encode()]
 
 
+async def nobody(*_: object) -> None:
+    """Serve no stream: the application has none."""
+
+
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Return what starts a server with these bounds in a thread, and gives its address."""
@@ -40,7 +44,8 @@ def start() -> Iterator[Start]:
         def begin(bounds: ConnectionLimits, most_bytes: int = 200_000) -> tuple[str, int]:
             listener = until_then.enter_context(socket.create_server(("127.0.0.1", 0)))
             ready = threading.Event()
-            bridge = Bridge(application, deliveries="/door", threads=(1, 1), most_bytes=most_bytes)
+            limits = {"threads": (1, 1), "most_bytes": most_bytes}
+            bridge = Bridge(application, deliveries="/door", follow=nobody, **limits)
             server = web_server.UvicornServer(web_server.settings(bridge, Connections(bounds)), ready.set)
             thread = threading.Thread(target=server.run, args=([listener],))
             thread.start()

@@ -1,0 +1,1 @@
+"""Pages that stay as they would be if they were loaded now: templates, their script, and open streams."""

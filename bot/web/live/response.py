@@ -1,0 +1,74 @@
+"""A response that goes on: server-sent events for an open page.
+
+Source: html.spec.whatwg.org/multipage/server-sent-events.html.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flask import Response
+
+from bot.web.late_response import LATER
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+RETRY_MS = 500  # a browser's wait before it comes back to a stream that ended
+OPENING = f"retry: {RETRY_MS}\n\n".encode()
+ALIVE = b": alive\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class PageUpdate:
+    """What there is after an event. `lines` comes once; `now` replaces what was shown before it.
+
+    `last` is the event up to which both go; `more`: lines follow at once; `ended`: nothing will follow.
+    """
+
+    lines: bytes
+    now: bytes
+    last: int
+    more: bool = False
+    ended: bool = False
+
+
+Pull = Callable[[int], PageUpdate]
+
+
+class StreamResponse(Response):
+    """A response with what `pull` finds after the event `after`; `about` is the log's stream to wait for.
+
+    A server that takes no streams gets one batch; the browser comes back for the next.
+    """
+
+    def __init__(self, about: str, person: int, after: int, pull: Pull) -> None:
+        super().__init__(content_type="text/event-stream; charset=utf-8")
+        self.about, self.person, self.after, self.pull = about, person, after, pull
+        # For nginx, which would keep messages until it has 4 kB of them: nginx.org/r/proxy_buffering.
+        self.headers["X-Accel-Buffering"] = "no"
+        del self.headers["Content-Length"]
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        later, is_head = environ.get(LATER), environ["REQUEST_METHOD"] == "HEAD"
+        if later is not None and not is_head:
+            later.append(self)
+            return ()
+        start_response(self.status, self.get_wsgi_headers(environ).to_wsgi_list())
+        if is_head:
+            return ()
+        batch = self.pull(self.after)
+        return (OPENING, batch.lines, batch.now, over(batch.last) if batch.ended else b"")
+
+
+def message(event: str, text: str, last: int) -> bytes:
+    """Return one message, after which a browser has seen the event `last`; empty for no text."""
+    if not text:
+        return b""
+    data = "".join(f"data: {line}\n" for line in text.splitlines())
+    return f"id: {last}\nevent: {event}\n{data}\n".encode(errors="replace")
+
+
+def over(last: int) -> bytes:
+    """Return the message that nothing will follow."""
+    return message("over", "over", last)

@@ -1,0 +1,217 @@
+"""Open streams of one web process: one reader of the log for all of them, and no thread for any.
+
+Nothing is queued for a reader. Each has its place in the log, and gets what is later when it has taken what
+came before: a slow one costs one batch, and one that does not read at all is closed. The browser comes back
+with the number of the last event that it got. Each stream ends after a while for the same reason: who comes
+back is asked again who they are, and what they may read.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from flask import Response
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from bot.web.live.response import ALIVE, OPENING, PageUpdate, StreamResponse, over
+from ledger.errors import CardinalError
+from ledger.log import event_store
+from runner.gateway.control.asgi import Receive, Send, disconnected
+
+log = logging.getLogger(__name__)
+MAX_EVENTS = 5000  # that the reader takes notice of at once
+COME_BACK_S = 60
+BUSY = "Too many pages follow runs just now. Close some, or load the page again in a minute.\n"
+MAX_KEPT = 4  # batches of one stream: readers are at the same place, or few of them are behind
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """Limits: how many streams there are, in all and of one person, and the seconds of their parts.
+
+    `life_s` ends each; it is less than the server's deadline for an answer. `look_s` lies between two looks
+    at the log, `alive_s` between two signs of life, `read_s` is a reader's time for one batch.
+    """
+
+    streams: int = 250
+    of_person: int = 20
+    life_s: float = 60.0
+    alive_s: float = 15.0
+    read_s: float = 10.0
+    look_s: float = 0.2
+
+
+@dataclass(eq=False, slots=True)
+class _Place:
+    """One open stream: `stir` is set when there may be something new for it, or when it has to end."""
+
+    response: StreamResponse
+    stir: asyncio.Event = field(default_factory=asyncio.Event)
+    ends: bool = False
+    shown: bytes = b""
+
+
+@dataclass(slots=True)
+class _Channel:
+    """All places of one stream of the log, and the batches that they share until the next event."""
+
+    places: set[_Place] = field(default_factory=set)
+    batches: "dict[int, asyncio.Future[PageUpdate]]" = field(default_factory=dict)
+
+    def stir(self, *, end: bool = False) -> None:
+        """Let all of them look again, or end."""
+        self.batches.clear()
+        for place in self.places:
+            place.ends |= end
+            place.stir.set()
+
+
+class Streams:
+    """The open streams over a ledger; one thread reads it and makes the batches for all."""
+
+    def __init__(self, engine: Engine, limits: StreamLimits | None = None) -> None:
+        self._engine, self._limits = engine, limits or StreamLimits()
+        self._pool = ThreadPoolExecutor(1)
+        self._channels: dict[str, _Channel] = {}
+        self._of_person: Counter[int] = Counter()
+        self._reader: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        """End all streams: the server stops."""
+        self._closed = True
+        self._stir_all(end=True)
+
+    async def serve(self, response: StreamResponse, receive: Receive, send: Send) -> None:
+        """Send messages until the reader leaves, the run ends, or the stream's time is over."""
+        refused = self._refusal(response.person)
+        if refused is not None:
+            await _refuse(send, refused, response)
+            return
+        place = self._enter(response)
+        gone = asyncio.ensure_future(disconnected(receive))
+        gone.add_done_callback(lambda _: place.stir.set())
+        try:
+            await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": _raw(response)})
+            await self._send(send, OPENING)
+            await self._follow(place, gone, send)
+            await send({"type": "http.response.body", "body": b""})
+        except (TimeoutError, DBAPIError) as error:  # incomplete, so the server closes the connection
+            log.info("stream closed stream=%s reason=%s", response.about, type(error).__name__)
+        finally:
+            gone.cancel()
+            self._leave(place)
+
+    async def _follow(self, place: _Place, gone: "asyncio.Future[None]", send: Send) -> None:
+        """Send batch after batch, from one place in the log to the next."""
+        now = asyncio.get_running_loop().time
+        until, after = now() + self._limits.life_s, place.response.after
+        while not (gone.done() or place.ends):
+            place.stir.clear()
+            batch = await self._batch(place.response, after)
+            fresh = batch.now if batch.now != place.shown else b""
+            if batch.lines or fresh:
+                await self._send(send, batch.lines + fresh)
+                place.shown = batch.now or place.shown
+            after = batch.last
+            if batch.ended:
+                await self._send(send, over(after))
+            left_s = until - now()
+            if batch.ended or left_s <= 0:
+                return
+            if not batch.more and not await _stirred(place, min(left_s, self._limits.alive_s)):
+                await self._send(send, ALIVE)
+
+    async def _send(self, send: Send, payload: bytes) -> None:
+        async with asyncio.timeout(self._limits.read_s):
+            await send({"type": "http.response.body", "body": payload, "more_body": True})
+
+    async def _batch(self, response: StreamResponse, after: int) -> PageUpdate:
+        """Return what is later than `after`; readers at the same place share it."""
+        batches = self._channels[response.about].batches
+        made = batches.get(after)
+        if made is None or (made.done() and made.exception() is not None):
+            if len(batches) >= MAX_KEPT:
+                batches.clear()
+            loop = asyncio.get_running_loop()
+            made = batches[after] = loop.run_in_executor(self._pool, response.pull, after)
+        return await asyncio.shield(made)
+
+    # --- places ----------------------------------------------------------------------------------------
+
+    def _refusal(self, person: int) -> HTTPStatus | None:
+        if self._closed or self._of_person.total() >= self._limits.streams:
+            return HTTPStatus.SERVICE_UNAVAILABLE
+        if self._of_person[person] >= self._limits.of_person:
+            return HTTPStatus.TOO_MANY_REQUESTS
+        return None
+
+    def _enter(self, response: StreamResponse) -> _Place:
+        place = _Place(response)
+        self._channels.setdefault(response.about, _Channel()).places.add(place)
+        self._of_person[response.person] += 1
+        if self._reader is None or self._reader.done():
+            self._reader = asyncio.ensure_future(self._read_log())
+        return place
+
+    def _leave(self, place: _Place) -> None:
+        response = place.response
+        channel = self._channels[response.about]
+        channel.places.discard(place)
+        if not channel.places:
+            del self._channels[response.about]
+        self._of_person[response.person] -= 1
+        self._of_person += Counter[int]()  # drops whoever has none
+
+    def _stir_all(self, *, end: bool = False) -> None:
+        for channel in self._channels.values():
+            channel.stir(end=end)
+
+    # --- the reader ------------------------------------------------------------------------------------
+
+    async def _read_log(self) -> None:
+        """Stir the places whose streams go on, until there are none. If the log cannot be read, all end."""
+        loop = asyncio.get_running_loop()
+        try:
+            after = await loop.run_in_executor(self._pool, self._last_seq)
+            self._stir_all()  # what happened before the first look
+            while self._channels:
+                after, changed = await loop.run_in_executor(self._pool, self._changed, after)
+                for stream in changed & self._channels.keys():
+                    self._channels[stream].stir()
+                await asyncio.sleep(self._limits.look_s)
+        except (DBAPIError, CardinalError) as error:
+            log.warning("streams ended reason=%s", type(error).__name__)
+            self._stir_all(end=True)
+
+    def _last_seq(self) -> int:
+        with event_store.reading(self._engine) as db:
+            return event_store.last_seq(db)
+
+    def _changed(self, after: int) -> tuple[int, frozenset[str]]:
+        with event_store.reading(self._engine) as db:
+            return event_store.streams_after(db, after, limit=MAX_EVENTS)
+
+
+async def _stirred(place: _Place, within_s: float) -> bool:
+    """Wait for something new; tell whether it came in time."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            return await place.stir.wait()
+    return False
+
+
+async def _refuse(send: Send, status: HTTPStatus, response: StreamResponse) -> None:
+    refusal = Response(BUSY, status, response.headers, content_type="text/plain; charset=utf-8")
+    refusal.headers["Retry-After"] = str(COME_BACK_S)
+    await send({"type": "http.response.start", "status": status, "headers": _raw(refusal)})
+    await send({"type": "http.response.body", "body": refusal.data})
+
+
+def _raw(response: Response) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in response.headers]

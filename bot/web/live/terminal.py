@@ -1,0 +1,69 @@
+"""What a program wrote to its terminal, as HTML: colours as classes, everything else as text."""
+
+import re
+import unicodedata
+
+from markupsafe import Markup, escape
+
+# ECMA-48: control sequences, of which `m` sets colours (8.3.117); strings up to ST or BEL; the rest.
+# Here a string ends with its line at latest: an open one hides no other line.
+_CODE = re.compile(
+    r"\x1b(?:\[(?P<sgr>[0-9;]{0,60})m|\[[0-?]*[ -/]*[@-~]?"
+    r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)"
+)
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
+_KEPT = {ord(char): None for char in "\n\t"}
+_BOLD = "bold"
+
+
+def terminal_html(text: str) -> Markup:
+    """Return the text, escaped, in spans of the classes `bold` and `c0` to `c15`."""
+    text = "\n".join(map(_last_written, text.split("\n")))
+    pieces, place, colour, bold = list[Markup](), 0, "", False
+    for match in _CODE.finditer(text):
+        pieces.append(_span(text[place : match.start()], colour, bold))
+        place = match.end()
+        if match["sgr"] is not None:
+            colour, bold = _style(match["sgr"], colour, bold)
+    pieces.append(_span(text[place:], colour, bold))
+    return Markup("").join(pieces)
+
+
+def _last_written(line: str) -> str:
+    """Return what is left of a line that a progress bar writes again and again."""
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
+def _span(text: str, colour: str, bold: bool) -> Markup:
+    kept = text
+    if not text.translate(
+        _KEPT
+    ).isprintable():  # seldom: a look at each character takes a hundred times as long
+        kept = "".join(
+            char for char in text if ord(char) in _KEPT or unicodedata.category(char) not in _HIDDEN
+        )
+    classes = " ".join(filter(None, (colour, _BOLD if bold else "")))
+    return Markup('<span class="{}">{}</span>').format(classes, kept) if classes and kept else escape(kept)
+
+
+def _style(codes: str, colour: str, bold: bool) -> tuple[str, bool]:
+    """Return the style after these codes; a colour beyond the sixteen leaves the text as it was."""
+    numbers = iter([int(code or 0) for code in codes.split(";")])
+    for number in numbers:
+        match number:
+            case 0:
+                colour, bold = "", False
+            case 1:
+                bold = True
+            case 22:
+                bold = False
+            case 39:
+                colour = ""
+            case 38 | 48:
+                for _ in range(1 if next(numbers, 0) == 5 else 3):
+                    next(numbers, 0)
+            case _ if 30 <= number <= 37:
+                colour = f"c{number - 30}"
+            case _ if 90 <= number <= 97:
+                colour = f"c{number - 82}"
+    return colour, bold

@@ -1,0 +1,102 @@
+"""A run's activity for whoever follows it: its lines with the agent's words, tool calls and check output."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, func, literal, select
+
+from ledger.codec import decode
+from ledger.db.statements import statement
+from ledger.db.tables import events
+from ledger.event import Event
+from ledger.events.run import AgentSaid, CommandChecked, ToolUsed
+from ledger.ids import RunId
+from ledger.queries.timeline import LINES, Zoom, one_line
+
+# Beside the lines of the depth activity. The rest of the depth debug is the operator's.
+WORK = (AgentSaid.__name__, ToolUsed.__name__)
+KINDS = tuple(sorted({*WORK, *(kind for kind, (zoom, _) in LINES.items() if zoom is not Zoom.DEBUG)}))
+MAX_OUTPUT = 4000  # characters of an agent's words, and of a command's output
+MAX_BEHIND = 500  # events of which an open page gets the lines, however far behind it is
+
+_SHOWN = events.c.kind.in_([literal(kind) for kind in KINDS])
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """One event as a line of `text`, and what a program wrote: `output` has line breaks and colour codes."""
+
+    seq: int
+    at: datetime
+    text: str
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLines:
+    """Lines, the oldest first. `last`: the event up to which they go; `more` follow it.
+
+    `omitted` counts the events before the first line that are left out.
+    """
+
+    lines: tuple[RunLine, ...]
+    last: int
+    omitted: int = 0
+    more: bool = False
+
+
+@statement
+def _between(stream: Any, after: Any, most: Any) -> Select[Any]:
+    mine = select(events.c.seq, events.c.at, events.c.kind, events.c.body)
+    mine = mine.where(events.c.stream == stream, events.c.version > after, _SHOWN)
+    return mine.order_by(events.c.version).limit(most)
+
+
+@statement
+def _newest(stream: Any) -> Select[Any]:
+    mine = select(events.c.seq, events.c.version).where(events.c.stream == stream)
+    return mine.order_by(events.c.version.desc()).limit(1)
+
+
+@statement
+def _version_at(stream: Any, seq: Any) -> Select[Any]:
+    return select(events.c.version).where(events.c.seq == seq, events.c.stream == stream)
+
+
+@statement
+def _version_before(stream: Any, seq: Any) -> Select[Any]:
+    return select(func.max(events.c.version)).where(events.c.stream == stream, events.c.seq < seq)
+
+
+def later(db: Connection, run_id: RunId, after: int, limit: int, *, behind: int = MAX_BEHIND) -> RunLines:
+    """Return at most `limit` lines after the event `after`, of the run's newest `behind` events."""
+    stream = stream_of(run_id)
+    head, newest = _newest.first(db, {"stream": stream}) or (0, 0)
+    place = {"stream": stream, "seq": after}
+    # A reader has seen an event of this run, which is found at once; any other number is searched for.
+    seen = _version_at.scalar(db, place) or _version_before.scalar(db, place) or 0
+    start = max(seen, newest - behind)
+    stored = _between.all(db, {"stream": stream, "after": start, "most": limit})
+    lines = tuple(_line(*row) for row in stored)
+    more = len(lines) == limit
+    return RunLines(lines, lines[-1].seq if more else max(head, after), start - seen, more)
+
+
+def stream_of(run_id: RunId) -> str:
+    """Return the name of the run's stream of events."""
+    return f"run:{run_id}"
+
+
+def _line(seq: int, at: datetime, kind: str, body: str) -> RunLine:
+    event = decode(kind, body)
+    return RunLine(seq, at, one_line(LINES[kind][1](event)), _output(event)[-MAX_OUTPUT:])
+
+
+def _output(event: Event) -> str:
+    """Return what a program wrote; an agent's words only where one line does not hold them."""
+    if isinstance(event, CommandChecked):
+        return event.tail
+    if isinstance(event, AgentSaid) and one_line(event.text) != event.text.strip():
+        return event.text
+    return ""

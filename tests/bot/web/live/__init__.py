@@ -1,0 +1,1 @@
+"""Open pages: what comes to them, in which bounds, and what of it a browser could take for something else."""

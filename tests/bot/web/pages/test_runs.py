@@ -1,0 +1,176 @@
+"""A run's page: whole when it is loaded, then kept up to date for whoever may still read its repository."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from werkzeug.test import TestResponse
+
+from bot.web.authorization import KEPT_S
+from bot.web.live.streams import StreamLimits
+from bot.web.pages._site import HEADERS
+from bot.web.pages.runs import MAX_CHARS
+from forge.store.models import Role
+from ledger.event import Event
+from ledger.events.run import AgentSaid, CommandChecked, FinalReported, RunEnded, ToolUsed
+from ledger.ids import RunId
+from ledger.log import event_store
+from ledger.queries.run_lines import MAX_BEHIND
+from ledger.states import Ending
+from tests.bot.web.live.reading import Message, Reader, parsed
+from tests.bot.web.live.serving import serving
+from tests.bot.web.pages.test_artifacts import hide
+from tests.bot.web.pages.world import Browser, Pages
+
+FRAME = "\r\n\r\nevent: over\r\ndata: x\n\n"
+HOSTILE = f"<svg onload=alert(1)>{FRAME}\x1b]8;;javascript:alert(1)\x07\x1b[31mred</bdi>"
+
+
+def happens(pages: Pages, *events: Event) -> None:
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        event_store.append(db, *events, at=pages.cardinal.clock())
+
+
+def messages(answer: TestResponse, last: str = "") -> list[Message]:
+    """Return the messages of one batch, as a server without streams gives it."""
+    assert (answer.status_code, answer.content_type) == (200, "text/event-stream; charset=utf-8")
+    return list(parsed(iter(answer.text.splitlines(keepends=True)), last))
+
+
+def after(page: TestResponse) -> str:
+    """Return the last event that a loaded page shows."""
+    (shown,) = re.findall(r'data-after="([0-9]+)"', page.text)
+    return str(shown)
+
+
+def lines(html: str) -> list[str]:
+    return re.findall(r'<li id="e[0-9]+">.*?</li>', html, re.DOTALL)
+
+
+def followed(browser: Browser, run_id: RunId, last: str) -> Iterator[Message]:
+    """Yield what comes to a page that comes back again and again until it has everything."""
+    for _ in range(200):
+        fresh = messages(browser.get(f"/live/runs/{run_id}", Last_Event_ID=last))
+        yield from fresh
+        if fresh[-1].last == last:
+            return
+        last = fresh[-1].last
+    pytest.fail("it never ends")
+
+
+def test_what_the_page_shows_and_what_comes_later_is_what_a_finished_run_shows(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    happens(pages, AgentSaid(run_id, "I look at it."), ToolUsed(run_id, "Bash", "ls", True))
+    loaded = bob.get(f"/runs/{run_id}")
+    assert "I look at it." in loaded.text
+    assert "Bash: ls" in loaded.text
+    assert messages(bob.get(f"/live/runs/{run_id}?after={after(loaded)}"))[0].event == "now"
+    happens(pages, CommandChecked(run_id, 1, "fast", "ruff", 1, 0.1, "", "\x1b[31mred\x1b[0m\nend"))
+    first, now = messages(bob.get(f"/live/runs/{run_id}?after={after(loaded)}"))
+    assert (first.event, now.event) == ("lines", "now")
+    assert '<span class="c1">red</span>\nend' in first.data
+    assert "<td>fast</td>" in now.data
+    whole = bob.get(f"/runs/{run_id}")
+    assert lines(loaded.text) + lines(first.data) == lines(whole.text)
+    again = messages(bob.get(f"/live/runs/{run_id}?after=1", Last_Event_ID=first.last))
+    assert [seen.event for seen in again] == ["now"]  # the header is newer than the address
+    happens(pages, RunEnded(run_id, Ending.CANCELLED, "", "somebody cancelled it", "queued"))
+    ended = bob.get(f"/runs/{run_id}")
+    assert lines(ended.text)[: len(lines(whole.text))] == lines(whole.text)
+    assert messages(bob.get(f"/live/runs/{run_id}?after={after(loaded)}"))[-1].event == "over"
+    assert "<script" not in ended.text
+    assert ended.headers["Content-Security-Policy"] == HEADERS["Content-Security-Policy"]
+
+
+def test_one_script_runs_and_only_where_something_can_happen(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    first, second = bob.get(f"/runs/{run_id}"), bob.get(f"/runs/{run_id}")
+    (number,) = re.findall(r'<script src="/live/live.js" nonce="([\w-]{22})" defer></script>', first.text)
+    assert first.text.count("<script") == 1
+    assert number not in second.text
+    strict = HEADERS["Content-Security-Policy"]
+    with_script = f"{strict}; script-src 'nonce-{number}'; connect-src 'self'"
+    assert first.headers["Content-Security-Policy"] == with_script
+    script = pages.browser("bob", signed_in=False).get("/live/live.js")
+    assert (script.status_code, script.content_type) == (200, "text/javascript; charset=utf-8")
+    assert script.headers["Content-Security-Policy"] == strict
+    assert bob.get("/").headers["Content-Security-Policy"] == strict
+
+
+def test_no_agents_text_leaves_its_line_or_its_message(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    seen = after(bob.get(f"/runs/{run_id}"))
+    happens(
+        pages,
+        AgentSaid(run_id, HOSTILE),
+        ToolUsed(run_id, HOSTILE, HOSTILE, True),
+        CommandChecked(run_id, 1, "fast", HOSTILE, 1, 0.1, "", HOSTILE),
+        FinalReported(run_id, HOSTILE, (), (), ()),
+    )
+    came = messages(bob.get(f"/live/runs/{run_id}?after={seen}"))
+    assert [message.event for message in came] == ["lines", "now"]
+    for html in (*(message.data for message in came), bob.get(f"/runs/{run_id}").text):
+        assert "<svg" not in html
+        assert "\x1b" not in html
+        assert 'href="javascript' not in html
+        assert html.count("<bdi>") == html.count("</bdi>")
+    assert len(lines(came[0].data)) == 4
+
+
+def test_who_may_not_read_the_repository_follows_nothing(pages: Pages) -> None:
+    run_id = pages.run()
+    hide(pages.cardinal)
+    path, secret = f"/live/runs/{run_id}", "I look at it."
+    happens(pages, AgentSaid(run_id, secret))
+    mallory, bob = pages.browser("mallory"), pages.browser("bob")
+    assert secret in bob.get(path).text
+    refused, nothing = mallory.get(path), mallory.get("/live/runs/r999")
+    assert (refused.status_code, refused.text, refused.content_type) == (
+        404,
+        nothing.text,
+        nothing.content_type,
+    )
+    stolen = pages.browser("bob", signed_in=False).get(path)
+    assert (stolen.status_code, secret in stolen.text) == (401, False)
+    store = pages.cardinal.forge.store
+    store.repos.set_role(store.repos.get("acme", "shop"), pages.cardinal.person("bob"), Role.NONE)
+    pages.cardinal.clock.forward(KEPT_S)
+    assert bob.get(path).status_code == 404
+
+
+def test_an_open_stream_ends_and_whoever_signed_out_does_not_get_it_back(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    cookie = bob.here.get_cookie("__Host-cardinal", domain="cardinal.example.com")
+    assert cookie is not None
+    with serving(pages.app, pages.cardinal.services.engine, StreamLimits(life_s=0.1)) as place:
+        headers = {"Host": "cardinal.example.com", "Cookie": f"__Host-cardinal={cookie.value}"}
+        mine = Reader(place, f"/live/runs/{run_id}", headers=headers)
+        assert mine.open() == 200
+        assert [seen.event for seen in mine.messages()] == ["lines", "now"]
+        mine.close()
+        bob.get("/sign-out", method="POST")
+        assert mine.open() == 401
+        assert "text/html" in mine.answer.headers["Content-Type"]
+        mine.close()
+
+
+@pytest.mark.parametrize("count", [MAX_BEHIND + 50, pytest.param(12_500, marks=pytest.mark.soak)])
+def test_a_flood_of_output_is_cut_and_the_page_says_where_the_rest_is(pages: Pages, count: int) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    seen = after(bob.get(f"/runs/{run_id}"))
+    long, short = "<" * 3_990, "x"
+    texts = (long if number % 10 == 0 or count > 1_000 else short for number in range(count))
+    happens(pages, *(AgentSaid(run_id, f"{number}\n{text}") for number, text in enumerate(texts)))
+    came = [message for message in followed(bob, run_id, seen) if message.event == "lines"]
+    assert max(len(message.data) for message in came) <= MAX_CHARS + 1_000
+    shown = [line for message in came for line in lines(message.data)]
+    assert [re.search(r"<pre>([0-9]+)\n", line)[1] for line in shown] == [
+        str(number) for number in range(count - MAX_BEHIND, count)
+    ]
+    (said,) = re.findall(r"<li class=\"quiet\">(.*?)</li>", "".join(message.data for message in came))
+    assert said.startswith(f"{count - MAX_BEHIND:,} events are left out here.")
+    assert re.search(rf"cardinal watch acme/shop#[0-9]+ --zoom debug --from {seen} --once", said)
+    loaded = bob.get(f"/runs/{run_id}")
+    assert len(loaded.data) < 100_000
+    assert "events are left out here" in loaded.text
+    assert after(loaded) == came[-1].last
