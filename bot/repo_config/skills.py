@@ -9,7 +9,7 @@ from bot.bootstrap import Services
 from bot.github.api import roles
 from bot.repo_config.profiles import Profile
 from bot.repo_config.skill_sources import MAX_SKILLS, Shelf, files_of, folder_shelf, main_of, repository_shelf
-from bot.system import model_keys
+from bot.system import private_skills
 from ledger.events.instruction import SkillConsidered
 from ledger.log import event_store
 from ledger.views import instructions
@@ -50,8 +50,7 @@ def gather(
     Raises a GithubError when GitHub does not answer.
     """
     shelves = [repository_shelf(services.hub, repository, commit)]
-    if services.config.skills is not None and model_keys.operators(services.config, services.board.owner):
-        shelves.append(folder_shelf(services.config.skills))
+    shelves += map(folder_shelf, private_skills.folders(services.config, services.board.owner))
     known = {(skill.offer.source, skill.offer.name): skill for shelf in shelves for skill in _all(shelf)}
     names = {name.casefold() for _, name in known}
     attached = tuple(name for name in profile.skills if profile.firm or name.casefold() in names)
