@@ -56,6 +56,10 @@ class VisibleBoard:
     seen: frozenset[str]
     home: bool
 
+    def is_owners(self, repository: str) -> bool:
+        """Tell whether the repository belongs to the board's owner."""
+        return repository.partition("/")[0].casefold() == self.owner.casefold()
+
     @property
     def path(self) -> str:
         """The path of its page."""
@@ -112,7 +116,10 @@ class Site:
             return visits.find(db, word, self.clock())
 
     def boards_of(self, visit: SignIn) -> tuple[VisibleBoard, ...]:
-        """Return the boards of which the visitor may see something. Raises BusyError."""
+        """Return the boards of which the visitor may see something. Raises BusyError.
+
+        That takes a repository of the board's owner: a card about another owner's shows nobody the board.
+        """
         now, since_by_name = self.clock(), dict[str, datetime]()
         with event_store.reading(self.engine) as db:
             served = [
@@ -124,11 +131,12 @@ class Site:
             for name, since in {home: now, **repositories}.items():
                 since_by_name[name] = min(since, since_by_name.get(name, since))
         readable = self.readers.readable(visit, since_by_name)
-        return tuple(
+        known = (
             VisibleBoard(row.board_id, row.owner, row.number, row.title, seen, home in readable)
             for row, home, repositories in served
-            if (seen := readable.intersection(repositories)) or home in readable
+            for seen in (readable.intersection(repositories),)
         )
+        return tuple(board for board in known if board.home or any(map(board.is_owners, board.seen)))
 
     def page(self, title: str, *lines: str, status: int = 200, sign_in: str = "", **more: object) -> Response:
         """Return a page of fixed texts; `sign_in` is the path to return to after signing in."""

@@ -3,6 +3,7 @@
 import re
 
 from ledger.ids import RunId
+from tests.bot.flows.board.test_many_boards import elsewhere, new
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
@@ -76,3 +77,20 @@ def test_a_board_whose_policy_and_cards_one_may_not_read_does_not_exist(pages: P
     refused, nothing = mallory.get(board), mallory.get("/boards/acme/999")
     assert (refused.status_code, refused.text) == (404, nothing.text)
     assert "/boards/" not in mallory.get("/").text
+
+
+def test_a_card_about_another_owners_repository_shows_nobody_the_board(pages: Pages) -> None:
+    cardinal = pages.cardinal
+    project, site = elsewhere(cardinal)
+    project.title = "Takeover of acme"
+    store, alice = cardinal.forge.store, cardinal.person("alice")
+    for repo in (site, store.repos.get("globex", "board")):
+        store.access.set_private(repo, True, actor=alice)
+    new(cardinal, project, cardinal.repo)
+    new(cardinal, project, site)
+    cardinal.settle()
+    path = f"/boards/globex/{project.number}"
+    assert pages.browser("alice").get(path).status_code == 200
+    mallory = pages.browser("mallory")
+    assert "Takeover" not in mallory.get("/").text
+    assert mallory.get(path).status_code == 404
