@@ -13,6 +13,7 @@ from cachetools import TTLCache
 from bot.github import token_scope
 from bot.github.errors import (
     PermissionMissingError,
+    RateLimitedError,
     RefusedError,
     TokenError,
     UnavailableError,
@@ -275,6 +276,9 @@ class Hub:
         return replace(call, reach=None) if outside else call
 
     def _ask_as_app(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        wait_s = self.budget.closed_s() if method == "POST" else 0.0
+        if wait_s > 0:  # the call that wants a token would be refused, too
+            raise RateLimitedError(path, 429, "no token is asked for while a limit lasts", wait_s)
         return self._app.send(ApiCall(method, path, READ, body)).body
 
     def _known_bot(self) -> tuple[str, int]:

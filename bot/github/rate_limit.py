@@ -115,6 +115,11 @@ class ApiBudget:
                 waits.append(window.reset_s - now_s)
         return max(0.0, *waits)
 
+    def closed_s(self) -> float:
+        """Return the seconds until a limit that GitHub reported is over; 0 without one."""
+        spent, now_s = self.seen()
+        return max(0.0, spent.closed_until_s - now_s)
+
     def seen(self) -> tuple[RateUsage, float]:
         """Return the installation's spending by all its processes, and the Unix time."""
         record, now_s = self.records.read(self._name)

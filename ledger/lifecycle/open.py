@@ -102,7 +102,9 @@ def _open_sqlite(url: URL, durable: bool) -> Engine:
     make_folder(file.parent)
     with suppress(FileExistsError):
         make_file(file)
-    engine = create_engine(url, module=sqlite, connect_args={"timeout": WAIT_S, "cached_statements": STATEMENTS})
+    engine = create_engine(
+        url, module=sqlite, connect_args={"timeout": WAIT_S, "cached_statements": STATEMENTS}
+    )
     event.listen(engine, "connect", partial(_prepare, durable))
     event.listen(engine, "begin", _begin)
     event.listen(engine, "engine_disposed", close_idle)

@@ -279,3 +279,18 @@ def test_while_a_limit_lasts_nobody_asks(hub: Hub, scripted: Scripted, config: C
     clock.forward(10)
     scripted.answer("GET", "/y", {"ok": True})
     assert hub.rest("GET", "/y").body == {"ok": True}
+
+
+def test_while_a_limit_lasts_nobody_asks_for_a_token_either(
+    hub: Hub, scripted: Scripted, clock: Clock
+) -> None:
+    scripted.tokens(lasting_s=600)
+    scripted.answer("GET", "/x", {"message": "Slow"}, status=429, headers={"retry-after": "3000"})
+    with pytest.raises(RateLimitedError):
+        hub.rest("GET", "/x")
+    clock.forward(1200)  # the token is over
+    asked = len(scripted.mock.calls)
+    with pytest.raises(RateLimitedError) as caught:
+        hub.rest("GET", "/y")
+    assert caught.value.retry_after_s == 1800
+    assert len(scripted.mock.calls) == asked
