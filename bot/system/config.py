@@ -181,7 +181,7 @@ class Config:
     share_with_owners: bool = Field(
         False,
         description="Whether boards of other owners than the first board's may use these keys and "
-        "`CARDINAL_SKILLS`; unless set, they have `keys/<owner>.env` and `skills/<owner>/` in the home alone.",
+        "`CARDINAL_SKILLS`; unless set, they have `keys/<owner>.env` and `skills/<owner>/` in the home.",
     )
     private_hosts: Annotated[tuple[str, ...], BeforeValidator(_words)] = Field(
         (), description="Hosts that may have private addresses, where a policy lists them; commas between."
