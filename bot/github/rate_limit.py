@@ -58,15 +58,21 @@ class ApiBudget:
     records: SharedRecords
     installation: str
 
-    def take(self, *, points: int, creates: bool) -> float:
+    def take(self, *, points: int, creates: bool, resource: str = "core") -> float:
         """Count a call that is about to be sent, and return 0; or the seconds until it may be, uncounted.
 
-        A call that is counted and then not sent costs its points all the same.
+        A call that is counted and then not sent costs its points all the same. Of the hour of `resource` it
+        takes one, until an answer tells what it took.
         """
 
         def taken(spent: RateUsage, now_s: float) -> tuple[RateUsage, float]:
             wait_s = _wait_s(spent, now_s, SHARES[0], points=points, contents=int(creates))
+            hour = spent.windows.get(resource)
+            if hour is not None and hour.reset_s > now_s:
+                wait_s = max(wait_s, 0.0 if hour.remaining > 0 else hour.reset_s - now_s)
             if wait_s == 0:
+                if hour is not None:
+                    spent.windows[resource] = replace(hour, remaining=max(0, hour.remaining - 1))
                 second = ceil(now_s)  # never forgotten before its window is over
                 _add(spent.points, second, points, keep_s=60)
                 _add(spent.contents, second, int(creates), keep_s=3600)

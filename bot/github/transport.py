@@ -254,8 +254,10 @@ class Wire:
 
         Source: docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api.
         """
-        price = call.price
-        wait_s = self._budget.take(points=price.points, creates=price.creates) if self._budget else 0.0
+        if self._budget is None:
+            return
+        resource = "core" if call.path.startswith("/") else "graphql"
+        wait_s = self._budget.take(points=call.price.points, creates=call.price.creates, resource=resource)
         if wait_s > 0:
             raise RateLimitedError(str(call), 429, "not asked before GitHub's limit allows it", wait_s)
 

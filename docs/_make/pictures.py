@@ -29,6 +29,7 @@ class Camera:
 
     page: Page
     stage: Stage
+    cardinal_url: str
     taken: list[Path] = field(default_factory=list)
 
     def open(self, path: str, *, width: int = 1360, height: int = 640) -> None:
@@ -37,6 +38,16 @@ class Camera:
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.context.add_cookies([{"name": "forge_person", "value": "alice", "url": url}])
         self.page.goto(url + path)
+
+    def inbox(self, *, width: int = 1000, height: int = 640) -> None:
+        """Show Cardinal's inbox as alice sees it; she signs in first where she has not."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.goto(self.cardinal_url)
+        way_in = self.page.get_by_role("link", name="Sign in with GitHub")
+        if way_in.count():
+            way_in.click()
+            self.page.get_by_role("button", name="Sign in as").click()
+            self.page.wait_for_url(f"{self.cardinal_url}/")
 
     def settle(self) -> None:
         """Return once nothing has changed for a while: what is edited in place comes a little later."""
@@ -114,6 +125,12 @@ def _question(camera: Camera) -> None:
     camera.whole("board")
     camera.comment("question", "has a question")
     camera.comment("run-comment", "box:cancel", "validate")
+    camera.inbox()
+    camera.whole("inbox")
+    camera.page.locator("a[href^='/runs/']").first.click()
+    camera.page.get_by_text("live", exact=True).wait_for(timeout=LIMIT_MS)
+    camera.page.set_viewport_size({"width": 1000, "height": 1000})
+    camera.whole("run")
 
 
 def _report(camera: Camera) -> None:
@@ -160,7 +177,7 @@ def make() -> tuple[Path, ...]:
     root = Path(tempfile.mkdtemp(prefix="cardinal-pictures-"))
     try:
         with launch.running(root) as scene, _browser() as page:
-            camera = Camera(page, Stage(scene.team))
+            camera = Camera(page, Stage(scene.team), scene.cardinal_url)
 
             def look(step: str) -> None:
                 if step in WHEN:

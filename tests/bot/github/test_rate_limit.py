@@ -150,6 +150,20 @@ def test_a_call_that_gets_no_place_costs_nothing(config: Config, budget: ApiBudg
     assert budget.seen()[0].points == {}
 
 
+def test_the_last_calls_of_an_hour_are_taken_once_by_all(budget: ApiBudget, clock: Clock) -> None:
+    budget.learn(headers(2, reset_in_s=90, resource="graphql"))
+    assert [take(budget, "graphql") for _ in range(3)] == [0, 0, 90]
+    assert take(budget, "core") == 0
+    budget.learn(headers(1, reset_in_s=90, resource="graphql"))  # an answer to the first of them
+    assert take(budget, "graphql") == 90
+    clock.forward(90)
+    assert take(budget, "graphql") == 0
+
+
+def take(budget: ApiBudget, resource: str) -> float:
+    return budget.take(points=1, creates=False, resource=resource)
+
+
 @pytest.mark.parametrize("off_s", [30, -30])
 def test_a_limit_lasts_as_long_on_a_host_whose_clock_is_off(
     config: Config, scripted: Scripted, clock: Clock, off_s: float
