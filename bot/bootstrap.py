@@ -102,8 +102,12 @@ def open_services(environ: Mapping[str, str], cwd: Path) -> Services:
     """Open everything for this process; raises a ConfigError that names missing settings."""
     config = configuration.read(environ, cwd)
     engine = open_ledger(config.database_url)
-    clock = ledger_clock(engine)
-    hub = Hub(config, clock=utc_now)  # GitHub's tokens have nothing to do with the ledger
+    # GitHub's tokens have nothing to do with the ledger, so the hub has a clock of its own.
+    return services_over(config, engine, Hub(config, clock=utc_now), ledger_clock(engine))
+
+
+def services_over(config: configuration.Config, engine: Engine, hub: Hub, clock: Clock) -> Services:
+    """Return the services of this process over an open ledger."""
     return Services(
         config=config,
         engine=engine,

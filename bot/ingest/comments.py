@@ -1,29 +1,25 @@
 """Comments, ticked boxes and pressed buttons as events: the author's role, and the command in it."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
-from bot.github.api import repositories, roles
-from bot.ingest import facts
+from bot.github.api import roles
+from bot.ingest import commands, facts
+from bot.ingest.commands import CommandAuthor, command_event
 from bot.state import policies, snapshots
-from bot.sync import card as card_sync
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory, no_events
-from ledger.views import cards, messages, runs
-from rules.card import target_repository
+from ledger.views import cards, messages
 from rules.chatops import parser
 from rules.commands import ok
-from rules.policy.model import Policy
 
 # GitHub accepts no longer comment ("is too long (maximum is 65536 characters)").
 MAX_CHARACTERS = 65_536
-STARTS = ("fix", "investigate", "retry")
 
 
 def comment_written(services: Services, fact: facts.CommentWritten, card: cards.CardRow) -> EventFactory:
@@ -39,29 +35,28 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: cards.
     slug = services.hub.bot_login.removesuffix("[bot]")  # the name that people mention
     named = parser.mentioned(fact.text, slug) if parsed is None else None
     parsed = parsed or named
-    trusted = roles.may_write(role)
-    base = _base(services, card, parsed, role=role, login=fact.author)
+    source = str(fact.comment_id)
+    author = CommandAuthor(
+        fact.author, role, fact.place, fact.comment_id, source, fact.at, user_id=fact.author_id
+    )
+    given = commands.give(services, card, parsed, author) if parsed else no_events
     speech = PersonSaid(
         card.card_id,
         fact.comment_id,
         fact.place,
         fact.author,
-        trusted,
+        roles.may_write(role),
         fact.text,
         role,
         fact.at,
         parsed is not None,
     )
-    asker = CommandAuthor(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at, base)
-    edited = _edited(services, card, parsed, asker)
+    edited = _edited(services, card, parsed, author)
 
     def make(db: Connection) -> tuple[Event, ...]:
         if messages.knows(db, card.card_id, fact.place, fact.comment_id):
             return ()
-        if parsed is None:
-            return (speech,)
-        policy = policies.in_force(db, card.board_id)
-        return (speech, *edited(db), command_event(policy, card, parsed, asker))
+        return (speech, *edited(db), *given(db))
 
     return make
 
@@ -70,7 +65,7 @@ def _edited(
     services: Services,
     card: cards.CardRow,
     parsed: parser.Parsed | parser.Mistyped | None,
-    asker: "CommandAuthor",
+    author: CommandAuthor,
 ) -> EventFactory:
     """Read the current text of the comment that an `ok` releases: its author saw that text, and the delivery
     about an edit may be late or lost.
@@ -78,7 +73,7 @@ def _edited(
     if not isinstance(parsed, parser.Parsed) or parsed.command != "ok" or card.repository is None:
         return no_events
     with event_store.reading(services.engine) as db:
-        given = command_event(policies.in_force(db, card.board_id), card, parsed, asker)
+        given = command_event(policies.in_force(db, card.board_id), card, parsed, author)
         held = snapshots.held(db, card.card_id)
     meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
@@ -92,26 +87,6 @@ def _edited(
     return comment_altered(
         facts.CommentAltered(card.repository, card.number or 0, shown.comment_id, shown.place, how, ""), card
     )
-
-
-def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
-    """Return the default branch's commit for an approval, after a sync of the card.
-
-    A command that starts a run also syncs a card whose text chooses the repository. Other commands read
-    nothing. Raises CardBusyError.
-    """
-    if not isinstance(parsed, parser.Parsed) or card.repository is None:
-        return ""
-    with event_store.reading(services.engine) as db:
-        policy = policies.in_force(db, card.board_id)
-        run = runs.get(db, card.run_id) if card.run_id else None
-    starts = parsed.command in STARTS and target_repository.is_shared(policy, card.repository)
-    if parsed.command != "approve" and not starts:
-        return ""
-    if not isinstance(parser.permit(policy, parsed, role=role, login=login), parser.Permitted):
-        return ""  # a person without the right must cost no call
-    card_sync.require_synced(services, card.card_id)
-    return "" if starts else repositories.head(services.hub, run.repository if run else card.repository)
 
 
 def comment_altered(fact: facts.CommentAltered, card: cards.CardRow) -> EventFactory:
@@ -131,26 +106,21 @@ def _too_long(fact: facts.CommentWritten, card: cards.CardRow, role: str) -> Com
         f"This comment has {len(fact.text):,} characters, and at most {MAX_CHARACTERS:,} are read:"
         " nothing of it was taken. Please say it shorter, or in several comments."
     )
-    return CommandRefused(card.card_id, "", fact.author, role, because, fact.place, fact.comment_id)
+    return CommandRefused(
+        card.card_id, "", fact.author, role, because, fact.place, fact.comment_id, fact.author_id
+    )
 
 
 def ticked(services: Services, fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
     """Return the events of ticked boxes: the person who ticked one gave its command."""
     role = roles.role(services.hub, fact.repository, fact.by)
-
-    def maker(box: str) -> EventFactory:
-        parsed = parser.of_box(box)
-        base = _base(services, card, parsed, role=role, login=fact.by)
-        asker = CommandAuthor(fact.by, role, fact.place, fact.comment_id, f"box:{box}", fact.at, base)
-
-        def make(db: Connection) -> tuple[Event, ...]:
-            if parsed is None:
-                return ()
-            return (command_event(policies.in_force(db, card.board_id), card, parsed, asker),)
-
-        return make
-
-    return [maker(box) for box in fact.boxes]
+    author = CommandAuthor(fact.by, role, fact.place, fact.comment_id, "", fact.at, user_id=fact.by_id)
+    boxes = ((box, parser.of_box(box)) for box in fact.boxes)
+    return [
+        commands.give(services, card, parsed, replace(author, source=f"box:{box}"))
+        for box, parsed in boxes
+        if parsed is not None
+    ]
 
 
 def pressed(services: Services, fact: facts.ButtonPressed, card: cards.CardRow) -> list[EventFactory]:
@@ -158,51 +128,6 @@ def pressed(services: Services, fact: facts.ButtonPressed, card: cards.CardRow) 
     parsed = parser.of_button(fact.button)
     if parsed is None:
         return []
-    role = roles.role(services.hub, fact.repository, fact.by)
-    base = _base(services, card, parsed, role=role, login=fact.by)
-    asker = CommandAuthor(fact.by, role, "check", fact.check_id, f"button:{fact.button}", None, base)
-    return [lambda db: (command_event(policies.in_force(db, card.board_id), card, parsed, asker),)]
-
-
-@dataclass(frozen=True, slots=True)
-class CommandAuthor:
-    """The author of a command, their role, and its place.
-
-    `source` is the comment's id, `box:<name>` or `button:<name>`; `at` is None if GitHub does not tell
-    it. `base` is the default branch's commit, if the command depends on it.
-    """
-
-    login: str
-    role: str
-    place: str
-    comment_id: int
-    source: str
-    at: datetime | None
-    base: str = ""
-
-
-def command_event(
-    policy: Policy, card: cards.CardRow, parsed: parser.Parsed | parser.Mistyped, asker: CommandAuthor
-) -> Event:
-    """Return the command as given, or as refused with the reason for the person."""
-    if isinstance(parsed, parser.Mistyped):
-        word, because = parsed.word, parsed.because
-    else:
-        answer = parser.permit(policy, parsed, role=asker.role, login=asker.login)
-        if isinstance(answer, parser.Permitted):
-            return CommandGiven(
-                card.card_id,
-                parsed.command,
-                parsed.argument,
-                asker.login,
-                asker.role,
-                asker.place,
-                asker.comment_id,
-                asker.source,
-                asker.at,
-                asker.base,
-            )
-        word, because = parsed.command, answer.because
-    if asker.source.startswith(("box:", "button:")):
-        word = asker.source  # the rules restore the box, and add no reaction to Cardinal's own comment
-    return CommandRefused(card.card_id, word, asker.login, asker.role, because, asker.place, asker.comment_id)
+    role, source = roles.role(services.hub, fact.repository, fact.by), f"button:{fact.button}"
+    author = CommandAuthor(fact.by, role, "check", fact.check_id, source, None, user_id=fact.by_id)
+    return [commands.give(services, card, parsed, author)]

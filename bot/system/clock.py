@@ -45,6 +45,6 @@ class LedgerClock:
         return now, at, at
 
 
-def ledger_clock(engine: Engine) -> Clock:
-    """Return the clock of this ledger's hosts; a file's is this machine's."""
-    return utc_now if engine.dialect.name == "sqlite" else LedgerClock(engine)
+def ledger_clock(engine: Engine, here: Clock = utc_now) -> Clock:
+    """Return the clock of this ledger's hosts; a file's is this machine's, `here`."""
+    return here if engine.dialect.name == "sqlite" else LedgerClock(engine)

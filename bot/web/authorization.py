@@ -87,10 +87,14 @@ class Readers:
         with self._taking_turns():
             return frozenset(name for name, at in sorted(since.items()) if self._reads(visit, name, at))
 
+    def role(self, visit: SignIn, repository: str) -> str:
+        """Return the visitor's role in the repository, up to three minutes old. Raises BusyError."""
+        with self._taking_turns():
+            return self._access(visit, repository).role
+
     def writes(self, visit: SignIn, repository: str) -> bool:
         """Tell whether the visitor may write to the repository. Raises BusyError."""
-        with self._taking_turns():
-            return roles.may_write(self._access(visit, repository).role)
+        return roles.may_write(self.role(visit, repository))
 
     @contextmanager
     def _taking_turns(self) -> Iterator[None]:

@@ -26,12 +26,13 @@ class PersonSaid(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CommandGiven(CardEvent):
-    """A command was accepted. `source` is the comment's id, `box:<name>` for a ticked checkbox, or
-    `button:<name>` for a pressed button of a check.
+    """A command was accepted. `source` is the comment's id, `box:<name>` for a ticked checkbox,
+    `button:<name>` for a pressed button of a check, or `page:<name>` for a form of Cardinal's pages.
 
-    `place` (issue, pull, review or check) and `comment_id` (the check run's id for a button) say where it was
-    given; `said_at` is when GitHub got it, by GitHub's clock, where it says so. `base` is the default
-    branch's commit then, where the command depends on it.
+    `place` (issue, pull, review, check or page) and `comment_id` (the check run's id for a button, a negative
+    number of its own for a form) say where it was given; `said_at` is when GitHub got it, by GitHub's clock,
+    where it says so, or when the form came. `base` is the default branch's commit then, where the command
+    depends on it. `user_id` is GitHub's of `by`; 0 in old events.
     """
 
     command: str
@@ -43,11 +44,16 @@ class CommandGiven(CardEvent):
     source: str
     said_at: datetime | None = None
     base: str = ""
+    user_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRefused(CardEvent):
-    """A command was refused; `because` says why and which role it needs, as the person reads it."""
+    """A command was refused; `because` says why and which role it needs, as the person reads it.
+
+    `command` is the `source` of one that did not come by a comment; `user_id` is GitHub's of `by`, 0 in old
+    events.
+    """
 
     command: str
     by: str
@@ -55,6 +61,7 @@ class CommandRefused(CardEvent):
     because: str
     place: str
     comment_id: int
+    user_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ class RunQueued(RunEvent):
     `mode` is fix or investigate. `mode_rule` chose it: column, label (`mode_value` says which), command (who
     gave it) or repeat (of which run). `asked` is what whoever started it wants of this very run, or empty.
     `reproduces`: they want the card's steps played in a browser, and to hear why where they are not.
-    `by` asked for the run through `door`: board (a drag), comment, box, button or checks (what GitHub says of
-    a commit); empty in events of an older Cardinal.
+    `by` asked for the run through `door`: board (a drag), comment, box, button, page or checks (what GitHub
+    says of a commit); empty in events of an older Cardinal.
     """
 
     card_id: CardId

@@ -140,6 +140,11 @@ def put(db: Connection, draft: Draft, now: datetime) -> bool:
 _NEW = {"state": "pending", "attempts": 0, "generation": 0, "holder": "", "error": ""}
 
 
+def get(db: Connection, key: EntryKey) -> Entry | None:
+    """Return the newest entry of that key, whatever became of it; None where there is none."""
+    return find(db, Entry, outbox, "-entry_id", key=key)
+
+
 def reopen(db: Connection, key: EntryKey) -> bool:
     """Put an entry that was given up back in line; False where none of that key was.
 

@@ -1,4 +1,4 @@
-"""Sign-ins on Cardinal's pages: the visits with their ends, and the states that were used up."""
+"""Sign-ins on Cardinal's pages: the visits with their ends; the states and forms that were used up."""
 
 import hashlib
 from dataclasses import dataclass
@@ -43,7 +43,10 @@ def end(db: Connection, word: str) -> None:
 
 
 def spend(db: Connection, state: str, *, now: datetime, ttl_s: float) -> bool:
-    """Use a sign-in's state up; False where that was done before. It is remembered for `ttl_s` seconds."""
+    """Use up a sign-in's state, or the token of a form; False where that was done before.
+
+    It is remembered for `ttl_s` seconds.
+    """
     db.execute(spent_states.delete().where(spent_states.c.until <= now))
     digest = _digest(state)
     if db.scalar(select(spent_states.c.state_digest).where(spent_states.c.state_digest == digest)):

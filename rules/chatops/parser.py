@@ -22,8 +22,11 @@ BOXES = ("cancel", "finish", "pause", "resume", "retry")
 _APPROVE = re.compile(r"approve:(?P<run>r[0-9]{1,18}):(?P<revision>[0-9]{1,9})")
 _BUDGET = re.compile(r"budget:(?P<run>r[0-9]{1,18}):(?P<usd>[0-9]{1,6}\.[0-9]{2})")
 _BUTTON = re.compile(r"(?P<command>cancel|pause|resume|retry):(?P<run>r[0-9]{1,18})")
+_FORM = re.compile(r"(?:cancel|pause|resume|retry|redirect|budget):(?P<run>r[0-9]{1,18})")
 _FOLLOW_UP = re.compile(r"followup:(?P<run>r[0-9]{1,18}):(?P<proposal>[0-9]{1,3})")
 _CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{1,3})")
+_ANSWER = re.compile(r"answer:(?P<question>[A-Za-z0-9-]{1,40})")
+COMMENT, BOX, BUTTON, PAGE = "comment", "box", "button", "page"  # the doors
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,27 +103,29 @@ def of_button(identifier: str) -> Parsed | None:
     return Parsed(button["command"], "") if button else None
 
 
-def is_press(source: str) -> bool:
-    """Return whether a command was given by a button of a check, and not by a comment or a box."""
-    return source.startswith("button:")
+def of_form(name: str, text: str) -> Parsed | Mistyped:
+    """Return the command of a form: `<command>` or `<command>:<what it is about>`, with its text."""
+    first, _, below = text.replace("\r\n", "\n").replace("\r", "\n").partition("\n")
+    return _command(name.partition(":")[0], first.strip(), below)
 
 
 def door_of(source: str) -> str:
-    """Return how a command came: comment, box or button."""
+    """Return how a command came: comment, box, button or page."""
     kind, colon, _ = source.partition(":")
-    return kind if colon else "comment"
+    return kind if colon else COMMENT
 
 
 def pressed_run(source: str) -> str:
-    """Return the run in a pressed `button:<command>:<run>`, or an empty string."""
-    button = _BUTTON.fullmatch(source.removeprefix("button:")) if is_press(source) else None
+    """Return the run in a `button:<command>:<run>` or `page:<command>:<run>`, or an empty string."""
+    kind, _, name = source.partition(":")
+    about = {BUTTON: _BUTTON, PAGE: _FORM}.get(kind)
+    button = about.fullmatch(name) if about else None
     return button["run"] if button else ""
 
 
 def approved_plan(source: str) -> tuple[str, int] | None:
-    """Return the run and the revision in a `box:` or `button:approve:<run>:<revision>`; None else."""
-    kind, _, name = source.partition(":")
-    plan = _APPROVE.fullmatch(name) if kind in ("box", "button") else None
+    """Return the run and the revision in a `<door>:approve:<run>:<revision>`; None else."""
+    plan = _APPROVE.fullmatch(source.partition(":")[2])
     return (plan["run"], int(plan["revision"])) if plan else None
 
 
@@ -131,8 +136,12 @@ def raised_run(source: str) -> str:
 
 
 def chosen_question(source: str) -> str:
-    """Return the question's id in a ticked `box:choice:<question>:<n>`, or an empty string."""
-    choice = _CHOICE.fullmatch(source.removeprefix("box:")) if source.startswith("box:") else None
+    """Return the question's id in a ticked `box:choice:<question>:<n>` or a `page:answer:<question>`, or an
+    empty string.
+    """
+    kind, _, name = source.partition(":")
+    about = {BOX: _CHOICE, PAGE: _ANSWER}.get(kind)
+    choice = about.fullmatch(name) if about else None
     return choice["question"] if choice else ""
 
 

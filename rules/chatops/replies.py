@@ -2,11 +2,11 @@
 
 from datetime import datetime, timedelta
 
-from ledger.events.conversation import CommandGiven
+from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.model.limit_answers import CANCEL, CHOSEN_ONLY, FINISH, Code, Subject, codes_of, read, subject_of
 from ledger.states import RunState
 from rules.card.trigger import stamp, was_before
-from rules.chatops.parser import chosen_question
+from rules.chatops.parser import BOX, PAGE, chosen_question, door_of
 from rules.intents.internal import AnswerQuestion, RequeueRun, StopRun
 from rules.intents.outbound import Decision, Intent, Say
 from rules.snapshot import AnsweredQuestion, OpenQuestion, RunSeen, Snapshot
@@ -17,7 +17,7 @@ AT_ONCE = timedelta(seconds=60)  # after an answer: so long it may not be seen y
 
 def about(given: CommandGiven) -> str:
     """Return the key under which answers to this command are one comment."""
-    if given.source.startswith("box:"):
+    if door_of(given.source) == BOX:
         # The same box can be ticked again, and be answered otherwise then.
         at = f":{stamp(given.said_at)}" if given.said_at else ""
         return f"command:{given.comment_id}:{given.source}{at}"
@@ -26,8 +26,12 @@ def about(given: CommandGiven) -> str:
 
 def say(snapshot: Snapshot, given: CommandGiven, text: str) -> Decision:
     """Answer with a comment where the command was given; review threads are answered on the pull request."""
-    place = "issue" if given.place == "issue" else "pull"
-    return Decision((Say(snapshot.card_id, about(given), text, place),), (text,))
+    return Decision((Say(snapshot.card_id, about(given), text, talk_of(given)),), (text,))
+
+
+def talk_of(event: CommandGiven | CommandRefused) -> str:
+    """Return where a command is answered, `issue` or `pull`; one of a page is on the issue."""
+    return "issue" if event.place in ("issue", PAGE) else "pull"
 
 
 def chosen(question: OpenQuestion, text: str) -> str:
@@ -90,7 +94,7 @@ def settle_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -
 
 
 def is_stale_choice(given: CommandGiven, question: OpenQuestion | None) -> bool:
-    """Return whether a ticked choice belongs to another question than the one that is open."""
+    """Return whether a choice of a box or a page belongs to another question than the one that is open."""
     chosen_id = chosen_question(given.source)
     return bool(chosen_id) and (question is None or question.question_id != chosen_id)
 

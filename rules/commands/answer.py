@@ -6,7 +6,7 @@ from ledger.events.conversation import CommandGiven
 from ledger.model.limit_answers import subject_of
 from rules.card.trigger import was_before
 from rules.chatops import replies
-from rules.chatops.parser import chosen_question, refusal_to_answer
+from rules.chatops.parser import BOX, chosen_question, door_of, refusal_to_answer
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -31,7 +31,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
     if refused:
         return replies.say(snapshot, given, refused)
-    picked, ticked = replies.chosen(question, given.argument), bool(chosen_question(given.source))
+    picked, ticked = replies.chosen(question, given.argument), door_of(given.source) == BOX
     if replies.is_undecided(question, given.argument) or (ticked and picked not in question.choices):
         text = f"Please choose a number ({replies.numbers(question)}): `/cardinal answer 1`."
         return replies.say(snapshot, given, text)

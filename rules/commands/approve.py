@@ -60,8 +60,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
 
 
 def _of_a_plan(given: CommandGiven) -> bool:
-    """Whether it was a box or a button: those approve plans, and a stage has choices of its own."""
-    return given.source.startswith(("box:", "button:"))
+    """Whether a box, a button or a form named the plan: a stage has choices of its own."""
+    return approved_plan(given.source) is not None
 
 
 def _stage(

@@ -57,17 +57,21 @@ def fitting(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
     """Return the buttons for the card as it is, at most three; none without an open pull request."""
     if snapshot.open_pull is None or snapshot.archived:
         return ()
-    live, run = snapshot.live_run, snapshot.run
-    if live is not None:
-        buttons = _of_live(live)
-    elif run is not None and _may_try_again(policy, snapshot):
-        buttons = (Button("Retry", f"retry:{run.run_id}", "Try again, with what was said since"),)
-    else:
-        buttons = ()
+    buttons = of_run(policy, snapshot)
     if not snapshot.open_pull.gate.lets_through and not obstacle_to_check(snapshot):
         buttons = (*buttons, CHECK)
     # One whose name GitHub does not take is left out: the same command can be written.
     return (*(button for button in buttons if button.fits), EXPLAIN)[:MAX]
+
+
+def of_run(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
+    """Return the buttons for the card's newest run: of one that lives, or for another attempt."""
+    run = snapshot.run
+    if run is not None and run.alive:
+        return _of_live(run)
+    if run is not None and _may_try_again(policy, snapshot):
+        return (Button("Retry", f"retry:{run.run_id}", "Try again, with what was said since"),)
+    return ()
 
 
 def _may_try_again(policy: Policy, snapshot: Snapshot) -> bool:
@@ -102,14 +106,14 @@ def shown(snapshot: Snapshot, event: Event) -> Decision:
 
 
 def superseded(snapshot: Snapshot, given: CommandGiven) -> str:
-    """Return that the button which was pressed is about another run than the newest; empty when it is not.
+    """Return that the pressed button or form is about another run than the newest; empty when it is not.
 
     A press that comes late, or twice, must not stop or start what the person never saw.
     """
     about, run = pressed_run(given.source), snapshot.run
     if not about or run is None or run.run_id == about:
         return ""
-    return f"That button was about {about}, and {run.run_id} came since: nothing was done."
+    return f"That was about {about}, and {run.run_id} came since: nothing was done."
 
 
 def answered(snapshot: Snapshot, decided: Decision, given: CommandGiven, now: datetime) -> Decision:

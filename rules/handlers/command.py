@@ -6,27 +6,28 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven, CommandRefused
 from rules.card.trigger import was_before
 from rules.chatops.late_commands import with_the_first
-from rules.chatops.parser import BOXES, is_press
-from rules.chatops.replies import say
+from rules.chatops.parser import BOX, BOXES, BUTTON, PAGE, door_of
+from rules.chatops.replies import say, talk_of
 from rules.handlers import check_buttons
 from rules.intents.outbound import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
 from rules.policy.model import Policy
 from rules.policy.roles import Role, role_of
 from rules.registry import COMMANDS
 from rules.snapshot import Snapshot
-from rules.text import code
+from rules.text import code, plain
 
 ALWAYS = frozenset({"cancel", "pause", "stop-all"})  # what stops something is obeyed however fast it comes
+MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
 
 
 def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey the command; its comment gets a thumb, or eyes where there was nothing to do but to answer."""
     if snapshot.paced > policy.limits.commands_per_minute and event.command not in ALWAYS:
         return _too_fast(policy, snapshot, event, now)
-    if is_press(event.source):
+    if door_of(event.source) in (BUTTON, PAGE):
         return _pressed(policy, snapshot, event, now)
     obeyed = _paced(_obeyed(policy, snapshot, event, now), event, now)
-    if event.source.startswith("box:"):
+    if door_of(event.source) == BOX:
         # The tick stays in the comment until it is written anew; a reaction to oneself would say nothing.
         run = snapshot.run
         again: tuple[Intent, ...] = (WriteRunComment(snapshot.card_id, run.run_id),) if run else ()
@@ -45,37 +46,49 @@ def _obeyed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: dateti
 
 
 def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
-    """Obey a button of the check, unless it is about an older run than the card's newest."""
+    """Obey a button of the check or a form, unless it is about an older run than the card's newest."""
     late = check_buttons.superseded(snapshot, event)
     refused = with_the_first(snapshot, event, say(snapshot, event, late), now) if late else Decision()
     obeyed = refused if late else _obeyed(policy, snapshot, event, now)
+    if door_of(event.source) == PAGE:
+        return _reported(snapshot, obeyed, event)
     return _paced(check_buttons.answered(snapshot, obeyed, event, now), event, now)
+
+
+def _reported(snapshot: Snapshot, obeyed: Decision, event: CommandGiven) -> Decision:
+    """Report on the card a command that nobody can see there, with its answer, in one comment."""
+    argument = plain(event.argument, MAX_SHOWN)
+    said = f"{code(event.by, 40)} gave `/cardinal {event.command}` on Cardinal's page"
+    said += f": “{argument}”." if argument else "."
+    answers = [intent.text for intent in obeyed.intents if isinstance(intent, Say)]
+    acts = tuple(intent for intent in obeyed.intents if not isinstance(intent, Say))
+    return Decision(acts, obeyed.because) + say(snapshot, event, " ".join((said, *answers)))
 
 
 def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey nothing more of somebody this minute, and say so once: two programs could answer each other."""
-    card, place = snapshot.card_id, "issue" if event.place == "issue" else "pull"
+    card, place = snapshot.card_id, talk_of(event)
     text = (
         f"{code(event.by, 40)} gave more than {policy.limits.commands_per_minute} commands within a minute:"
         " until that is over only `/cardinal cancel`, `pause` and `stop-all` are obeyed."
     )
     about = f"pace:{event.by}:{now:%Y%m%d%H}"
     marks: tuple[Intent, ...] = (React(card, event.place, event.comment_id, "confused"),)
-    if event.source.startswith("box:"):
+    if door_of(event.source) == BOX:
         marks = (UntickBoxes(card, event.place, event.comment_id),)
-    elif is_press(event.source):
+    elif door_of(event.source) in (BUTTON, PAGE):
         marks = ()
     return Decision((*marks, Say(card, about, text, place)), (text,))
 
 
 def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: datetime) -> Decision:
     """Say why the command was refused and which role it needs; a box that was ticked is restored."""
-    card, place = snapshot.card_id, "issue" if event.place == "issue" else "pull"
-    if is_press(event.command):
-        # Once an hour for each button and person: it can be pressed without end.
+    card, place = snapshot.card_id, talk_of(event)
+    if door_of(event.command) in (BUTTON, PAGE):
+        # Once an hour for each button or form and person: it can be pressed without end.
         about = f"{event.command}:{event.by}:{now:%Y%m%d%H}"
         return _paced(Decision((Say(card, about, event.because, place),), (event.because,)), event, now)
-    if event.command.startswith("box:"):
+    if door_of(event.command) == BOX:
         about = f"command:{event.comment_id}:{event.by}:{event.command}"
         untick = UntickBoxes(card, event.place, event.comment_id)
         return Decision((untick, Say(card, about, event.because, place)), (event.because,))

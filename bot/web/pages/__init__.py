@@ -7,6 +7,7 @@ from typing import Protocol
 from flask import Blueprint
 from sqlalchemy import Engine
 
+from bot.bootstrap import services_over
 from bot.github.client import Hub
 from bot.state import served_boards
 from bot.system.clock import Clock
@@ -32,9 +33,10 @@ PAGES = Registry[WebPage]("web page", __name__, WebPage)
 def pages(config: Config, engine: Engine, clock: Clock) -> Blueprint:
     """Return the blueprint with every page mounted."""
     hub = Hub(config, clock, read_s=READ_S)
+    services = services_over(config, engine, hub, clock)
     readers = Readers(partial(served_boards.hub_of, engine, config, hub), clock)
     sign_ins = RequestLimiter(clock, each=SIGN_INS_A_MINUTE, of_all=SIGN_INS_AN_HOUR)
-    site = Site(config, engine, clock, readers, sign_ins, BoundedSemaphore(SIGN_INS_AT_ONCE))
+    site = Site(config, engine, clock, readers, sign_ins, BoundedSemaphore(SIGN_INS_AT_ONCE), services)
     for _, page in PAGES.all():
         page.mount(site)
     return site.blueprint

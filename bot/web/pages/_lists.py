@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
+from bot.web.acting.offered import FormView
 from ledger.queries.lanes import ListedCard
 from rules.text import brief, plain, state_word, usd
 
 MAX_TITLE, MAX_WHY = 120, 240
+MAX_ACTING = 10  # cards of one list that have forms; the others have them on their own pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +26,10 @@ class CardView:
     people: str
     run: str
     cost: str
+    forms: tuple[FormView, ...] = ()
 
 
-def card_view(card: ListedCard, now: datetime) -> CardView:
+def card_view(card: ListedCard, now: datetime, forms: tuple[FormView, ...] = ()) -> CardView:
     """Return the card as a list shows it."""
     return CardView(
         name=f"{card.repository}#{card.number}" if card.number else "draft",
@@ -39,6 +42,7 @@ def card_view(card: ListedCard, now: datetime) -> CardView:
         people=plain(", ".join(card.people)),
         run=card.run_id or "",
         cost=usd(card.usd) if card.usd else "",
+        forms=forms,
     )
 
 

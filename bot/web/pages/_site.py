@@ -9,6 +9,7 @@ from urllib.parse import quote
 from flask import Blueprint, Response, make_response, render_template, request
 from sqlalchemy import Engine
 
+from bot.bootstrap import Services
 from bot.state import served_boards
 from bot.system.clock import Clock
 from bot.system.config import Config
@@ -76,6 +77,7 @@ class Site:
     readers: Readers
     sign_ins: RequestLimiter
     at_github: BoundedSemaphore  # for as many sign-ins at once
+    services: Services  # for what people do
     blueprint: Blueprint = field(
         default_factory=lambda: Blueprint("dashboard", __name__, template_folder=".")
     )
@@ -101,6 +103,15 @@ class Site:
         """Set a cookie that no script can read; 0 seconds delete it."""
         answer.set_cookie(
             name, word, max_age=for_s, path="/", httponly=True, secure=self.secure, samesite="Lax"
+        )
+
+    def is_from_here(self) -> bool:
+        """Tell whether a form was sent from a page of Cardinal, as browsers say: others cannot make them."""
+        named = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
+        return (
+            named != (None, None)
+            and named[0] in (None, self.config.public_url)
+            and named[1] in (None, "same-origin")
         )
 
     def word(self) -> str:

@@ -3,15 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from flask import Response, make_response, render_template
 from sqlalchemy import Connection
 
+from bot.web.acting import offered
 from bot.web.pages._lists import CardView, card_view
 from bot.web.pages._site import Site, VisibleBoard
 from ledger.events.board import Column
 from ledger.log import event_store
 from ledger.queries import lanes
+from ledger.queries.lanes import ListedCard
 from ledger.states import ATTENTION, CardState
 from ledger.views import boards, stops
 from rules.text import plain
@@ -46,7 +49,8 @@ def mount(site: Site) -> None:
             return site.nothing(visit)
         with event_store.reading(site.engine) as db:
             row = boards.get(db, mine.board_id)
-            columns = _columns(db, mine, row.columns if row else (), site.clock())
+            listed = {column: _cards(db, mine, column) for column in (row.columns if row else ())}
+            counts = lanes.counts(db, mine.board_id, mine.seen, drafts=mine.home)
             halted = stops.of_board(db, mine.board_id) if mine.home else ()
         shown = render_template(
             "board.html",
@@ -54,32 +58,33 @@ def mount(site: Site) -> None:
             lines=[
                 f"{plain(f'{stop.scope} {stop.target}')}: stopped by {plain(stop.by)}." for stop in halted
             ],
-            columns=columns,
+            columns=_columns(listed, counts, site.clock()),
+            forms=offered.for_board(site, visit, mine.board_id, chain(*listed.values())),
+            path=mine.path,
             visit=visit,
         )
         return make_response(shown)
 
 
+def _cards(db: Connection, board: VisibleBoard, column: Column) -> tuple[ListedCard, ...]:
+    return lanes.of_column(db, board.board_id, column.name, board.seen, drafts=board.home, limit=MAX_CARDS)
+
+
 def _columns(
-    db: Connection, board: VisibleBoard, columns: tuple[Column, ...], now: datetime
+    listed: Mapping[Column, tuple[ListedCard, ...]],
+    counts: Mapping[str, Mapping[CardState, int]],
+    now: datetime,
 ) -> list[ColumnView]:
-    counts = lanes.counts(db, board.board_id, board.seen, drafts=board.home)
-    shown = []
-    for column in columns:
-        by_state = counts.get(column.name, {})
-        listed = lanes.of_column(
-            db, board.board_id, column.name, board.seen, drafts=board.home, limit=MAX_CARDS
+    return [
+        ColumnView(
+            plain(column.name),
+            plain(column.description, 400),
+            _ticker(counts.get(column.name, {})),
+            tuple(card_view(card, now) for card in cards),
+            sum(counts.get(column.name, {}).values()) - len(cards),
         )
-        shown.append(
-            ColumnView(
-                plain(column.name),
-                plain(column.description, 400),
-                _ticker(by_state),
-                tuple(card_view(card, now) for card in listed),
-                sum(by_state.values()) - len(listed),
-            )
-        )
-    return shown
+        for column, cards in listed.items()
+    ]
 
 
 def _ticker(by_state: Mapping[CardState, int]) -> str:

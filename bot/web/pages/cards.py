@@ -3,6 +3,7 @@
 from flask import Response, make_response, render_template, request
 
 from bot.state import policies, snapshots
+from bot.web.acting import offered
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, when
 from ledger.log import event_store
@@ -75,6 +76,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
         zoom=zoom,
         zooms=ZOOMS,
         path=path_of(card.repository, card.number),
+        forms=offered.for_card(site, visit, card.card_id),
         visit=visit,
     )
 

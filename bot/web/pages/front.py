@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from flask import Response, make_response, render_template
 
-from bot.web.pages._lists import CardView, card_view
+from bot.web.acting import offered
+from bot.web.pages._lists import MAX_ACTING, CardView, card_view
 from bot.web.pages._site import SIGN_IN, TITLE, Site, VisibleBoard, when
 from ledger.log import event_store
 from ledger.queries.lanes import Lane, in_lanes
@@ -54,5 +55,8 @@ def _lanes(site: Site, visit: SignIn, boards: tuple[VisibleBoard, ...]) -> list[
             for lane, listed in in_lanes(db, board.board_id, board.seen, drafts=board.home).items():
                 for card in listed:
                     own = login in (name.casefold() for name in card.people)
-                    (mine if own else others)[lane].append(card_view(card, now))
+                    listed_in = (mine if own else others)[lane]
+                    acts = lane is Lane.NEEDS_YOU and len(listed_in) < MAX_ACTING
+                    forms = offered.for_card(site, visit, card.card_id) if acts else ()
+                    listed_in.append(card_view(card, now, forms))
     return [LaneView(lane.value, tuple(mine[lane]), tuple(others[lane])) for lane in Lane]

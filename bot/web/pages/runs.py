@@ -10,6 +10,7 @@ from markupsafe import Markup
 from sqlalchemy import Connection
 
 from bot.state import policies, snapshots
+from bot.web.acting import offered
 from bot.web.live import assets
 from bot.web.live.response import PageUpdate, StreamResponse, message
 from bot.web.live.terminal import terminal_html
@@ -72,8 +73,10 @@ class RunPage:
         lines = _fitting(map(self._line, reversed(fresh.lines)))
         omitted = self._omitted(fresh.omitted + len(fresh.lines) - len(lines), 0)
         nonce = "" if self.run.ended_at else assets.nonce()
+        newest = self._card.run_id == self.run.run_id
+        forms = offered.for_card(self._site, visit, self._card.card_id) if newest else ()
         values = {"after": fresh.last, "nonce": nonce, "visit": visit, "title": f"Run {self.run.run_id}"}
-        shown = self._html("run.html", activity=[omitted, *reversed(lines)], **values, **now)
+        shown = self._html("run.html", activity=[omitted, *reversed(lines)], forms=forms, **values, **now)
         answer = make_response(shown)
         if nonce:
             answer.headers["Content-Security-Policy"] = assets.policy(HEADERS, nonce)

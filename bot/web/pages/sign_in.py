@@ -56,7 +56,7 @@ def mount(site: Site) -> None:
     @site.blueprint.post("/sign-out")
     def leave() -> Response:
         """End the visit in the browser and in the ledger."""
-        if request.headers.get("Origin", site.config.public_url) != site.config.public_url:
+        if not site.is_from_here():
             return site.page("That came from another site", "Sign out on a page of Cardinal.", status=403)
         with event_store.writing(site.engine) as db:
             sign_ins.end(db, site.word())

@@ -20,7 +20,7 @@ from ledger.states import Ending
 from tests.bot.web.live.reading import Message, Reader, parsed
 from tests.bot.web.live.serving import serving
 from tests.bot.web.pages.test_artifacts import hide
-from tests.bot.web.pages.world import Browser, Pages
+from tests.bot.web.pages.world import PUBLIC, Browser, Pages
 
 FRAME = "\r\n\r\nevent: over\r\ndata: x\n\n"
 HOSTILE = f"<svg onload=alert(1)>{FRAME}\x1b]8;;javascript:alert(1)\x07\x1b[31mred</bdi>"
@@ -148,7 +148,7 @@ def test_an_open_stream_ends_and_whoever_signed_out_does_not_get_it_back(pages: 
         assert mine.open() == 200
         assert [seen.event for seen in mine.messages()] == ["lines", "now"]
         mine.close()
-        bob.get("/sign-out", method="POST")
+        bob.get("/sign-out", method="POST", Origin=PUBLIC)
         assert mine.open() == 401
         assert "text/html" in mine.answer.headers["Content-Type"]
         mine.close()

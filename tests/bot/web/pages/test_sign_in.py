@@ -366,4 +366,6 @@ def test_the_settings_belong_together(tmp_path: Path, given: dict[str, str], pro
         return
     config = configuration.read(environ, tmp_path)
     assert config.public_url == "http://127.0.0.1:8484"
-    assert re.fullmatch("cardinal", Site(config, None, None, None, None, None, Blueprint("x", "y")).cookie)  # type: ignore[arg-type]
+    assert re.fullmatch(
+        "cardinal", Site(config, None, None, None, None, None, None, Blueprint("x", "y")).cookie
+    )  # type: ignore[arg-type]

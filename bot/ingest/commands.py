@@ -1,0 +1,96 @@
+"""Commands as events, whatever door they came through: the right to give them, and what they depend on."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.bootstrap import Services
+from bot.github.api import repositories
+from bot.state import policies
+from bot.sync import card as card_sync
+from ledger.events.conversation import CommandGiven, CommandRefused
+from ledger.log import event_store
+from ledger.log.event_store import EventFactory
+from ledger.views import cards, runs
+from rules.card import target_repository
+from rules.chatops import parser
+from rules.policy.model import Policy
+
+STARTS = ("fix", "investigate", "retry")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAuthor:
+    """The author of a command, their role, and its place.
+
+    `source` is the comment's id, `box:<name>`, `button:<name>` or `page:<name>`; `at` is None if GitHub does
+    not tell it. `base` is the default branch's commit, if the command depends on it; `user_id` is GitHub's.
+    """
+
+    login: str
+    role: str
+    place: str
+    comment_id: int
+    source: str
+    at: datetime | None
+    base: str = ""
+    user_id: int = 0
+
+
+def give(
+    services: Services,
+    card: cards.CardRow,
+    parsed: parser.Parsed | parser.Mistyped,
+    author: CommandAuthor,
+) -> EventFactory:
+    """Read what the command depends on; return what makes its event. Raises CardBusyError, GithubError.
+
+    An approval has the default branch's commit, after a sync of the card. A command that starts a run also
+    syncs a card whose text chooses the repository. Other commands read nothing.
+    """
+    author = replace(author, base=_base(services, card, parsed, role=author.role, login=author.login))
+    return lambda db: (command_event(policies.in_force(db, card.board_id), card, parsed, author),)
+
+
+def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
+    if not isinstance(parsed, parser.Parsed) or card.repository is None:
+        return ""
+    with event_store.reading(services.engine) as db:
+        policy = policies.in_force(db, card.board_id)
+        run = runs.get(db, card.run_id) if card.run_id else None
+    starts = parsed.command in STARTS and target_repository.is_shared(policy, card.repository)
+    if parsed.command != "approve" and not starts:
+        return ""
+    if not isinstance(parser.permit(policy, parsed, role=role, login=login), parser.Permitted):
+        return ""  # a person without the right must cost no call
+    card_sync.require_synced(services, card.card_id)
+    return "" if starts else repositories.head(services.hub, run.repository if run else card.repository)
+
+
+def command_event(
+    policy: Policy, card: cards.CardRow, parsed: parser.Parsed | parser.Mistyped, asker: CommandAuthor
+) -> CommandGiven | CommandRefused:
+    """Return the command as given, or as refused with the reason for the person."""
+    if isinstance(parsed, parser.Mistyped):
+        word, because = parsed.word, parsed.because
+    else:
+        answer = parser.permit(policy, parsed, role=asker.role, login=asker.login)
+        if isinstance(answer, parser.Permitted):
+            return CommandGiven(
+                card.card_id,
+                parsed.command,
+                parsed.argument,
+                asker.login,
+                asker.role,
+                asker.place,
+                asker.comment_id,
+                asker.source,
+                asker.at,
+                asker.base,
+                asker.user_id,
+            )
+        word, because = parsed.command, answer.because
+    if parser.door_of(asker.source) != parser.COMMENT:
+        word = asker.source  # the rules restore a box, and add no reaction to Cardinal's own comment
+    return CommandRefused(
+        card.card_id, word, asker.login, asker.role, because, asker.place, asker.comment_id, asker.user_id
+    )

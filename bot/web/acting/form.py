@@ -1,0 +1,80 @@
+"""A form of a page: its fields, and the token that lets it act once, in one sign-in, about one thing."""
+
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass
+from hmac import compare_digest, digest
+
+from flask import Request
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from bot.system.secret import Secret
+from ledger.errors import CardinalError
+from ledger.ids import CardId
+from rules.chatops.parser import MAX_ARGUMENT
+
+PATH = "/act"
+MAX_BYTES = 128 * 1024  # the longest text, with each byte of each character written as three
+NUMBER_BITS = 52  # JSON keeps it everywhere
+FIELDS = frozenset({"card", "name", "back", "token"})
+KIND = "application/x-www-form-urlencoded"
+
+
+class UnfitFormError(CardinalError):
+    """A request is no form of Cardinal's pages; the answer is `status`."""
+
+    def __init__(self, because: str, status: int = 400) -> None:
+        self.because, self.status = because, status
+        super().__init__(f"{because}: open the page again, and use its form")
+
+
+@dataclass(frozen=True, slots=True)
+class ActForm:
+    """A form that somebody sent. `name` is as in an offer, `back` the page that it stood on."""
+
+    card_id: CardId
+    name: str
+    text: str
+    back: str
+    token: str
+
+    @property
+    def number(self) -> int:
+        """The form's own number; only of a token that fits."""
+        return int(self.token.partition(".")[0])
+
+
+def read(incoming: Request) -> ActForm:
+    """Return the form in the request's body. Raises UnfitFormError."""
+    incoming.max_content_length = MAX_BYTES
+    if incoming.mimetype != KIND:
+        raise UnfitFormError("That is no form of Cardinal's pages")
+    try:
+        fields = incoming.form.to_dict(flat=False)
+    except RequestEntityTooLarge as error:
+        raise UnfitFormError("That is longer than any form of Cardinal's pages", 413) from error
+    if not FIELDS <= fields.keys() <= FIELDS | {"text"} or any(len(given) != 1 for given in fields.values()):
+        raise UnfitFormError("The form lacks a field, or has one too many")
+    text = "".join(fields.get("text", ())).replace("\r\n", "\n")
+    if len(text) > MAX_ARGUMENT:
+        raise UnfitFormError(f"The text has {len(text):,} characters, and at most {MAX_ARGUMENT:,} are read")
+    (card_id,), (name,), (back,), (token,) = (fields[field] for field in ("card", "name", "back", "token"))
+    return ActForm(CardId(card_id), name, text, back, token)
+
+
+def new_token(secret: Secret, word: str, card_id: CardId, name: str) -> str:
+    """Return a token for one form, in the sign-in of that word."""
+    number = str(secrets.randbits(NUMBER_BITS) + 1)
+    return f"{number}.{_seal(secret, word, card_id, name, number)}"
+
+
+def fits(secret: Secret, word: str, form: ActForm) -> bool:
+    """Tell whether the form was made for that sign-in, and for what it is about."""
+    number, _, seal = form.token.partition(".")
+    return compare_digest(seal.encode(), _seal(secret, word, form.card_id, form.name, number).encode())
+
+
+def _seal(secret: Secret, word: str, *about: str) -> str:
+    key = hashlib.sha256(f"form {secret.reveal()}".encode()).digest()
+    return digest(key, json.dumps((word, *about)).encode(), "sha256").hex()

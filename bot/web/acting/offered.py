@@ -1,0 +1,71 @@
+"""Forms for a card or a board: what a reader may do by the role that GitHub last named."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from flask import Blueprint
+
+from bot.state import policies, snapshots
+from bot.web.acting import form
+from bot.web.pages._site import Site
+from ledger.ids import BoardId, CardId
+from ledger.log import event_store
+from ledger.queries.lanes import ListedCard
+from ledger.queue.sign_ins import SignIn
+from ledger.views import stops
+from rules.chatops import offers
+from rules.chatops.offers import CommandOffer
+from rules.snapshot import Stop
+
+
+@dataclass(frozen=True, slots=True)
+class FormView:
+    """One form of a page."""
+
+    card_id: CardId
+    offer: CommandOffer
+    token: str
+
+
+def templates() -> Blueprint:
+    """Return the blueprint by which pages find the template of the forms."""
+    return Blueprint("acting", __name__, template_folder=".")
+
+
+def for_card(site: Site, visit: SignIn, card_id: CardId) -> tuple[FormView, ...]:
+    """Return the forms for a card whose page the visitor may read. Raises BusyError."""
+    with event_store.reading(site.engine) as db:
+        snapshot = snapshots.of_card(db, card_id)
+        if snapshot is None or snapshot.repository is None:
+            return ()
+        policy = policies.in_force(db, snapshot.board_id)
+    role = site.readers.role(visit, snapshot.repository)
+    return _forms(site, card_id, offers.for_card(policy, snapshot, role=role, login=visit.login))
+
+
+def for_board(
+    site: Site, visit: SignIn, board_id: BoardId, listed: Iterable[ListedCard]
+) -> tuple[FormView, ...]:
+    """Return the forms for a whole board. They are told on one of the listed cards, with a run if there is
+    one, whose repository lets the visitor send them. Raises BusyError.
+    """
+    with event_store.reading(site.engine) as db:
+        policy = policies.in_force(db, board_id)
+        stopped = tuple(Stop(stop.scope, stop.target, stop.by) for stop in stops.of_board(db, board_id))
+    issues = [card for card in listed if card.repository and card.number]
+    for card in {it.repository: it for it in sorted(issues, key=lambda it: it.run_id is not None)}.values():
+        role = site.readers.role(visit, card.repository or "")
+        offered = offers.for_board(policy, stopped, role=role, login=visit.login)
+        if offered:
+            where = f"told on {card.repository}#{card.number}"
+            return _forms(
+                site, card.card_id, tuple(replace(it, hint=f"{it.hint}; {where}") for it in offered)
+            )
+    return ()
+
+
+def _forms(site: Site, card_id: CardId, offered: tuple[CommandOffer, ...]) -> tuple[FormView, ...]:
+    secret, word = site.config.client_secret, site.word()
+    return tuple(
+        FormView(card_id, offer, form.new_token(secret, word, card_id, offer.name)) for offer in offered
+    )

@@ -1,0 +1,84 @@
+"""The door of acting: a form of a page becomes the command of its name, once."""
+
+from threading import BoundedSemaphore
+
+from flask import Response, make_response, redirect, request
+
+from bot.github.errors import GithubError
+from bot.sync.card import CardBusyError
+from bot.web.acting import form, offered, record
+from bot.web.acting.form import ActForm, UnfitFormError
+from bot.web.authorization import RequestLimiter
+from bot.web.pages._site import Site
+from bot.web.pages.sign_in import own_path
+from ledger.events.conversation import CommandRefused
+from ledger.queue.sign_ins import SignIn
+
+# A thread may wait for GitHub here, and there are few; each form is a call or more.
+ACTS_AT_ONCE, ACTS_A_MINUTE, ACTS_AN_HOUR = 3, 20, 600
+TWICE = "This form was sent before: it acted once, and not again."
+NOT_YOURS = "This form was made for another sign-in, or for something else: open the page again."
+FOREIGN = "Nothing was done: send forms from a page of Cardinal only."
+OVER = "Nothing was done: your sign-in is over. Sign in, then send the form again."
+ASK = "Ask somebody who may, or sign in as an account of yours that may."
+LATER = "Nothing was done: {because}. Go back and send the form again in a minute."
+
+
+def mount(site: Site) -> None:
+    """Mount the door, the forms' template, and the sentence about what a form did."""
+    pace = RequestLimiter(site.clock, each=ACTS_A_MINUTE, of_all=ACTS_AN_HOUR)
+    room = BoundedSemaphore(ACTS_AT_ONCE)
+    site.blueprint.register_blueprint(offered.templates())
+
+    @site.blueprint.post(form.PATH)
+    def act() -> Response:
+        visit = site.visit()
+        if not site.is_from_here():
+            return site.page("That came from another site", FOREIGN, status=403, visit=visit)
+        if visit is None:
+            return site.page("Sign in", OVER, status=401, sign_in="/")
+        try:
+            sent = form.read(request)
+        except UnfitFormError as error:
+            return site.page("Nothing was done", f"{error}.", status=error.status, visit=visit)
+        if not form.fits(site.config.client_secret, site.word(), sent):
+            return site.page("Nothing was done", NOT_YOURS, status=403, visit=visit)
+        if not pace.take(visit.user_id) or not room.acquire(blocking=False):
+            return _later(site, "very much is being done just now")
+        try:
+            return _act(site, visit, sent)
+        finally:
+            room.release()
+
+    @site.blueprint.context_processor
+    def acted() -> dict[str, str]:
+        seq, visit = request.args.get("acted", ""), None
+        if seq == "before":
+            return {"acted": TWICE}
+        if seq.isascii() and seq.isdigit() and len(seq) < 18:
+            visit = site.visit()
+        return {"acted": record.answer_to(site.services, visit, int(seq)).replace("`", "") if visit else ""}
+
+
+def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
+    about = record.card_of(site.services, sent.card_id)
+    if about is None:
+        return site.nothing(visit)
+    try:
+        recorded = record.record(*about, visit, sent)
+    except CardBusyError:
+        return _later(site, "the card is being read just now")
+    except GithubError:
+        return _later(site, "GitHub did not say what you may do")
+    back = own_path(sent.back)
+    if recorded is not None and isinstance(recorded.event, CommandRefused):
+        because = recorded.event.because.replace("`", "")
+        ways = [(back, "Back", "to the page with the form")]
+        return site.page("You may not do that", because, ASK, status=403, visit=visit, links=ways)
+    return make_response(redirect(f"{back}?acted={recorded.seq if recorded else 'before'}", 303))
+
+
+def _later(site: Site, because: str) -> Response:
+    answer = site.page("Try again", LATER.format(because=because), status=503)
+    answer.headers["Retry-After"] = "60"
+    return answer

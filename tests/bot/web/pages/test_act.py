@@ -1,0 +1,81 @@
+"""Acting from pages: what a form does, and what is told about it."""
+
+import re
+
+from ledger.events.board import StopLifted, StopOrdered
+from ledger.events.conversation import CommandGiven
+from ledger.events.run import RunStopAsked
+from ledger.states import RunState
+from tests.bot.web.pages.forms import asked, at_work, form_to_cancel, forms, page_of, planned, send
+from tests.bot.web.pages.world import Pages
+
+
+def test_an_answer_on_a_page_is_that_of_a_comment_and_is_told_on_the_card(pages: Pages) -> None:
+    item = asked(pages, "8080", "8081")
+    bob, path = pages.browser("bob"), page_of(pages, item)
+    run_id = pages.cardinal.run_of(item).run_id
+    form = forms(bob, path)[f"answer:{run_id}-q1"]
+    answer = send(bob, {**form, "text": "2"})
+    assert (answer.status_code, answer.headers["Location"].partition("?")[0]) == (303, path)
+    assert "`bob`" not in (page := bob.get(answer.headers["Location"]).text)
+    assert "bob gave /cardinal answer on Cardinal&#39;s page: “2”." in page
+    (given,) = pages.cardinal.events(CommandGiven)
+    bob_id = pages.cardinal.person("bob").id
+    assert (given.by, given.user_id, given.role, given.place) == ("bob", bob_id, "write", "page")
+    assert given.source == f"page:answer:{run_id}-q1"
+    assert pages.cardinal.run_of(item).state is RunState.QUEUED
+    pages.cardinal.settle()
+    assert pages.cardinal.comment(item, "`bob` gave `/cardinal answer` on Cardinal's page: “2”.")
+    assert pages.cardinal.comment(item, "8081")
+    pages.cardinal.assert_nothing_is_stuck()
+
+
+def test_a_plan_is_approved_on_the_page_of_its_run(pages: Pages) -> None:
+    item = planned(pages)
+    run_id = pages.cardinal.run_of(item).run_id
+    bob = pages.browser("bob")
+    form = forms(bob, f"/runs/{run_id}")[f"approve:{run_id}:1"]
+    assert send(bob, form).headers["Location"].startswith(f"/runs/{run_id}?acted=")
+    assert pages.cardinal.run_of(item).plan_approved
+    pages.cardinal.settle()
+    assert pages.cardinal.comment(item, "`bob` gave `/cardinal approve` on Cardinal's page.")
+
+
+def test_who_must_answer_does_so_in_the_inbox(pages: Pages) -> None:
+    item = asked(pages, "8080", "8081")
+    bob = pages.browser("bob")
+    run_id = pages.cardinal.run_of(item).run_id
+    inbox = forms(bob, "/")
+    assert sorted(inbox) == [f"answer:{run_id}-q1", f"cancel:{run_id}"]
+    assert (
+        send(bob, {**inbox[f"answer:{run_id}-q1"], "text": "in words"})
+        .headers["Location"]
+        .startswith("/?acted=")
+    )
+    assert pages.cardinal.run_of(item).state is RunState.QUEUED
+    assert forms(bob, "/") == {}
+
+
+def test_an_admin_stops_the_board_on_its_page_and_lets_it_go_on(pages: Pages) -> None:
+    item = at_work(pages)
+    alice, bob = pages.browser("alice"), pages.browser("bob")
+    (board,) = set(re.findall(r'"(/boards/[^"]+)"', alice.get("/").text))
+    assert forms(bob, board) == {}
+    assert send(alice, forms(alice, board)["stop-all"]).headers["Location"].startswith(f"{board}?acted=")
+    assert "board" in [it.scope for it in pages.cardinal.events(StopOrdered)]
+    assert [it.how for it in pages.cardinal.events(RunStopAsked)] == ["pause"]
+    pages.cardinal.settle()
+    assert pages.cardinal.comment(item, "`alice` gave `/cardinal stop-all` on Cardinal's page.")
+    assert send(alice, {**forms(alice, board)["resume"], "text": "board"}).status_code == 303
+    assert [it.scope for it in pages.cardinal.events(StopLifted)] == ["board"]
+
+
+def test_what_became_of_a_form_is_shown_to_whoever_sent_it(pages: Pages) -> None:
+    bob = pages.browser("bob")
+    item, form = form_to_cancel(pages, bob)
+    where = send(bob, form).headers["Location"]
+    told = "bob gave /cardinal cancel on Cardinal&#39;s page."
+    assert told in bob.get(where).text
+    assert told not in pages.browser("alice").get(where).text
+    for other in ("0", "1", "-1", "9" * 30, "x", "\u0661"):
+        assert told not in bob.get(f"{page_of(pages, item)}?acted={other}").text
