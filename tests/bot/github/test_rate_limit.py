@@ -308,3 +308,12 @@ def test_while_a_limit_lasts_nobody_asks_for_a_token_either(
         hub.rest("GET", "/y")
     assert caught.value.retry_after_s == 1800
     assert len(scripted.mock.calls) == asked
+
+
+def test_a_call_takes_of_the_hour_that_it_is_counted_in(hub: Hub, scripted: Scripted) -> None:
+    scripted.tokens()
+    scripted.answer("GET", "/y", {"ok": True})
+    hub.budget.learn(headers(0, resource="graphql"))
+    assert hub.rest("GET", "/y").body == {"ok": True}
+    with pytest.raises(RateLimitedError, match="not asked"):
+        hub.graphql("query Q { x }", {})
