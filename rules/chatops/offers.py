@@ -77,9 +77,8 @@ def _of_question(question: OpenQuestion) -> Iterator[CommandOffer]:
         choices = ((str(number), plain(choice)) for number, choice in enumerate(question.choices, start=1))
         yield CommandOffer(name, "Answer", text, choices=tuple(choices))
     if not question.choices or subject_of(question) not in CHOSEN_ONLY:
-        yield CommandOffer(
-            name, "Answer in words" if question.choices else "Answer", text, asks="Your answer"
-        )
+        hint = "Or in your own words" if question.choices else text
+        yield CommandOffer(name, "Answer", hint, asks="Your answer")
 
 
 def _of_card(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
