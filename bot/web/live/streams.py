@@ -113,18 +113,18 @@ class Streams:
         until, after = now() + self._limits.life_s, place.response.after
         while not (gone.done() or place.ends):
             place.stir.clear()
-            batch = await self._batch(place.response, after)
-            fresh = batch.now if batch.now != place.shown else b""
-            if batch.lines or fresh:
-                await self._send(send, batch.lines + fresh)
-                place.shown = batch.now or place.shown
-            after = batch.last
-            if batch.ended:
+            update = await self._batch(place.response, after)
+            fresh = update.now if update.now != place.shown else b""
+            if update.lines or fresh:
+                await self._send(send, update.lines + fresh)
+                place.shown = update.now or place.shown
+            after = update.last
+            if update.ended:
                 await self._send(send, over(after))
             left_s = until - now()
-            if batch.ended or left_s <= 0:
+            if update.ended or left_s <= 0:
                 return
-            if not batch.more and not await _stirred(place, min(left_s, self._limits.alive_s)):
+            if not update.more and not await _stirred(place, min(left_s, self._limits.alive_s)):
                 await self._send(send, ALIVE)
 
     async def _send(self, send: Send, payload: bytes) -> None:

@@ -84,6 +84,18 @@ def test_what_a_program_wrote_keeps_its_lines_and_colours(begun: Engine) -> None
     assert len(lines[5].output) == run_lines.MAX_OUTPUT
 
 
+def test_each_event_says_once_which_stream_goes_on(begun: Engine) -> None:
+    with event_store.reading(begun) as db:
+        before = event_store.last_seq(db)
+    for run_id in (RUNS[0], RUNS[1], RUNS[0]):
+        say(begun, run_id, "x")
+    first, second = map(run_lines.stream_of, RUNS)
+    with event_store.reading(begun) as db:
+        assert event_store.streams_after(db, before, limit=1) == (before + 1, {first})
+        assert event_store.streams_after(db, before + 1, limit=5) == (before + 3, {first, second})
+        assert event_store.streams_after(db, before + 3, limit=5) == (before + 3, frozenset())
+
+
 def test_a_follower_beside_several_writers_misses_nothing_and_gets_nothing_twice(begun: Engine) -> None:
     count = 30
     writers = [
@@ -96,7 +108,7 @@ def test_a_follower_beside_several_writers_misses_nothing_and_gets_nothing_twice
     after, streams = 0, frozenset(map(run_lines.stream_of, RUNS))
     while any(len(said) <= count for said in texts.values()):
         with event_store.reading(begun) as db:
-            after, changed = event_store.streams_after(db, after, limit=7)
+            after, changed = event_store.streams_after(db, after, limit=1)
         for run_id in RUNS:
             if run_lines.stream_of(run_id) in changed & streams:
                 lines, place[run_id] = followed(begun, run_id, place[run_id], 3)
