@@ -9,7 +9,7 @@ from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject
 from ledger.states import Ending, RunState
 from runner.artifacts import keep
 from runner.branch.export import export_commit, missing, published, rebased
-from runner.branch.rebase import note_head, seen, stand_on
+from runner.branch.rebase import seen, stand_on
 from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError
 from runner.git.commits import Commit
@@ -128,7 +128,6 @@ def push(run: RunContext, head: str) -> None:
         run.mirror.fetch(run.order.base_branch)
         _push_onto_known(run, head)
     stand_on(run, head)
-    note_head(run)
 
 
 def _push_onto_known(run: RunContext, head: str) -> None:

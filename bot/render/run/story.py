@@ -165,7 +165,11 @@ def kept(story: Story) -> str:
     """Return where the run's commits are, as the log says."""
     run = story.run
     if run.pushed_head:
-        return f"{count(run.commits, 'commit')} pushed, {place(story)}"
+        newest = run.head in ("", run.pushed_head)  # else what it counted was never published
+        number = count(run.commits, "commit") if newest else "its first commits"
+        more = not newest or (run.kept or 0) > run.commits
+        later = "; what came after is kept in the run's workspace" if more else ""
+        return f"{number} pushed, {place(story)}{later}"
     if run.pushing and run.head and (run.ending is not Ending.FAILED or run.reason == "internal"):
         return f"it ended while it pushed, so look whether branch {code(run.branch)} has its commits"
     if run.kept:

@@ -92,6 +92,13 @@ NOTHING, UNPUSHED = "No agent was started and nothing was spent", "nothing was p
 KEPT, UNKNOWN = "its commits are kept in the run's workspace, nothing was pushed", "it ended while it pushed"
 TWO, NONE = "2 commits made and kept in the run's workspace, nothing was pushed", "no commit was made, "
 WAS_PUSHED = "3 commits pushed"
+EARLY = (
+    *WORKING,
+    BranchExported(RUN, BRANCH, "a" * 40, HEAD, 2, 14, 3),
+    BranchPushed(RUN, BRANCH, HEAD, "a" * 40),
+)
+WITHHELD = (*EARLY, BranchExported(RUN, BRANCH, "a" * 40, "c" * 40, 3, 20, 4))
+LATER = f"branch `{BRANCH}`; what came after is kept in the run's workspace"
 
 
 def stopped(commits: int | None) -> tuple[Event, ...]:
@@ -125,6 +132,9 @@ ENDS: list[tuple[tuple[Event, ...], tuple[Event, ...], str]] = [
     (ASKING, stopped(None), UNPUSHED),
     (BUDGET, stopped(None), UNPUSHED),
     (BUDGET, ended(Ending.FAILED, "stopped"), UNPUSHED),
+    (EARLY, stopped(3), f"3 commits pushed, branch `{BRANCH}` ·"),
+    (EARLY, stopped(4), f"3 commits pushed, {LATER}"),
+    (WITHHELD, FAILED, f"its first commits pushed, {LATER}"),
     (VALIDATING, stopped(2), TWO),
     (RED, FAILED, UNPUSHED),
     (RED, LOST, UNPUSHED),
@@ -219,7 +229,7 @@ def test_wherever_a_run_ended_all_tell_the_same_of_its_money_and_commits_and_the
     assert found.account in found.alone
     claims = (NOTHING, UNPUSHED, "commit was made", "commits are", WAS_PUSHED)
     assert not any(one in text for one in claims for text in (found.comment, found.explained))
-    spoken = [one for one in (NOTHING, UNPUSHED, UNKNOWN, WAS_PUSHED) if one in found.final]
+    spoken = [one for one in (NOTHING, UNPUSHED, UNKNOWN, "commits pushed") if one in found.final]
     assert len(spoken) == 1
     if last.ending is Ending.LOST and NOTHING not in found.account:
         assert "at least" in found.account

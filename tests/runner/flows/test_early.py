@@ -15,6 +15,7 @@ from runner.run.run_spec import Guards
 from runner.supervisor import execute
 from tests.ledger.samples import card_seen
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, on
+from tests.runner.flows.test_kill import die_at, wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.guards.test_guards import KEY, nothing_left, rules
 from tests.runner.phases.test_stages import LOOP, STAGES
@@ -101,7 +102,7 @@ def test_what_the_end_would_not_publish_is_not_published_early_and_costs_nothing
 def test_what_was_refused_early_is_given_back_at_the_end(world: World) -> None:
     away = {"run": "git reset -q --soft HEAD~2 && git rm -qf key.txt"}
     world.scenario(
-        plan=[PLAN], work=[*SECRET, *commit("first"), ASK, ASK, FINISH], repair=[away, {"commit": "Clean"}]
+        plan=[PLAN], work=[*SECRET, ASK, ASK, *commit("first"), FINISH], repair=[away, {"commit": "Clean"}]
     )
     order = world.order(early=True, guards=rules("secrets"))
     world.run(order)
@@ -184,6 +185,21 @@ def test_who_lost_the_claim_pushes_nothing(world: World) -> None:
     assert nothing_left(world)
     world.answer(order, "Moin")
     assert subjects(world) == ["On first"]
+
+
+def test_who_dies_just_after_a_push_has_pushed_it_once(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[*commit("first"), FINISH])
+    order = world.order(early=True, validation=checks(fast=["true"]))
+    assert die_at(world, order, "BranchPushed", after=False)
+    wait_for_its_end(world)
+    early = world.head()
+    world.again(order, "reclaimed")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert [(event.head, bool(event.start)) for event in world.of("BranchPushed")] == [
+        (early, True),
+        (early, False),
+    ]
+    assert len([judged for judged in world.of("GuardsJudged") if judged.start]) == 1
 
 
 def test_the_next_run_may_end_with_what_a_cancelled_one_published(world: World) -> None:
