@@ -32,9 +32,11 @@ MAX_CHOICES = 20
 MAX_BYTES = 500  # of a choice: as many as an agent's may have
 
 
-def write(question: QuestionRow) -> str:
-    """Return the comment: with choices while the question is open, else with its answer."""
-    return fit((f"### {_title(question)}", quote(question.text, 6_000), *_rest(question)))
+def write(question: QuestionRow, mention: str = "") -> str:
+    """Return the comment: with choices and a mention while the question is open, else with its answer."""
+    waits = question.answered_at is None and not question.withdrawn
+    said = (f"### {_title(question)}", quote(question.text, 6_000), *_rest(question))
+    return fit((*said, mention) if waits else said)
 
 
 def _title(question: QuestionRow) -> str:

@@ -11,6 +11,10 @@ from rules.policy.stages import MAX, Permission, Stage
 from rules.registry import ARCHETYPES
 
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
+# A login of GitHub's, or a team as owner/name.
+Reviewer = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(/[A-Za-z0-9][A-Za-z0-9_-]{0,99})?$")
+]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
 
@@ -66,6 +70,9 @@ class ColumnPolicy(PolicyModel):
     )
     instructions: Annotated[str, Field(max_length=8000)] = setting(
         "", "What every agent here is told, besides the card."
+    )
+    reviewers: Annotated[tuple[Reviewer, ...], Field(max_length=10)] = setting(
+        (), "People (`login`) and teams (`owner/team`) to mention when a run waits that no person asked for."
     )
     plan_approval: Literal["required", "off"] = setting(
         "required", "Whether a person must approve the plan before the work begins."

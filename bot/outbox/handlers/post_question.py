@@ -4,8 +4,9 @@ from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import publish
 from bot.outbox.targets import Talk, talk_of_run
 from bot.render import question as text
+from bot.render.mention import called
 from ledger.queue.outbox import Entry
-from ledger.views import questions
+from ledger.views import questions, runs
 from rules.intents.outbound import PostQuestion, SettleQuestion
 
 # One comment per question.
@@ -22,5 +23,7 @@ def comment_of(context: OutboxContext, intent: PostQuestion | SettleQuestion) ->
     """Return the place and the current text of the question's comment; no text for an unknown question."""
     with context.reading() as db:
         talk = talk_of_run(db, intent.run_id, context)
-        question = questions.get(db, intent.question_id)
-    return talk, text.write(question) if question is not None else ""
+        question, run = questions.get(db, intent.question_id), runs.get(db, intent.run_id)
+    if question is None or run is None:
+        return talk, ""
+    return talk, text.write(question, called(run))

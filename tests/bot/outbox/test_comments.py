@@ -143,15 +143,18 @@ def test_plan_and_question_are_settled_in_place(stage: Stage) -> None:
     stage.past.planned()
     stage.do(PostPlan(stage.card_id, RUN, 1))
     assert "box:approve" in stage.bodies[0]
+    assert "@bob: " in stage.bodies[0]
     stage.happen(PlanApproved(RUN, 1, "alice"))
     stage.do(SettlePlan(stage.card_id, RUN, 1))
     assert "approved by alice" in stage.bodies[0]
     assert "box:" not in stage.bodies[0]
     stage.happen(QuestionAsked(RUN, ASKED, "agent", "Half up?", ("yes", "no")))
     stage.do(PostQuestion(stage.card_id, RUN, ASKED))
+    assert "@bob: " in stage.bodies[1]
     stage.happen(QuestionAnswered(RUN, ASKED, "alice", "yes"))
     stage.do(SettleQuestion(stage.card_id, RUN, ASKED))
     assert "answered by alice" in stage.bodies[1]
+    assert "@bob" not in "".join(stage.bodies)
     assert len(stage.bodies) == 2
 
 

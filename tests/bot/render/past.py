@@ -17,7 +17,7 @@ from ledger.views.cards import CardRow
 
 BOARD, CARD, RUN = BoardId("PVT_1"), CardId("PVTI_1"), RunId("r1")
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SETTINGS = '{"archetype": "execution", "budget_usd": 2.0, "timeout_minutes": 30}'
+SETTINGS = '{"archetype": "execution", "budget_usd": 2.0, "timeout_minutes": 30, "reviewers": ["bob"]}'
 COLUMNS = ("Tasks", "Planning", "In Progress", "Review", "Done")
 R = RunState
 

@@ -1,0 +1,23 @@
+"""The mention of whoever a run waits for: who asked for it, else the policy's reviewers."""
+
+import json
+import re
+
+from ledger.views.runs import RunRow
+from rules.chatops.parser import BOX, BUTTON, COMMENT, PAGE
+
+# A person's login, as GitHub names them. An App's ends with [bot].
+LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+BY_PEOPLE = frozenset({"board", COMMENT, BOX, BUTTON, PAGE})  # the doors, see RunQueued
+
+
+def called(run: RunRow) -> str:
+    """Return a line that notifies those people; empty where there are none.
+
+    It stands in the comment that waits, and goes when that is edited: GitHub notifies a person of a mention
+    once.
+    """
+    if run.door in BY_PEOPLE and LOGIN.fullmatch(run.by):
+        return f"@{run.by}, you asked for this run."
+    names = json.loads(run.settings or "{}").get("reviewers") or ()
+    return f"{', '.join(f'@{name}' for name in names)}: nobody else asked for this run." if names else ""
