@@ -15,6 +15,7 @@ from ledger.events.run import CommandChecked, Progressed, RunEvent
 from ledger.events.stage import StageEntered
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored
+from ledger.ids import RunId
 from ledger.states import Ending
 from ledger.views.checkpoints import CheckpointRow
 from runner.artifacts import session_archive
@@ -57,6 +58,11 @@ def checkpoint(run: RunContext) -> None:
     _keep(run, run.log.beat, HOLD_S)
 
 
+def signature(run_id: RunId, generation: int) -> str:
+    """Return how a claim signs the workspace whose files are its own."""
+    return f"{run_id}-{generation}"
+
+
 def pace_of(order: RunSpec) -> CheckpointPace:
     """Return the pace of a claim that begins now."""
     log_file = transcript_of(order.places.logs, order.run_id)
@@ -93,8 +99,8 @@ def _said(run: RunContext) -> tuple[int, int, bool]:
 def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bool] | None = None) -> bool:
     """Return whether what was read counts: not where the agent said more since `before` than was read."""
     order = run.order
-    if run.workspace.fresh:
-        return True
+    if run.workspace.fresh or signature(order.run_id, order.generation) not in run.workspace.signed():
+        return True  # the files are of an older claim, and there may be newer ones elsewhere
     try:
         event = _kept(run, beat, hold_s)
         if before not in (None, _said(run)):

@@ -10,7 +10,6 @@ from ledger.events.artifact import BRIEFING
 from ledger.events.instruction import SkillsChosen
 from ledger.events.run import BriefingMade, Progressed, RunEvent
 from ledger.events.workspace import WorkspaceTaken
-from ledger.ids import RunId
 from ledger.states import RunState
 from runner import errors, workspaces
 from runner.artifacts.keep import keep
@@ -19,7 +18,7 @@ from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
 from runner.checks.places import clear_away, note_hosts, start_command, tenancy
 from runner.exec.child import finish
 from runner.git.mirror import Heads
-from runner.phases.checkpoint import FILES, KEPT, Brought, as_folder, bring, restored
+from runner.phases.checkpoint import FILES, KEPT, Brought, as_folder, bring, restored, signature
 from runner.phases.stage_transitions import stands_at
 from runner.prompts.briefing import digest_of
 from runner.run.context import RunContext
@@ -103,7 +102,7 @@ def _stale(run: RunContext) -> tuple[str, str, str]:
     """
     order, place = run.order, tenancy(run.order).card_id
     last, signed = run.log.workspace(place), run.workspace.signed()
-    known = _signature(last.run_id, last.generation) if last is not None else ""
+    known = signature(last.run_id, last.generation) if last is not None else ""
     holder = (last.host if last is not None else order.host) or THIS_HOST
     if last is not None and last.host != order.host:
         return f"host {holder} worked on the card since", holder, known
@@ -121,7 +120,7 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
     where, holder, known = _stale(run)
     if not where:
         # Both, until it is recorded: a crash between the two makes nobody else's files of these.
-        run.workspace.sign(known, _signature(order.run_id, order.generation))
+        run.workspace.sign(known, signature(order.run_id, order.generation))
         run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation))
         return ""
     if brought is not None:
@@ -137,12 +136,8 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
 
 def settle(run: RunContext) -> None:
     """Mark the workspace as complete, and as this claim's."""
-    run.workspace.sign(_signature(run.order.run_id, run.order.generation))
+    run.workspace.sign(signature(run.order.run_id, run.order.generation))
     run.workspace.settle()
-
-
-def _signature(run_id: RunId, generation: int) -> str:
-    return f"{run_id}-{generation}"
 
 
 def _check_out(run: RunContext, heads: Heads) -> None:

@@ -10,9 +10,10 @@ import time
 import pytest
 
 from ledger.events.artifact import TRANSCRIPT
-from ledger.events.run import PlanProposed, PlanTicked, Progressed
+from ledger.events.run import PlanProposed, PlanTicked, Progressed, RunRequeued
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
+from ledger.model.limit_answers import answered
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts.backend import StoreSpec
@@ -21,7 +22,7 @@ from runner.phases import checkpoint
 from runner.run.run_spec import INVESTIGATE, HostPaths, RunSpec
 from runner.supervisor import execute
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, leave
-from tests.runner.flows.test_kill import wait_for_its_end
+from tests.runner.flows.test_kill import die_at, wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import CARD, LIMITS, RUN, World
 
@@ -85,6 +86,23 @@ def test_a_run_that_comes_back_takes_the_newest_work_and_not_the_old_folder(worl
     assert {"on-c.txt", "third.txt"} <= set(in_repo(world, "b"))
     assert "left-b.txt" not in in_repo(world, "b")
     assert len({event.session_id for event in world.of("SessionStarted")}) == 1
+
+
+def test_who_only_parks_again_on_an_older_folder_keeps_nothing_of_it(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[leave("b"), ASK, *commit("on-c"), ASK, *commit("third"), FINISH])
+    order = world.order()
+    world.run(on(world, order, "b"))
+    asked = world.only("QuestionAsked")
+    world.write(answered(RUN, asked.question_id, asked, by="ann", text="Moin", code=""))
+    world.write(RunRequeued(RUN, "answered"))
+    assert die_at(world, on(world, order, "c"), "Checkpointed", after=True)
+    wait_for_its_end(world)
+    assert world.again(on(world, order, "b"), "reclaimed").why == "question"
+    assert [event.host for event in world.of("Checkpointed")] == ["b", "c"]
+    world.answer(on(world, order, "b"), "Ahoi")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert world.of("WorkspaceRestored")[-1].source_host == "c"
+    assert (world.show("on-c.txt"), world.show("third.txt")) == ("on-c", "third")
 
 
 def test_the_next_run_takes_up_what_a_failed_one_left_on_another_host(world: World) -> None:
