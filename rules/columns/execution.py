@@ -88,7 +88,8 @@ def headline(column: ColumnPolicy) -> str:
         return f"An agent will look into it and report what it finds, without changing anything: {bounds}."
     first = "plan first, " if column.plan_required else ""
     staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
-    return f"An agent will be assigned and start work: {first}{staged}{bounds}."
+    seen = ", seen early as a draft pull request" if column.publish == "early" else ""
+    return f"An agent will be assigned and start work: {first}{staged}{bounds}{seen}."
 
 
 def _network(hosts: tuple[str, ...]) -> str:

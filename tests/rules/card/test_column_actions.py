@@ -32,6 +32,7 @@ def test_the_default_board_says_its_consequences(column: str, said: str) -> None
             "start work: up to $2.00 and 30 min, open",
         ),
         ("archetype: execution, tools: {network: [a.org, b.org]}", "network to 2 hosts."),
+        ("archetype: execution, publish: early", "no network, seen early as a draft pull request."),
         ("archetype: execution, mode: investigate", "look into it and report what it finds"),
         ("archetype: execution, on_entry: []", "An agent starts work on /cardinal retry: up to $2.00"),
         ("archetype: terminal", "Finished cards rest here."),
