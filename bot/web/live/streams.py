@@ -43,7 +43,7 @@ class StreamLimits:
     life_s: float = 60.0
     alive_s: float = 15.0
     read_s: float = 10.0
-    look_s: float = 0.2
+    look_s: float = 0.25
 
 
 @dataclass(eq=False, slots=True)

@@ -1,0 +1,85 @@
+"""Somebody watches a run in a real browser: what happens is there at once, and once."""
+
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from playwright.sync_api import Page, expect
+
+from bot.web.live.streams import StreamLimits
+from ledger.event import Event
+from ledger.events.run import AgentSaid, CommandChecked, RunEnded
+from ledger.log import event_store
+from ledger.states import Ending
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.opening import opened
+from tests.bot.web.live.serving import serving
+from tests.bot.web.pages.world import Pages
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+SHORT = StreamLimits(life_s=0.5)  # so that the page comes back several times
+
+
+@dataclass
+class Watched:
+    """A Cardinal whose pages are served at `place`, as often as the server starts."""
+
+    cardinal: Cardinal
+    app: Flask
+    place: socket.socket
+
+    def happens(self, *events: Event) -> None:
+        with event_store.writing(self.cardinal.services.engine) as db:
+            event_store.append(db, *events, at=self.cardinal.clock())
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Iterator[Watched]:
+    """Instead of the demo's world alone: a Cardinal beside it, with an address."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as place,
+        opened(tmp_path, public_url=f"http://127.0.0.1:{place.getsockname()[1]}") as cardinal,
+    ):
+        yield Watched(cardinal, Pages.over(cardinal).app, place)
+
+
+def test_a_run_is_watched_over_dropped_connections_and_a_server_that_starts_anew(
+    page: Page, town: Watched
+) -> None:
+    cardinal, engine = town.cardinal, town.cardinal.services.engine
+    run_id = Pages(cardinal, town.app).run()
+    lines, state = page.locator("#lines > li > bdi"), page.locator("#live")
+    page.context.add_cookies([{"name": "forge_person", "value": "bob", "url": cardinal.forge.url}])
+    with serving(town.app, engine, SHORT, town.place):
+        page.goto(f"{cardinal.services.config.public_url}/runs/{run_id}")
+        page.get_by_role("link", name="Sign in with GitHub").click()
+        page.get_by_role("button", name="Sign in as bob").click()
+        expect(state).to_have_text("live")
+        page.evaluate("window.loaded = 'once'")
+        loaded = lines.all_inner_texts()
+        town.happens(AgentSaid(run_id, "one"))
+        expect(lines).to_have_text([*loaded, "one"])
+        expect(page.get_by_text("acme/shop", exact=True)).to_be_visible()
+    town.happens(AgentSaid(run_id, "two"))
+    with serving(town.app, engine, SHORT, town.place):
+        expect(lines).to_have_text([*loaded, "one", "two"])
+        checked = CommandChecked(run_id, 1, "fast", "ruff", 1, 0.1, "", f"\x1b[31mred\x1b[0m {HOSTILE}")
+        town.happens(AgentSaid(run_id, HOSTILE), checked)
+        seen = [*loaded, "one", "two", HOSTILE, "fast: ruff → exit code 1"]
+        expect(lines).to_have_text(seen)
+        page.get_by_text("output", exact=True).click()
+        expect(page.locator("#lines .c1")).to_have_text("red")
+        expect(page.locator("#now table")).to_contain_text("ruff")
+        town.happens(RunEnded(run_id, Ending.CANCELLED, "", "", "queued"))
+        expect(state).to_have_text("over")
+        expect(page.locator("#now .state")).to_have_text("cancelled")
+        followed = lines.all_inner_texts()
+        assert followed[: len(seen)] == seen
+        assert page.evaluate("window.loaded") == "once"
+        assert "owned" not in page.title()
+        page.reload()
+        assert lines.all_inner_texts() == followed
+        expect(page.locator("script, img")).to_have_count(0)
