@@ -34,10 +34,13 @@ class BusyError(CardinalError):
 
 
 class RequestLimiter:
-    """A limit per key and minute, and for all keys per hour. Safe among threads."""
+    """A limit per key and minute, and for all keys per hour. Safe among threads.
 
-    def __init__(self, clock: Clock, *, each: int, of_all: int) -> None:
-        self._clock, self._each, self._of_all = clock, each, of_all
+    `shared`: one key gets at most half of what the others leave of the hour, so that none uses up all of it.
+    """
+
+    def __init__(self, clock: Clock, *, each: int, of_all: int, shared: bool = True) -> None:
+        self._clock, self._each, self._of_all, self._shared = clock, each, of_all, shared
         self._taken: deque[tuple[datetime, object]] = deque()
         self._lock = threading.Lock()
 
@@ -48,8 +51,10 @@ class RequestLimiter:
             while self._taken and self._taken[0][0] <= now - timedelta(hours=1):
                 self._taken.popleft()
             recent = now - timedelta(minutes=1)
-            mine = sum(1 for at, whose in self._taken if at > recent and whose == key)
-            if mine >= self._each or len(self._taken) >= self._of_all:
+            mine = [at for at, whose in self._taken if whose == key]
+            left = self._of_all - len(self._taken)
+            most = (left + len(mine)) // 2 if self._shared else self._of_all
+            if sum(at > recent for at in mine) >= self._each or len(mine) >= most or left <= 0:
                 return False
             self._taken.append((now, key))
             return True

@@ -38,6 +38,7 @@ from ledger.errors import StaleClaimError
 from ledger.ids import CardId, EntryKey
 
 OPEN = ("pending", "claimed")
+SPENT = "{}"  # the payload of a settled entry
 
 
 def _is_open(table: FromClause) -> ColumnElement[bool]:
@@ -184,7 +185,7 @@ def settle(db: Connection, entry: Entry, now: datetime) -> None:
         drop(db, outbox, entry_id=entry.entry_id)
     else:
         mine = {"entry_id": entry.entry_id}
-        change(db, outbox, mine, state="settled", settled_at=now, error="", payload="{}")
+        change(db, outbox, mine, state="settled", settled_at=now, error="", payload=SPENT)
 
 
 def postpone(db: Connection, entry: Entry, wait_s: float, error: str, count_attempt: bool) -> None:

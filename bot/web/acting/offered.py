@@ -7,8 +7,8 @@ from flask import Blueprint
 
 from bot.state import policies, snapshots
 from bot.web.acting import form
-from bot.web.pages._site import Site
-from ledger.ids import BoardId, CardId
+from bot.web.pages._site import Site, VisibleBoard
+from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.lanes import ListedCard
 from ledger.queue.sign_ins import SignIn
@@ -44,15 +44,15 @@ def for_card(site: Site, visit: SignIn, card_id: CardId) -> tuple[FormView, ...]
 
 
 def for_board(
-    site: Site, visit: SignIn, board_id: BoardId, listed: Iterable[ListedCard]
+    site: Site, visit: SignIn, board: VisibleBoard, listed: Iterable[ListedCard]
 ) -> tuple[FormView, ...]:
     """Return the forms for a whole board. They are told on one of the listed cards, with a run if there is
-    one, whose repository lets the visitor send them. Raises BusyError.
+    one, whose repository is the owner's and lets the visitor send them. Raises BusyError.
     """
     with event_store.reading(site.engine) as db:
-        policy = policies.in_force(db, board_id)
-        stopped = tuple(Stop(stop.scope, stop.target, stop.by) for stop in stops.of_board(db, board_id))
-    issues = [card for card in listed if card.repository and card.number]
+        policy = policies.in_force(db, board.board_id)
+        stopped = tuple(Stop(stop.scope, stop.target, stop.by) for stop in stops.of_board(db, board.board_id))
+    issues = [card for card in listed if card.number and board.is_owners(card.repository or "")]
     for card in {it.repository: it for it in sorted(issues, key=lambda it: it.run_id is not None)}.values():
         role = site.readers.role(visit, card.repository or "")
         offered = offers.for_board(policy, stopped, role=role, login=visit.login)

@@ -21,18 +21,23 @@ from ledger.views import cards
 from ledger.views.cards import CardRow
 from rules.chatops import parser, replies
 from rules.intents.outbound import Say
+from rules.snapshot import is_outside
 
 VISIT_S = 8 * 3600  # of a sign-in, whose forms die with it
 
 
 def card_of(services: Services, card_id: CardId) -> tuple[Services, CardRow] | None:
-    """Return an issue's card, and the services for its board; None unless Cardinal serves that."""
+    """Return an issue's card, and the services for its board; None unless Cardinal serves that, and its
+    owner has the say over the issue.
+    """
     with event_store.reading(services.engine) as db:
         card = cards.get(db, card_id)
     if card is None or card.archived or card.repository is None or card.number is None:
         return None
     on_board = services.if_served(card.board_id)
-    return (on_board, card) if on_board else None
+    if on_board is None or is_outside(card.repository, on_board.board.owner):
+        return None
+    return on_board, card
 
 
 def record(services: Services, card: CardRow, visit: SignIn, form: ActForm) -> Recorded | None:
@@ -62,10 +67,16 @@ def answer_to(services: Services, visit: SignIn, seq: int) -> str:
     """Return what the card hears about the visitor's own command of that event; empty for any other."""
     with event_store.reading(services.engine) as db:
         event = next((it.event for it in event_store.read(db, after=seq - 1, limit=1)), None)
-        if not isinstance(event, CommandGiven | CommandRefused) or event.user_id != visit.user_id:
+        if not isinstance(event, CommandGiven | CommandRefused):
             return ""
+        if (event.user_id, event.place) != (visit.user_id, parser.PAGE):
+            return ""  # what was said on GitHub is read there, by who may still read it
         if isinstance(event, CommandRefused):
             return event.because
         entry = outbox.get(db, handlers.key(Say(event.card_id, replies.about(event), "")))
-    answer = handlers.intent_of(entry) if entry else None
-    return answer.text if isinstance(answer, Say) else f"/cardinal {event.command} is recorded."
+    answer = handlers.intent_of(entry) if entry and entry.payload != outbox.SPENT else None
+    return (
+        answer.text
+        if isinstance(answer, Say)
+        else f"/cardinal {event.command} is recorded: the card says what came of it."
+    )

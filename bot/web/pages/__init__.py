@@ -35,7 +35,7 @@ def pages(config: Config, engine: Engine, clock: Clock) -> Blueprint:
     hub = Hub(config, clock, read_s=READ_S)
     services = services_over(config, engine, hub, clock)
     readers = Readers(partial(served_boards.hub_of, engine, config, hub), clock)
-    sign_ins = RequestLimiter(clock, each=SIGN_INS_A_MINUTE, of_all=SIGN_INS_AN_HOUR)
+    sign_ins = RequestLimiter(clock, each=SIGN_INS_A_MINUTE, of_all=SIGN_INS_AN_HOUR, shared=False)
     site = Site(config, engine, clock, readers, sign_ins, BoundedSemaphore(SIGN_INS_AT_ONCE), services)
     for _, page in PAGES.all():
         page.mount(site)

@@ -59,7 +59,7 @@ def mount(site: Site) -> None:
                 f"{plain(f'{stop.scope} {stop.target}')}: stopped by {plain(stop.by)}." for stop in halted
             ],
             columns=_columns(listed, counts, site.clock()),
-            forms=offered.for_board(site, visit, mine.board_id, chain(*listed.values())),
+            forms=offered.for_board(site, visit, mine, chain(*listed.values())),
             path=mine.path,
             visit=visit,
         )

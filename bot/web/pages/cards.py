@@ -23,7 +23,7 @@ MAX_LINES, MAX_LINE = 200, 500
 def mount(site: Site) -> None:
     """Mount the page."""
 
-    @site.blueprint.get("/cards/<owner>/<name>/<int:number>")
+    @site.blueprint.get("/cards/<owner>/<name>/<int(max=999999999):number>")
     def card(owner: str, name: str, number: int) -> Response:
         visit = site.visit()
         if visit is None:

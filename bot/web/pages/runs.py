@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from datetime import timedelta
 
-from flask import Response, current_app, make_response, request
+from flask import Response, current_app, make_response, render_template, request
 from jinja2 import Environment
 from markupsafe import Markup
 from sqlalchemy import Connection
@@ -76,7 +76,9 @@ class RunPage:
         newest = self._card.run_id == self.run.run_id
         forms = offered.for_card(self._site, visit, self._card.card_id) if newest else ()
         values = {"after": fresh.last, "nonce": nonce, "visit": visit, "title": f"Run {self.run.run_id}"}
-        shown = self._html("run.html", activity=[omitted, *reversed(lines)], forms=forms, **values, **now)
+        shown = render_template(
+            "run.html", activity=[omitted, *reversed(lines)], forms=forms, **values, **now
+        )
         answer = make_response(shown)
         if nonce:
             answer.headers["Content-Security-Policy"] = assets.policy(HEADERS, nonce)

@@ -35,7 +35,9 @@ def test_a_plan_is_approved_on_the_page_of_its_run(pages: Pages) -> None:
     run_id = pages.cardinal.run_of(item).run_id
     bob = pages.browser("bob")
     form = forms(bob, f"/runs/{run_id}")[f"approve:{run_id}:1"]
-    assert send(bob, form).headers["Location"].startswith(f"/runs/{run_id}?acted=")
+    where = send(bob, form).headers["Location"]
+    assert where.startswith(f"/runs/{run_id}?acted=")
+    assert "bob gave /cardinal approve on Cardinal&#39;s page." in bob.get(where).text
     assert pages.cardinal.run_of(item).plan_approved
     pages.cardinal.settle()
     assert pages.cardinal.comment(item, "`bob` gave `/cardinal approve` on Cardinal's page.")
@@ -79,3 +81,10 @@ def test_what_became_of_a_form_is_shown_to_whoever_sent_it(pages: Pages) -> None
     assert told not in pages.browser("alice").get(where).text
     for other in ("0", "1", "-1", "9" * 30, "x", "\u0661"):
         assert told not in bob.get(f"{page_of(pages, item)}?acted={other}").text
+    pages.cardinal.say(item, "/cardinal status", who="bob")  # read on GitHub, by who may still read it
+    pages.cardinal.settle()
+    assert len(pages.cardinal.events(CommandGiven)) == 2
+    shown = [bob.get(f"/?acted={seq}").text for seq in range(1, pages.cardinal.count() + 1)]
+    assert [
+        "/cardinal cancel is recorded: the card says" in page for page in shown if 'role="status"' in page
+    ] == [True]

@@ -12,7 +12,7 @@ import pytest
 
 from bot.render.markdown.marker import marker_of
 from bot.system.config import BoardAddress
-from bot.web.acting.form import MAX_BYTES
+from bot.web.acting.form import MAX_BYTES, new_token
 from bot.web.app import make_app
 from bot.web.pages.act import ACTS_A_MINUTE, ACTS_AT_ONCE
 from forge.store.models import Role
@@ -22,6 +22,7 @@ from ledger.events.run import RunSteered, RunStopAsked
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from rules.chatops.parser import MAX_ARGUMENT
+from tests.bot.flows.board.test_many_boards import elsewhere, new
 from tests.bot.flows.opening import opened
 from tests.bot.flows.recovery.test_fencing import until
 from tests.bot.web.pages.forms import (
@@ -240,6 +241,23 @@ def test_a_card_of_a_board_that_is_served_no_more_has_no_form(pages: Pages) -> N
     bob.here.application = make_app(elsewhere, services.engine, lambda *_: True, pages.cardinal.clock)
     assert send(bob, form).status_code == 404
     assert commands(pages) == []
+
+
+def test_a_role_at_another_owner_gives_no_say_over_a_board(pages: Pages) -> None:
+    cardinal, store = pages.cardinal, pages.cardinal.forge.store
+    _, site = elsewhere(cardinal)
+    store.repos.set_role(site, cardinal.person("mallory"), Role.ADMIN)
+    foreign = new(cardinal, cardinal.project, site)
+    cardinal.new()
+    cardinal.settle()
+    mallory = pages.browser("mallory")
+    assert forms(mallory, f"/boards/acme/{cardinal.project.number}") == {}
+    word = mallory.here.get_cookie("__Host-cardinal", "cardinal.example.com")
+    assert word is not None
+    about = cardinal.card(foreign).card_id, "stop-all"
+    token = new_token(cardinal.services.config.client_secret, word.value, *about)
+    sent = send(mallory, {"card": about[0], "name": about[1], "back": "/", "token": token})
+    assert (sent.status_code, commands(pages)) == (404, [])
 
 
 def test_a_form_is_not_used_up_while_github_does_not_answer(pages: Pages) -> None:

@@ -62,6 +62,7 @@ def test_what_is_about_a_repository_that_one_may_not_read_is_nowhere(pages: Page
         refused = mallory.get(path)
         assert (refused.status_code, refused.text) == (404, nothing)
         assert pages.browser("bob", signed_in=False).get(path).status_code == 401
+    assert alice.get(f"{card}{'9' * 20}").status_code == 404
     for path in ("/", board):  # the policy's repository is public, so there is a board
         seen = mallory.get(path)
         assert seen.status_code == 200

@@ -332,7 +332,7 @@ def test_a_path_of_these_pages_is_gone_on_to() -> None:
 
 def test_a_pace_lets_so_many_through_in_a_minute_and_in_an_hour() -> None:
     clock = Clock()
-    pace = RequestLimiter(clock, each=2, of_all=5)
+    pace = RequestLimiter(clock, each=2, of_all=5, shared=False)
     assert [pace.take("a") for _ in range(3)] == [True, True, False]
     assert pace.take("b")
     clock.forward(61)
@@ -340,6 +340,12 @@ def test_a_pace_lets_so_many_through_in_a_minute_and_in_an_hour() -> None:
     assert not pace.take("c")  # five in the hour
     clock.forward(3600)
     assert pace.take("c")
+
+
+def test_nobody_takes_what_an_hour_has_for_all() -> None:
+    pace = RequestLimiter(Clock(), each=100, of_all=16)
+    taken = [sum(pace.take(who) for _ in range(20)) for who in ("mallory", "mallory", "eve", "bob", "alice")]
+    assert taken == [8, 0, 4, 2, 1]
 
 
 @pytest.mark.parametrize(
