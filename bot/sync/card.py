@@ -353,16 +353,18 @@ def differences(
 
 
 def _for_whom(db: Connection, known: cards.CardRow, seen: CardLook, by: Mover) -> Mover:
-    """Return the mover; for Cardinal's own move, the person of the run."""
-    if known.column != seen.column and (by.own or _own_move(db, known.card_id, seen.column)):
+    """Return the mover; for Cardinal's own move, who asked for it or for the run."""
+    if known.column == seen.column:
+        return by
+    moves = _own_moves(db, known.card_id, seen.column)
+    if by.own or moves:
         run = runs.get(db, known.run_id) if known.run_id else None
-        return Mover(run.by if run else known.mover, own=True)
+        named = next((move["by"] for move in moves if move.get("by")), "")
+        return Mover(named or (run.by if run else known.mover), own=True)
     return by
 
 
-def _own_move(db: Connection, card_id: CardId, column: str | None) -> bool:
-    """Tell whether Cardinal is moving the card there now: the echo can come before its own commit."""
-    return any(
-        entry.act == "move_card" and json.loads(entry.payload).get("column") == column
-        for entry in outbox.open_of_card(db, card_id)
-    )
+def _own_moves(db: Connection, card_id: CardId, column: str | None) -> list[dict[str, str]]:
+    """Return Cardinal's own moves of the card there just now: the echo can come before its own commit."""
+    entries = (json.loads(it.payload) for it in outbox.open_of_card(db, card_id) if it.act == "move_card")
+    return [move for move in entries if move.get("column", "").casefold() == (column or "").casefold()]

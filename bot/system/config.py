@@ -356,6 +356,9 @@ def _fill_in(values: dict[str, Any], home: Path) -> None:
     for name in ("github_url", "git_url", "public_url"):
         if name in values:
             values[name] = values[name].rstrip("/")
+    if "public_url" in values:  # as browsers say it in `Origin`
+        scheme, colon, place = values["public_url"].lower().partition("://")
+        values["public_url"] = scheme + colon + place.removesuffix({"https": ":443"}.get(scheme, ":80"))
     if values.get("github_url", GITHUB_API) != GITHUB_API and values["github_url"].startswith("http"):
         values.setdefault("git_url", values["github_url"].removesuffix("/api/v3"))
 

@@ -173,7 +173,7 @@ class CardMoved(CardEvent):
     """The card stands in another column than known; `by_cardinal` tells an own move from a person's.
 
     `by` moved it and has the role `role` in its repository; both are empty where that is not known. Of an own
-    move `by` is whose run it was made for.
+    move `by` is who asked for it, or whose run it was made for.
     """
 
     before: str | None

@@ -8,6 +8,7 @@ from ledger.states import RUN_HELD, RunState
 from rules.chatops.parser import Parsed, Permitted, permit, refusal_to_answer
 from rules.handlers import check_buttons
 from rules.policy.model import Policy
+from rules.policy.roles import covered, role_of
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot, Stop
 from rules.text import plain
 
@@ -39,7 +40,7 @@ def for_card(policy: Policy, snapshot: Snapshot, *, role: str, login: str) -> tu
         return ()
     run = snapshot.live_run
     answers = _answers(policy, run, role, login) if run else ()
-    return (*answers, *_permitted(policy, _of_card(policy, snapshot), role, login))
+    return (*answers, *_permitted(policy, _of_card(policy, snapshot, role, login), role, login))
 
 
 def for_board(policy: Policy, stops: Sequence[Stop], *, role: str, login: str) -> tuple[CommandOffer, ...]:
@@ -81,12 +82,17 @@ def _of_question(question: OpenQuestion) -> Iterator[CommandOffer]:
         yield CommandOffer(name, "Answer", hint, asks="Your answer")
 
 
-def _of_card(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+def _of_card(policy: Policy, snapshot: Snapshot, role: str, login: str) -> Iterator[CommandOffer]:
     for button in check_buttons.of_run(policy, snapshot):
         yield CommandOffer(button.identifier, button.label, button.description)
     if any(stop.scope == "card" and stop.target == snapshot.card_id for stop in snapshot.stops):
         yield CommandOffer("resume", "Let the card go on", "Lift the card's own stop")
     run = snapshot.live_run
+    here = (snapshot.column or "").casefold()
+    columns = tuple((name, plain(name)) for name in policy.board.columns if name.casefold() != here)
+    if run is None and columns and covered(policy.board.move, role_of(role), login):
+        name = f"move:{snapshot.column or ''}"
+        yield CommandOffer(name, "Move", "Move the card, as a drag would, to", choices=columns)
     if run is None or run.stop_asked == "cancel":
         return
     if run.state is RunState.AWAITING_APPROVAL:

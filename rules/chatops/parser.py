@@ -129,6 +129,12 @@ def approved_plan(source: str) -> tuple[str, int] | None:
     return (plan["run"], int(plan["revision"])) if plan else None
 
 
+def left_column(source: str) -> str | None:
+    """Return where the card stood when its `page:move:<column>` was shown; None for another source."""
+    move = source.removeprefix(f"{PAGE}:move:")
+    return None if move == source else move
+
+
 def raised_run(source: str) -> str:
     """Return the run in a ticked `box:budget:<run>:<usd>`, or an empty string."""
     more = _BUDGET.fullmatch(source.removeprefix("box:")) if source.startswith("box:") else None

@@ -161,12 +161,14 @@ class CheckGroup(Intent):
 class MoveCard(Intent):
     """Move the card to a column; `about` makes it the same move.
 
-    `source` is the column that it must still stand in when it is its turn; empty: wherever it stands.
+    `source` is the column that it must still stand in when it is its turn; empty: wherever it stands. `by`
+    asked for it; empty: whoever the card's run is for.
     """
 
     column: str
     about: str
     source: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ class RunLog:
         return row.ending if row is not None else None
 
     def pull_is_ready(self, card_id: CardId) -> bool:
-        """Whether the card's pull request is up for review: out of draft, with finished work."""
+        """Whether the card's pull request is up for review: out of draft, and a run finished its work."""
         with event_store.reading(self._engine) as db:
             card = cards.get(db, card_id)
         return card is not None and card.pull_state == "open" and not (card.pull_draft or card.early_start)

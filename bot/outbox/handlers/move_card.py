@@ -22,19 +22,20 @@ def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActRes
         known = boards.get(db, card.board_id)
     if known is None or card.archived or (intent.source and card.column != intent.source):
         return ActResult()  # it left the board, or somebody moved it in the meantime
-    option = next((column.option_id for column in known.columns if column.name == intent.column), None)
-    if option is None:
+    same = (column for column in known.columns if column.name.casefold() == intent.column.casefold())
+    target = next(same, None)  # a policy may spell it in another case
+    if target is None:
         names = ", ".join(column.name for column in known.columns)
         raise GivenUpError(f"the board has no column {intent.column}; it has {names}")
-    projects.move_card(context.hub, known.board_id, card.card_id, known.status_field_id, option)
+    projects.move_card(context.hub, known.board_id, card.card_id, known.status_field_id, target.option_id)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
         # The webhook may have been ingested first; a person may have moved the card since.
-        if fresh is None or fresh.column != card.column or fresh.column == intent.column:
+        if fresh is None or fresh.column != card.column or fresh.column == target.name:
             return ()
         run = runs.get(db, fresh.run_id) if fresh.run_id else None
-        by = run.by if run else fresh.mover
-        return (CardMoved(intent.card_id, fresh.column, intent.column, by_cardinal=True, by=by),)
+        by = intent.by or (run.by if run else fresh.mover)
+        return (CardMoved(intent.card_id, fresh.column, target.name, by_cardinal=True, by=by),)
 
-    return ActResult(card.card_id, intent.column, events)
+    return ActResult(card.card_id, target.name, events)

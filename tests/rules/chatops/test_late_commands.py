@@ -86,6 +86,7 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
 HARMLESS = {
     "allow": "it is allowed, whoever said so",
     "skills": "the last word counts",
+    "move": "the card stands there, whoever moved it",
     "follow-up": "the answer names the issue that it became",
     "status": "it only tells",
     "explain": "it only tells",

@@ -15,14 +15,17 @@ from tests.rules.scene import BOARD, CARD, LEAVING, POLICY, QUESTION, card, ende
 
 S = RunState
 PICKY = parse(
-    "version: 1\nboard:\n  columns:\n    In Progress: {archetype: execution}\n"
+    "version: 1\nboard:\n  move: [admin]\n  columns:\n"
+    "    In Progress: {archetype: execution}\n    Done: {archetype: terminal}\n"
     "  commands: {approve: admin, answer: maintain, redirect: ['@bob']}\n",
     home="acme/board",
 )
 DOLLARS = replace(QUESTION, asker="budget", subject=Subject.BUDGET, codes=("go_on", "stop"))
 AT_WORK = ["pause:r1", "cancel:r1", "redirect:r1"]
 TABLE: list[tuple[Snapshot, str, list[str]]] = [
-    (card(), "admin", []),
+    (card(), "write", ["move:In Progress"]),
+    (card(column=None), "write", ["move:"]),
+    (card(), "triage", []),
     (card(run=run()), "write", AT_WORK),
     (card(run=run()), "maintain", [*AT_WORK, "budget:r1"]),
     (card(run=run()), "triage", []),
@@ -42,9 +45,17 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
         "write",
         ["answer:r1-q1", "answer:r1-q1", "answer:r1-q2", "cancel:r1", "redirect:r1"],
     ),
-    (card(run=ended(Ending.FAILED)), "write", ["retry:r1"]),
-    (card(run=ended(Ending.FAILED), stops=(Stop("card", CARD, "alice"),)), "write", ["retry:r1", "resume"]),
-    (card(run=ended(Ending.FAILED), stops=(Stop("card", CardId("x"), "alice"),)), "write", ["retry:r1"]),
+    (card(run=ended(Ending.FAILED)), "write", ["retry:r1", "move:In Progress"]),
+    (
+        card(run=ended(Ending.FAILED), stops=(Stop("card", CARD, "alice"),)),
+        "write",
+        ["retry:r1", "resume", "move:In Progress"],
+    ),
+    (
+        card(run=ended(Ending.FAILED), stops=(Stop("card", CardId("x"), "alice"),)),
+        "write",
+        ["retry:r1", "move:In Progress"],
+    ),
     (card(run=run(), archived=True), "admin", []),
     (card(run=run(), number=None), "admin", []),
     (card(run=run(), board_owner="other"), "admin", []),
@@ -61,6 +72,8 @@ def test_the_offers_fit_the_card_and_the_role(seen: Snapshot, role: str, expecte
 
 
 def test_whom_the_policy_names_is_offered_what_it_says() -> None:
+    assert names(PICKY, card(), "maintain") == []  # who may not drag may not move it in words either
+    assert names(PICKY, card(), "admin") == ["move:In Progress"]
     waits = card(run=run(S.AWAITING_APPROVAL))
     assert names(PICKY, waits, "write") == ["cancel:r1"]
     assert names(PICKY, waits, "read", "bob") == ["redirect:r1"]

@@ -2,7 +2,7 @@
 
 import re
 
-from ledger.events.board import StopLifted, StopOrdered
+from ledger.events.board import CardMoved, StopLifted, StopOrdered
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunStopAsked
 from ledger.states import RunState
@@ -88,3 +88,30 @@ def test_what_became_of_a_form_is_shown_to_whoever_sent_it(pages: Pages) -> None
     assert [
         "/cardinal cancel is recorded: the card says" in page for page in shown if 'role="status"' in page
     ] == [True]
+
+
+def test_a_card_that_is_moved_on_its_page_is_served_for_whoever_moved_it(pages: Pages) -> None:
+    item = pages.cardinal.new(column="Tasks")
+    pages.cardinal.settle()
+    bob = pages.browser("bob")
+    assert (
+        send(bob, {**forms(bob, page_of(pages, item))["move:Tasks"], "text": "In Progress"}).status_code
+        == 303
+    )
+    pages.cardinal.settle()
+    assert pages.cardinal.column(item) == "In Progress"
+    assert pages.cardinal.run_of(item).by == "bob"
+    assert [(it.by_cardinal, it.by) for it in pages.cardinal.events(CardMoved)] == [(True, "bob")]
+    pages.cardinal.assert_nothing_is_stuck()
+
+
+def test_the_echo_of_a_move_counts_for_whoever_asked_for_it(pages: Pages) -> None:
+    item = pages.cardinal.new(column="Tasks")
+    pages.cardinal.settle()
+    pages.cardinal.say(item, "/cardinal move in progress", who="bob")
+    pages.cardinal.settle(publish=False)
+    pages.cardinal.drag(
+        item, "In Progress", who="cardinal[bot]"
+    )  # what GitHub tells before Cardinal's commit
+    pages.cardinal.settle(publish=False)
+    assert [(it.by_cardinal, it.by) for it in pages.cardinal.events(CardMoved)] == [(True, "bob")]

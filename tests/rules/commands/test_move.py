@@ -1,0 +1,44 @@
+"""`/cardinal move`: a drag in words, for whoever may drag."""
+
+import pytest
+
+from rules.intents.outbound import MoveCard
+from rules.policy.model import parse
+from rules.snapshot import Snapshot
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import CARD, asks, card, ended, given, kinds, only, run
+
+
+@pytest.mark.parametrize("argument", ["Review", "review", " REVIEW "])
+def test_it_moves_the_card_for_whoever_says_so(argument: str) -> None:
+    (move,) = obeyed("move", card(run=ended()), argument)
+    assert isinstance(move, MoveCard)
+    assert (move.card_id, move.column, move.source, move.by) == (CARD, "Review", "In Progress", "bob")
+
+
+@pytest.mark.parametrize(
+    ("seen", "argument", "words"),
+    [
+        (card(), "", "Nothing was moved: say `Tasks`, `Planning`"),
+        (card(), "Nowhere", "as in `/cardinal move <column>`"),
+        (card(), "in progress", "The card stands in `In Progress` already."),
+        (card(run=run()), "Review", "r1 lives, so the card stays: `/cardinal cancel` first"),
+    ],
+)
+def test_what_cannot_be_done_is_said(seen: Snapshot, argument: str, words: str) -> None:
+    assert words in told("move", seen, argument)
+
+
+def test_who_may_not_drag_may_not_move_in_words_either() -> None:
+    columns = "    In Progress: {archetype: execution}\n    Done: {archetype: terminal}\n"
+    text = f"version: 1\nboard:\n  move: [admin]\n  columns:\n{columns}"
+    strict = parse(text, home="acme/board")
+    refused = asks(card(), given("move", "Done"), by=strict)
+    assert kinds(refused) == ["React", "Say"]
+    assert only(asks(card(), given("move", "Done", role="admin"), by=strict), MoveCard).column == "Done"
+
+
+def test_a_form_moves_a_card_only_from_where_it_was_seen() -> None:
+    sent = {"source": "page:move:In Progress", "place": "page", "comment_id": -9}
+    assert only(asks(card(), given("move", "Review", **sent)), MoveCard).by == "bob"
+    assert kinds(asks(card("QA"), given("move", "Review", **sent))) == ["Say"]
