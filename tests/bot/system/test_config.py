@@ -201,3 +201,17 @@ def test_lines_are_changed_in_place_and_the_rest_stays() -> None:
     for value in ("a b", "'a'", "#a", "a\nb"):
         with pytest.raises(ValueError, match="A would need quotes"):
             changed("", {"A": value})
+
+
+@pytest.mark.parametrize(
+    ("named", "origin"),
+    [
+        ("https://Cardinal.Example:443/", "https://cardinal.example"),
+        ("http://127.0.0.1:80", "http://127.0.0.1"),
+        ("https://cardinal.example:8443", "https://cardinal.example:8443"),
+        ("http://cardinal.example:443", "http://cardinal.example:443"),
+    ],
+)
+def test_the_public_address_is_what_browsers_call_it(tmp_path: Path, named: str, origin: str) -> None:
+    settings = {f"CARDINAL_{name}": text for name, text in (PAGES | {"PUBLIC_URL": named}).items()}
+    assert read(settings, tmp_path).public_url == origin
