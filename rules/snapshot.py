@@ -228,11 +228,15 @@ class FollowUpSeen:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A kill switch that is on. `scope`: board, column or card; `target` names it."""
+    """A kill switch that is on. `scope`: board, column or card; `target` names it.
+
+    `mark` tells it from an earlier one: when it was thrown, as text.
+    """
 
     scope: str
     target: str
     by: str
+    mark: str = ""
 
 
 # Without these nothing can be done at all; without others some things wait.

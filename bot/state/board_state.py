@@ -8,6 +8,7 @@ from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.views import boards, losses, policies, stops
 from ledger.views.policies import PolicyRow
+from rules.card.trigger import stamp
 from rules.snapshot import Loss, Stop
 
 MAX_BOARDS = 1000  # kept in memory
@@ -46,7 +47,7 @@ def of_board(db: Connection, board_id: BoardId) -> BoardState:
 
 def _read(db: Connection, board_id: BoardId) -> BoardState:
     return BoardState(
-        tuple(Stop(row.scope, row.target, row.by) for row in stops.of_board(db, board_id)),
+        tuple(Stop(row.scope, row.target, row.by, stamp(row.at)) for row in stops.of_board(db, board_id)),
         tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id)),
         boards.owner_of(db, board_id),
         policies.current(db, board_id),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ledger.model.limit_answers import CHOSEN_ONLY, Subject, subject_of
 from ledger.states import RUN_HELD, RunState
-from rules.chatops.parser import Parsed, Permitted, permit, refusal_to_answer
+from rules.chatops.parser import SEEN_STOP, Parsed, Permitted, permit, refusal_to_answer
 from rules.handlers import check_buttons
 from rules.policy.model import Policy
 from rules.policy.roles import covered, role_of
@@ -45,9 +45,10 @@ def for_card(policy: Policy, snapshot: Snapshot, *, role: str, login: str) -> tu
 
 def for_board(policy: Policy, stops: Sequence[Stop], *, role: str, login: str) -> tuple[CommandOffer, ...]:
     """Return what stops the whole board, or lets it go on, for somebody with that role."""
-    if any(stop.scope == "board" for stop in stops):
+    stop = next((stop for stop in stops if stop.scope == "board"), None)
+    if stop is not None:
         offer = CommandOffer(
-            "resume",
+            f"resume:{SEEN_STOP}{stop.mark}",
             "Let the board go on",
             "The board is stopped",
             choices=(("board", "Let the board go on"),),
@@ -85,8 +86,10 @@ def _of_question(question: OpenQuestion) -> Iterator[CommandOffer]:
 def _of_card(policy: Policy, snapshot: Snapshot, role: str, login: str) -> Iterator[CommandOffer]:
     for button in check_buttons.of_run(policy, snapshot):
         yield CommandOffer(button.identifier, button.label, button.description)
-    if any(stop.scope == "card" and stop.target == snapshot.card_id for stop in snapshot.stops):
-        yield CommandOffer("resume", "Let the card go on", "Lift the card's own stop")
+    for stop in snapshot.stops:
+        if (stop.scope, stop.target) == ("card", snapshot.card_id):
+            name = f"resume:{SEEN_STOP}{stop.mark}"
+            yield CommandOffer(name, "Let the card go on", "Lift the card's own stop")
     run = snapshot.live_run
     here = (snapshot.column or "").casefold()
     columns = tuple((name, plain(name)) for name in policy.board.columns if name.casefold() != here)

@@ -27,6 +27,7 @@ _FOLLOW_UP = re.compile(r"followup:(?P<run>r[0-9]{1,18}):(?P<proposal>[0-9]{1,3}
 _CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{1,3})")
 _ANSWER = re.compile(r"answer:(?P<question>[A-Za-z0-9-]{1,40})")
 COMMENT, BOX, BUTTON, PAGE = "comment", "box", "button", "page"  # the doors
+SEEN_STOP = "stop-"  # begins what a form is about that lifts a stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,12 @@ def left_column(source: str) -> str | None:
     """Return where the card stood when its `page:move:<column>` was shown; None for another source."""
     move = source.removeprefix(f"{PAGE}:move:")
     return None if move == source else move
+
+
+def seen_stop(source: str) -> str | None:
+    """Return the mark of the stop that a `page:resume:stop-<mark>` showed; None for another source."""
+    mark = source.removeprefix(f"{PAGE}:resume:{SEEN_STOP}")
+    return None if mark == source else mark
 
 
 def raised_run(source: str) -> str:

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
+from rules.chatops.parser import seen_stop
 from rules.chatops.replies import say
 from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Decision, Intent, RuleEvent
@@ -25,6 +26,11 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if scope not in ("card", "column", "board"):
         return say(snapshot, given, f"Nothing was resumed: say `{USAGE}`.")
     card, run, target = snapshot.card_id, snapshot.live_run, targets(snapshot)[scope]
+    shown = seen_stop(given.source)
+    if shown is not None and shown not in {it.mark for it in snapshot.stops if it.scope == scope}:
+        return say(
+            snapshot, given, "That stop was lifted meanwhile. Where another one holds, the page shows it."
+        )
     intents: list[Intent | RuleEvent] = [
         StopLifted(snapshot.board_id, scope, target, given.by)
         for stop in snapshot.stops

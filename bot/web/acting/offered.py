@@ -12,10 +12,8 @@ from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.lanes import ListedCard
 from ledger.queue.sign_ins import SignIn
-from ledger.views import stops
 from rules.chatops import offers
 from rules.chatops.offers import CommandOffer
-from rules.snapshot import Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def for_board(
     """
     with event_store.reading(site.engine) as db:
         policy = policies.in_force(db, board.board_id)
-        stopped = tuple(Stop(stop.scope, stop.target, stop.by) for stop in stops.of_board(db, board.board_id))
+        stopped = snapshots.board_stops(db, board.board_id)
     issues = [card for card in listed if card.number and board.is_owners(card.repository or "")]
     for card in {it.repository: it for it in sorted(issues, key=lambda it: it.run_id is not None)}.values():
         role = site.readers.role(visit, card.repository or "")

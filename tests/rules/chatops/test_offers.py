@@ -47,9 +47,9 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
     ),
     (card(run=ended(Ending.FAILED)), "write", ["retry:r1", "move:In Progress"]),
     (
-        card(run=ended(Ending.FAILED), stops=(Stop("card", CARD, "alice"),)),
+        card(run=ended(Ending.FAILED), stops=(Stop("card", CARD, "alice", "7"),)),
         "write",
-        ["retry:r1", "resume", "move:In Progress"],
+        ["retry:r1", "resume:stop-7", "move:In Progress"],
     ),
     (
         card(run=ended(Ending.FAILED), stops=(Stop("card", CardId("x"), "alice"),)),

@@ -7,7 +7,7 @@ from ledger.states import RunState
 from rules.intents.internal import RequeueRun
 from rules.snapshot import Snapshot, Stop
 from tests.rules.commands.cases import obeyed, told
-from tests.rules.scene import BOARD, CARD, QUESTION, R1, card, run
+from tests.rules.scene import BOARD, CARD, QUESTION, R1, asks, card, given, kinds, only, run
 
 PAUSED = run(RunState.PARKED, stop_asked="pause")
 
@@ -47,3 +47,12 @@ def test_a_stopped_column_or_board_goes_on(scope: str, target: str) -> None:
 )
 def test_where_nothing_is_paused_it_says_so(snapshot: Snapshot, scope: str, said: str) -> None:
     assert said in told("resume", snapshot, scope)
+
+
+def test_a_form_lifts_the_stop_that_it_showed_and_no_later_one() -> None:
+    form = {"source": "page:resume:stop-7", "place": "page", "comment_id": -9}
+    first, second = (card(stops=(Stop("board", BOARD, "al", mark),)) for mark in ("7", "8"))
+    lifted = only(asks(first, given("resume", "board", **form)), StopLifted)
+    assert (lifted.scope, lifted.by) == ("board", "bob")
+    for snapshot in (second, card()):
+        assert kinds(asks(snapshot, given("resume", "board", **form))) == ["Say"]

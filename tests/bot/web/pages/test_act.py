@@ -7,7 +7,7 @@ from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunStopAsked
 from ledger.states import RunState
 from tests.bot.web.pages.forms import asked, at_work, form_to_cancel, forms, page_of, planned, send
-from tests.bot.web.pages.world import Pages
+from tests.bot.web.pages.world import Browser, Pages
 
 
 def test_an_answer_on_a_page_is_that_of_a_comment_and_is_told_on_the_card(pages: Pages) -> None:
@@ -68,8 +68,20 @@ def test_an_admin_stops_the_board_on_its_page_and_lets_it_go_on(pages: Pages) ->
     assert [it.how for it in pages.cardinal.events(RunStopAsked)] == ["pause"]
     pages.cardinal.settle()
     assert pages.cardinal.comment(item, "`alice` gave `/cardinal stop-all` on Cardinal's page.")
-    assert send(alice, {**forms(alice, board)["resume"], "text": "board"}).status_code == 303
+    assert send(alice, go_on(alice, board)).status_code == 303
     assert [it.scope for it in pages.cardinal.events(StopLifted)] == ["board"]
+    send(alice, forms(alice, board)["stop-all"])
+    old = go_on(alice, board)  # and somebody else lifts that stop, and orders another
+    send(alice, go_on(alice, board))
+    send(alice, forms(alice, board)["stop-all"])
+    send(alice, old)
+    assert len(pages.cardinal.events(StopLifted)) == 2
+
+
+def go_on(browser: Browser, board: str) -> dict[str, str]:
+    """Return the form that lets the board go on."""
+    (form,) = (form for name, form in forms(browser, board).items() if name.startswith("resume:stop-"))
+    return {**form, "text": "board"}
 
 
 def test_what_became_of_a_form_is_shown_to_whoever_sent_it(pages: Pages) -> None:
