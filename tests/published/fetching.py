@@ -1,4 +1,4 @@
-"""Fetches the packages in which GitHub publishes its API: exactly the pinned ones, once, into a cache."""
+"""Fetches the packages in which GitHub publishes its API, and axe-core: exactly the pinned ones, once."""
 
 import base64
 import hashlib

@@ -1,0 +1,89 @@
+"""People who see little, or use no mouse, can use every page: axe-core's rules, light, dark and on a phone.
+
+Source of the rules: github.com/dequelabs/axe-core, `doc/rule-descriptions.md`.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from ledger.events.run import QuestionAnswered
+from tests.bot.web.live.serving import serving
+from tests.bot.web.pages.test_cards import asked
+from tests.browser.test_live import Watched
+from tests.browser.test_live import town as town  # instead of the package's
+from tests.published import fetching
+
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture
+def axe() -> bytes:
+    """Return axe-core's script."""
+    if not fetching.here():
+        pytest.skip(fetching.MISSING)
+    return fetching.read("axe.js")
+
+
+@pytest.fixture
+def inbox(page: Page, town: Watched) -> Iterator[Page]:
+    """Return the inbox of bob, whose run asks a question."""
+    asked(town.cardinal)
+    page.context.add_cookies([{"name": "forge_person", "value": "bob", "url": town.cardinal.forge.url}])
+    with serving(town.app, town.cardinal.services.engine, at=town.place):
+        page.goto(f"{town.cardinal.services.config.public_url}/")
+        yield page
+
+
+def sign_in(page: Page) -> None:
+    """Sign in as bob; the inbox is shown."""
+    page.get_by_role("link", name="Sign in with GitHub").click()
+    page.get_by_role("button", name="Sign in as bob").click()
+    expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
+
+
+def broken(page: Page) -> list[tuple[str, str]]:
+    """Return each rule that the page breaks, with the first place; and where it is wider than the window."""
+    found = page.evaluate("axe.run().then(it => it.violations.map(v => [v.id, v.nodes[0].html]))")
+    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    return [*map(tuple, found), *([("wide", page.url)] if wide else ())]
+
+
+def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
+    inbox.add_init_script(axe.decode())
+    place = inbox.url.rstrip("/")
+    inbox.reload()
+    assert broken(inbox) == []
+    sign_in(inbox)
+    links = {
+        kind: inbox.locator(f"a[href^='/{kind}/']").first.get_attribute("href")
+        for kind in ("boards", "cards", "runs")
+    }
+    assert all(links.values()), links
+    for scheme, size in (("light", None), ("dark", None), ("light", PHONE)):
+        inbox.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        inbox.set_viewport_size(size or {"width": 1000, "height": 800})
+        for path in (
+            "/",
+            *links.values(),
+            f"{links['cards']}?zoom=activity",
+            "/money",
+            "/hosts",
+            "/runs/r999",
+        ):
+            inbox.goto(f"{place}{path}")
+            for closed in inbox.locator("details:not([open]) > summary").all():
+                closed.click()
+            assert (scheme, size, path, broken(inbox)) == (scheme, size, path, [])
+
+
+def test_a_question_is_answered_with_the_keyboard_alone(inbox: Page, town: Watched) -> None:
+    sign_in(inbox)
+    inbox.locator("summary", has_text="Act").focus()
+    inbox.keyboard.press("Enter")
+    inbox.get_by_role("button", name="green").focus()
+    inbox.keyboard.press("Enter")
+    expect(inbox.get_by_role("status")).to_contain_text("/cardinal answer")
+    (answer,) = town.cardinal.events(QuestionAnswered)
+    assert (answer.by, answer.text) == ("bob", "green")
