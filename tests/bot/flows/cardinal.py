@@ -79,7 +79,8 @@ class Cardinal(People):
 
     def configure(self, **changes: Any) -> None:
         """Go on with other settings of the operator, as after a restart: those that the shop reads."""
-        self.services = replace(self.services, config=replace(self.services.config, **changes))
+        config = replace(self.services.config, **changes)
+        self.services = replace(self.services, config=config).on_configured()
 
     # --- what the processes do -------------------------------------------------------------------------
 
