@@ -45,7 +45,15 @@ log = logging.getLogger(__name__)
 
 # What each queue may call, by the names of the functions there.
 CALLED: Mapping[QueueName, tuple[str, ...]] = {
-    QueueName.CONTROL: ("ingest", "sync_card", "rank_columns", "late_checks", "sweep_board", "tidy"),
+    QueueName.CONTROL: (
+        "ingest",
+        "sync_card",
+        "rank_columns",
+        "late_checks",
+        "sweep_board",
+        "recover_deliveries",
+        "tidy",
+    ),
     QueueName.PUBLISH: ("publish",),
     QueueName.ASSIST: ("publish",),
     QueueName.RUNS: ("execute",),
