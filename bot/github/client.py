@@ -80,7 +80,7 @@ class Hub:
         )
         self._app = Wire(url, lambda _: self._tokens.app_word(), clock, None, read_s, places)
         self._installed = Wire(url, self._tokens.reaching, clock, self.budget, read_s, places)
-        self._bot: tuple[str, int] | None = None
+        self._bot: list[tuple[str, int]] = []  # filled once, by whichever owner's installation can say it
 
     def at(self, owner: str) -> "Hub":
         """Return GitHub as the App's installation at `owner`, a login; no call is made."""
@@ -89,7 +89,7 @@ class Hub:
             hub = type(self)(
                 self._config, self._clock, read_s=self._read_s, owner=owner, records=self.records
             )
-            hub._by_owner = self._by_owner
+            hub._by_owner, hub._bot = self._by_owner, self._bot
             self._by_owner[name] = hub
         return self._by_owner[name]
 
@@ -282,12 +282,12 @@ class Hub:
         return self._app.send(ApiCall(method, path, READ, body)).body
 
     def _known_bot(self) -> tuple[str, int]:
-        if self._bot is None:
+        if not self._bot:
             login, bot_id, asked_at = json.loads(self._kept.get("bot") or "[null, 0, 0]")
             if self._clock().timestamp() >= asked_at + BOT_KEPT_S:  # an App can be renamed
                 login, bot_id = self._read_bot()
-            self._bot = (login, bot_id)
-        return self._bot
+            self._bot.append((login, bot_id))
+        return self._bot[0]
 
     def _read_bot(self) -> tuple[str, int]:
         login = f"{self.as_app('GET', '/app').body['slug']}[bot]"

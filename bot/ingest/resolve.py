@@ -121,7 +121,7 @@ def _known(services: Services, repository: str, number: int) -> tuple[cards.Card
 
 
 def _card_touched(services: Services, fact: facts.CardTouched, result: Resolution) -> None:
-    if not board.serves(services, fact.board_id):
+    if board.if_served(services, fact.board_id) is None:
         return  # a board that Cardinal does not serve must cost no call
     result.refreshes.append((fact.card_id, fact.board_id))
     if fact.change is not None:

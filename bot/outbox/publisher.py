@@ -119,7 +119,7 @@ def _carry_out_or_hold(context: OutboxContext, entry: Entry, counts: Published) 
         board = served_boards.get(db, context.config, board_id)
         closed = any(loss.reason in CLOSING for loss in snapshots.board_losses(db, board_id))
     if board is None or closed:
-        _postpone(context, entry, LOST_S, "", counts, count_attempt=False)
+        _hold(context, entry, counts)
     else:
         _carry_out(context.on(board), entry, counts)
 
@@ -161,7 +161,7 @@ def _has_to_wait(context: OutboxContext, entry: Entry, counts: Published) -> boo
         _postpone(context, entry, spare_s, "saving the rate budget", counts, count_attempt=False)
         return True
     if _is_lost(context, entry):
-        _postpone(context, entry, LOST_S, "", counts, count_attempt=False)
+        _hold(context, entry, counts)
         return True
     return False
 
@@ -227,6 +227,12 @@ def _postpone(
         log.warning(
             "put off key=%s for_s=%.1f attempt=%s reason=%s", entry.key, wait_s, entry.attempts, error
         )
+
+
+def _hold(context: OutboxContext, entry: Entry, counts: Published) -> None:
+    with event_store.writing(context.engine) as db:
+        outbox.postpone(db, entry, LOST_S, outbox.SHUT_OUT, count_attempt=False)
+    counts.postponed += 1
 
 
 def _give_up(context: OutboxContext, entry: Entry, because: str, counts: Published) -> None:

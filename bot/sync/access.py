@@ -156,7 +156,7 @@ def _record(
                     refresh_requests.add(db, card.card_id, board_id)
         reactor.append(db, *events, now=services.now())
         if any(isinstance(event, AccessRegained) for event in events):
-            outbox.hurry(db)
+            outbox.let_go_on(db)
     for event in events:
         log.warning("access changed event=%s", event)
 

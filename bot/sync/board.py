@@ -76,15 +76,18 @@ def serve(services: Services) -> BoardId:
             reactor.append(
                 db, BoardServed(board_id, board.policy_repository, board.weight), now=services.now()
             )
-            outbox.hurry(db)  # what the board left when it was removed
+            outbox.let_go_on(db)  # what the board left when it was removed
     return board_id
 
 
-def serves(services: Services, board_id: BoardId) -> bool:
-    """Tell whether Cardinal works for the board; that of the settings is read, if it never was."""
-    if services.if_served(board_id) is not None:
-        return True
-    return bool(services.config.board) and serve(services.on_configured()) == board_id
+def if_served(services: Services, board_id: BoardId) -> Services | None:
+    """Return the services for the board, as `Services.if_served`; that of the settings is read first, if it
+    never was.
+    """
+    on = services.if_served(board_id)
+    if on is None and services.config.board and serve(services.on_configured()) == board_id:
+        on = services.if_served(board_id)
+    return on
 
 
 def refresh(services: Services) -> BoardId:

@@ -95,12 +95,13 @@ def _sync_held(services: Services, held: Held) -> frozenset[CardId]:
 
 def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> frozenset[CardId]:
     """Sync the cards of one board; return those that are. Requests for a board not served are dropped."""
-    if board_id is not None and not boards.serves(services, board_id):
+    on = services if board_id is None else boards.if_served(services, board_id)
+    if on is None:
         with event_store.writing(services.engine) as db:
             for card_id in held:
                 refresh_requests.mark_served(db, card_id, refresh_requests.counts(db, card_id)[0])
         return frozenset(held)
-    on, left = services.on_board(board_id) if board_id else services, dict(held)
+    left = dict(held)
     for _ in range(MAX_LOOKS):
         if not boards.ready(on):
             return frozenset(held) - frozenset(left)

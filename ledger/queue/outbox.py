@@ -39,6 +39,7 @@ from ledger.ids import CardId, EntryKey
 
 OPEN = ("pending", "claimed")
 SPENT = "{}"  # the payload of a settled entry
+SHUT_OUT = "the App has no access there, or the board is not served"  # why an entry is held
 
 
 def _is_open(table: FromClause) -> ColumnElement[bool]:
@@ -205,11 +206,10 @@ def postpone(db: Connection, entry: Entry, wait_s: float, error: str, count_atte
     change(db, outbox, {"entry_id": entry.entry_id}, state="pending", holder="", **waiting)
 
 
-def hurry(db: Connection) -> None:
-    """Make due now what was put off without an error: what it waited for may have come back."""
-    now = database_now(db)
-    waiting = (outbox.c.state == "pending") & (outbox.c.error == "") & (outbox.c.due_at > now)
-    db.execute(outbox.update().where(waiting).values(due_at=now))
+def let_go_on(db: Connection) -> None:
+    """Make due now what is held: access or a board came back."""
+    held = (outbox.c.state == "pending") & (outbox.c.error == SHUT_OUT)
+    db.execute(outbox.update().where(held).values(due_at=database_now(db)))
 
 
 def give_up(db: Connection, entry: Entry, error: str, now: datetime) -> None:

@@ -16,7 +16,7 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
         return
     with event_store.reading(patient.engine) as db:
         inward = inbox.counts(db)
-        late = outbox.stuck(db, patient.now, STUCK_S)
+        waits = outbox.stuck(db, patient.now, STUCK_S)
         lost = remotes.given_up(db)
     asleep = inbox.due(patient.engine, late_s=STUCK_S, limit=100)
     if inward["quarantined"]:
@@ -29,10 +29,13 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
     else:
         kept = f"{inward['done']}{' or more' * (inward['done'] >= inbox.MAX_COUNTED)}"
         yield ok("inbox", f"{inward['waiting']} deliveries wait, {kept} are done and kept")
+    held = sum(entry.error == outbox.SHUT_OUT for entry in waits)
+    if held:
+        step = "add the board again, or have its owner let the App in: they are done then"
+        yield warn("outbox", f"{held} acts wait: {outbox.SHUT_OUT}", step)
+    late = len(waits) - held
     if late:
-        yield warn(
-            "outbox", f"{len(late)} entries wait for over {STUCK_S // 60} min", "look at the workers' log"
-        )
+        yield warn("outbox", f"{late} entries wait for over {STUCK_S // 60} min", "look at the workers' log")
     else:
         yield ok("outbox", "no entry of the outbox waits too long")
     if lost:

@@ -154,3 +154,15 @@ def test_what_is_stuck_and_what_a_card_waits_for_can_be_seen(ledger: Engine) -> 
         assert [entry.key for entry in outbox.stuck(db, later(61), 60)] == ["first", "other"]
         assert outbox.stuck(db, later(60), 60) == ()
         assert [entry.key for entry in outbox.open_of_card(db, CardId("c2"))] == ["other"]
+
+
+def test_what_is_held_goes_on_when_access_is_back_and_nothing_else_is_hurried(ledger: Engine) -> None:
+    put(ledger, *drafts("held", card="c1"), *drafts("refused", card="c2"), *drafts("limited", card="c3"))
+    entries = [claimed(ledger) for _ in range(3)]
+    with event_store.writing(ledger) as db:
+        for entry, error in zip(entries, (outbox.SHUT_OUT, "503", "saving the rate budget"), strict=True):
+            outbox.postpone(db, entry, 300, error, count_attempt=False)
+        outbox.let_go_on(db)
+    again = claimed(ledger)
+    assert (again.key, again.attempts) == ("held", 1)
+    assert claim(ledger) is None

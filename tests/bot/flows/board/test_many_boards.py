@@ -6,7 +6,10 @@ import pytest
 
 from bot.admin import boards as admin
 from bot.admin.boards import BoardInUseError
+from bot.admin.doctor import DoctorContext, Level, backlog
+from bot.github.client import Hub
 from bot.github.errors import GithubError, NotFoundError
+from bot.scheduler import ticker
 from bot.state import served_boards
 from bot.state.served_boards import NoBoardChosenError, OtherBoardError, ServedBoard, UnservedBoardError
 from bot.sync import card as card_sync
@@ -19,7 +22,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.run import RunEnded
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
-from ledger.queue import leases, refresh_requests
+from ledger.queue import leases, outbox, refresh_requests
 from ledger.states import Ending
 from ledger.views import boards, cards
 from tests.bot.flows.cardinal import Cardinal
@@ -165,8 +168,15 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
     cardinal.settle()
     (run_id,) = cardinal.ready()
     cardinal.begin(run_id)
+    queued = new(cardinal, project, cardinal.repo)
+    cardinal.settle()
+    cardinal.drag(queued, "In Progress")
+    cardinal.settle()
     cardinal.ask(run_id, "Which currency?", "EUR", "USD")
     admin.remove(cardinal.services, BoardAddress("acme", project.number))
+    ticker.write_places(cardinal.process)
+    with event_store.reading(cardinal.services.engine) as db:
+        assert [it.act for it in outbox.open_of_card(db, CardId(queued.node_id))] == []
     with event_store.writing(cardinal.services.engine) as db:
         refresh_requests.add(db, CardId(item.node_id), BoardId(project.node_id))
         leases.take(db, f"{column_order.PREFIX}{project.node_id}:In Progress", "rank:", ttl_s=0)
@@ -176,6 +186,12 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
         cardinal.settle()
     assert not cardinal.forge.gateway.calls
     assert not any("Which currency?" in text for text in cardinal.told(item))
+    context = DoctorContext(
+        cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
+    )
+    held = [it for it in backlog.waiting(context) if it.name == "outbox"]
+    assert [it.level for it in held] == [Level.WARN, Level.OK]
+    assert outbox.SHUT_OUT in held[0].message
     with event_store.reading(cardinal.services.engine) as db:
         assert refresh_requests.waiting(db, limit=10) == ()
         assert not column_order.is_due(db)
@@ -237,6 +253,27 @@ def test_failed_deliveries_are_requested_while_the_first_owner_is_out_of_reach(c
     lost.status_code, lost.status, lost.delivered_at = 502, "failed to connect", cardinal.clock()
     sweep.recover_deliveries(cardinal.process)
     assert [one.guid for one in cardinal.mail] == [lost.guid]
+
+
+def test_deliveries_of_one_owner_are_read_while_the_app_is_gone_from_the_first(cardinal: Cardinal) -> None:
+    project, site = elsewhere(cardinal)
+    item = new(cardinal, project, site)
+    cardinal.settle()
+    store = cardinal.forge.store
+    (acme,) = (one for one in store.apps.installations() if one.account.login == "acme")
+    store.apps.uninstall(acme, actor=cardinal.person("alice"))
+    cardinal.mail.clear()
+    # As a process that starts now, which knows no token and no name of the App yet.
+    config = replace(cardinal.services.config, home=cardinal.services.config.home / "new")
+    app = Hub(config, cardinal.clock)
+    cardinal.services = replace(cardinal.services, context=replace(cardinal.services.context, app=app))
+    cardinal.say(item, "/cardinal explain")
+    cardinal.settle()
+    assert cardinal.told(item)
+    assert not cardinal.failures
+    cardinal.forge.gateway.calls.clear()
+    assert cardinal.process.bot_id
+    assert not cardinal.forge.gateway.calls
 
 
 def test_no_board_stands_in_for_another(cardinal: Cardinal) -> None:
