@@ -1,13 +1,11 @@
 """The mention of whoever a run waits for: who asked for it, else the policy's reviewers."""
 
 import json
-import re
 
 from ledger.views.runs import RunRow
 from rules.chatops.parser import BOX, BUTTON, COMMENT, PAGE
+from rules.policy.roles import LOGIN
 
-# A person's login, as GitHub names them. An App's ends with [bot].
-LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 BY_PEOPLE = frozenset({"board", COMMENT, BOX, BUTTON, PAGE})  # the doors, see RunQueued
 
 

@@ -34,9 +34,7 @@ MAX_BYTES = 500  # of a choice: as many as an agent's may have
 
 def write(question: QuestionRow, mention: str = "") -> str:
     """Return the comment: with choices and a mention while the question is open, else with its answer."""
-    waits = question.answered_at is None and not question.withdrawn
-    said = (f"### {_title(question)}", quote(question.text, 6_000), *_rest(question))
-    return fit((*said, mention) if waits else said)
+    return fit((f"### {_title(question)}", quote(question.text, 6_000), *_rest(question, mention)))
 
 
 def _title(question: QuestionRow) -> str:
@@ -49,10 +47,12 @@ def _title(question: QuestionRow) -> str:
     return f"🙋 Run {question.run_id} {ASKERS.get(question.asker, 'has a question')}"
 
 
-def _rest(question: QuestionRow) -> tuple[str, ...]:
+def _rest(question: QuestionRow, mention: str) -> tuple[str, ...]:
     if question.answered_at is not None:
         return "**Answer**", quote(question.answer, 3_000)
-    return ("_The run ended before anybody answered._",) if question.withdrawn else _how_to_answer(question)
+    if question.withdrawn:
+        return ("_The run ended before anybody answered._",)
+    return (*_how_to_answer(question), mention)
 
 
 def _how_to_answer(question: QuestionRow) -> tuple[str, ...]:

@@ -1,15 +1,14 @@
 """Keys of model providers: the operator's, and each board owner's own; no owner pays for another's."""
 
-import re
 from pathlib import Path
 
 from bot.system.config import PREFIX, Config, ConfigError
 from bot.system.env_file import EnvLineError, parse
+from rules.policy.roles import LOGIN
 from runner.run.run_spec import Provider
 
 FOLDER = "keys"  # in the home: a file OWNER.env for each owner, in lower case
 NAMES = ("anthropic", "openai", "compatible")
-LOGIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")  # no login leads out of the folder
 
 
 def providers(config: Config, owner: str) -> dict[str, Provider]:
@@ -45,7 +44,7 @@ def file_of(config: Config, owner: str) -> Path:
 
 
 def _own(config: Config, owner: str) -> dict[str, str]:
-    if not LOGIN.fullmatch(owner.casefold()):
+    if not LOGIN.fullmatch(owner):  # no login leads out of the folder
         return {}
     path = file_of(config, owner)
     try:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from ledger.model.limit_answers import CHOSEN_ONLY, Subject, subject_of
 from ledger.states import RUN_HELD, RunState
+from rules.card.move_rights import may_move
 from rules.chatops.parser import SEEN_STOP, Parsed, Permitted, permit, refusal_to_answer
 from rules.handlers import check_buttons
 from rules.policy.model import Policy
-from rules.policy.roles import covered, role_of
-from rules.snapshot import OpenQuestion, RunSeen, Snapshot, Stop
+from rules.snapshot import Mover, OpenQuestion, RunSeen, Snapshot, Stop
 from rules.text import plain
 
 MAX_ASKED = 500  # characters of a question beside its answers
@@ -93,7 +93,7 @@ def _of_card(policy: Policy, snapshot: Snapshot, role: str, login: str) -> Itera
     run = snapshot.live_run
     here = (snapshot.column or "").casefold()
     columns = tuple((name, plain(name)) for name in policy.board.columns if name.casefold() != here)
-    if run is None and columns and covered(policy.board.move, role_of(role), login):
+    if run is None and columns and may_move(policy, Mover(login, role)):
         name = f"move:{snapshot.column or ''}"
         yield CommandOffer(name, "Move", "Move the card, as a drag would, to", choices=columns)
     if run is None or run.stop_asked == "cancel":

@@ -3,13 +3,14 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from rules.card.move_rights import may_move
 from rules.card.trigger import stamp
 from rules.chatops.parser import left_column
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision, MoveCard
 from rules.policy.model import Policy
-from rules.policy.roles import Role, covered, role_of
-from rules.snapshot import Snapshot
+from rules.policy.roles import Role
+from rules.snapshot import Mover, Snapshot
 from rules.text import alternatives, code
 
 USAGE = "/cardinal move <column>"
@@ -21,7 +22,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     """Move the card for whoever may drag it; one with a run stays until that is cancelled or has ended."""
     wanted, here = given.argument.strip(), (snapshot.column or "").casefold()
     column = next((name for name in policy.board.columns if name.casefold() == wanted.casefold()), "")
-    if not covered(policy.board.move, role_of(given.role), given.by):
+    if not may_move(policy, Mover(given.by, given.role)):
         may = alternatives(code(word) for word in policy.board.move)
         return say(snapshot, given, f"The policy lets {may} move cards, so the card stays where it is.")
     if not column:

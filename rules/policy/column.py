@@ -7,14 +7,13 @@ from pydantic import BeforeValidator, Field, field_validator
 from rules.policy.messages import unknown
 from rules.policy.network import Network
 from rules.policy.repository import Lines, Name, PolicyModel, positive, setting, whole
+from rules.policy.roles import LOGIN
 from rules.policy.stages import MAX, Permission, Stage
 from rules.registry import ARCHETYPES
 
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
-# A login of GitHub's, or a team as owner/name.
-Reviewer = Annotated[
-    str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(/[A-Za-z0-9][A-Za-z0-9_-]{0,99})?$")
-]
+# A person, or a team as owner/name.
+Reviewer = Annotated[str, Field(pattern=f"^{LOGIN.pattern}(/{LOGIN.pattern})?$")]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
 

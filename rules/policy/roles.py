@@ -1,7 +1,11 @@
 """The roles that GitHub gives to people in a repository, from the lowest to the highest."""
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
+
+# A person's login, or an organisation's, as GitHub names them; an App's ends with [bot].
+LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 class Role(StrEnum):

@@ -14,6 +14,7 @@ from ledger.queries.lanes import ListedCard
 from ledger.queue.sign_ins import SignIn
 from rules.chatops import offers
 from rules.chatops.offers import CommandOffer
+from rules.snapshot import is_outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def for_board(
     with event_store.reading(site.engine) as db:
         policy = policies.in_force(db, board.board_id)
         stopped = snapshots.board_stops(db, board.board_id)
-    issues = [card for card in listed if card.number and board.is_owners(card.repository or "")]
+    issues = [card for card in listed if card.number and not is_outside(card.repository or "", board.owner)]
     for card in {it.repository: it for it in sorted(issues, key=lambda it: it.run_id is not None)}.values():
         role = site.readers.role(visit, card.repository or "")
         offered = offers.for_board(policy, stopped, role=role, login=visit.login)

@@ -23,8 +23,6 @@ from rules.chatops import parser, replies
 from rules.intents.outbound import Say
 from rules.snapshot import is_outside
 
-VISIT_S = 8 * 3600  # of a sign-in, whose forms die with it
-
 
 def card_of(services: Services, card_id: CardId) -> tuple[Services, CardRow] | None:
     """Return an issue's card, and the services for its board; None unless Cardinal serves that, and its
@@ -51,11 +49,12 @@ def record(services: Services, card: CardRow, visit: SignIn, form: ActForm) -> R
     services = replace(services, name=f"form-{form.number}", clock=clock)
     role = roles.role_of_account(services.hub, card.repository or "", visit.login, visit.user_id)
     now = services.now()
+    lives_s = (visit.until - now).total_seconds()  # forms die with their sign-in
     source = f"{parser.PAGE}:{form.name}"
     author = CommandAuthor(visit.login, role, parser.PAGE, -form.number, source, now, user_id=visit.user_id)
     make = commands.give(services, card, parser.of_form(form.name, form.text), author)
     with event_store.writing(services.engine) as db:
-        if not sign_ins.spend(db, form.token, now=now, ttl_s=VISIT_S):
+        if not sign_ins.spend(db, form.token, now=now, ttl_s=lives_s):
             return None
         (recorded,) = event_store.append(db, *make(db), at=now)
         reactor.advance(db, now=now)

@@ -1,9 +1,10 @@
 """What a program wrote to its terminal, as HTML: colours as classes, everything else as text."""
 
 import re
-import unicodedata
 
 from markupsafe import Markup, escape
+
+from runner.text.untrusted import without_invisible
 
 # ECMA-48: control sequences, of which `m` sets colours (8.3.117); strings up to ST or BEL; the rest.
 # Here a string ends with its line at latest: an open one hides no other line.
@@ -11,8 +12,6 @@ _CODE = re.compile(
     r"\x1b(?:\[(?P<sgr>[0-9;]{0,60})m|\[[0-?]*[ -/]*[@-~]?"
     r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)"
 )
-_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
-_KEPT = {ord(char): None for char in "\n\t"}
 _BOLD = "bold"
 
 
@@ -35,13 +34,7 @@ def _last_written(line: str) -> str:
 
 
 def _span(text: str, colour: str, bold: bool) -> Markup:
-    kept = text
-    if not text.translate(
-        _KEPT
-    ).isprintable():  # seldom: a look at each character takes a hundred times as long
-        kept = "".join(
-            char for char in text if ord(char) in _KEPT or unicodedata.category(char) not in _HIDDEN
-        )
+    kept = without_invisible(text)
     classes = " ".join(filter(None, (colour, _BOLD if bold else "")))
     return Markup('<span class="{}">{}</span>').format(classes, kept) if classes and kept else escape(kept)
 

@@ -22,6 +22,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import boards, cards, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
+from rules.snapshot import is_outside
 
 TITLE = "Cardinal"
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
@@ -57,10 +58,6 @@ class VisibleBoard:
     seen: frozenset[str]
     home: bool
 
-    def is_owners(self, repository: str) -> bool:
-        """Tell whether the repository belongs to the board's owner."""
-        return repository.partition("/")[0].casefold() == self.owner.casefold()
-
     @property
     def path(self) -> str:
         """The path of its page."""
@@ -79,7 +76,7 @@ class Site:
     at_github: BoundedSemaphore  # for as many sign-ins at once
     services: Services  # for what people do
     blueprint: Blueprint = field(
-        default_factory=lambda: Blueprint("dashboard", __name__, template_folder=".")
+        default_factory=lambda: Blueprint("dashboard", __name__, template_folder="templates")
     )
 
     def __post_init__(self) -> None:
@@ -147,7 +144,11 @@ class Site:
             for row, home, repositories in served
             for seen in (readable.intersection(repositories),)
         )
-        return tuple(board for board in known if board.home or any(map(board.is_owners, board.seen)))
+        return tuple(
+            board
+            for board in known
+            if board.home or not all(is_outside(name, board.owner) for name in board.seen)
+        )
 
     def page(self, title: str, *lines: str, status: int = 200, sign_in: str = "", **more: object) -> Response:
         """Return a page of fixed texts; `sign_in` is the path to return to after signing in."""
