@@ -72,14 +72,14 @@ class _Crowd:
         """Read what comes until then, and what was on its way."""
         with selectors.DefaultSelector() as ready:
             for talk in self.talks:
-                ready.register(talk, selectors.EVENT_READ)
+                ready.register(talk, selectors.EVENT_READ, talk)
             while True:
                 came = ready.select(1.0)
                 if not came and until.is_set():
                     return
                 now = time.perf_counter()
                 for key, _ in came:
-                    stamps = STAMP.findall(key.fileobj.recv(1_000_000))  # type: ignore[union-attr]
+                    stamps = STAMP.findall(key.data.recv(1_000_000))
                     self.took_ms += [(now - float(stamp)) * 1000 for stamp in stamps]
 
     def close(self) -> None:

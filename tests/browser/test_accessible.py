@@ -4,9 +4,10 @@ Source of the rules: github.com/dequelabs/axe-core, `doc/rule-descriptions.md`.
 """
 
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from ledger.events.run import QuestionAnswered
 from tests.bot.web.live.serving import serving
@@ -15,7 +16,13 @@ from tests.browser.test_live import Watched
 from tests.browser.test_live import town as town  # instead of the package's
 from tests.published import fetching
 
-PHONE = {"width": 390, "height": 844}
+DESK: ViewportSize = {"width": 1000, "height": 800}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+LOOKS: tuple[tuple[Literal["light", "dark"], ViewportSize], ...] = (
+    ("light", DESK),
+    ("dark", DESK),
+    ("light", PHONE),
+)
 
 
 @pytest.fixture
@@ -61,9 +68,9 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
         for kind in ("boards", "cards", "runs")
     }
     assert all(links.values()), links
-    for scheme, size in (("light", None), ("dark", None), ("light", PHONE)):
-        inbox.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        inbox.set_viewport_size(size or {"width": 1000, "height": 800})
+    for scheme, size in LOOKS:
+        inbox.emulate_media(color_scheme=scheme)
+        inbox.set_viewport_size(size)
         for path in (
             "/",
             *links.values(),

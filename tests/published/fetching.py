@@ -14,9 +14,7 @@ from pathlib import Path
 
 PINS = Path(__file__).with_name("pins.json")
 FETCH_S = 300
-MISSING = (
-    "GitHub's published descriptions are not here: run scripts/published (it needs npm: scripts/services)"
-)
+MISSING = "what scripts/published fetches is not here: run it (it needs npm: scripts/services)"
 # Read once, before a test changes the environment.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cardinal" / "published"
 

@@ -51,12 +51,11 @@ def _lanes(site: Site, visit: SignIn, boards: tuple[VisibleBoard, ...]) -> list[
     mine: dict[Lane, list[CardView]] = {lane: [] for lane in Lane}
     others: dict[Lane, list[CardView]] = {lane: [] for lane in Lane}
     with event_store.reading(site.engine) as db:
-        for board in boards:
-            for lane, listed in in_lanes(db, board.board_id, board.seen, drafts=board.home).items():
-                for card in listed:
-                    own = login in (name.casefold() for name in card.people)
-                    listed_in = (mine if own else others)[lane]
-                    acts = lane is Lane.NEEDS_YOU and len(listed_in) < MAX_ACTING
-                    forms = offered.for_card(site, visit, card.card_id) if acts else ()
-                    listed_in.append(card_view(card, now, forms))
+        found = [in_lanes(db, board.board_id, board.seen, drafts=board.home) for board in boards]
+    for lane, card in ((lane, card) for lanes in found for lane, listed in lanes.items() for card in listed):
+        own = login in (name.casefold() for name in card.people)
+        listed_in = (mine if own else others)[lane]
+        acts = lane is Lane.NEEDS_YOU and len(listed_in) < MAX_ACTING
+        forms = offered.for_card(site, visit, card.card_id) if acts else ()  # may ask GitHub
+        listed_in.append(card_view(card, now, forms))
     return [LaneView(lane.value, tuple(mine[lane]), tuple(others[lane])) for lane in Lane]

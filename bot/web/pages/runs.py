@@ -107,6 +107,7 @@ class RunPage:
 
     def _line(self, line: RunLine) -> Markup:
         shown = {"seq": line.seq, "at": when(line.at), "text": line.text}
+        # The template has escaped it: autoescape is on for every .html.
         return Markup(self._html("run_line.html", **shown, output=terminal_html(line.output)))  # noqa: S704
 
     def _omitted(self, count: int, after: int) -> Markup:
