@@ -51,8 +51,10 @@ def _lanes(site: Site, visit: SignIn, boards: tuple[VisibleBoard, ...]) -> list[
     mine: dict[Lane, list[CardView]] = {lane: [] for lane in Lane}
     others: dict[Lane, list[CardView]] = {lane: [] for lane in Lane}
     with event_store.reading(site.engine) as db:
-        found = [in_lanes(db, board.board_id, board.seen, drafts=board.home) for board in boards]
-    for lane, card in ((lane, card) for lanes in found for lane, listed in lanes.items() for card in listed):
+        by_board = [in_lanes(db, board.board_id, board.seen, drafts=board.home) for board in boards]
+    for lane, card in (
+        (lane, card) for lanes in by_board for lane, listed in lanes.items() for card in listed
+    ):
         own = login in (name.casefold() for name in card.people)
         listed_in = (mine if own else others)[lane]
         acts = lane is Lane.NEEDS_YOU and len(listed_in) < MAX_ACTING
