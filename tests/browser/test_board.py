@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
 from forge.store.board import FieldType
 from forge.store.settings import DragShape
@@ -76,6 +76,37 @@ def test_a_card_lands_where_it_is_dropped(page: Page, town: Town) -> None:
     with page.expect_response("**/drops"):
         drag(page, card(page, CARTS), column(page, "Planning").locator(".cards"), at=0.95)
     assert town.titles("Planning") == ["Second", "First", CURRENCY, CARTS]
+
+
+def test_a_page_that_was_asked_for_before_a_drop_does_not_put_the_card_back(page: Page, town: Town) -> None:
+    town.open(page, BOARD)
+    late: list[tuple[Route, APIResponse]] = []
+    page.route(f"**{BOARD}", lambda route: late.append((route, route.fetch())), times=1)
+    with page.expect_request(f"**{BOARD}"):
+        pass  # the page polls
+    page.evaluate(
+        """() => new MutationObserver(changes => changes.forEach(change => change.addedNodes.forEach(node => {
+            if (node.matches?.('.card')) window.returned = true;
+        }))).observe(document.querySelector('.column[data-column="Tasks"] .cards'), {childList: true})"""
+    )
+    with page.expect_response("**/drops"):
+        drag(page, card(page, CURRENCY), column(page, "Planning").locator(".cards"))
+    ((route, before),) = late
+    with page.expect_response(lambda answer: answer.url.endswith(BOARD) and answer.headers != before.headers):
+        route.fulfill(response=before)
+    expect(column(page, "Planning").locator(".card")).to_contain_text(CURRENCY)
+    assert not page.evaluate("window.returned")
+
+
+def test_the_page_is_not_asked_for_while_a_drop_is_on_its_way(page: Page, town: Town) -> None:
+    town.open(page, BOARD)
+    seen: list[str] = []
+    page.on("request", lambda request: seen.append(f"{request.method} {request.url}"))
+    page.on("response", lambda answer: seen.append(str(answer.status)) if "/drops" in answer.url else None)
+    with page.expect_response("**/drops"):
+        drag(page, card(page, CURRENCY), column(page, "Planning").locator(".cards"))
+    sent = next(at for at, line in enumerate(seen) if line.startswith("POST"))
+    assert seen[sent + 1] == "204"
 
 
 def test_a_card_is_moved_with_the_keyboard_alone(page: Page, town: Town) -> None:

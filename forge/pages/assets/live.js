@@ -10,6 +10,8 @@ const forge = (() => {
   let again = false;
   let paused = false;
   let lost = false;
+  let posting = 0;
+  let posts = 0; // a page that was asked for before the last of them is older than what the browser shows
 
   const lists = (root) => [...root.querySelectorAll("[data-list]")];
   const keyed = (list) => [...list.children].filter((child) => child.dataset.key);
@@ -131,17 +133,18 @@ const forge = (() => {
 
   // `force`: also when nobody looks at the page, because something was just done on it.
   async function refresh(force = false) {
-    if (!document.querySelector("[data-list]")) return;
+    if (posting || !document.querySelector("[data-list]")) return; // a post refreshes when it is done
     if (busy) { again = again || force; return; }
     if (!force && (paused || document.hidden)) return;
     busy = true;
+    const before = posts;
     try {
       const headers = tag ? { "If-None-Match": tag } : {};
       const answer = await fetch(location.pathname + location.search, { headers, cache: "no-store", signal: AbortSignal.timeout(8000) });
       setLost(false);
       if (answer.status === 200) {
         const html = await answer.text();
-        if (!paused) tag = apply(html) ? answer.headers.get("ETag") : null;
+        if (!paused && before === posts) tag = apply(html) ? answer.headers.get("ETag") : null;
       } else if (answer.status !== 304) {
         notice(answer.status === 404 ? "This is gone." : `The forge answered ${answer.status}.`);
       }
@@ -171,22 +174,27 @@ const forge = (() => {
 
   // Returns whether the forge did it; says why not otherwise, and `undone`, what became of it on the page.
   async function post(path, fields, undone = "") {
+    let answer;
+    posting += 1;
+    posts += 1;
     try {
-      const answer = await fetch(path, {
+      answer = await fetch(path, {
         method: "POST",
         headers: { "X-Forge-Quiet": "1", "X-Forge-Token": token },
         body: new URLSearchParams(fields),
         signal: AbortSignal.timeout(20000),
       });
       if (!answer.ok) notice(`${await answer.text()} ${undone}`.trim());
-      await refresh(true);
-      return answer.ok;
     } catch (error) {
       if (!(error instanceof TypeError) && error.name !== "TimeoutError") throw error;
       notice(`The forge does not answer. ${undone}`.trim());
       setLost(true);
       return false;
+    } finally {
+      posting -= 1;
     }
+    await refresh(true);
+    return answer.ok;
   }
 
   async function submitQuietly(form, submitter) {
