@@ -45,6 +45,8 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     pull = pull_of(card)
     if pull is None:
         raise GivenUpError("there is no pull request to merge")
+    if card.pull_state == "merged":  # by an attempt whose answer was lost, or by a person
+        return ActResult()
     if seen is None or seen.open_pull is None:
         raise GivenUpError(f"#{pull.number} is not open any more")
     # Checked again for the commit that the rules saw: its state may have changed since.

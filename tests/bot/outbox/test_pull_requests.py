@@ -138,10 +138,13 @@ def test_a_merge_is_squashed_under_our_own_words(stage: Stage) -> None:
     assert stage.issue.state == "closed"
 
 
-def test_a_merge_whose_answer_never_arrives_is_found_merged(stage: Stage) -> None:
+@pytest.mark.parametrize("announced", [False, True])
+def test_a_merge_whose_answer_never_arrives_is_found_merged(stage: Stage, announced: bool) -> None:
     pull = stage.pull(draft=False)
     stage.fault(method="PUT", path="/merge$", status=502, after=True, cut=True)
     merge(stage, pull.head_sha)
+    if announced:  # by GitHub's webhook, before the next attempt
+        stage.happen(PullChanged(stage.card_id, pull.issue.number, "merged", False, pull.head_sha))
     stage.clock.forward(6)
     assert stage.publish().settled == 1
     assert stage.events(EntryGivenUp) == []
