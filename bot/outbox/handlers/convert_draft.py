@@ -22,9 +22,9 @@ def carry_out(context: OutboxContext, intent: ConvertDraft, _entry: Entry) -> Ac
     """Convert it; an issue or an archived card needs nothing."""
     with context.reading() as db:
         card = card_of(db, intent.card_id)
+        if card.number is not None or card.archived:
+            return ActResult()
         repository = _repository(db, context, card)
-    if card.number is not None or card.archived:
-        return ActResult()
     content_id, number = "", 0
     try:
         made = board.convert_draft(context.hub, card.card_id, repository)

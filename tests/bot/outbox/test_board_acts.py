@@ -214,6 +214,12 @@ def test_a_draft_that_somebody_converted_first_is_taken_as_it_is(stage: Stage) -
     assert len(stage.events(CardConverted)) == 1
 
 
+def test_a_draft_that_is_known_to_be_an_issue_elsewhere_needs_no_choice_of_a_repository(stage: Stage) -> None:
+    _, card_id = draft(stage)
+    stage.happen(CardConverted(card_id, "I_9", "acme/other", 9))
+    assert stage.do(ConvertDraft(card_id)).given_up == 0
+
+
 def test_words_about_a_draft_wait_until_it_is_an_issue(stage: Stage) -> None:
     item, card_id = draft(stage)
     stage.fault(method="POST", path="/graphql$", body="convertProjectV2Draft", status=502)
