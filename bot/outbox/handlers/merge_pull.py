@@ -40,13 +40,11 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     policy = context.policy(card.board_id)
     column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
     away = card.archived or column is None or not has_action(column.entry_actions, "merge")
-    if away and (may_move(policy, mover) or not mover.login):
-        return ActResult()  # somebody took the card back in the meantime
+    if card.pull_state == "merged" or (away and (may_move(policy, mover) or not mover.login)):
+        return ActResult()  # done, if an answer was lost or a person was quicker; or the card was taken back
     pull = pull_of(card)
     if pull is None:
         raise GivenUpError("there is no pull request to merge")
-    if card.pull_state == "merged":  # by an attempt whose answer was lost, or by a person
-        return ActResult()
     if seen is None or seen.open_pull is None:
         raise GivenUpError(f"#{pull.number} is not open any more")
     # Checked again for the commit that the rules saw: its state may have changed since.
