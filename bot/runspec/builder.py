@@ -140,14 +140,14 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
     briefing, issue = _NOT_BRIEFED if run.kind == CHECK else _briefing(services, card, run_id)
     spec = RunSpec(
         **known,
-        **_from_policy(services.config, column, rules),
+        **from_policy(services.config, column, rules),
         generation=lease.generation,
         base_branch=base_branch,
         briefing=briefing.text,
         briefing_omitted=briefing.omitted,
         places=places(services.config),
         committer=COMMITTER,
-        validation=_validation(run.repository, base, rules, has_file=bool(text)),
+        validation=validation_of(run.repository, base, rules, has_file=bool(text)),
         issue=issue,
         base=base,
         host=services.host,
@@ -202,7 +202,7 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
     }
 
 
-def _from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:
+def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:
     """Return the fields that column, repository and operator decide."""
     return {
         "early": column.publish == "early",
@@ -257,7 +257,8 @@ def _instructed(spec: RunSpec, services: Services, card: CardRow, rules: Reposit
     )
 
 
-def _validation(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:
+def validation_of(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:
+    """Return set-up and checks as the policy at the commit `base` has them."""
     checks = rules.validation
     if checks is None or not base:  # without a commit the run ends with that, before any check
         return ValidationSpec(rules.setup, waived=True, definition=rules.definition)

@@ -79,10 +79,10 @@ must init --quiet --initial-branch="$3" .
 {FETCH}
 must checkout --quiet --force --no-track -B "$2" "${{4:-$5}}"
 """
-# mirror ref branch base
+# mirror ref branch base; the mirror is shallow where a person's clone was
 CLONE_FROM = f"""
 must init --quiet --initial-branch="$4" .
-must {_FETCH} "$1" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin/$4"
+must {_FETCH} --update-shallow "$1" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin/$4"
 must checkout --quiet --force --no-track -B "$3" refs/cardinal/head
 """
 # message; prints the commit of HEAD

@@ -1,0 +1,154 @@
+"""`cardinal check`: the gate on a commit of somebody's own clone."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli import main
+from tests.runner.world import git
+
+POLICY = """\
+version: 1
+repository:
+  setup: [touch made]
+  validation:
+    fast: [test -f made]
+    full: ["grep -q right answer"]
+"""
+Check = Callable[..., Result]
+
+
+def commit(clone: Path, **files: str) -> str:
+    """Commit these files, and return the commit."""
+    for name, text in files.items():
+        path = clone / (".github/cardinal.yml" if name == "policy" else name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "Work")
+    return git(clone, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A repository with a policy on `main` and a branch on which work goes on."""
+    folder = tmp_path / "shop"
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", str(folder))
+    commit(folder, policy=POLICY, answer="right")
+    git(folder, "switch", "--quiet", "--create", "work")
+    return folder
+
+
+@pytest.fixture
+def check(clone: Path) -> Check:
+    return lambda *words: CliRunner().invoke(
+        main, ("check", "-C", str(clone), *words), env={"CARDINAL_ALLOW_UNSANDBOXED": "true"}
+    )
+
+
+def every_byte(folder: Path) -> str:
+    """Return one digest of all files in the folder, git's own among them."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            digest.update(str(path).encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def test_a_commit_that_passes_says_so_with_its_evidence_and_leaves_the_clone_as_it_was(
+    clone: Path, check: Check
+) -> None:
+    head = git(clone, "rev-parse", "HEAD")
+    before = every_byte(clone)
+    done = check()
+    assert done.exit_code == 0, done.output
+    assert "would let it through" in done.output
+    assert f"head {head}" in done.output
+    assert [line.split(": passed")[0] for line in done.output.splitlines() if "passed" in line] == [
+        "$ touch made",
+        "$ test -f made",
+        "$ grep -q right answer",
+    ]
+    assert every_byte(clone) == before
+
+
+def test_a_failure_has_exit_code_1_and_an_agent_would_be_told_the_same(clone: Path, check: Check) -> None:
+    commit(clone, answer="wrong")
+    done = check("--json")
+    assert done.exit_code == 1
+    result = json.loads(done.output)
+    assert not result["passed"]
+    assert [each["exit_code"] for each in result["checks"]] == [0, 0, 1]
+    assert "$ grep -q right answer\nexit code 1" in result["agent_view"]
+    shown = check("--agent-view")
+    assert "This check failed on a clean checkout of your branch:" in shown.output
+    assert check("--fast").exit_code == 0
+
+
+def test_the_policy_of_the_base_counts_and_not_the_commits_own(clone: Path, check: Check) -> None:
+    commit(clone, answer="wrong", policy=POLICY.replace("grep -q right answer", "true"))
+    assert check().exit_code == 1
+    assert check("--base", "work").exit_code == 0
+
+
+def test_a_policy_that_waives_checks_is_named(clone: Path, check: Check) -> None:
+    commit(clone, policy="version: 1\nrepository: {validation: none}\n")
+    assert "Nothing is checked: validation is none." in check("--base", "work").output
+
+
+def test_what_is_not_committed_is_not_checked_and_that_is_said(clone: Path, check: Check) -> None:
+    (clone / "answer").write_text("wrong")
+    done = check()
+    assert done.exit_code == 0
+    assert "What is not committed is not checked." in done.output
+
+
+@pytest.mark.parametrize("shape", ["worktree", "detached", "shallow", "borrowing", "subfolder"])
+def test_every_shape_of_a_clone_can_be_checked(clone: Path, tmp_path: Path, shape: str) -> None:
+    commit(clone, answer="wrong")
+    other = tmp_path / "other"
+    match shape:
+        case "worktree":
+            git(clone, "worktree", "add", "--quiet", "--detach", str(other))
+        case "detached":
+            git(clone, "switch", "--quiet", "--detach")
+            other = clone
+        case "shallow":
+            git(tmp_path, "clone", "--quiet", "--depth=1", "--no-single-branch", clone.as_uri(), str(other))
+        case "borrowing":
+            git(tmp_path, "clone", "--quiet", "--shared", str(clone), str(other))
+        case "subfolder":
+            other = clone / ".github"
+    done = CliRunner().invoke(main, ("check", "-C", str(other)), env={"CARDINAL_ALLOW_UNSANDBOXED": "true"})
+    assert done.exit_code == 1, done.output
+    assert "$ grep -q right answer: failed, exit code 1" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "policy", "because"),
+    [
+        (("nowhere",), f"{POLICY}\n", "there is no commit 'nowhere' here"),
+        (("--base", "nowhere"), f"{POLICY}\n", "there is no commit 'nowhere' to compare with"),
+        (("--column", "Review"), f"{POLICY}\n", "those that have: In Progress"),
+        (("--base", "work", "--fast"), POLICY.replace("    fast: [test -f made]\n", ""), "leave out --fast"),
+        (("--base", "work"), "version: 1\n", "names no checks"),
+        (("--base", "work"), "version: 2\n", "version"),
+    ],
+)
+def test_what_cannot_be_checked_says_what_to_do(
+    clone: Path, check: Check, words: tuple[str, ...], policy: str, because: str
+) -> None:
+    commit(clone, policy=policy)
+    done = check(*words)
+    assert done.exit_code == 2
+    assert because in done.output
+
+
+def test_a_folder_outside_of_a_repository_is_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ("check", "-C", str(tmp_path)))
+    assert done.exit_code == 2
+    assert "go into your clone" in done.output
