@@ -32,6 +32,15 @@ class NoLedgerError(CardinalError):
         super().__init__(f"there is no ledger in {home}: run `cardinal up` here first, or set CARDINAL_HOME")
 
 
+class SharedNameError(CardinalError):
+    """Several cards have that name, one per board."""
+
+    def __init__(self, name: str, sharing: tuple[CardRow, ...]) -> None:
+        self.name, self.sharing = name, sharing
+        cards_there = ", ".join(f"{card.card_id} (board {card.board_id})" for card in sharing)
+        super().__init__(f"{name} stands on several boards: say which card by its id, of {cards_there}")
+
+
 class UnlistedNameError(CardinalError):
     """No card or run has that name."""
 
@@ -86,13 +95,20 @@ def reading() -> Iterator[Connection]:
 
 
 def card(db: Connection, name: str) -> CardRow:
-    """Return the card of `owner/repository#number`, or with that card id. Raises UnlistedNameError."""
+    """Return the card of `owner/repository#number`, or with that card id.
+
+    Raises UnlistedNameError, and SharedNameError where cards of several boards are not archived.
+    """
     issue = ISSUE.fullmatch(name)
     if issue is None:
         row = cards.get(db, CardId(name))
     else:
         place = issue["repository"], int(issue["number"])
-        row = cards.by_issue(db, *place) or cards.by_pull(db, *place)
+        known = cards.of_issue(db, *place) or cards.of_pull(db, *place)
+        live = tuple(card for card in known if not card.archived)
+        if len(live) > 1:
+            raise SharedNameError(name, live)
+        row = next(iter(known), None)
     if row is None:
         raise UnlistedNameError("card", name)
     return row

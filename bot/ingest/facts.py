@@ -134,7 +134,10 @@ class IssueOpenedAgain(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class PullRequestRead(IssueFact):
-    """The pull request at the time `at`. `state`: open, closed or merged. `by` caused the delivery."""
+    """The pull request at the time `at`. `state`: open, closed or merged. `by` caused the delivery.
+
+    `echo`: Cardinal did, for one of its cards; only another card of the same pull request has to hear it.
+    """
 
     node_id: str
     state: str
@@ -144,6 +147,7 @@ class PullRequestRead(IssueFact):
     merged: bool
     by: str
     at: datetime
+    echo: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ from ledger.log import event_store
 from ledger.log.event_store import EventFactory, no_events
 from ledger.queue.change_reports import About
 from ledger.queue.refresh_requests import Move
-from ledger.views import cards, links, merges, placements, verdicts
+from ledger.states import RunState
+from ledger.views import cards, links, merges, placements, remotes, runs, verdicts
 
 MAX_DEPENDENTS = 500  # cards refreshed for one changed issue; the sweep finds the others
 
@@ -65,7 +66,7 @@ def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution
             case facts.BlockerChanged():
                 _refresh_dependents(services, fact, result)
             case facts.IssueFact():
-                for card in cards_of(services, fact.repository, fact.number):
+                for card in _concerned(services, fact):
                     on = services.if_served(card.board_id)
                     if on is not None:
                         _about_card(on, fact, card, result)
@@ -101,6 +102,22 @@ def _refresh_dependents(services: Services, fact: facts.IssueFact, result: Resol
                 result.refreshes.append((card_id, card.board_id))
 
 
+def _concerned(services: Services, fact: facts.IssueFact) -> tuple[cards.CardRow, ...]:
+    """Return the cards that the fact is about, of all cards of its issue or pull request."""
+    match fact:
+        case facts.PullRequestRead(echo=True):
+            known = _known(services, fact.repository, fact.number)  # an unknown one costs no call
+            with event_store.reading(services.engine) as db:
+                return tuple(card for card in known if not _is_own(db, card, fact))
+        case facts.BoxTicked():
+            known = cards_of(services, fact.repository, fact.number)
+            with event_store.reading(services.engine) as db:
+                posted = remotes.cards_of(db, str(fact.comment_id))
+            return known if len(known) < 2 else tuple(card for card in known if card.card_id in posted)
+        case _:
+            return cards_of(services, fact.repository, fact.number)
+
+
 def cards_of(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
     """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
     known = _known(services, repository, number)
@@ -116,8 +133,7 @@ def cards_of(services: Services, repository: str, number: int) -> tuple[cards.Ca
 
 def _known(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
     with event_store.reading(services.engine) as db:
-        mine = cards.by_pull(db, repository, number)
-        return (mine,) if mine else cards.of_issue(db, repository, number)
+        return cards.of_pull(db, repository, number) or cards.of_issue(db, repository, number)
 
 
 def _card_touched(services: Services, fact: facts.CardTouched, result: Resolution) -> None:
@@ -152,10 +168,11 @@ def _renamed(fact: facts.Renamed) -> EventFactory:
 
 def _checks(services: Services, fact: facts.ChecksMoved, result: Resolution) -> None:
     with event_store.reading(services.engine) as db:
-        card = cards.by_head(db, fact.repository, fact.sha)
-    on = services.if_served(card.board_id) if card is not None else None
-    if card is not None and on is not None:
-        result.makers.append(checks.read(on, card))
+        concerned = cards.of_head(db, fact.repository, fact.sha)
+    for card in concerned:
+        on = services.if_served(card.board_id)
+        if on is not None:
+            result.makers.append(checks.read(on, card))
 
 
 def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) -> None:
@@ -215,7 +232,7 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) 
 
     def make(db: Connection) -> tuple[Event, ...]:
         known = cards.get(db, card.card_id)
-        if known is None or known.pull_number != fact.number:
+        if known is None or known.pull_number != fact.number or (fact.echo and _is_own(db, known, fact)):
             return ()
         seen = (now.state, now.draft, now.head)
         if seen == (known.pull_state, known.pull_draft, known.pull_head):
@@ -223,6 +240,13 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) 
         return (on_pull.PullChanged(card.card_id, fact.number, *seen),)
 
     return make
+
+
+def _is_own(db: Connection, card: cards.CardRow, echo: facts.PullRequestRead) -> bool:
+    """Tell whether the card has the echo's facts, or a live run, which records its own acts."""
+    run = runs.get(db, card.run_id) if card.run_id else None
+    lives = run is not None and run.state is not RunState.ENDED
+    return lives or (card.pull_state, card.pull_draft, card.pull_head) == (echo.state, echo.draft, echo.head)
 
 
 def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) -> EventFactory:

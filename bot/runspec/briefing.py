@@ -106,10 +106,11 @@ def _related(db: Connection, card: CardRow) -> tuple[RelatedReport, ...]:
 
 
 def _last_report(db: Connection, repository: str, number: int) -> str:
-    """Return the report of the newest run of the issue's card that succeeded; empty without one."""
-    card = cards.by_issue(db, repository, number) if repository else None
-    past = runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS) if card else ()
-    done = next((run for run in past if run.ending is Ending.SUCCEEDED and run.kind != CHECK), None)
+    """Return the report of the newest run of the issue's cards that succeeded; empty without one."""
+    blockers = cards.of_issue(db, repository, number) if repository else ()
+    past = (run for card in blockers for run in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS))
+    succeeded = (run for run in past if run.ending is Ending.SUCCEEDED and run.kind != CHECK)
+    done = max(succeeded, key=lambda run: run.queued_at, default=None)
     return _report(db, done, reports.get(db, done.run_id)) if done else ""
 
 

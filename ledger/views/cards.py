@@ -147,19 +147,18 @@ def get(db: Connection, card_id: CardId) -> CardRow | None:
     return find(db, CardRow, cards, card_id=card_id)
 
 
-def by_issue(db: Connection, repository: str, number: int) -> CardRow | None:
-    """Return the issue's card, of several the first that is not archived; None when it is on no board."""
-    return next(iter(of_issue(db, repository, number)), None)
-
-
 def of_issue(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:
     """Return the issue's cards, one per board that it is on; those that are archived last."""
     return listed(db, CardRow, cards, "archived", "created_at", repository=repository, number=number)
 
 
-def by_pull(db: Connection, repository: str, number: int) -> CardRow | None:
-    """Return the card that the pull request was opened for; None when Cardinal did not open it."""
-    return find(db, CardRow, cards, "archived", pull_repository=repository, pull_number=number)
+def of_pull(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:
+    """Return the cards that deliver by the pull request; those that are archived last.
+
+    Cards of one issue on several boards work on one branch. None where Cardinal did not open it.
+    """
+    order = ("archived", "created_at")
+    return listed(db, CardRow, cards, *order, pull_repository=repository, pull_number=number)
 
 
 def of_board(
@@ -177,10 +176,10 @@ def attention(db: Connection) -> tuple[CardRow, ...]:
     return all_rows(db, CardRow, _ATTENTION)
 
 
-def by_head(db: Connection, repository: str, head: str) -> CardRow | None:
-    """Return the card whose open pull request, made by Cardinal, stands at that commit; None without one."""
-    mine = {"pull_repository": repository, "pull_head": head}
-    return find(db, CardRow, cards, **mine, pull_state="open", archived=False)
+def of_head(db: Connection, repository: str, head: str) -> tuple[CardRow, ...]:
+    """Return the cards whose open pull request, made by Cardinal, stands at that commit."""
+    mine: dict[str, Any] = {"pull_repository": repository, "pull_head": head, "archived": False}
+    return listed(db, CardRow, cards, "created_at", **mine, pull_state="open")
 
 
 @fold.on(CardSeen)

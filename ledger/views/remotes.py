@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import columns, drop, find, listed, record, recorder
+from ledger.db.rows import columns, drop, find, listed, record, recorder, values
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.publication import EntryGivenUp, EntryPublished
@@ -36,7 +36,13 @@ class GivenUpRow:
     at: datetime
 
 
-remotes = Table("view_remotes", VIEWS, *columns(RemoteRow, "key"), Index("view_remotes_card", "card_id"))
+remotes = Table(
+    "view_remotes",
+    VIEWS,
+    *columns(RemoteRow, "key"),
+    Index("view_remotes_card", "card_id"),
+    Index("view_remotes_result", "remote_id"),
+)
 failures = Table(
     "view_remotes_given_up", VIEWS, *columns(GivenUpRow, "key"), Index("view_given_up_card", "card_id")
 )
@@ -51,6 +57,11 @@ def get(db: Connection, key: EntryKey) -> RemoteRow | None:
 def of_card(db: Connection, card_id: CardId) -> tuple[RemoteRow, ...]:
     """Return the acts carried out for the card, the oldest first."""
     return listed(db, RemoteRow, remotes, "at", card_id=card_id)
+
+
+def cards_of(db: Connection, remote_id: str) -> frozenset[CardId]:
+    """Return the cards whose acts had that result."""
+    return frozenset(values(db, remotes.c.card_id, remote_id=remote_id))
 
 
 def given_up(db: Connection, card_id: CardId | None = None) -> tuple[GivenUpRow, ...]:

@@ -38,7 +38,7 @@ class Card:
     def run(self) -> RunRow | None:
         """Return its newest run."""
         with event_store.reading(self.site.engine) as db:
-            card = cards.by_issue(db, REPOSITORY, self.number)
+            (card,) = cards.of_issue(db, REPOSITORY, self.number) or (None,)
             return next(iter(runs.of_card(db, card.card_id, limit=1)), None) if card else None
 
     def serve(self) -> bool:

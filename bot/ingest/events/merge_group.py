@@ -35,14 +35,13 @@ class GroupMoved(Fact):
     reason: str
 
     def resolve(self, services: "Services", resolution: "Resolution") -> None:
-        """Record it on the card of the pull request; others Cardinal did not open, and its gate never saw."""
+        """Record it on the pull request's cards; others Cardinal did not open, and its gate never saw."""
         with event_store.reading(services.engine) as db:
-            card = cards.by_pull(db, self.repository, self.number)
-        if card is None or card.archived:
-            return
-        group = (card.card_id, self.number, self.sha)
-        event = GroupGone(*group, self.reason[:40]) if self.reason else GroupFormed(*group)
-        resolution.makers.append(lambda _: (event,))
+            concerned = cards.of_pull(db, self.repository, self.number)
+        groups = [(card.card_id, self.number, self.sha) for card in concerned if not card.archived]
+        gone = self.reason[:40]
+        events = tuple(GroupGone(*it, gone) if gone else GroupFormed(*it) for it in groups)
+        resolution.makers.append(lambda _: events)
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- its own enqueuing counts

@@ -13,9 +13,9 @@ LEFT_ON = {"dequeued", "auto_merge_disabled"}
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-    """Return the pull request as it was, nothing for an own echo or an action that does not change it.
+    """Return the pull request as it was, nothing for an action that does not change it.
 
-    GitHub's own merges for Cardinal have Cardinal as sender, so a closing counts from anybody.
+    GitHub's own merges for Cardinal have Cardinal as sender, so a closing is no echo from anybody.
     """
     action = text_or_empty(payload, "action")
     if action in LEFT_ON:
@@ -23,7 +23,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
         return (MergeLeft(repository, left, text_or_empty(payload, "reason")),)
     if action == "review_requested" and not own(payload, bot_id):
         return _wanted(payload)
-    if action not in SEEN_ON or (own(payload, bot_id) and action != "closed"):
+    if action not in SEEN_ON:
         return ()
     merged = flag(payload, "pull_request.merged")
     return (
@@ -38,6 +38,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             merged=merged,
             by=login(payload, "sender"),
             at=moment(payload, "pull_request.updated_at"),
+            echo=own(payload, bot_id) and action != "closed",
         ),
     )
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from bot.web.acting.offered import FormView
+from ledger.ids import CardId
 from ledger.queries.lanes import ListedCard
 from rules.text import brief, plain, state_word, usd
 
@@ -34,7 +35,7 @@ def card_view(card: ListedCard, now: datetime, forms: tuple[FormView, ...] = ())
     return CardView(
         name=f"{card.repository}#{card.number}" if card.number else "draft",
         title=plain(card.title, MAX_TITLE),
-        path=path_of(card.repository, card.number),
+        path=path_of(card.repository, card.number, card.card_id),
         column=plain(card.column or "no column", MAX_TITLE),
         state=state_word(card.state),
         why=plain(card.because, MAX_WHY),
@@ -46,6 +47,9 @@ def card_view(card: ListedCard, now: datetime, forms: tuple[FormView, ...] = ())
     )
 
 
-def path_of(repository: str | None, number: int | None) -> str:
-    """Return the path of a card's page; empty for a draft."""
-    return f"/cards/{quote(repository)}/{number}" if repository and number else ""
+def path_of(repository: str | None, number: int | None, card_id: CardId) -> str:
+    """Return the path of a card's page; empty for a draft.
+
+    An issue on several boards has as many cards: the id says which.
+    """
+    return f"/cards/{quote(repository)}/{number}/{quote(card_id)}" if repository and number else ""

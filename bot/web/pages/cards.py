@@ -24,15 +24,16 @@ def mount(site: Site) -> None:
     """Mount the page."""
 
     @site.blueprint.get("/cards/<owner>/<name>/<int(max=999999999):number>")
-    def card(owner: str, name: str, number: int) -> Response:
+    @site.blueprint.get("/cards/<owner>/<name>/<int(max=999999999):number>/<card_id>")
+    def card(owner: str, name: str, number: int, card_id: str = "") -> Response:
         visit = site.visit()
         if visit is None:
             return site.stranger()
         with event_store.reading(site.engine) as db:
-            row = cards.by_issue(db, f"{owner}/{name}", number)
-        if row is None or row.archived or not _may_see(site, visit, row):
-            return site.nothing(visit)
-        return make_response(_page(site, visit, row))
+            live = [row for row in cards.of_issue(db, f"{owner}/{name}", number) if not row.archived]
+        wanted = (row for row in live if card_id in ("", row.card_id) and _may_see(site, visit, row))
+        row = next(wanted, None)
+        return make_response(_page(site, visit, row)) if row is not None else site.nothing(visit)
 
 
 def _may_see(site: Site, visit: SignIn, card: CardRow) -> bool:
@@ -75,7 +76,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
         cut=len(lines) == MAX_LINES,
         zoom=zoom,
         zooms=ZOOMS,
-        path=path_of(card.repository, card.number),
+        path=path_of(card.repository, card.number, card.card_id),
         forms=offered.for_card(site, visit, card.card_id),
         visit=visit,
     )

@@ -160,7 +160,7 @@ class RunPage:
             "report": None if report is None else terminal_html(report.done[:MAX_TEXT]),
             "card_name": f"{card.repository}#{card.number}" if card.number else "a draft",
             "card_title": plain(card.title),
-            "card_path": path_of(card.repository, card.number),
+            "card_path": path_of(card.repository, card.number, card.card_id),
         }
 
     def _waits(self, db: Connection, run: RunRow) -> str:

@@ -7,11 +7,11 @@ import pytest
 
 from bot.system.config import Config
 from ledger.events.board import BoardServed
-from ledger.ids import BoardId
+from ledger.ids import BoardId, CardId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from tests.bot.cli.conftest import AT, Cardinal
-from tests.ledger.samples import board_seen
+from tests.ledger.samples import board_seen, card_seen
 
 
 def test_every_board_is_listed_with_its_weight_and_policy(cardinal: Cardinal, config: Config) -> None:
@@ -40,3 +40,19 @@ def test_what_names_no_board_is_refused(cardinal: Cardinal, words: tuple[str, ..
     refused = cardinal("boards", *words)
     assert refused.exit_code == 2
     assert said in refused.output
+
+
+def test_an_issue_on_two_boards_is_two_cards_and_a_command_asks_which(
+    cardinal: Cardinal, config: Config
+) -> None:
+    engine, second = open_ledger(config.database_url), BoardId("PVT_2")
+    with event_store.writing(engine) as db:
+        seen = card_seen()
+        event_store.append(db, seen, replace(seen, card_id=CardId("PVTI_2"), board_id=second), at=AT)
+    engine.dispose()
+    refused = cardinal("explain", f"{seen.repository}#{seen.number}")
+    assert refused.exit_code == 2
+    assert f"{seen.card_id} (board {seen.board_id}), PVTI_2 (board PVT_2)" in refused.output.replace(
+        "\n", " "
+    )
+    assert cardinal("explain", "PVTI_2").exit_code == 0

@@ -156,7 +156,7 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("issue_comment", TICKING | {"comment__body": UNTICKED}, ()),
     ("issue_comment", TICKING | {"changes": {}}, ()),
     ("pull_request", {}, (PULL,)),
-    ("pull_request", {"sender": BOT}, ()),
+    ("pull_request", {"sender": BOT}, (replace(PULL, by="cardinal[bot]", echo=True),)),
     ("pull_request", {"action": "labeled"}, ()),
     ("pull_request", {"action": "closed", "sender": BOT}, (replace(PULL, by="cardinal[bot]"),)),
     (
@@ -259,11 +259,12 @@ def test_a_merged_pull_request_is_merged_and_not_merely_closed() -> None:
     assert (seen.state, seen.merged) == ("merged", True)
 
 
-# What Cardinal itself causes is silence, but for four: its own move of a card is read again, for a person
+# What Cardinal itself causes is silence, but for five: its own move of a card is read again, for a person
 # may have moved on, its own merge may bring another policy, its own links count as anybody's do, and so does
-# its own entry into a merge queue. Nobody sends the rest for an App of its own.
+# its own entry into a merge queue. Its own push concerns other cards of the pull request. Nobody sends the
+# rest for an App of its own.
 HEARD_OF_ITSELF = {
-    *("projects_v2_item", "push", "issue_dependencies", "sub_issues", "merge_group"),
+    *("projects_v2_item", "push", "issue_dependencies", "sub_issues", "merge_group", "pull_request"),
     *("ping", "installation", "installation_repositories", "repository"),
 }
 

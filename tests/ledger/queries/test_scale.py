@@ -19,7 +19,7 @@ from ledger.log import event_store
 from ledger.queries import cards as card_queries
 from ledger.queries import run_queue, timeline
 from ledger.queue import inbox, leases, outbox
-from ledger.views import cards, messages, plans, questions, reports, runs, spend, threads
+from ledger.views import cards, messages, plans, questions, remotes, reports, runs, spend, threads
 from tests.ledger.claims import claim_next
 from tests.ledger.log.writers import draft
 from tests.ledger.samples import BOARD, NOW, card_seen, later, run_queued
@@ -70,8 +70,9 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "what is held": read(lambda db: runs.held(db, BOARD)),
     "what is parked": read(runs.parked),
     "a card": read(lambda db: cards.get(db, MID)),
-    "an issue's card": read(lambda db: cards.by_issue(db, "acme/app", 7)),
-    "a pull request's card": read(lambda db: cards.by_pull(db, "acme/app", 7)),
+    "an issue's cards": read(lambda db: cards.of_issue(db, "acme/app", 7)),
+    "a pull request's cards": read(lambda db: cards.of_pull(db, "acme/app", 7)),
+    "a comment's card": read(lambda db: remotes.cards_of(db, "7")),
     "what needs a person": read(cards.attention),
     "a card's runs": read(lambda db: runs.of_card(db, MID)),
     "the conversation": read(lambda db: messages.newest(db, MID, 30)),

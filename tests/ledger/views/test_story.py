@@ -67,8 +67,8 @@ def test_a_card_follows_what_happens_to_it(ledger: Engine) -> None:
         assert card(db).archived
         assert cards.of_board(db, BOARD) == ()
         told(db, board.CardRestored(CARD), board.CardConverted(CARD, "I_9", "acme/other", 9))
-        assert cards.by_issue(db, "acme/other", 9) == card(db)
-        assert cards.by_issue(db, "acme/app", 1) is None
+        assert cards.of_issue(db, "acme/other", 9) == (card(db),)
+        assert cards.of_issue(db, "acme/app", 1) == ()
 
 
 def test_the_board_is_listed_by_column_and_rank(ledger: Engine) -> None:
@@ -229,10 +229,9 @@ def test_a_pull_request_is_followed_from_opening_to_merge(ledger: Engine) -> Non
         told(db, pull.PullChanged(CARD, 6, "closed", False, "h0"))
         assert (card(db).pull_state, card(db).pull_draft, card(db).branch) == ("open", True, "cardinal/1")
         told(db, pull.PullChanged(CARD, 7, "merged", False, "h2"))
-        found = cards.by_pull(db, "acme/app", 7)
-        assert found is not None
+        (found,) = cards.of_pull(db, "acme/app", 7)
         assert (found.pull_state, found.pull_draft, found.pull_head) == ("merged", False, "h2")
-        assert cards.by_pull(db, "acme/other", 7) is None
+        assert cards.of_pull(db, "acme/other", 7) == ()
 
 
 def test_the_conversation_counts_only_trusted_words_on_the_issue_or_pull_request(ledger: Engine) -> None:

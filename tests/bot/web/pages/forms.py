@@ -62,7 +62,7 @@ def planned(pages: Pages) -> Item:
 
 def page_of(pages: Pages, item: Item) -> str:
     card = pages.cardinal.card(item)
-    return f"/cards/{card.repository}/{card.number}"
+    return f"/cards/{card.repository}/{card.number}/{card.card_id}"
 
 
 def form_to_cancel(pages: Pages, browser: Browser) -> tuple[Item, dict[str, str]]:

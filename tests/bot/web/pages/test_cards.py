@@ -3,8 +3,9 @@
 import re
 
 from ledger.ids import RunId
-from tests.bot.flows.board.test_many_boards import elsewhere, new
+from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.people import issue_of
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
 
@@ -95,3 +96,20 @@ def test_a_card_about_another_owners_repository_shows_nobody_the_board(pages: Pa
     mallory = pages.browser("mallory")
     assert "Takeover" not in mallory.get("/").text
     assert mallory.get(path).status_code == 404
+
+
+def test_each_board_leads_to_its_own_card_of_an_issue_on_both(pages: Pages) -> None:
+    cardinal = pages.cardinal
+    mine, project = cardinal.new(column="Planning"), second(cardinal)
+    store, carol = cardinal.forge.store, cardinal.person("carol")
+    other = store.projects.add(project, issue_of(mine), actor=carol)
+    store.projects.drag(other, "Review", actor=carol)
+    cardinal.settle()
+    alice = pages.browser("alice")
+    boards = [alice.get(f"/boards/acme/{it.number}").text for it in (cardinal.project, project)]
+    name = f"/cards/acme/shop/{issue_of(mine).number}"
+    paths = [f"{name}/{item.node_id}" for item in (mine, other)]
+    assert [[path in text for path in paths] for text in boards] == [[True, False], [False, True]]
+    seen = [alice.get(path).text for path in paths]
+    assert [[f"{path}?zoom=" in text for path in paths] for text in seen] == [[True, False], [False, True]]
+    assert alice.get(f"{paths[0]}x").status_code == 404
