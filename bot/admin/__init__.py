@@ -1,1 +1,1 @@
-"""Operator tools: audit trail, doctor, set-up, support bundle."""
+"""Operator tools: audit trail, doctor, set-up, support bundle; people's clones."""

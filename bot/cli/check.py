@@ -1,18 +1,23 @@
 """`cardinal check`: set-up and checks of a clone, the way the gate runs them."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from bot.admin import local_check
-from bot.admin.local_check import LocalResult
+from bot.admin.clone import commit as clone
+from bot.admin.clone.check import LocalResult, has_checks, run_checks
+from bot.admin.clone.commit import ClonedCommit
+from bot.admin.clone.guards import findings
 from bot.cli._show import block, json_option, line, show
 from bot.system import config as configuration
+from ledger.events.guard import Violation
 from ledger.views.checks import CheckRow
+from runner.guards.report import sentence
 
-SHORT = 12
+SHORT, MAX_FINDINGS = 12, 20
 
 
 @click.command("check")
@@ -42,50 +47,92 @@ def command(
     those of the policy file on the default branch, as for the gate. Exit code 1 when a check fails, 2 when
     nothing could be checked.
     """
-    config = configuration.read(os.environ, folder)
-    check = local_check.find(folder, commit, base)
-    name, rules = local_check.column_of(check, column)
-    rows: list[CheckRow] = []
-
-    def say(row: CheckRow) -> None:
-        rows.append(row)
-        if not as_json:
-            click.echo(line(_result(row)))
-
-    if not as_json:
-        click.echo(
-            line(f"{check.commit[:SHORT]} by the policy at {check.base_name}, as in the column {name}")
-        )
-        if check.uncommitted:
-            click.echo("What is not committed is not checked.")
-    result = local_check.carry_out(check, config, rules, fast=fast, say=say)
+    say = (lambda _: None) if as_json else click.echo
+    looked = look(clone.find(folder, commit, base), column, fast=fast, say=say)
     value = {
-        "commit": check.commit,
-        "base": check.base,
-        "passed": result.passed,
-        "why": result.detail,
-        "definition": result.definition,
-        "checks": rows,
-        "agent_view": result.agent_view,
+        "commit": looked.cloned.commit,
+        "base": looked.cloned.base,
+        "passed": looked.passes,
+        "why": looked.why,
+        "definition": looked.result.definition if looked.result else "",
+        "checks": looked.rows,
+        "guards": looked.findings,
+        "agent_view": looked.result.agent_view if looked.result else "",
     }
 
     def text() -> Iterable[str]:
         if agent_view:
-            return block(result.agent_view or "Nothing failed: an agent would be told nothing.")
-        return _conclusion(result, rows)
+            return block(str(value["agent_view"]) or "Nothing failed: an agent would be told nothing.")
+        return conclusion(looked)
 
     show(value, as_json=as_json, text=text)
-    raise SystemExit(0 if result.passed else 1)
+    raise SystemExit(0 if looked.passes else 1)
 
 
-def _conclusion(result: LocalResult, rows: list[CheckRow]) -> Iterator[str]:
-    if rows and not result.passed:
-        yield from block(rows[-1].tail)
-    yield from _evidence(rows, result.definition)
-    if not result.passed:
-        yield line(f"The gate would refuse it: {result.detail}")
+@dataclass(slots=True)
+class Looked:
+    """What guards and checks say of a commit; `result` is None where no check is named."""
+
+    cloned: ClonedCommit
+    findings: tuple[Violation, ...]
+    rows: list[CheckRow]
+    result: LocalResult | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing is refused; what guards only ask about is no refusal."""
+        return not self.why
+
+    @property
+    def why(self) -> str:
+        """Why the gate would refuse it, or nothing."""
+        denied = next((sentence(each) for each in self.findings if each.action == "deny"), "")
+        return denied or (self.result.detail if self.result and not self.result.passed else "")
+
+
+def look(
+    cloned: ClonedCommit,
+    column: str,
+    *,
+    fast: bool,
+    say: Callable[[str], None],
+    published: Sequence[str] = (),
+) -> Looked:
+    """Judge the commit and run its checks; `say` gets a line for each step."""
+    config = configuration.read(os.environ, Path.cwd())
+    name, rules = clone.column_of(cloned, column)
+    say(line(f"{cloned.commit[:SHORT]} by the policy at {cloned.base_name}, as in the column {name}"))
+    if cloned.uncommitted:
+        say("What is not committed is not checked.")
+    looked = Looked(cloned, findings(cloned, *published), [])
+    for finding in looked.findings[:MAX_FINDINGS]:
+        word = "asks a person about" if finding.action == "ask" else "refuses"
+        say(line(f"The guard {finding.guard} {word}: {sentence(finding)}"))
+    if len(looked.findings) > MAX_FINDINGS:
+        say(f"and {len(looked.findings) - MAX_FINDINGS} more findings")
+
+    def checked(row: CheckRow) -> None:
+        looked.rows.append(row)
+        say(line(_result(row)))
+
+    if has_checks(cloned, fast=fast):
+        looked.result = run_checks(cloned, config, rules, fast=fast, say=checked)
+    return looked
+
+
+def conclusion(looked: Looked) -> Iterator[str]:
+    """Yield the end of a failed check's output, the evidence, and what the gate would do."""
+    result, rows = looked.result, looked.rows
+    if result is not None:
+        if rows and not result.passed:
+            yield from block(rows[-1].tail)
+        yield from _evidence(rows, result.definition)
     else:
-        yield "The gate would let it through." if rows else "Nothing is checked: validation is none."
+        yield "No check ran: the policy names none of this kind."
+    if looked.passes:
+        yield "The gate would let it through."
+    else:
+        yield line(f"The gate would refuse it: {looked.why}")
 
 
 def _result(row: CheckRow) -> str:

@@ -221,7 +221,7 @@ def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) ->
         "tools": _tools(column, rules),
         "resources": ResourceSpec(**column.resources.model_dump()),
         "image": rules.image,
-        "guards": _guards(rules.guardrails),
+        "guards": guards_of(rules.guardrails),
         "workspace": workspace(config),
         "private_hosts": config.private_hosts,
     }
@@ -305,7 +305,7 @@ def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
     )
 
 
-def _guards(written: Guardrails) -> Guards:
+def guards_of(written: Guardrails) -> Guards:
     """Return the rules of the guards, each under the name of its file, which is its key."""
     actions = {name: written.actions.get(name, guard.ACTION) for name, guard in guards.GUARDS.all()}
     return Guards(actions, written.protect, written.allow, written.max_file_kb)

@@ -225,7 +225,7 @@ SAMPLES = {
         ''',
         """
         from bot.repo_config.profiles import rules_of
-        from bot.runspec.builder import _guards
+        from bot.runspec.builder import guards_of
         from runner.guards.contract import Change, Message
         from runner.phases import guard
 
@@ -233,7 +233,7 @@ SAMPLES = {
         for said in ("", "\\n  guardrails: {swearing: deny}"):
             written = rules_of(None, "acme/shop", f"version: 1\\nrepository:\\n  profile: none{said}", "")
             judge = vars(guard).get("violations") or guard.findings
-            print(*((one.guard, one.action) for one in judge(change, _guards(written.guardrails))))
+            print(*((one.guard, one.action) for one in judge(change, guards_of(written.guardrails))))
         """,
         "('swearing', 'ask')\n('swearing', 'deny')",
     ),

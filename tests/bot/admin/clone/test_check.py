@@ -1,6 +1,5 @@
 """`cardinal check`: the gate on a commit of somebody's own clone."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,54 +8,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
+from tests.bot.admin.clone.conftest import POLICY, commit, every_byte
 from tests.runner.world import git
 
-POLICY = """\
-version: 1
-repository:
-  setup: [touch made]
-  validation:
-    fast: [test -f made]
-    full: ["grep -q right answer"]
-"""
 Check = Callable[..., Result]
-
-
-def commit(clone: Path, **files: str) -> str:
-    """Commit these files, and return the commit."""
-    for name, text in files.items():
-        path = clone / (".github/cardinal.yml" if name == "policy" else name)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    git(clone, "add", "--all")
-    git(clone, "commit", "--quiet", "--message", "Work")
-    return git(clone, "rev-parse", "HEAD")
-
-
-@pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    """A repository with a policy on `main` and a branch on which work goes on."""
-    folder = tmp_path / "shop"
-    git(tmp_path, "init", "--quiet", "--initial-branch=main", str(folder))
-    commit(folder, policy=POLICY, answer="right")
-    git(folder, "switch", "--quiet", "--create", "work")
-    return folder
 
 
 @pytest.fixture
 def check(clone: Path) -> Check:
-    return lambda *words: CliRunner().invoke(
-        main, ("check", "-C", str(clone), *words), env={"CARDINAL_ALLOW_UNSANDBOXED": "true"}
-    )
-
-
-def every_byte(folder: Path) -> str:
-    """Return one digest of all files in the folder, git's own among them."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            digest.update(str(path).encode() + path.read_bytes())
-    return digest.hexdigest()
+    return lambda *words: CliRunner().invoke(main, ("check", "-C", str(clone), *words))
 
 
 def test_a_commit_that_passes_says_so_with_its_evidence_and_leaves_the_clone_as_it_was(
@@ -97,7 +57,19 @@ def test_the_policy_of_the_base_counts_and_not_the_commits_own(clone: Path, chec
 
 def test_a_policy_that_waives_checks_is_named(clone: Path, check: Check) -> None:
     commit(clone, policy="version: 1\nrepository: {validation: none}\n")
-    assert "Nothing is checked: validation is none." in check("--base", "work").output
+    assert "No check ran: the policy names none of this kind." in check("--base", "work").output
+
+
+def test_what_a_guard_denies_is_refused_though_all_checks_pass(clone: Path, check: Check) -> None:
+    policy = POLICY.replace("  setup", "  guardrails: {large_files: deny, max_file_kb: 1}\n  setup")
+    git(clone, "switch", "--quiet", "main")
+    commit(clone, policy=policy)
+    git(clone, "switch", "--quiet", "work")
+    commit(clone, large="x" * 2000)
+    done = check()
+    assert done.exit_code == 1
+    assert "$ grep -q right answer: passed" in done.output
+    assert "The gate would refuse it: 'large'" in done.output
 
 
 def test_what_is_not_committed_is_not_checked_and_that_is_said(clone: Path, check: Check) -> None:
@@ -123,7 +95,7 @@ def test_every_shape_of_a_clone_can_be_checked(clone: Path, tmp_path: Path, shap
             git(tmp_path, "clone", "--quiet", "--shared", str(clone), str(other))
         case "subfolder":
             other = clone / ".github"
-    done = CliRunner().invoke(main, ("check", "-C", str(other)), env={"CARDINAL_ALLOW_UNSANDBOXED": "true"})
+    done = CliRunner().invoke(main, ("check", "-C", str(other)))
     assert done.exit_code == 1, done.output
     assert "$ grep -q right answer: failed, exit code 1" in done.output
 
@@ -134,7 +106,6 @@ def test_every_shape_of_a_clone_can_be_checked(clone: Path, tmp_path: Path, shap
         (("nowhere",), f"{POLICY}\n", "there is no commit 'nowhere' here"),
         (("--base", "nowhere"), f"{POLICY}\n", "there is no commit 'nowhere' to compare with"),
         (("--column", "Review"), f"{POLICY}\n", "those that have: In Progress"),
-        (("--base", "work", "--fast"), POLICY.replace("    fast: [test -f made]\n", ""), "leave out --fast"),
         (("--base", "work"), "version: 1\n", "names no checks"),
         (("--base", "work"), "version: 2\n", "version"),
     ],

@@ -1,0 +1,1 @@
+"""A person's clone: its commits checked and judged, its git hooks."""

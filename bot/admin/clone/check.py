@@ -1,0 +1,158 @@
+"""Checks of a clone's commit: the gate, as a run in a ledger that is thrown away."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from secrets import token_hex
+
+from sqlalchemy import Engine
+
+from bot.admin.clone.commit import ClonedCommit, CloneError, FolderRemote, borrow, git, no_beat
+from bot.bootstrap import WALL
+from bot.runspec.builder import COMMITTER, from_policy, validation_of
+from bot.system.config import Config
+from ledger.events.run import CHECK, RunClaimed, RunEnded, RunQueued
+from ledger.ids import CardId, RunId
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queue import leases
+from ledger.queue.leases import Lease
+from ledger.states import Ending
+from ledger.views import checks
+from ledger.views.checks import CheckRow
+from rules.policy.column import ColumnPolicy
+from runner import supervisor
+from runner.git.mirror import Mirror
+from runner.git.object_files import write_ref
+from runner.run.log import RunLog
+from runner.run.run_spec import HostPaths, RunSpec
+from runner.text.plain import one_line
+
+BRANCH, BASE = "commit", "base"  # the only branches of the copy that is checked
+HOLDER = "check"
+LEASE_S = 3600.0  # nobody else is there to take it
+
+
+@dataclass(frozen=True, slots=True)
+class LocalResult:
+    """How it ended: `detail` is empty when all passed, `agent_view` is what an agent would be told."""
+
+    passed: bool
+    detail: str
+    definition: str
+    agent_view: str
+
+
+def has_checks(cloned: ClonedCommit, *, fast: bool) -> bool:
+    """Tell whether the policy names checks, or fast ones. Raises CloneError where it should name some."""
+    rules = cloned.policy.repository
+    policy = validation_of(cloned.name, cloned.base, rules, has_file=cloned.has_file)
+    if policy.absent:
+        raise CloneError(policy.absent)
+    return bool(policy.fast or (policy.full and not fast))
+
+
+def run_checks(
+    cloned: ClonedCommit, config: Config, column: ColumnPolicy, *, fast: bool, say: Callable[[CheckRow], None]
+) -> LocalResult:
+    """Run set-up and all checks, or only the fast ones, on a clean checkout; `say` gets each result.
+
+    Raises RunnerError where git or the workspace were killed from outside.
+    """
+    with tempfile.TemporaryDirectory(prefix="cardinal-check.") as name:
+        root = Path(name)
+        order = _order(cloned, config, column, root, fast=fast)
+        mirror = Mirror(order.places.mirrors, order.repository, FolderRemote(""), no_beat).path
+        remote = FolderRemote(str(_source(root, mirror, cloned)))
+        engine = open_ledger(f"sqlite:///{root / 'cardinal.db'}")
+        said: list[CheckRow] = []
+
+        def follow() -> None:
+            with event_store.reading(engine) as db:
+                fresh = checks.of_run(db, order.run_id)[len(said) :]
+            said.extend(fresh)
+            for row in fresh:
+                say(row)
+
+        try:
+            order, lease = _claim(engine, order)
+            log = RunLog(engine, order.run_id, lease, WALL, ttl_s=LEASE_S, on_append=follow)
+            supervisor.execute(order, log, remote, WALL, allow_unsandboxed=config.allow_unsandboxed)
+            ended = next(each.event for each in log.events() if isinstance(each.event, RunEnded))
+        finally:
+            engine.dispose()
+        passed, failure = ended.ending is Ending.SUCCEEDED, log.history.rounds.newest_output()
+        return LocalResult(passed, ended.detail, order.validation.definition, failure)
+
+
+def _claim(engine: Engine, order: RunSpec) -> tuple[RunSpec, Lease]:
+    """Queue the run and claim it, as dispatch does."""
+    with event_store.writing(engine) as db:
+        lease = leases.take(db, f"run:{order.run_id}", HOLDER, ttl_s=LEASE_S)
+        if lease is None:
+            raise CloneError("the check's own ledger is held by another process: try again")
+        queued = RunQueued(
+            run_id=order.run_id,
+            card_id=order.card_id,
+            attempt=0,
+            kind=CHECK,
+            column="",
+            repository=order.repository,
+            branch=order.branch,
+            agent=order.agent,
+            by="",
+            session_id="",
+            settings="{}",
+            plan_required=False,
+        )
+        claimed = RunClaimed(order.run_id, lease.generation, HOLDER)
+        event_store.append(db, queued, claimed, at=WALL.now())
+    return replace(order, generation=lease.generation), lease
+
+
+def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Path, *, fast: bool) -> RunSpec:
+    rules = cloned.policy.repository
+    policy = validation_of(cloned.name, cloned.base, rules, has_file=cloned.has_file)
+    run_id = RunId(f"local-{token_hex(4)}")
+    return RunSpec(
+        run_id=run_id,
+        card_id=CardId(run_id),
+        attempt=0,
+        kind=CHECK,
+        generation=0,
+        repository=cloned.name,
+        number=0,
+        title="",
+        branch=BRANCH,
+        base_branch=BASE,
+        agent=column.agent,
+        session_id="",
+        plan_required=False,
+        briefing="",
+        places=HostPaths(*(root / each for each in ("mirrors", "workspaces", "logs", "scenarios"))),
+        committer=COMMITTER,
+        validation=replace(policy, full=() if fast else (*policy.fast, *policy.full)),
+        **from_policy(config, column, rules),
+    )
+
+
+def _source(root: Path, mirror: Path, cloned: ClonedCommit) -> Path:
+    """Fill the mirror, and return a repository with the two branches that it fetches.
+
+    The mirror goes into the workspace, so it borrows nothing; the clone's objects are linked, not copied,
+    where they are on the same disk. Raises CloneError.
+    """
+    mirror.parent.mkdir(parents=True)
+    whole = ("clone", "--quiet", "--bare", "--local", "--no-tags")
+    made = git(root, *whole, "--", str(cloned.repository), str(mirror))
+    borrowed = mirror / "objects" / "info" / "alternates"
+    if made.exit_code == 0 and borrowed.exists():  # of a clone that borrows itself
+        made = git(mirror, "repack", "-a", "-d", "-q")
+        borrowed.unlink()
+    if made.exit_code != 0:
+        raise CloneError(f"{cloned.repository} cannot be cloned: {one_line(made.tail)}")
+    source = borrow(root / "source.git", mirror, (mirror / "objects",))
+    for branch, commit in ((BRANCH, cloned.commit), (BASE, cloned.base)):
+        write_ref(source, "refs/heads", branch, commit)
+    return source

@@ -1,0 +1,158 @@
+"""A commit of a clone, with the policy that counts for it."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.repo_config.policy_file import PATH, installed
+from bot.repo_config.profiles import ROOT
+from ledger.errors import CardinalError
+from rules.errors import PolicyError
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import DEFAULT_TEXT, Policy, parse
+from runner.exec.child import Ran
+from runner.git.cli import run_git
+
+GIT_S = 300.0
+QUARANTINE = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")  # git-receive-pack(1)
+BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+
+
+class CloneError(CardinalError):
+    """The clone cannot be checked as it is; `because` ends with what to do."""
+
+    def __init__(self, because: str) -> None:
+        self.because = because
+        super().__init__(because)
+
+
+@dataclass(frozen=True, slots=True)
+class ClonedCommit:
+    """A commit, and the policy file at `base`. `repository` is the clone's git folder.
+
+    `objects` are the folders that may hold the commit: a push to a server waits apart from the others.
+    """
+
+    name: str
+    commit: str
+    base: str
+    base_name: str
+    repository: Path
+    objects: tuple[Path, ...]
+    uncommitted: bool
+    policy: Policy
+    has_file: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRemote:
+    """A repository of this user in a folder, as a remote."""
+
+    url: str
+
+    def git_environment(self) -> Mapping[str, str]:
+        """Return no credentials: none are needed."""
+        return {}
+
+
+def find(
+    folder: Path,
+    commit: str,
+    base: str = "",
+    *,
+    environ: Mapping[str, str] | None = None,
+    or_default: bool = False,
+) -> ClonedCommit:
+    """Return `commit` of the repository around `folder`; an empty `base` is looked for.
+
+    `environ` is that of git's own hook, if one is at work. `or_default`: a file that is no policy counts as
+    none. Nothing is written. Raises CloneError, and PolicyError for the file at the base.
+    """
+    env = {name: text for name, text in (environ or {}).items() if name in QUARANTINE}
+    places = git_output(
+        folder, "rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects"
+    )
+    if not places:
+        raise CloneError(f"{folder} is in no git repository: go into your clone, or name it with -C")
+    repository, objects = (Path(line) for line in places.splitlines())
+    head = commit_of(folder, commit, env)
+    if not head:
+        raise CloneError(f"there is no commit {commit!r} here: fetch it, or name another")
+    bases = {name: commit_of(folder, name) for name in ((base,) if base else BASES)}
+    name = next((name for name, known in bases.items() if known), "")
+    if base and not name:
+        raise CloneError(f"there is no commit {base!r} to compare with: fetch it, or name another --base")
+    at = bases.get(name) or head
+    text = git_output(folder, "cat-file", "blob", f"{at}:{PATH}", env=env)
+    own = git_output(folder, "ls-tree", "--name-only", at, f"{ROOT}/", env=env).splitlines()
+    profiles = tuple(Path(path).stem for path in own if path.endswith(".md"))
+    incoming = (path for name in QUARANTINE for path in env.get(name, "").split(":") if path)
+    return ClonedCommit(
+        name=folder.resolve().name,
+        commit=head,
+        base=at,
+        base_name=name or commit,
+        repository=repository,
+        objects=(objects, *map(Path, incoming)),
+        uncommitted=head == commit_of(folder, "HEAD")
+        and bool(git_output(folder, "status", "--porcelain", "-uno")),
+        policy=_policy(text, profiles, or_default=or_default),
+        has_file=bool(text),
+    )
+
+
+def _policy(text: str, profiles: tuple[str, ...], *, or_default: bool) -> Policy:
+    try:
+        return parse(text or DEFAULT_TEXT, home=None, installed=installed(), profiles=profiles)
+    except PolicyError:
+        if not or_default:
+            raise
+        return parse(DEFAULT_TEXT, home=None)
+
+
+def column_of(cloned: ClonedCommit, name: str) -> tuple[str, ColumnPolicy]:
+    """Return the column whose place and network are used: the first one with an agent, unless named.
+
+    Raises CloneError.
+    """
+    columns = cloned.policy.board.columns
+    working = [each for each, column in columns.items() if column.archetype == "execution"]
+    chosen = next((each for each in working if not name or each.casefold() == name.casefold()), "")
+    if not chosen:
+        known = ", ".join(working) or "none"
+        raise CloneError(f"no column {name!r} has an agent in {PATH}; those that have: {known}")
+    return chosen, columns[chosen]
+
+
+def borrow(path: Path, repository: Path, objects: tuple[Path, ...]) -> Path:
+    """Return a new bare repository at `path` that reads these objects in place, as shallow as the other.
+
+    Source: gitrepository-layout(5), objects/info/alternates and shallow.
+    """
+    git(path.parent, "init", "--quiet", "--bare", str(path))
+    (path / "objects" / "info" / "alternates").write_text("".join(f"{folder}\n" for folder in objects))
+    if (repository / "shallow").exists():
+        shutil.copy(repository / "shallow", path)
+    return path
+
+
+def commit_of(folder: Path, name: str, env: Mapping[str, str] | None = None) -> str:
+    """Return the commit that a person's name stands for here; empty for none."""
+    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return git_output(folder, *words, env=env).strip()
+
+
+def git_output(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> str:
+    """Return git's output; empty where it failed."""
+    ran = git(folder, *words, env=env)
+    return ran.out if ran.exit_code == 0 else ""
+
+
+def git(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> Ran:
+    """Run git in a folder of this user, without hooks or settings of the machine."""
+    return run_git(words, folder=folder, beat=no_beat, timeout_s=GIT_S, more_env=env, transfers=True)
+
+
+def no_beat() -> None:
+    """Hold no lease."""

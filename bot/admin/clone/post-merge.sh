@@ -1,0 +1,2 @@
+[ ! -x "$before" ] || "$before" "$@" || exit
+policy_differs ORIG_HEAD HEAD

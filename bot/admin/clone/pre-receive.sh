@@ -1,0 +1,15 @@
+lines=$(cat)
+if [ -x "$before" ]; then printf '%s\n' "$lines" | "$before" "$@" || exit; fi
+set --
+while read -r known commit ref; do
+  case "$ref" in refs/heads/*) ;; *) continue ;; esac
+  case "$commit" in *[!0]*) set -- "$@" "$commit:$known" ;; esac
+done <<END
+$lines
+END
+[ $# -gt 0 ] || exit 0
+if [ ! -x "$cardinal" ]; then
+  echo "Cardinal: $cardinal is gone, and nothing may pass unseen: whoever runs this server has to install it again" >&2
+  exit 1
+fi
+exec "$cardinal" hooks run pre-receive "$@"

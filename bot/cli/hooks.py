@@ -1,0 +1,131 @@
+"""`cardinal hooks`: the gate's guards and fast checks before a push, in a clone or on a git server."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from bot.admin.clone import commit as clone
+from bot.admin.clone import hooks
+from bot.admin.clone.guards import findings
+from bot.admin.clone.hooks import HookPlace, HookState
+from bot.cli import CommandGroup
+from bot.cli._show import json_option, line, show, table
+from bot.cli.check import conclusion, look
+from ledger.errors import CardinalError
+from runner.guards.report import sentence
+
+HEADS = ("hook", "state", "file")
+MAX_COMMITS = 5  # of one push; each is a set-up and a round of checks
+FOLDER = click.option(
+    "-C",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    help="A folder of the clone, or a bare repository.",
+)
+
+
+@click.group("hooks", cls=CommandGroup)
+def command() -> None:
+    """Let git ask the gate's guards and fast checks before you push."""
+
+
+@command.command("install")
+@FOLDER
+@json_option
+def install(folder: Path, as_json: bool) -> None:
+    """Put the hooks into a clone; in a bare repository, the server's.
+
+    Hooks that are there go on working. Nothing in the work tree, the index or git's settings is changed.
+    """
+    _print(hooks.install(folder, os.environ), as_json=as_json)
+
+
+@command.command("status")
+@FOLDER
+@json_option
+def status(folder: Path, as_json: bool) -> None:
+    """List the hooks, and the lines that somebody has to add for husky and the like."""
+    _print(hooks.places(folder, os.environ), as_json=as_json)
+
+
+@command.command("uninstall")
+@FOLDER
+@json_option
+def uninstall(folder: Path, as_json: bool) -> None:
+    """Take the hooks out, and put back those that were there."""
+    _print(hooks.uninstall(folder, os.environ), as_json=as_json)
+
+
+@command.command("run", hidden=True)
+@click.argument("name", type=click.Choice(("pre-push", "pre-receive")))
+@click.argument("pushed", nargs=-1, metavar="COMMIT:KNOWN...")
+def run(name: str, pushed: tuple[str, ...]) -> None:
+    """Judge what is pushed, as a hook; exit code 1 refuses the push.
+
+    The pre-commit framework names it in the environment. Source: pre-commit.com, "pre-commit during push".
+    """
+    if not pushed and "PRE_COMMIT_TO_REF" in os.environ:
+        pushed = (f"{os.environ['PRE_COMMIT_TO_REF']}:{os.environ.get('PRE_COMMIT_FROM_REF', '')}",)
+    refused = False
+    for each in pushed[:MAX_COMMITS]:
+        commit, _, known = each.partition(":")
+        judge = _before_push if name == "pre-push" else _on_server
+        refused = judge(commit, known) or refused
+    if len(pushed) > MAX_COMMITS:
+        click.echo(
+            f"Cardinal looked at {MAX_COMMITS} of {len(pushed)} branches: push fewer at once.", err=True
+        )
+        refused = refused or name == "pre-receive"
+    if refused and name == "pre-push":
+        click.echo(
+            "To push it anyway: git push --no-verify. The gate decides about a pull request.", err=True
+        )
+    raise SystemExit(1 if refused else 0)
+
+
+def _before_push(commit: str, known: str) -> bool:
+    """Return whether the gate would refuse it."""
+
+    def say(text: str) -> None:
+        click.echo(f"Cardinal: {text}", err=True)
+
+    published = [known] if clone.commit_of(Path.cwd(), known) else []
+    try:
+        looked = look(clone.find(Path.cwd(), commit), "", fast=True, say=say, published=published)
+    except CardinalError as error:  # a push waits for nobody's machine or policy to be mended
+        say(f"it is not checked here, the gate will: {error}")
+        return False
+    if not looked.passes:
+        for text in conclusion(looked):
+            say(text)
+    return not looked.passes
+
+
+def _on_server(commit: str, known: str) -> bool:
+    """Return whether a guard denies what is pushed; questions are for the pull request.
+
+    A policy that cannot be read would let nobody mend it: the default one counts then.
+    """
+    cloned = clone.find(Path.cwd(), commit, "HEAD", environ=os.environ, or_default=True)
+    published = [known] if known.strip("0") else []
+    denied = [each for each in findings(cloned, *published) if each.action == "deny"]
+    for finding in denied[:MAX_COMMITS]:
+        click.echo(line(f"Cardinal refuses it: {sentence(finding)}: {finding.advice}"), err=True)
+    return bool(denied)
+
+
+def _print(places: tuple[HookPlace, ...], *, as_json: bool) -> None:
+    def text() -> Iterable[str]:
+        yield from table(HEADS, ((place.name, place.state, place.path) for place in places), empty="no hooks")
+        for place in places:
+            if place.chained:
+                yield line(f"{place.name} calls the hook that was there first")
+            if place.manager and place.state is not HookState.OURS:
+                yield line(
+                    f"core.hooksPath is not git's own folder. Add this line to {place.manager}: {place.line}"
+                )
+
+    show(places, as_json=as_json, text=text)

@@ -1,0 +1,49 @@
+"""A repository of somebody's own, with a policy on `main` and work on another branch."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.runner.world import GIT_ENVIRONMENT, git
+
+POLICY = """\
+version: 1
+repository:
+  setup: [touch made]
+  validation:
+    fast: [test -f made]
+    full: ["grep -q right answer"]
+"""
+
+
+def commit(clone: Path, **files: str) -> str:
+    """Commit these files, and return the commit."""
+    for name, text in files.items():
+        path = clone / (".github/cardinal.yml" if name == "policy" else name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "Work")
+    return git(clone, "rev-parse", "HEAD")
+
+
+def every_byte(folder: Path) -> str:
+    """Return one digest of all files in the folder, git's own among them."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            digest.update(str(path).encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "shop"
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", str(folder))
+    commit(folder, policy=POLICY, answer="right")
+    git(folder, "switch", "--quiet", "--create", "work")
+    for name, text in {**os.environ, **GIT_ENVIRONMENT, "CARDINAL_ALLOW_UNSANDBOXED": "true"}.items():
+        monkeypatch.setenv(name, text)
+    return folder

@@ -1,0 +1,224 @@
+"""Git's hooks in somebody's clone, and on a git server of one's own: real pushes, real commits."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from bot.admin.clone import hooks
+from bot.cli import main
+from tests.bot.admin.clone.conftest import POLICY, commit, every_byte
+from tests.runner.world import git
+
+Hooks = Callable[..., Result]
+SAYS = "#!/bin/sh\necho there before >&2\n"
+
+
+@pytest.fixture
+def origin(clone: Path, tmp_path: Path) -> Path:
+    """A bare repository that has `main`, and is the clone's `origin`."""
+    git(tmp_path, "clone", "--quiet", "--bare", str(clone), "origin.git")
+    git(tmp_path / "origin.git", "symbolic-ref", "HEAD", "refs/heads/main")
+    git(clone, "remote", "add", "origin", str(tmp_path / "origin.git"))
+    git(clone, "fetch", "--quiet", "origin")
+    git(clone, "remote", "set-head", "origin", "main")
+    return tmp_path / "origin.git"
+
+
+@pytest.fixture
+def cardinal(clone: Path) -> Hooks:
+    def run(*words: str, folder: Path = clone) -> Result:
+        done = CliRunner().invoke(main, ("hooks", words[0], "-C", str(folder), *words[1:]))
+        assert done.exit_code == 0, done.output
+        return done
+
+    return run
+
+
+def tried(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run git with the environment of this process, hooks and all."""
+    return subprocess.run(
+        ("git", *words), cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_a_push_that_the_gate_would_refuse_is_held_with_the_way_past(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    cardinal("install")
+    commit(clone, answer="right, too")
+    done = tried(clone, "push", "origin", "work")
+    assert done.returncode == 0, done.stderr
+    assert "$ test -f made: passed" in done.stderr
+    assert "right answer" not in done.stderr  # of the full tier
+    commit(clone, policy=POLICY.replace("touch made", "echo"))
+    assert tried(clone, "push", "origin", "work:main").returncode == 0  # by the policy that is there
+    git(clone, "fetch", "--quiet", "origin")
+    commit(clone, answer="right, again")
+    done = tried(clone, "push", "origin", "work")
+    assert done.returncode == 1
+    assert "$ test -f made: failed, exit code 1" in done.stderr
+    assert "git push --no-verify" in done.stderr
+    assert tried(clone, "push", "--no-verify", "origin", "work").returncode == 0
+
+
+def test_a_push_with_nothing_to_check_starts_no_cardinal(
+    clone: Path, origin: Path, cardinal: Hooks, tmp_path: Path
+) -> None:
+    cardinal("install")
+    hook = clone / ".git/hooks/pre-push"
+    started = tmp_path / "started"
+    hook.write_text(hook.read_text().replace("exec ", f"touch {started}; exec "))
+    commit(clone, answer="right, too")
+    git(clone, "tag", "v1", "HEAD~1")
+    for words in (("v1",), ("HEAD~1:refs/heads/copy",), ("--delete", "copy")):
+        assert tried(clone, "push", "origin", *words).returncode == 0
+        assert not started.exists()
+    assert tried(clone, "push", "origin", "work").returncode == 0
+    assert started.exists()
+
+
+def test_a_hook_whose_cardinal_is_gone_says_so_and_blocks_nothing(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    cardinal("install")
+    hook = clone / ".git/hooks/pre-push"
+    hook.write_text(hook.read_text().replace("/cardinal\n", "/nowhere\n", 1))
+    commit(clone, answer="right, too")
+    done = tried(clone, "push", "origin", "work")
+    assert done.returncode == 0
+    assert "is gone, so nothing was checked" in done.stderr
+
+
+def test_a_push_that_cannot_be_checked_says_why_and_goes_on(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    commit(clone, policy="version: 2\n")
+    git(clone, "push", "--quiet", "origin", "work:main")
+    cardinal("install")
+    commit(clone, answer="right, too")
+    done = tried(clone, "push", "origin", "work")
+    assert done.returncode == 0
+    assert "it is not checked here, the gate will: the policy file is not valid" in done.stderr
+
+
+def test_the_pre_commit_framework_has_a_hook_that_judges_what_it_pushes(
+    clone: Path, origin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (offered,) = yaml.safe_load(Path(".pre-commit-hooks.yaml").read_text())
+    monkeypatch.chdir(clone)
+    monkeypatch.setenv("PRE_COMMIT_FROM_REF", git(clone, "rev-parse", "main"))
+    monkeypatch.setenv("PRE_COMMIT_TO_REF", commit(clone, answer="right, too"))
+    done = CliRunner().invoke(main, offered["entry"].split()[1:])
+    assert done.exit_code == 0
+    assert "$ test -f made: passed" in done.output
+
+
+@pytest.mark.parametrize(
+    ("branch", "trailer"),
+    [
+        ("cardinal/12-carts", "Cardinal-Card: #12"),
+        ("work", ""),
+        ("cardinal/board-12-carts", ""),
+        ("cardinal/1x-carts", ""),
+    ],
+)
+def test_a_commit_on_a_cards_branch_names_the_card_once(
+    clone: Path, cardinal: Hooks, branch: str, trailer: str
+) -> None:
+    cardinal("install")
+    git(clone, "switch", "--quiet", "--force-create", branch)
+    for words in (("--message", "Sum"), ("--amend", "--no-edit")):
+        assert tried(clone, "commit", "--allow-empty", *words).returncode == 0
+    message = git(clone, "log", "-1", "--format=%B")
+    assert message.count("Cardinal-Card") == bool(trailer)
+    assert trailer in message
+
+
+def test_another_policy_is_told_after_a_checkout_and_a_merge(clone: Path, cardinal: Hooks) -> None:
+    cardinal("install")
+    commit(clone, policy=f"{POLICY}\n")
+    for words in (("switch", "main"), ("merge", "work")):
+        assert "Cardinal: the policy is another one here." in tried(clone, *words).stderr
+    commit(clone, answer="right, too")
+    assert "policy" not in tried(clone, "switch", "work").stderr
+
+
+def test_hooks_that_are_there_are_called_first_and_come_back(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    theirs = clone / ".git/hooks/pre-push"
+    theirs.write_text(SAYS)
+    theirs.chmod(0o755)
+    for _ in range(2):
+        assert "pre-push calls the hook that was there first" in cardinal("install").output
+    commit(clone, answer="right, too")
+    done = tried(clone, "push", "origin", "work")
+    assert "there before" in done.stderr
+    assert "$ test -f made: passed" in done.stderr
+    theirs.with_name("pre-push.before-cardinal").write_text("#!/bin/sh\nexit 3\n")
+    commit(clone, answer="right, again")
+    assert tried(clone, "push", "origin", "work").returncode == 1
+    theirs.with_name("pre-push.before-cardinal").write_text(SAYS)
+    cardinal("uninstall")
+    assert theirs.read_text() == SAYS
+    assert [path.name for path in theirs.parent.iterdir() if not path.name.endswith(".sample")] == [
+        "pre-push"
+    ]
+
+
+def test_installing_and_taking_out_leaves_every_byte_as_it_was(clone: Path, cardinal: Hooks) -> None:
+    before = every_byte(clone)
+    cardinal("install")
+    assert every_byte(clone) != before
+    assert git(clone, "status", "--porcelain") == ""
+    cardinal("uninstall")
+    assert every_byte(clone) == before
+
+
+@pytest.mark.parametrize(
+    ("managed", "manager"), [(".husky/_", ".husky/pre-push"), ("hooks", "hooks/pre-push")]
+)
+def test_where_others_look_after_the_hooks_the_line_to_add_is_said(
+    clone: Path, origin: Path, cardinal: Hooks, managed: str, manager: str
+) -> None:
+    git(clone, "config", "core.hooksPath", managed)
+    before = git(clone, "status", "--porcelain", "--ignored")
+    output = cardinal("install").output
+    line = next(text for text in output.splitlines() if f"to {clone}/{manager}: " in text).rpartition(": ")[2]
+    assert git(clone, "status", "--porcelain", "--ignored") == before
+    file = clone / manager
+    (clone / managed).mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{line}\n")
+    file.chmod(0o755)
+    if managed != "hooks":  # husky's own file calls that one
+        (clone / managed / "pre-push").write_text(f'#!/bin/sh\nexec "{file}" "$@"\n')
+        (clone / managed / "pre-push").chmod(0o755)
+    assert cardinal("status", "--json").output.count('"installed"') == 1
+    commit(clone, answer="right, too")
+    assert "$ test -f made: passed" in tried(clone, "push", "origin", "work").stderr
+
+
+def test_a_server_refuses_what_a_guard_denies_by_the_policy_it_has(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    strict = POLICY.replace("  setup", "  guardrails: {large_files: deny, max_file_kb: 1}\n  setup")
+    commit(clone, policy=strict)
+    git(clone, "push", "--quiet", "origin", "work:main")
+    assert [place.name for place in hooks.places(origin, {})] == ["pre-receive"]
+    cardinal("install", folder=origin)
+    commit(clone, policy=POLICY, small="x")
+    assert tried(clone, "push", "origin", "work").returncode == 0
+    head = git(clone, "rev-parse", "HEAD")
+    commit(clone, large="x" * 2000)
+    for force in ((), ("--no-verify",)):
+        done = tried(clone, "push", *force, "origin", "work")
+        assert done.returncode == 1
+        assert "Cardinal refuses it: 'large'" in done.stderr
+    assert git(origin, "rev-parse", "work") == head
+    hook = origin / "hooks/pre-receive"
+    hook.write_text(hook.read_text().replace("/cardinal\n", "/nowhere\n", 1))
+    assert "whoever runs this server" in tried(clone, "push", "origin", "work").stderr
