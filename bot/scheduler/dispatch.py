@@ -259,12 +259,17 @@ def claim(
 
 
 def reap(
-    engine: Engine, *, now: datetime, sure: Callable[[Lease], bool] = lambda _lease: True
+    engine: Engine,
+    *,
+    now: datetime,
+    sure: Callable[[Lease], bool] = lambda _lease: True,
+    outage: bool = False,
 ) -> tuple[RunId, ...]:
     """Take back the runs whose lease ran out: requeued while the policy's retries last, then lost.
 
     `sure` tells of such a lease whether its holder is really gone. A worker of this machine that sleeps on
-    one is killed: two agents must never share a workspace.
+    one is killed: two agents must never share a workspace. After an `outage` of the ledger, when nobody
+    could renew a lease, no retry is spent.
     """
     with event_store.reading(engine) as db:
         late = tuple(filter(sure, leases.expired(db, LEASE_PREFIX)))
@@ -280,7 +285,7 @@ def reap(
             leases.release(db, lease)  # the old worker's next write is refused from here on
             run = runs.get(db, RunId(lease.name.removeprefix(LEASE_PREFIX)))
             if run is not None and run.state in RUN_HELD:
-                event_store.append(db, _after_loss(run), at=now)
+                event_store.append(db, _after_outage(run) if outage else _after_loss(run), at=now)
                 reaped.append(run.run_id)
         reactor.advance(db, now=now)
     return tuple(reaped)
@@ -308,6 +313,11 @@ def _after_leaving(run: runs.RunRow, error: CardinalError | None) -> RunRequeued
             return _after_loss(run, str(error))
         case _:  # it could not be prepared: the error says what a person can do
             return RunEnded(run.run_id, Ending.FAILED, "repository", str(error), RunState.CLAIMED)
+
+
+def _after_outage(run: runs.RunRow) -> RunRequeued:
+    detail = "the ledger was away, so its worker was ended; it goes on from what was kept last"
+    return RunRequeued(run.run_id, "handed_back", detail)
 
 
 def _after_loss(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:

@@ -22,8 +22,9 @@ from bot.render.board.card_fields import MAX_PLACE
 from bot.scheduler import alarms, dispatch, queues, wakeups
 from bot.sync import checks, column_order
 from bot.system import liveness
-from bot.system.liveness import LeaseGrace
+from bot.system.liveness import LeaseGrace, OutageMemory
 from ledger.db.clock import database_now
+from ledger.db.silence import SILENCE_S
 from ledger.errors import CardinalError, OutdatedError
 from ledger.events.board import BoardProbed
 from ledger.ids import BoardId, CardId
@@ -43,6 +44,7 @@ EAGER_S, PATIENT_S = 5, 10  # a refresh request is served at every tick at first
 Step = Callable[[Services], None]
 _beats: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()  # when the last heartbeat was recorded
 _places: WeakKeyDictionary[Engine, dict[CardId, int]] = WeakKeyDictionary()  # that faces show, or soon will
+_outages: WeakKeyDictionary[Engine, OutageMemory] = WeakKeyDictionary()
 _graces: WeakKeyDictionary[Engine, LeaseGrace] = WeakKeyDictionary()  # of each ledger's leases, between ticks
 
 
@@ -111,13 +113,21 @@ def heartbeat(services: Services) -> None:
 
 def expire_dead_holders(services: Services) -> None:
     """Let the claims of dead processes run out."""
-    liveness.expire_dead_holders(services.engine)
+    with _outage(services.engine).watch():
+        liveness.expire_dead_holders(services.engine)
+
+
+def _outage(engine: Engine) -> OutageMemory:
+    return _outages.setdefault(engine, OutageMemory(time.monotonic, SILENCE_S))
 
 
 def reap(services: Services) -> None:
     """Take back the runs whose worker is gone."""
-    grace = _graces.setdefault(services.engine, LeaseGrace(time.monotonic, services.config.lease_s / 2))
-    if dispatch.reap(services.engine, now=services.now(), sure=grace.sure):
+    lease_s = services.config.lease_s
+    grace = _graces.setdefault(services.engine, LeaseGrace(time.monotonic, lease_s / 2))
+    # A lease that was renewed just before an outage runs out up to its length after that, and has its grace.
+    outage = _outage(services.engine).within(2 * lease_s)
+    if dispatch.reap(services.engine, now=services.now(), sure=grace.sure, outage=outage):
         request_tidy(services.engine, services.redis, services.host)  # a dead worker's containers live on
 
 

@@ -4,11 +4,13 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
 
 from ledger.log import event_store
 from ledger.queue import leases, outbox
@@ -124,3 +126,30 @@ class LeaseGrace:
         since = self._since.setdefault(lease, now)
         self._since = {held: began for held, began in self._since.items() if now - began < self._grace_s * 10}
         return now - since >= self._grace_s
+
+
+class OutageMemory:
+    """Memory of when the ledger was last seen away, or answered as late as `late_s`.
+
+    Who holds a lease meanwhile cannot renew it, and is ended for that: no fault of the run.
+    """
+
+    def __init__(self, monotonic: Callable[[], float], late_s: float) -> None:
+        self._monotonic, self._late_s = monotonic, late_s
+        self._seen = float("-inf")
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Watch what is read and written within."""
+        began = self._monotonic()
+        try:
+            yield
+        except OperationalError:
+            self._seen = self._monotonic()
+            raise
+        if self._monotonic() - began >= self._late_s:
+            self._seen = self._monotonic()
+
+    def within(self, seconds: float) -> bool:
+        """Tell whether that was seen in the last so many seconds."""
+        return self._monotonic() - self._seen <= seconds

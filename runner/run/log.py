@@ -1,11 +1,16 @@
 """A run's access to the ledger: fenced appends, its history, and the lease of its claim."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import OperationalError
 
+from ledger.codec import written
 from ledger.errors import LateWriterError
 from ledger.event import Recorded
 from ledger.events.run import RunEvent
@@ -25,7 +30,9 @@ from runner.run.run_spec import Clock
 from runner.run.secrecy import Secrecy
 
 LOOK_S = 0.3
+AGAIN_S = 0.5  # between two tries while the ledger is away
 _PAGE = 500
+T = TypeVar("T")
 
 
 class RunLog:
@@ -33,7 +40,8 @@ class RunLog:
 
     `on_append` is called after each committed write. Every method raises StaleClaimError once another
     generation holds the run; the caller must then stop at once. Every renewal moves the deadline of the
-    `watchdog`, if there is one.
+    `watchdog`, if there is one. While the ledger is away, writes and looks are tried again until then, for a
+    lease's length at most; after that they raise OperationalError.
     """
 
     def __init__(
@@ -67,9 +75,8 @@ class RunLog:
         """Append `events` in one transaction while the claim is alive, and fold them into the history."""
         if events:
             redacted = tuple(map(self.secrecy.redact_event, events))
-            with self._writing(renews=self._renewal_is_due()) as db:
-                event_store.append(db, *redacted, at=self._now(), fence=self._fence)
-            self._on_append()
+            self._insist(partial(self._append, redacted))
+            self._insist(lambda _again: self._on_append())
             self.look()
 
     def append_unless_requeued(self, *events: RunEvent) -> bool:
@@ -84,32 +91,57 @@ class RunLog:
             if self.history.state is RunState.QUEUED:
                 return False
             try:
-                with event_store.writing(self._engine) as db:
-                    event_store.append(
-                        db, *redacted, at=self._now(), expected=self.history.version, fence=self._fence
-                    )
+                self._insist(partial(self._append, redacted, expected=self.history.version))
             except LateWriterError:
                 continue  # each round means that somebody else wrote: it ends when they do
-            self._on_append()
+            self._insist(lambda _again: self._on_append())
             self.look()
             return True
+
+    def _append(self, events: tuple[RunEvent, ...], again: bool, expected: int | None = None) -> None:
+        with self._writing(renews=self._renewal_is_due()) as db:
+            if not (again and self._has(db, events)):
+                event_store.append(db, *events, at=self._now(), expected=expected, fence=self._fence)
+
+    def _has(self, db: Connection, events: tuple[RunEvent, ...]) -> bool:
+        """Tell whether an append that seemed to fail was committed: nobody else writes such events."""
+        late = event_store.read(db, after=self.history.seq, limit=_PAGE, stream=f"run:{self._run_id}")
+        mine = [written(event)[2] for event in events]
+        return any([row.event for row in late[at : at + len(mine)]] == mine for at in range(len(late)))
+
+    def _insist(self, act: Callable[[bool], T]) -> T:
+        """Return what `act` does; while the ledger is away, do it again: it is given whether it did try."""
+        until, again = time.monotonic() + self._ttl_s, False
+        while True:
+            try:
+                return act(again)
+            except OperationalError:
+                if self.deadline.left_s <= AGAIN_S or time.monotonic() + AGAIN_S >= until:
+                    raise
+            again = True
+            time.sleep(AGAIN_S)
 
     def look(self) -> None:
         """Fold the events that others appended since the last look."""
         self._looked = self._clock.monotonic()
+        self._insist(self._look)
+
+    def _look(self, _again: bool) -> None:
         for page in self._pages(after=self.history.seq):
             self.history.take(page)
 
     def beat(self) -> None:
         """Look and renew the lease when either is due; cheap enough for every turn of a loop."""
         if self._renewal_is_due():
-            with self._writing(renews=True):
-                pass
+            self._insist(self._renew)
         if self._clock.monotonic() - self._looked >= LOOK_S:
             self.look()
 
     def hold(self, for_s: float) -> None:
         """Extend the claim for a step that cannot renew it; the next renewal resets that."""
+        self._insist(partial(self._renew, for_s=for_s))
+
+    def _renew(self, _again: bool, for_s: float = 0.0) -> None:
         with self._writing(renews=True, for_s=for_s):
             pass
 

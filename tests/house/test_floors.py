@@ -22,6 +22,7 @@ MAY_SLEEP: dict[str, str] = {
     "bot/github/tokens.py": "while another process requests the token, for at most MINTING_S",
     "bot/github/transport.py": "between two looks for a free place, for at most LONGEST_WAIT_S",
     "runner/exec/watchdog.py": "between two tries to end containers, for at most MAX_TRIES_S",
+    "runner/run/log.py": "while the ledger is away, until the claim's deadline, a lease's length at most",
     "forge/gateway.py": "a fault on demand: an answer that comes late, by as much as a test asked for",
     "forge/demo/launch.py": "between two looks whether Cardinal answers, for at most READY_S",
     "forge/demo/people.py": "between two looks at the forge, for at most the step's limit",

@@ -1,16 +1,22 @@
 """A claim's deadline follows what is certain of its lease."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
+from ledger.events.run import Progressed
+from ledger.ids import RunId
 from runner.exec.deadline import KILL_S
 from runner.run.log import RunLog
 from tests.runner.world import World
 
 TTL_S = 60.0
+RUN = RunId("r1")
 SQLITE_TRANSACTION = 22
 
 
@@ -64,3 +70,54 @@ def test_a_renewal_that_may_have_failed_does_not_extend_the_deadline(world: Worl
     with pytest.raises(DBAPIError):
         log.hold(600)
     assert near(log.deadline.left_s, TTL_S)
+
+
+@contextmanager
+def away(world: World, times: int) -> Iterator[list[int]]:
+    """Refuse so many connections to the ledger; the list tells how many were refused."""
+    refused: list[int] = []
+
+    def refuse(*_: object) -> None:
+        if len(refused) < times:
+            refused.append(1)
+            raise sqlite.OperationalError("unable to open database file")
+
+    world.engine.dispose()
+    event.listen(world.engine, "do_connect", refuse)
+    try:
+        yield refused
+    finally:
+        event.remove(world.engine, "do_connect", refuse)
+
+
+def test_a_ledger_that_is_away_for_a_moment_ends_no_run(world: World) -> None:
+    log = claimed(world)
+    log.beat()
+    for act in (log.look, lambda: log.hold(TTL_S), lambda: log.append(Progressed(RUN, "Busy"))):
+        with away(world, 1) as refused:
+            act()
+        assert refused
+    assert [it for it in world.events(RUN) if isinstance(it, Progressed)] == [Progressed(RUN, "Busy")]
+
+
+def test_what_was_written_though_the_answer_was_lost_is_not_written_again(world: World) -> None:
+    log = claimed(world)
+    assert world.lease is not None
+    before = RunLog(world.engine, RUN, world.lease, world.clock, ttl_s=TTL_S)  # which did not hear the answer
+    said = (Progressed(RUN, "Busy"), Progressed(RUN, "Busier"))
+    log.append(*said)
+    with away(world, 1):
+        before.append(*said)
+    assert [it for it in world.events(RUN) if isinstance(it, Progressed)] == list(said)
+    log.append(*said)
+    said_again = [it for it in world.events(RUN) if isinstance(it, Progressed)]
+    assert said_again == [*said, *said], "nothing failed, so it is new"
+
+
+def test_an_outage_that_outlasts_the_claim_ends_the_waiting(world: World) -> None:
+    log = claimed(world)
+    log.beat()
+    log.deadline.shorten(log.deadline.of_lease(0))
+    with away(world, 9) as refused, pytest.raises(OperationalError):
+        log.append(Progressed(RUN, "Busy"))
+    assert len(refused) == 1

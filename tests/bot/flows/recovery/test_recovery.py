@@ -1,8 +1,13 @@
 """What a dead worker, a failing GitHub and a failing rule leave behind, and who goes on."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 import pytest
+from pysqlite3 import dbapi2 as sqlite
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import OperationalError
 
 from bot.ingest.delivery import DeliveryError
 from bot.reactor import reactor
@@ -70,6 +75,40 @@ def test_a_run_that_loses_every_worker_is_lost_and_says_what_to_do(cardinal: Car
     assert "gave up" in cardinal.told(item)[-1].lower() or "lost" in cardinal.told(item)[-1]
     assert lose_the_worker(cardinal) == ()
     cardinal.assert_nothing_is_stuck()
+
+
+def test_a_run_that_loses_its_workers_to_an_outage_of_the_ledger_spends_no_retry(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(retries="0"))
+    cardinal.settle()
+    cardinal.new(column="In Progress")
+    cardinal.settle()
+    (run_id,), engine = cardinal.ready(), cardinal.services.engine
+    for _ in range(3):
+        dead = liveness.name(2**22 + 5)  # beyond the largest pid of Linux
+        assert dispatch.claim(engine, run_id, worker=dead, now=cardinal.clock(), ttl_s=600, slots=4)
+        with pytest.raises(OperationalError), away(engine):
+            ticker.tick(cardinal.services)
+        ticker.tick(cardinal.services)
+    known = [(it.why, "ledger was away" in it.detail) for it in cardinal.events(RunRequeued)]
+    assert known == [("handed_back", True)] * 3
+    cardinal.begin(run_id)
+    assert lose_the_worker(cardinal) == (run_id,)
+    assert cardinal.run(run_id).reason == "gave_up"
+
+
+@contextmanager
+def away(engine: Engine) -> Iterator[None]:
+    """Let nobody connect to the ledger."""
+
+    def refuse(*_: object) -> None:
+        raise sqlite.OperationalError("unable to open database file")
+
+    engine.dispose()
+    event.listen(engine, "do_connect", refuse)
+    try:
+        yield
+    finally:
+        event.remove(engine, "do_connect", refuse)
 
 
 def test_a_worker_that_is_told_to_go_hands_its_run_back(cardinal: Cardinal) -> None:
