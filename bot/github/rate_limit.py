@@ -6,7 +6,6 @@ that work for an installation share them; losing them costs precision only.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import ceil
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,6 +19,7 @@ CONTENTS_PER_MINUTE = 80
 CONTENTS_PER_HOUR = 500
 SOON_S = 120  # a limit met again that soon after a wait: the wait was too short
 LONGEST_GUESS_S = 900
+FRESH_SHARE = 0.5  # of a minute that counts as spent where the record of it may have been lost
 AWAY_S = 5.0  # an act waits so long for records that do not answer
 # The share of each allowance that an act may use up, by priority: a question all of it, a ticker 60 %.
 SHARES = (1.0, 0.9, 0.75, 0.6)
@@ -129,14 +129,32 @@ class ApiBudget:
     def seen(self) -> tuple[RateUsage, float]:
         """Return the installation's spending by all its processes, and the Unix time."""
         record, now_s = self.records.read(self._name)
-        return _parsed(record), now_s
+        return self._parsed(record, now_s), now_s
 
     @property
     def _name(self) -> str:
         return f"budget of {self.installation}"
 
     def _change(self, change: Callable[[RateUsage, float], tuple[RateUsage, Result]]) -> Result:
-        return self.records.change(self._name, partial(_changed, change))
+        def changed(record: bytes, now_s: float) -> tuple[bytes, Result]:
+            spent, result = change(self._parsed(record, now_s), now_s)
+            return _RECORD.dump_json(spent), result
+
+        return self.records.change(self._name, changed)
+
+    def _parsed(self, record: bytes, now_s: float) -> RateUsage:
+        """Return the spending; a record torn by a crash counts as none.
+
+        One that may have been lost counts as half of a minute's: GitHub's headers tell of the hour alone.
+        """
+        try:
+            return _RECORD.validate_json(record)
+        except ValidationError:
+            if record or not self.records.forgets:
+                return RateUsage()
+        minute = ceil(now_s)
+        points, contents = (int(most * FRESH_SHARE) for most in (POINTS_PER_MINUTE, CONTENTS_PER_MINUTE))
+        return RateUsage(points={minute: points}, contents={minute: contents})
 
 
 def _newer(windows: Mapping[str, Window], resource: str, window: Window) -> dict[str, Window]:
@@ -144,13 +162,6 @@ def _newer(windows: Mapping[str, Window], resource: str, window: Window) -> dict
     known = windows.get(resource, window)
     late = (known.reset_s, -known.remaining) > (window.reset_s, -window.remaining)
     return {**windows, resource: known if late else window}
-
-
-def _changed(
-    change: Callable[[RateUsage, float], tuple[RateUsage, Result]], record: bytes, now_s: float
-) -> tuple[bytes, Result]:
-    spent, result = change(_parsed(record), now_s)
-    return _RECORD.dump_json(spent), result
 
 
 def _wait_s(spent: RateUsage, now_s: float, share: float, *, points: int, contents: int) -> float:
@@ -186,11 +197,3 @@ def _until_fits(counts: Mapping[int, int], more: int, allowed: float, window_s: 
 def until_now(counts: Mapping[int, int], window_s: int, now_s: float) -> int:
     """Return the count of the last `window_s` seconds."""
     return sum(count for second, count in counts.items() if second > now_s - window_s)
-
-
-def _parsed(record: bytes) -> RateUsage:
-    """Return the spending; a record torn by a crash counts as none."""
-    try:
-        return _RECORD.validate_json(record)
-    except ValidationError:
-        return RateUsage()

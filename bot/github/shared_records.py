@@ -10,10 +10,10 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import ClassVar, Protocol, TypeVar
 
 from redis import Redis
-from redis.exceptions import RedisError, WatchError
+from redis.exceptions import RedisError
 
 from bot.github.errors import UnavailableError
 from bot.system import private_file, redis
@@ -23,13 +23,21 @@ from bot.system.config import Config
 PREFIX = "cardinal:shared:"
 KEPT_S = 24 * 3600  # an unused record in Redis is forgotten
 MAX_TRIES = 200  # of one change; each failed one means that another process's succeeded
+# record, what it was, what it becomes, seconds: whether it was that, and has become it
+_SWAP = """
+if (redis.call('get', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+redis.call('set', KEYS[1], ARGV[2], 'ex', ARGV[3])
+return 1
+"""
 
 Result = TypeVar("Result")
 Update = Callable[[bytes, float], tuple[bytes, Result]]  # record, Unix time -> new record, result
 
 
 class SharedRecords(Protocol):
-    """Records by name; one that does not exist is empty."""
+    """Records by name; one that does not exist is empty. `forgets`: it may have existed a moment ago."""
+
+    forgets: ClassVar[bool]
 
     def read(self, name: str) -> tuple[bytes, float]:
         """Return the record and the Unix time."""
@@ -49,6 +57,7 @@ class FileRecords(SharedRecords):
 
     folder: Path
     clock: Clock
+    forgets: ClassVar[bool] = False
 
     def read(self, name: str) -> tuple[bytes, float]:
         """See SharedRecords; makes no file."""
@@ -78,24 +87,19 @@ class RedisRecords(SharedRecords):
     """Records of all hosts that share a Redis. Raises UnavailableError while it does not answer."""
 
     client: Redis
+    forgets: ClassVar[bool] = True
 
     def change(self, name: str, update: Update[Result]) -> Result:
         """See SharedRecords."""
+        key = PREFIX + name
         try:
             for _ in range(MAX_TRIES):
-                with self.client.pipeline() as pipe:
-                    pipe.watch(PREFIX + name)  # type: ignore[no-untyped-call]
-                    old = cast(bytes, pipe.get(PREFIX + name) or b"")
-                    seconds, micros = pipe.time()
-                    new, result = update(old, seconds + micros / 1e6)
-                    if new == old:
-                        return result
-                    pipe.multi()
-                    pipe.set(PREFIX + name, new, ex=KEPT_S)
-                    try:
-                        pipe.execute()
-                    except WatchError:
-                        continue
+                with self.client.pipeline(transaction=False) as pipe:
+                    pipe.get(key)
+                    pipe.time()
+                    old, (seconds, micros) = pipe.execute()
+                new, result = update(old or b"", seconds + micros / 1e6)
+                if new == (old or b"") or self.client.eval(_SWAP, 1, key, old or b"", new, str(KEPT_S)):
                     return result
         except RedisError as error:
             because = (

@@ -1,8 +1,8 @@
 """The contract of the outbox's handlers: their queueing, dependencies and results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -26,7 +26,8 @@ from rules.policy.model import Policy
 class OutboxContext:
     """The dependencies of a handler. It only reads the ledger: the results of an act go back as events.
 
-    `app` reaches GitHub as the App. No act is carried out before its board is chosen.
+    `app` reaches GitHub as the App. No act is carried out before its board is chosen. `caps` are the lowest
+    `points_per_hour` in the policies of each owner's boards, by login in lower case.
     """
 
     engine: Engine
@@ -34,6 +35,7 @@ class OutboxContext:
     clock: Clock
     app: Hub
     chosen: ServedBoard | None = None
+    caps: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def board(self) -> ServedBoard:

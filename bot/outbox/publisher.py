@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.github.errors import (
@@ -26,7 +26,7 @@ from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queue import outbox
 from ledger.queue.outbox import Entry
-from ledger.views import boards, cards, remotes
+from ledger.views import cards, remotes
 
 log = logging.getLogger(__name__)
 
@@ -73,8 +73,7 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float, begin_s: 
         return counts
     until = context.clock() + timedelta(seconds=within_s)
     holder = liveness.name(os.getpid())
-    with context.reading() as db:
-        everywhere = tuple(context.on(board) for board in served_boards.every(db, context.config))
+    context, everywhere = _begun(context)
     while context.clock() < until:
         if lane == SPENDING_LANE and all(_spare_s(on, 0) > 0 for on in everywhere):
             break  # not even a question may go: leave the entries where they are
@@ -85,6 +84,19 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float, begin_s: 
             break
         _carry_out_all(context, entries, counts, time.monotonic() + begin_s)
     return counts
+
+
+def _begun(context: OutboxContext) -> tuple[OutboxContext, tuple[OutboxContext, ...]]:
+    """Return the context with the caps of this turn, and the same on one board of each owner."""
+    with context.reading() as db:
+        every = served_boards.every(db, context.config)
+    caps: dict[str, int] = {}
+    for board in every:
+        if board.board_id is not None:
+            owner, cap = board.owner.casefold(), context.policy(board.board_id).board.limits.points_per_hour
+            caps[owner] = min(cap, caps.get(owner, cap))
+    context = replace(context, caps=caps)
+    return context, tuple(context.on(board) for board in {it.owner.casefold(): it for it in every}.values())
 
 
 def _carry_out_all(
@@ -167,15 +179,9 @@ def _has_to_wait(context: OutboxContext, entry: Entry, counts: Published) -> boo
 
 
 def _spare_s(context: OutboxContext, priority: int) -> float:
-    """Return the seconds that an act waits for the budget of the installation, which its boards share.
-
-    The lowest cap in their policies counts.
-    """
-    owner = context.board.owner.casefold()
-    with context.reading() as db:
-        known = [board.board_id for board in boards.served(db) if board.owner.casefold() == owner]
-    caps = (context.policy(board_id).board.limits.points_per_hour for board_id in known)
-    return context.hub.budget.spare(priority, points_per_hour=min(caps, default=None))
+    """Return the seconds that an act waits for the budget of the installation, which its boards share."""
+    cap = context.caps.get(context.board.owner.casefold())
+    return context.hub.budget.spare(priority, points_per_hour=cap)
 
 
 def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Published) -> None:

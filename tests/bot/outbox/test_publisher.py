@@ -3,20 +3,23 @@
 import json
 from dataclasses import replace
 from datetime import timedelta
+from typing import ClassVar
 
 import pytest
 
 from bot.github.client import Hub
 from bot.outbox import handlers, publisher
+from bot.outbox.contract import OutboxContext
 from bot.outbox.publisher import MAX_ATTEMPTS
 from bot.render.markdown.marker import mark
 from bot.system import liveness
 from forge.store.reviews import LineComment
 from ledger.events.board import CardArchived
+from ledger.events.policy import PolicyLoaded
 from ledger.events.publication import EntryGivenUp, EntryPublished
 from ledger.events.pull import ReviewSubmitted, Thread
 from ledger.events.run import BranchPushed, ThreadAnswered
-from ledger.ids import EntryKey, RunId
+from ledger.ids import BoardId, EntryKey, RunId
 from ledger.log import event_store
 from ledger.parts import UnknownPartError
 from ledger.queue import outbox
@@ -31,6 +34,7 @@ from rules.intents.outbound import (
     UpdateFace,
     WriteRunComment,
 )
+from rules.policy.model import Policy
 from tests.bot.outbox.conftest import BRANCH, Stage
 from tests.bot.render.past import RUN
 from tests.ledger.claims import claim_next
@@ -322,3 +326,33 @@ def test_an_edit_waits_its_turn_after_the_last_one_and_the_first_does_not(stage:
     due_s = outbox.next_due_s(stage.context.engine, "github")
     assert due_s is not None
     assert 1 < due_s < 2
+
+
+class CountingContext(OutboxContext):
+    """Counts how often a policy is read."""
+
+    counted: ClassVar[list[BoardId]] = []
+
+    def policy(self, board_id: BoardId) -> Policy:
+        self.counted.append(board_id)
+        return OutboxContext.policy(self, board_id)
+
+
+def test_a_turn_reads_each_policy_once_for_all_its_entries(stage: Stage) -> None:
+    it = stage.context
+    context = CountingContext(it.engine, it.config, it.clock, it.app, it.chosen)
+    stage.ask(*says(stage, "one", "two", "three"))
+    assert publisher.publish_due(context, "github", within_s=60).settled == 3
+    assert CountingContext.counted == [stage.board_id]
+
+
+def test_the_lowest_cap_of_an_owners_policies_counts(stage: Stage) -> None:
+    reset = str(int(stage.clock().timestamp()) + 6000)  # later than the forge's own
+    hour = {"x-ratelimit-limit": "15000", "x-ratelimit-remaining": "14800", "x-ratelimit-reset": reset}
+    stage.hub.at("acme").budget.learn(hour)
+    stage.do(*says(stage, "one"))
+    capped = "version: 1\nboard: {home: acme/board, columns: {Tasks: {archetype: inbox}}, "
+    capped += "limits: {points_per_hour: 100}}\n"
+    stage.happen(PolicyLoaded(stage.board_id, "e", capped, "c" * 40))
+    stage.do(*says(stage, "two"))
+    assert first_lines(stage) == ["one"]
