@@ -83,6 +83,14 @@ class RepositoryError(RunnerError):
     """The repository cannot be worked on; the message names a person's next step."""
 
 
+class RemoteAwayError(RepositoryError):
+    """The repository's host gives no credentials now, and may in `retry_after_s` seconds."""
+
+    def __init__(self, because: str, retry_after_s: float) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(f"no credentials for the repository: {because}")
+
+
 class EmptyRepositoryError(RepositoryError):
     """The repository has no commit."""
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine
 from bot.bootstrap import Services
 from bot.github.api import repositories
 from bot.github.client import Hub
+from bot.github.errors import RateLimitedError, UnavailableError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles, skills
 from bot.runspec import briefing as briefings
@@ -34,6 +35,7 @@ from rules.policy.repository import Guardrails, RepositoryRules
 from rules.runs import plan_approval
 from runner import workspaces
 from runner.artifacts.backend import StoreSpec
+from runner.errors import RemoteAwayError
 from runner.guards import builtin as guards
 from runner.guards.path_patterns import protected
 from runner.prompts.briefing import Briefing
@@ -52,6 +54,7 @@ from runner.run.run_spec import (
 from runner.text.untrusted import delimit_untrusted, flat
 
 BYTES_PER_MB = 1_000_000
+AGAIN_S = 2.0  # until GitHub is asked again for a token
 _WORKFLOW = ".github/workflows/any.yml"
 MAX_CHECKS = 6  # red checks whose output a run is given
 _NOT_BRIEFED = (Briefing("", "", ()), "")
@@ -85,8 +88,13 @@ class HubRemote:
         return self.hub.git_url(self.repository)
 
     def git_environment(self) -> Mapping[str, str]:
-        """Return the credentials for one git command."""
-        return self.hub.git_environment(self.repository, workflows=self.workflows, writes=self.writes)
+        """Return the credentials for one git command. Raises RemoteAwayError, or a GithubError that lasts."""
+        try:
+            return self.hub.git_environment(self.repository, workflows=self.workflows, writes=self.writes)
+        except RateLimitedError as error:
+            raise RemoteAwayError(str(error), error.retry_after_s) from error
+        except UnavailableError as error:
+            raise RemoteAwayError(str(error), AGAIN_S) from error
 
 
 class RunGoneError(LedgerError):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from runner import errors
 from runner.exec.child import Ran
-from runner.git import commits
+from runner.git import commits, credentials
 from runner.git.cli import run_git
 from runner.git.commits import Commit, unquoted
 from runner.git.object_files import read_ref, write_object, write_ref
@@ -357,7 +357,7 @@ class Mirror:
             folder=folder or self.path,
             beat=self._beat,
             timeout_s=_FETCH_S if online else timeout_s,
-            more_env=self._remote.git_environment() if online else _stored_in(objects),
+            more_env=credentials.fresh(self._remote, self._beat) if online else _stored_in(objects),
             lock=self.path / "cardinal.lock" if writes else None,
             given=given,
             transfers=online,

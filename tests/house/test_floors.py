@@ -21,6 +21,7 @@ MAY_SLEEP: dict[str, str] = {
     "ledger/lifecycle/upgrade.py": "between two pages of events, so that SQLite's writers get their turn",
     "bot/github/tokens.py": "while another process requests the token, for at most MINTING_S",
     "bot/github/transport.py": "between two looks for a free place, for at most LONGEST_WAIT_S",
+    "runner/git/credentials.py": "while nobody gives credentials, for at most AWAY_S; the claim is renewed",
     "runner/exec/watchdog.py": "between two tries to end containers, for at most MAX_TRIES_S",
     "runner/run/log.py": "while the ledger is away, until the claim's deadline, a lease's length at most",
     "forge/gateway.py": "a fault on demand: an answer that comes late, by as much as a test asked for",

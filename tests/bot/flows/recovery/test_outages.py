@@ -1,5 +1,8 @@
 """GitHub away, slow or blind for a while: what people said and what Cardinal did is told all the same."""
 
+import pytest
+
+from bot.runspec.builder import AGAIN_S, HubRemote
 from bot.sync import card
 from forge.store.board import Item
 from forge.store.models import Repo
@@ -8,6 +11,7 @@ from ledger.events.conversation import PersonSaid
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import leases
+from runner.errors import RemoteAwayError
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 
@@ -111,3 +115,15 @@ def test_an_issue_that_was_transferred_is_followed(cardinal: Cardinal) -> None:
     assert (moved.repository, moved.number) == ("acme/board", 41)
     card.sync_card(cardinal.services, CardId(item.node_id))
     assert len(cardinal.events(CardConverted)) == 1
+
+
+def test_a_token_that_github_does_not_give_now_is_worth_another_try(cardinal: Cardinal) -> None:
+    services, run_id = cardinal.services, cardinal.run_of(at_work(cardinal)).run_id
+    remote = HubRemote(services.hub, services.engine, run_id)
+    for status, headers, wait_s in ((503, {}, AGAIN_S), (429, {"retry-after": "7"}, 7)):
+        fault = {"path": "/access_tokens$", "status": status, "headers": headers, "count": 1}
+        cardinal.forge.store.faults.load({"api": [fault]})
+        with pytest.raises(RemoteAwayError) as away:
+            remote.git_environment()
+        assert away.value.retry_after_s == wait_s
+    assert cardinal.forge.store.faults.api[0].count == 0
