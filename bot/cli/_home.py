@@ -17,6 +17,7 @@ from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries.cards import CardLine
+from ledger.queries.lanes import ListedCard
 from ledger.views import cards, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
@@ -114,7 +115,7 @@ def card(db: Connection, name: str) -> CardRow:
     return row
 
 
-def name_of(row: CardRow | CardLine) -> str:
+def name_of(row: CardRow | CardLine | ListedCard) -> str:
     """Return the card's name for people: its issue, or its id while it is a draft."""
     return row.card_id if row.number is None else f"{row.repository}#{row.number}"
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import click
 from sqlalchemy import Connection
 
-from bot.cli import _home
+from bot.cli import _filters, _home
 from bot.cli._show import json_option, line, show, table
+from bot.state import card_filters
 from ledger.queries import cards
+from ledger.queries.card_filter import CardFilter
 from ledger.queries.cards import CardLine
 from ledger.views import boards, stops
 from ledger.views.boards import BoardRow
@@ -30,21 +32,27 @@ class BoardStory:
 
 @click.command("board")
 @click.option("--column", help="Only this column.")
+@_filters.filter_options
 @json_option
-def command(column: str | None, as_json: bool) -> None:
+def command(column: str | None, as_json: bool, **given: str | None) -> None:
     """Print the columns with their cards.
 
-    Each card has its state and why it waits.
+    Each card has its state and why it waits. Those that need somebody come first in their column.
     """
     with _home.reading() as db:
-        stories = [_board(db, board, column) for board in boards.all_boards(db)]
+        listed = boards.all_boards(db)
+        names = dict.fromkeys(known.name for board in listed for known in board.columns)
+        if column is not None and column not in names:
+            raise card_filters.unknown("column", column, names)
+        wanted = _filters.read(db, given)
+        stories = [_board(db, board, column, wanted) for board in listed]
     show(stories, as_json=as_json, text=lambda: _text(stories))
 
 
-def _board(db: Connection, board: BoardRow, column: str | None) -> BoardStory:
-    wanted = [known.name for known in board.columns if column in (None, known.name)]
-    by_column: dict[str, list[CardLine]] = {name: [] for name in wanted}
-    for card in cards.lines(db, board.board_id, tuple(wanted)):
+def _board(db: Connection, board: BoardRow, column: str | None, wanted: CardFilter) -> BoardStory:
+    names = [known.name for known in board.columns if column in (None, known.name)]
+    by_column: dict[str, list[CardLine]] = {name: [] for name in names}
+    for card in cards.lines(db, board.board_id, None if column is None else tuple(names), wanted):
         by_column.setdefault(card.column or "", []).append(card)
     return BoardStory(
         f"{board.owner}/{board.number}", board.title, stops.of_board(db, board.board_id), by_column
@@ -62,7 +70,7 @@ def _text(stories: Sequence[BoardStory]) -> Iterable[str]:
             yield f"stopped: {stop.scope} {line(stop.target)} by {line(stop.by)}"
         for name, listed in board.columns.items():
             yield ""
-            yield f"{line(name)} ({len(listed)})"
+            yield f"{line(name) or 'no column'} ({len(listed)})"
             if listed:
                 rows = (
                     (_home.name_of(card), state_word(card.state), card.run_id, card.title, card.because)

@@ -2,25 +2,30 @@
 
 import click
 
-from bot.cli import _home
+from bot.cli import _filters, _home
 from bot.cli._show import ago, json_option, show, table
 from bot.system.clock import utc_now
-from ledger.views import cards
+from ledger.queries import lanes
+from ledger.queries.card_filter import CardScope
+from ledger.states import ATTENTION
+from ledger.views import boards
 from rules.text import state_word
 
 HEADS = ("card", "state", "since", "run", "title", "why")
 
 
 @click.command("inbox")
+@_filters.filter_options
 @json_option
-def command(as_json: bool) -> None:
+def command(as_json: bool, **given: str | None) -> None:
     """Print the cards that need a person.
 
     Questions first, then failures, finished work, requested changes, reviews, and pull requests to merge.
     """
     now = utc_now()
     with _home.reading() as db:
-        waiting = cards.attention(db)
+        wanted = _filters.read(db, given, ATTENTION)
+        waiting = lanes.waiting(db, [CardScope(board.board_id) for board in boards.all_boards(db)], wanted)
     rows = (
         (_home.name_of(card), state_word(card.state), ago(card.state_at, now), card.run_id, card.title,
          card.because)

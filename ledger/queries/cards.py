@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Select, Text, and_, false, func, or_, select,
 
 from ledger.db.statements import statement
 from ledger.ids import BoardId, CardId, RunId
+from ledger.queries.card_filter import ALL, FROM, NEED, CardFilter, asked_for
 from ledger.states import CardState
 from ledger.views.cards import UNRANKED, cards
 
@@ -26,19 +27,25 @@ class CardLine(NamedTuple):
 
 
 def lines(
-    db: Connection, board_id: BoardId, columns: tuple[str, ...] | None = None, limit: int | None = None
+    db: Connection, board_id: BoardId, columns: tuple[str, ...] | None = None, wanted: CardFilter = ALL
 ) -> tuple[CardLine, ...]:
-    """Return the cards of `cards.of_board` as lines of a list: several times faster than whole cards."""
+    """Return the cards of `cards.of_board` that are asked for as lines of a list: several times faster than
+    whole cards. Those that need somebody come first in each column.
+    """
     shown = (
         cards.c[name] if name != "state" else type_coerce(cards.c.state, Text) for name in CardLine._fields
     )
     query = select(*shown).where(cards.c.board_id == board_id, ~cards.c.archived)
+    if wanted != ALL:
+        query = query.select_from(FROM).where(asked_for(wanted))
     if columns is not None:
         query = query.where(cards.c.column.in_(columns))
     order = (cards.c.column, cards.c.rank, cards.c.card_id)
-    rows = db.execute(query.order_by(*order).limit(limit))
+    rows = db.execute(query.order_by(*order))
     # None of these columns has to be read back, so the driver's own tuples do: a fifth less time than Rows.
-    return tuple(map(CardLine._make, rows.cursor.fetchall() if rows.cursor else ()))
+    listed = map(CardLine._make, rows.cursor.fetchall() if rows.cursor else ())
+    # Sorted here: the database reads the other order from its index.
+    return tuple(sorted(listed, key=lambda card: (card.column or "", NEED.get(card.state, len(NEED)))))
 
 
 def counts(db: Connection, board_id: BoardId) -> dict[str | None, int]:

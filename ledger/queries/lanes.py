@@ -1,18 +1,18 @@
 """Cards for people who may see some repositories: by lane, that is by who has to act next, and by column."""
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, Text, and_, case, func, or_, select, type_coerce
+from sqlalchemy import Connection, Select, case, func, or_, select
 
 from ledger.ids import BoardId, CardId, RunId
-from ledger.states import CardState
+from ledger.queries.card_filter import ALL, FROM, NEED, STATE, CardFilter, CardScope, asked_for, in_sight
+from ledger.states import ATTENTION, CardState
 from ledger.views.cards import cards
 from ledger.views.runs import runs
-
-MAX_CARDS = 500  # of all lanes together
 
 
 class Lane(StrEnum):
@@ -38,14 +38,13 @@ LANES: Mapping[CardState, Lane] = {
     S.FAILED: Lane.STUCK,
     S.BLOCKED: Lane.STUCK,
 }
-_FROM = cards.outerjoin(runs, runs.c.run_id == cards.c.run_id)
-_STATE = type_coerce(cards.c.state, Text)
 _FIELDS = (
-    cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, _STATE,
+    cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE,
     cards.c.because, cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd,
 )  # fmt: skip
-# Who waits for a person comes first, then what is at work, then the rest: as the lanes have it.
-_ORDER = case({state.value: place for place, state in enumerate(LANES)}, value=_STATE, else_=len(LANES))
+# In lanes by what each has first; elsewhere who waits for a person comes first, then all others.
+_BY_LANE = case({state.value: place for place, state in enumerate(LANES)}, value=STATE)
+_BY_NEED = case(NEED, value=STATE, else_=len(NEED))
 
 
 class ListedCard(NamedTuple):
@@ -75,60 +74,76 @@ def repositories(db: Connection, board_id: BoardId) -> dict[str, datetime]:
     since = func.min(cards.c.created_at)
     oldest: dict[str, datetime] = {}
     for name in (cards.c.repository, runs.c.repository):
-        query = select(name, since).select_from(_FROM).where(_on(board_id), name.is_not(None), name != "")
+        query = select(name, since).select_from(FROM).where(in_sight([CardScope(board_id)]), name != "")
         for repository, at in db.execute(query.group_by(name)):
             oldest[repository] = min(at, oldest.get(repository, at))
     return oldest
 
 
-def in_lanes(
-    db: Connection, board_id: BoardId, seen: Collection[str], *, drafts: bool
-) -> dict[Lane, list[ListedCard]]:
-    """Return the board's cards that are in a lane and only about repositories in `seen`, those that wait for
-    longest first; `drafts` with those that are no issue yet.
-    """
-    query = _listed(board_id, seen, drafts).where(cards.c.state.in_(tuple(LANES)))
-    by_lane: dict[Lane, list[ListedCard]] = {lane: [] for lane in Lane}
-    for row in db.execute(query.order_by(_ORDER, cards.c.state_at).limit(MAX_CARDS)):
-        card = ListedCard(*row)
-        by_lane[LANES[CardState(card.state)]].append(card)
-    return by_lane
+def of_lane(
+    db: Connection,
+    scopes: Sequence[CardScope],
+    lane: Lane,
+    wanted: CardFilter = ALL,
+    *,
+    own: str = "",
+    limit: int,
+    offset: int = 0,
+) -> tuple[ListedCard, ...]:
+    """Return the lane's cards: first those of the person `own`, and those that wait for longest."""
+    states = tuple(state for state, its in LANES.items() if its is lane)
+    mine = case((or_(*(func.lower(name) == own.lower() for name in (cards.c.mover, runs.c.by))), 0), else_=1)
+    query = _listed(scopes, wanted).where(cards.c.state.in_(states))
+    query = query.order_by(mine, _BY_LANE, cards.c.state_at, cards.c.card_id)
+    return _rows(db, query.limit(limit).offset(offset))
 
 
 def of_column(
-    db: Connection, board_id: BoardId, column: str, seen: Collection[str], *, drafts: bool, limit: int
+    db: Connection,
+    scopes: Sequence[CardScope],
+    column: str | None,
+    wanted: CardFilter = ALL,
+    *,
+    limit: int | None = None,
+    offset: int = 0,
 ) -> tuple[ListedCard, ...]:
-    """Return the column's cards as `in_lanes` does: those that need somebody first, then from the top."""
-    query = _listed(board_id, seen, drafts).where(cards.c.column == column)
-    rows = db.execute(query.order_by(_ORDER, cards.c.rank, cards.c.card_id).limit(limit))
-    return tuple(ListedCard(*row) for row in rows)
+    """Return the column's cards: those that need somebody first, then from the top. None is for no column."""
+    query = _listed(scopes, wanted).where(cards.c.column == column)
+    query = query.order_by(_BY_NEED, cards.c.rank, cards.c.card_id)
+    return _rows(db, query.limit(limit).offset(offset))
+
+
+def waiting(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL) -> tuple[ListedCard, ...]:
+    """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
+    query = _listed(scopes, wanted).where(cards.c.state.in_(ATTENTION))
+    return _rows(db, query.order_by(_BY_NEED, cards.c.state_at, cards.c.card_id))
 
 
 def counts(
-    db: Connection, board_id: BoardId, seen: Collection[str], *, drafts: bool
-) -> dict[str, dict[CardState, int]]:
-    """Return how many cards of each state stand in each column, of those that `in_lanes` would consider."""
-    query = select(cards.c.column, cards.c.state, func.count()).select_from(_FROM)
-    by_column: dict[str, dict[CardState, int]] = {}
-    visible = query.where(_on(board_id), _visible(seen, drafts)).group_by(cards.c.column, cards.c.state)
-    for column, state, count in db.execute(visible):
-        by_column.setdefault(column or "", {})[state] = count
+    db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL
+) -> dict[str | None, dict[CardState, int]]:
+    """Return how many cards of each state stand in each column; None is for no column."""
+    query = select(cards.c.column, cards.c.state, func.count()).select_from(FROM)
+    query = query.where(in_sight(scopes), asked_for(wanted)).group_by(cards.c.column, cards.c.state)
+    by_column: dict[str | None, dict[CardState, int]] = {}
+    for column, state, count in db.execute(query):
+        by_column.setdefault(column, {})[state] = count
     return by_column
 
 
-def _listed(board_id: BoardId, seen: Collection[str], drafts: bool) -> Select[Any]:
-    return select(*_FIELDS).select_from(_FROM).where(_on(board_id), _visible(seen, drafts))
+def lane_counts(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL) -> Counter[Lane]:
+    """Return how many cards are in each lane."""
+    totals = Counter[Lane]()
+    for by_state in counts(db, scopes, wanted).values():
+        for state, count in by_state.items():
+            if state in LANES:
+                totals[LANES[state]] += count
+    return totals
 
 
-def _on(board_id: BoardId) -> ColumnElement[bool]:
-    return and_(cards.c.board_id == board_id, ~cards.c.archived)
+def _listed(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
+    return select(*_FIELDS).select_from(FROM).where(in_sight(scopes), asked_for(wanted))
 
 
-def _visible(seen: Collection[str], drafts: bool) -> ColumnElement[bool]:
-    """Limit to cards whose own repository and that of whose work are both in `seen`."""
-    names = tuple(seen)
-    own = cards.c.repository.in_(names)
-    no_work = or_(runs.c.repository.is_(None), runs.c.repository == "")
-    return and_(
-        or_(own, cards.c.repository.is_(None)) if drafts else own, or_(no_work, runs.c.repository.in_(names))
-    )
+def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:
+    return tuple(ListedCard(*row) for row in db.execute(query))

@@ -127,7 +127,7 @@ cards = Table(
     Index(
         "view_cards_list",
         *("board_id", "column", "rank", "card_id", "archived"),
-        *("repository", "number", "title", "state", "because", "run_id"),
+        *("repository", "number", "title", "state", "because", "run_id", "mover", "labels", "created_at"),
     ).ddl_if(dialect="sqlite"),
     Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
     Index("view_cards_issue", "repository", "number"),

@@ -54,9 +54,9 @@ def _repository(db: Connection, context: OutboxContext, card: CardRow) -> str:
             return board.repositories.labels[label]
     if board.repositories.are_named and board.home:
         return board.home
-    there = {other.repository for other in card_queries.lines(db, card.board_id) if other.repository}
+    there = card_queries.repositories_of(db, card.board_id)
     if len(there) == 1:
-        return there.pop()
+        return there[0]
     if not there:
         return context.board.home_repository
     raise GivenUpError(

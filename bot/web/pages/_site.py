@@ -17,6 +17,7 @@ from bot.web.authorization import BusyError, Readers, RequestLimiter
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.queries import lanes
+from ledger.queries.card_filter import CardScope
 from ledger.queue import sign_ins as visits
 from ledger.queue.sign_ins import SignIn
 from ledger.views import boards, cards, runs
@@ -57,6 +58,11 @@ class VisibleBoard:
     title: str
     seen: frozenset[str]
     home: bool
+
+    @property
+    def scope(self) -> CardScope:
+        """The cards of it that the visitor may see."""
+        return CardScope(self.board_id, self.seen, drafts=self.home)
 
     @property
     def path(self) -> str:
@@ -161,7 +167,11 @@ class Site:
 
     def stranger(self) -> Response:
         """Return the sign-in page, the same for every path."""
-        return self.page("Sign in", SIGN_IN, status=401, sign_in=request.path)
+        return self.page("Sign in", SIGN_IN, status=401, sign_in=self.wanted())
+
+    def wanted(self) -> str:
+        """Return the address that was asked for, to return to after signing in."""
+        return request.full_path if request.query_string else request.path
 
     def nothing(self, visit: SignIn) -> Response:
         """Return the same answer for a missing page and for one that the visitor may not see."""

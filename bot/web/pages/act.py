@@ -75,7 +75,9 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
         because = recorded.event.because.replace("`", "")
         ways = [(back, "Back", "to the page with the form")]
         return site.page("You may not do that", because, ASK, status=403, visit=visit, links=ways)
-    return make_response(redirect(f"{back}?acted={recorded.seq if recorded else 'before'}", 303))
+    return make_response(
+        redirect(f"{back}{'&' if '?' in back else '?'}acted={recorded.seq if recorded else 'before'}", 303)
+    )
 
 
 def _later(site: Site, because: str) -> Response:

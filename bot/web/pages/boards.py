@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 
-from flask import Response, make_response, render_template
+from flask import Response, make_response, render_template, request
 from sqlalchemy import Connection
 
+from bot.state.card_filters import LISTED
 from bot.web.acting import offered
+from bot.web.pages._filters import FilterForm, filter_form
 from bot.web.pages._lists import CardView, card_view
 from bot.web.pages._site import Site, VisibleBoard
-from ledger.events.board import Column
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.lanes import ListedCard
@@ -19,19 +20,21 @@ from ledger.states import ATTENTION, CardState
 from ledger.views import boards, stops
 from rules.text import plain
 
-MAX_CARDS = 25  # of a column: a page stays under 100 kB
+MAX_CARDS, MAX_SHOWN = 25, 120  # of a column, and of all: a page stays under 100 kB
+NOWHERE = ""  # the column of cards that are in none
 _WORKING = (CardState.WORKING, CardState.REVISING)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnView:
-    """A column; `more` counts the cards that are not listed."""
+    """A column; `ways` lead to its cards that are not listed."""
 
     name: str
     effect: str
     ticker: str
     cards: tuple[CardView, ...]
-    more: int
+    left_out: str
+    ways: tuple[tuple[str, str], ...]
 
 
 def mount(site: Site) -> None:
@@ -49,42 +52,62 @@ def mount(site: Site) -> None:
             return site.nothing(visit)
         with event_store.reading(site.engine) as db:
             row = boards.get(db, mine.board_id)
-            listed = {column: _cards(db, mine, column) for column in (row.columns if row else ())}
-            counts = lanes.counts(db, mine.board_id, mine.seen, drafts=mine.home)
+            columns = {column.name: column.description for column in row.columns} if row else {}
+            form = filter_form(
+                db, mine.path, request.args, [mine.scope],
+                states=LISTED, key="column", sections=(*columns, NOWHERE),
+            )  # fmt: skip
+            shown = _shown(db, mine, form, columns)
             halted = stops.of_board(db, mine.board_id) if mine.home else ()
-        shown = render_template(
+        page = render_template(
             "board.html",
             title=plain(mine.title) or f"{owner}/{number}",
             lines=[
                 f"{plain(f'{stop.scope} {stop.target}')}: stopped by {plain(stop.by)}." for stop in halted
             ],
-            columns=_columns(listed, counts, site.clock()),
-            forms=offered.for_board(site, visit, mine, chain(*listed.values())),
-            path=mine.path,
+            filter=form,
+            columns=[_view(form, site.clock(), columns, *it) for it in shown],
+            forms=offered.for_board(site, visit, mine, chain(*(cards for _, cards, _ in shown))),
+            path=form.address,
             visit=visit,
         )
-        return make_response(shown)
+        return make_response(page)
 
 
-def _cards(db: Connection, board: VisibleBoard, column: Column) -> tuple[ListedCard, ...]:
-    return lanes.of_column(db, board.board_id, column.name, board.seen, drafts=board.home, limit=MAX_CARDS)
+def _shown(
+    db: Connection, board: VisibleBoard, form: FilterForm, columns: Mapping[str, str]
+) -> list[tuple[str, tuple[ListedCard, ...], dict[CardState, int]]]:
+    """Return the columns to show, each with its cards and how many of each state match."""
+    if form.wanted is None:
+        return []
+    counts = lanes.counts(db, [board.scope], form.wanted)
+    limit, offset = form.window(min(MAX_CARDS, max(2, MAX_SHOWN // (len(columns) + 1))))
+    shown = []
+    for name in (*columns, NOWHERE):
+        by_state = counts.get(name or None, {})
+        if form.shows(name) and (by_state or not (form.narrows or name == NOWHERE)):
+            place = [board.scope], name or None, form.wanted
+            shown.append((name, lanes.of_column(db, *place, limit=limit, offset=offset), by_state))
+    return shown
 
 
-def _columns(
-    listed: Mapping[Column, tuple[ListedCard, ...]],
-    counts: Mapping[str, Mapping[CardState, int]],
+def _view(
+    form: FilterForm,
     now: datetime,
-) -> list[ColumnView]:
-    return [
-        ColumnView(
-            plain(column.name),
-            plain(column.description, 400),
-            _ticker(counts.get(column.name, {})),
-            tuple(card_view(card, now) for card in cards),
-            sum(counts.get(column.name, {}).values()) - len(cards),
-        )
-        for column, cards in listed.items()
-    ]
+    columns: Mapping[str, str],
+    name: str,
+    cards: tuple[ListedCard, ...],
+    by_state: Mapping[CardState, int],
+) -> ColumnView:
+    total = sum(by_state.values())
+    return ColumnView(
+        plain(name) or "No column",
+        plain(columns.get(name, ""), 400),
+        _ticker(by_state),
+        tuple(card_view(card, now) for card in cards),
+        form.left_out(total, len(cards)),
+        form.ways(name, total, len(cards)),
+    )
 
 
 def _ticker(by_state: Mapping[CardState, int]) -> str:

@@ -24,7 +24,10 @@ WORD_BYTES = 32
 OWN_PATH = re.compile(
     r"/(?:hosts|money|(?:runs|artifacts|boards|cards)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
 )
-MAX_CHARS = 400
+OWN_QUERY = re.compile(
+    r"(?:(?:search|state|repository|person|label|lane|column|page|zoom|days)=[A-Za-z0-9._~*%+-]*(?:&(?!$)|$))*"
+)
+MAX_CHARS, MAX_QUERY = 400, 1000  # with the sign-in around them, a cookie holds both
 MANY = "very many people sign in just now: try again in a minute"
 CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
@@ -66,8 +69,10 @@ def mount(site: Site) -> None:
 
 
 def own_path(wanted: str) -> str:
-    """Return `wanted` if it is a path of these pages, else the front page: no redirect leads elsewhere."""
-    return wanted if len(wanted) <= MAX_CHARS and OWN_PATH.fullmatch(wanted) else "/"
+    """Return `wanted` if it is an address of these pages, else the front page's: nobody is sent elsewhere."""
+    path, _, query = wanted.partition("?")
+    fits = len(path) <= MAX_CHARS and len(query) <= MAX_QUERY
+    return wanted if fits and OWN_PATH.fullmatch(path) and OWN_QUERY.fullmatch(query) else "/"
 
 
 def _came_back(site: Site) -> Response:

@@ -91,6 +91,52 @@ def test_the_board_of_one_column(cardinal: Cardinal, story: Engine) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "listed"),
+    [
+        (("--state", "failed"), [1]),
+        (("--search", "idle"), [2]),
+        (("--search", "idle", "--state", "failed"), []),
+        (("--person", "ALICE"), [1]),
+        (("--repository", "acme/shop", "--column", "In Progress"), [1, 2]),
+    ],
+)
+def test_the_board_is_filtered(
+    cardinal: Cardinal, story: Engine, words: tuple[str, ...], listed: list[int]
+) -> None:
+    (board,) = printed(cardinal("board", "--json", *words))
+    assert [card["number"] for card in board["columns"]["In Progress"]] == listed
+
+
+def test_the_inbox_is_filtered(cardinal: Cardinal, story: Engine) -> None:
+    (card,) = printed(cardinal("inbox", "--json", "--search", "prices"))
+    assert (card["number"], card["by"]) == (1, "alice")
+    assert cardinal("inbox", "--search", "idle").stdout == "nothing waits for anybody\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("board", "--column", "In Progres"),
+            "no card here has the column “In Progres”: did you mean In Pro",
+        ),
+        (("board", "--label", "bug"), "no card here has the label “bug”: correct it, or leave it out"),
+        (
+            ("inbox", "--state", "draft"),
+            "no card here can have the state “draft”: choose needs input, failed",
+        ),
+        (("inbox", "--search", "x " * 9), "a search has up to 8 words: leave some out"),
+    ],
+)
+def test_a_filter_that_names_nothing_is_one_sentence(
+    cardinal: Cardinal, story: Engine, words: tuple[str, ...], said: str
+) -> None:
+    refused = cardinal(*words)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert said in refused.stderr
+
+
+@pytest.mark.parametrize(
     "words",
     [("board",), ("inbox",), ("show", "acme/shop#1"), ("show", "r1"), ("watch", "--once", "--from", "0")],
 )

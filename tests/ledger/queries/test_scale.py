@@ -16,7 +16,6 @@ from ledger.events.conversation import PersonSaid
 from ledger.ids import CardId, DeliveryId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.queries import cards as card_queries
 from ledger.queries import run_queue, timeline
 from ledger.queue import inbox, leases, outbox
 from ledger.views import cards, messages, plans, questions, remotes, reports, runs, spend, threads
@@ -81,7 +80,6 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "pending threads": read(lambda db: threads.pending(db, MID)),
     "a card's spend": read(lambda db: spend.of_card(db, MID)),
     "a card's timeline": read(lambda db: timeline.of_card(db, MID)),
-    "the first of the board": read(lambda db: card_queries.lines(db, BOARD, ("In Progress",), 30)),
     "the next run's id": read(runs.next_id),
     "the next due time": lambda engine: outbox.next_due_s(engine, "content"),
     "the next entry": lambda engine: claim_next(engine, "content", lease_s=9, holder="p"),

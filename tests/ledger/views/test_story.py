@@ -81,7 +81,7 @@ def test_the_board_is_listed_by_column_and_rank(ledger: Engine) -> None:
         order = ["c1", "c2", "c5", "c3", "c4"]
         assert [it.card_id for it in cards.of_board(db, BOARD)] == order
         assert [it.card_id for it in card_queries.lines(db, BOARD)] == order
-        assert [it.card_id for it in card_queries.lines(db, BOARD, ("Planning",), 2)] == ["c5", "c3"]
+        assert [it.card_id for it in card_queries.lines(db, BOARD, ("Planning",))][:2] == ["c5", "c3"]
         assert card_queries.counts(db, BOARD) == {"Planning": 3, "Done": 2}
 
 

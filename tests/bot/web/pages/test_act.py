@@ -47,12 +47,12 @@ def test_who_must_answer_does_so_in_the_inbox(pages: Pages) -> None:
     item = asked(pages, "8080", "8081")
     bob = pages.browser("bob")
     run_id = pages.cardinal.run_of(item).run_id
-    inbox = forms(bob, "/")
+    inbox = forms(bob, "/?state=needs_input")
     assert sorted(inbox) == [f"answer:{run_id}-q1", f"cancel:{run_id}"]
     assert (
         send(bob, {**inbox[f"answer:{run_id}-q1"], "text": "in words"})
         .headers["Location"]
-        .startswith("/?acted=")
+        .startswith("/?state=needs_input&acted=")
     )
     assert pages.cardinal.run_of(item).state is RunState.QUEUED
     assert forms(bob, "/") == {}

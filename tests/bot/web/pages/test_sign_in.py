@@ -319,14 +319,20 @@ def test_there_is_no_way_in_without_a_public_address(pages: Pages) -> None:
 @pytest.mark.parametrize(
     "elsewhere",
     ["", "https://evil.example", "//evil.example", "/\\evil.example", "/runs//evil", "runs/r1/artifacts",
-     "/runs/r1/artifacts?next=//evil", "/sign-out", "/runs/r1\r\nX: y", f"/runs/{'r' * 500}"],
+     "/runs/r1/artifacts?next=//evil", "/sign-out", "/runs/r1\r\nX: y", f"/runs/{'r' * 500}",
+     "/?acted=1", "/?label=a&", "/?label=//evil", f"/?label={'x' * 1001}"],
 )  # fmt: skip
 def test_nobody_is_sent_elsewhere_after_signing_in(elsewhere: str) -> None:
     assert own_path(elsewhere) == "/"
 
 
 def test_a_path_of_these_pages_is_gone_on_to() -> None:
-    for path in ("/hosts", "/runs/r1/artifacts", f"/artifacts/r1/{'a' * 64}/full-1-pytest.txt"):
+    queries = (
+        "/?search=a+b&state=failed&label=area%2Ftill",
+        "/boards/acme/1?column=&page=2",
+        "/money?days=7",
+    )
+    for path in ("/hosts", "/runs/r1/artifacts", f"/artifacts/r1/{'a' * 64}/full-1-pytest.txt", *queries):
         assert own_path(path) == path
 
 

@@ -1,0 +1,39 @@
+"""The options that filter cards, the same for every command that lists them."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+import click
+from sqlalchemy import Connection
+
+from bot.state import card_filters
+from ledger.queries import card_filter
+from ledger.queries.card_filter import ALL, CardFilter, CardScope
+from ledger.states import CardState
+from ledger.views import boards
+
+C = TypeVar("C", bound=Callable[..., Any])
+HELP = {
+    "state": "Only cards in this state, such as failed.",
+    "repository": "Only cards about this owner/name: of the issue, or of its newest run's work.",
+    "person": "Only cards that they moved to their column, or asked to work on.",
+    "label": "Only cards with this label.",
+    "search": "Only cards with all these words in the title, or as the issue's number.",
+}
+
+
+def filter_options(command: C) -> C:
+    """Add the filters to a command, as arguments of their names."""
+    for field in reversed(card_filters.FIELDS):
+        command = click.option(f"--{field}", help=HELP[field])(command)
+    return command
+
+
+def read(
+    db: Connection, given: Mapping[str, str | None], states: Collection[CardState] = card_filters.LISTED
+) -> CardFilter:
+    """Return the filter of a command's options, over all boards. Raises FilterError."""
+    if not any(given.values()):
+        return ALL
+    scopes = [CardScope(board.board_id) for board in boards.all_boards(db)]
+    return card_filters.read(given, card_filter.choices(db, scopes), states)

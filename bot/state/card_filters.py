@@ -1,0 +1,68 @@
+"""Filters of card lists, as people write them in an address or a command, read against what they may see."""
+
+from collections.abc import Collection, Mapping
+from itertools import islice
+
+from ledger.errors import CardinalError
+from ledger.queries.card_filter import CardChoices, CardFilter
+from ledger.states import CardState
+from rules.text import alternatives, near, plain, state_word
+
+FIELDS = ("state", "repository", "person", "label", "search")
+LISTED = tuple(state for state in CardState if state is not CardState.ARCHIVED)  # states of a listed card
+MAX_CHARS, MAX_WORDS = 200, 8
+MAX_COMPARED = 500  # names among which a misspelt one is looked for
+
+
+class FilterError(CardinalError):
+    """A filter cannot be read, or asks for something that no card in sight has."""
+
+    def __init__(self, field: str, because: str) -> None:
+        self.field = field
+        super().__init__(because)
+
+
+def read(
+    given: Mapping[str, str | None], known: CardChoices, states: Collection[CardState] = LISTED
+) -> CardFilter:
+    """Return the filter of these texts by the names in FIELDS; an empty one asks for nothing.
+
+    `states` are those that a card of the list can have. Raises FilterError.
+    """
+    texts = {field: (given.get(field) or "").strip() for field in FIELDS}
+    for field, text in texts.items():
+        if len(text) > MAX_CHARS:
+            raise FilterError(field, f"a {field} has up to {MAX_CHARS} characters: shorten it")
+    words = tuple(texts["search"].split())
+    if len(words) > MAX_WORDS:
+        raise FilterError("search", f"a search has up to {MAX_WORDS} words: leave some out")
+    return CardFilter(
+        _state(texts["state"], states) if texts["state"] else None,
+        _spellings("repository", texts["repository"], known.repositories),
+        _spellings("person", texts["person"], known.people),
+        _spellings("label", texts["label"], known.labels),
+        words,
+    )
+
+
+def unknown(field: str, text: str, known: Collection[str]) -> FilterError:
+    """Return the error for a value that is not known, with one that may have been meant."""
+    meant = near(text, islice(known, MAX_COMPARED))
+    hint = f"did you mean {plain(meant)}?" if meant else "correct it, or leave it out"
+    return FilterError(field, f"no card here has the {field} “{plain(text)}”: {hint}")
+
+
+def _state(text: str, states: Collection[CardState]) -> CardState:
+    value = text.casefold().replace(" ", "_").replace("-", "_")
+    if value not in states:
+        words = alternatives(state_word(state) or state for state in states)
+        raise FilterError("state", f"no card here can have the state “{plain(text)}”: choose {words}")
+    return CardState(value)
+
+
+def _spellings(field: str, text: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return every known name that is the same but for case. Raises FilterError for none."""
+    spelt = tuple(name for name in known if name.casefold() == text.casefold()) if text else ()
+    if text and not spelt:
+        raise unknown(field, text, known)
+    return spelt

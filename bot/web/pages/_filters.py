@@ -1,0 +1,129 @@
+"""The filter of a page with cards: a form whose address is all its state, and the pages of a long section."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from sqlalchemy import Connection
+from werkzeug.datastructures import MultiDict
+
+from bot.state import card_filters
+from bot.state.card_filters import FIELDS, MAX_CHARS, FilterError
+from ledger.queries import card_filter
+from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
+from ledger.states import CardState
+from rules.text import sentence, state_word
+
+MAX_OFFERED = 100  # names that a field suggests; others can be typed
+PAGE = 100  # cards on one page of a section that is shown alone
+NUMBER = re.compile(r"[1-9][0-9]{0,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class FilterForm:
+    """A page's filter as its address has it. `wanted` is None where `problem` says what is wrong with it.
+
+    `section` is the one shown alone, at its page `number`; None while all sections are shown. `key` is the
+    parameter for it.
+    """
+
+    path: str
+    key: str
+    chosen: Mapping[str, str]
+    states: tuple[tuple[str, str], ...]
+    offered: Mapping[str, tuple[str, ...]]
+    section: str | None = None
+    number: int = 1
+    wanted: CardFilter | None = None
+    problem: str = ""
+
+    @property
+    def narrows(self) -> bool:
+        """Whether any filter is given."""
+        return any(self.chosen.values())
+
+    @property
+    def address(self) -> str:
+        """The address of what is shown."""
+        return self._at(self.section, self.number)
+
+    def shows(self, section: str) -> bool:
+        """Tell whether the section is shown."""
+        return self.wanted is not None and self.section in (None, section)
+
+    def window(self, few: int) -> tuple[int, int]:
+        """Return how many cards of a section are shown, `few` beside others, and how many before are not."""
+        return (few, 0) if self.section is None else (PAGE, (self.number - 1) * PAGE)
+
+    def left_out(self, total: int, shown: int) -> str:
+        """Return which of a section's cards are shown, or how many are not."""
+        if self.section is None:
+            return f"And {total - shown:,} more"
+        first = (self.number - 1) * PAGE
+        return f"Cards {first + 1:,} to {first + shown:,} of {total:,}" if shown else f"All are {total:,}"
+
+    def ways(self, section: str, total: int, shown: int) -> tuple[tuple[str, str], ...]:
+        """Return the addresses of the section's cards that are not shown, each with its words."""
+        if self.section is None:
+            return ((self._at(section, 1), f"all {total:,}"),) if total > shown else ()
+        before, after = self.number > 1, self.number * PAGE < total
+        return (
+            *([(self._at(section, self.number - 1), f"the {PAGE} before")] if before else []),
+            *([(self._at(section, self.number + 1), f"the next of {total:,}")] if after else []),
+            (self._at(None, 1), f"every {self.key}"),
+        )
+
+    def _at(self, section: str | None, number: int) -> str:
+        query = {name: text for name, text in self.chosen.items() if text}
+        query |= {} if section is None else {self.key: section}
+        query |= {"page": str(number)} if number > 1 else {}
+        return f"{self.path}?{urlencode(query)}" if query else self.path
+
+
+def filter_form(
+    db: Connection,
+    path: str,
+    args: MultiDict[str, str],
+    scopes: Sequence[CardScope],
+    *,
+    states: Collection[CardState],
+    key: str,
+    sections: Collection[str],
+) -> FilterForm:
+    """Return the filter in an address; `key` is the parameter that names one of `sections`."""
+    known = card_filter.choices(db, scopes)
+    offered = {"repository": known.repositories, "person": known.people, "label": known.labels}
+    form = FilterForm(
+        path,
+        key,
+        {field: args.get(field, "")[:MAX_CHARS] for field in FIELDS},
+        tuple((state, state_word(state) or "at rest") for state in states),
+        {
+            field: tuple(name for name in names if len(name) <= MAX_CHARS)[:MAX_OFFERED]
+            for field, names in offered.items()
+        },
+    )
+    try:
+        return _read(form, args, known, states, sections)
+    except FilterError as error:
+        return replace(form, problem=sentence(str(error)))
+
+
+def _read(
+    form: FilterForm,
+    args: MultiDict[str, str],
+    known: CardChoices,
+    states: Collection[CardState],
+    sections: Collection[str],
+) -> FilterForm:
+    for name in (*FIELDS, form.key, "page"):
+        if len(args.getlist(name)) > 1:
+            raise FilterError(name, f"the address has more than one {name}: leave one of them")
+    section, number = args.get(form.key), args.get("page", "1")
+    if section is not None and section not in sections:
+        raise card_filters.unknown(form.key, section, sections)
+    if not NUMBER.fullmatch(number):
+        raise FilterError("page", "there is no such page of this list: begin at the first")
+    wanted = card_filters.read({field: args.get(field) for field in FIELDS}, known, states)
+    return replace(form, section=section, number=int(number), wanted=wanted)

@@ -1,0 +1,141 @@
+"""Which cards a list is about: those that somebody may see, and of them those that were asked for."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Text,
+    and_,
+    cast,
+    false,
+    or_,
+    select,
+    true,
+    type_coerce,
+)
+
+from ledger.ids import BoardId
+from ledger.states import ATTENTION, CardState
+from ledger.views.cards import cards
+from ledger.views.runs import runs
+
+FROM = cards.outerjoin(runs, runs.c.run_id == cards.c.run_id)
+STATE = type_coerce(cards.c.state, Text)
+# In which order cards come that wait for a person; all others come behind.
+NEED: Mapping[str, int] = {state.value: place for place, state in enumerate(ATTENTION)}
+_LABELS = type_coerce(cards.c.labels, Text)
+_NAME = cards.c.repository + "#" + cast(cards.c.number, Text)
+
+
+@dataclass(frozen=True, slots=True)
+class CardScope:
+    """What somebody may see of a board: cards about the repositories in `seen`, or about any for None.
+
+    `drafts`: those that are no issue yet, too.
+    """
+
+    board_id: BoardId
+    seen: frozenset[str] | None = None
+    drafts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CardFilter:
+    """Cards that are asked for: all that is given must hold, and of several spellings one.
+
+    `repositories`: of the issue, or of the newest run's work. `people` moved the card to its column or asked
+    for that run. Each of `words` stands in the title, is the issue's number, or ends owner/name#number.
+    """
+
+    state: CardState | None = None
+    repositories: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+ALL = CardFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class CardChoices:
+    """What there is to ask for, in order: nothing of a card that may not be seen."""
+
+    repositories: tuple[str, ...]
+    people: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def choices(db: Connection, scopes: Sequence[CardScope]) -> CardChoices:
+    """Return the repositories, people and labels of all cards in sight."""
+
+    def values(*columns: ColumnElement[str]) -> set[str]:
+        queries = (select(column).select_from(FROM).where(in_sight(scopes)).distinct() for column in columns)
+        return {value for query in queries for value in db.scalars(query) if value}
+
+    labels = {label for stored in values(_LABELS) for label in json.loads(stored)}
+    return CardChoices(
+        repositories=_sorted(values(cards.c.repository, runs.c.repository)),
+        people=_sorted(values(cards.c.mover, runs.c.by)),
+        labels=_sorted(labels),
+    )
+
+
+def in_sight(scopes: Sequence[CardScope]) -> ColumnElement[bool]:
+    """Return the condition that a card is on one of these boards, and may be seen there."""
+    return and_(~cards.c.archived, or_(false(), *map(_visible, scopes)))
+
+
+def asked_for(wanted: CardFilter) -> ColumnElement[bool]:
+    """Return the condition that a card is among those asked for."""
+    return and_(true(), *_conditions(wanted))
+
+
+def _visible(scope: CardScope) -> ColumnElement[bool]:
+    """Limit to cards whose own repository and that of whose work may both be seen."""
+    on_board = cards.c.board_id == scope.board_id
+    if scope.seen is None:
+        return on_board
+    names = tuple(scope.seen)
+    own = cards.c.repository.in_(names)
+    no_work = or_(runs.c.repository.is_(None), runs.c.repository == "")
+    return and_(
+        on_board,
+        or_(own, cards.c.repository.is_(None)) if scope.drafts else own,
+        or_(no_work, runs.c.repository.in_(names)),
+    )
+
+
+def _conditions(wanted: CardFilter) -> Iterator[ColumnElement[bool]]:
+    if wanted.state is not None:
+        yield cards.c.state == wanted.state
+    if wanted.repositories:
+        names = wanted.repositories
+        yield or_(cards.c.repository.in_(names), runs.c.repository.in_(names))
+    if wanted.people:
+        yield or_(cards.c.mover.in_(wanted.people), runs.c.by.in_(wanted.people))
+    if wanted.labels:
+        yield or_(*map(_labelled, wanted.labels))
+    for word in wanted.words:
+        end = word if "#" in word else f"#{word}"
+        titled = (cards.c.title.icontains(spelt, autoescape=True) for spelt in _cases(word))
+        yield or_(_NAME.iendswith(end, autoescape=True), *titled)
+
+
+def _cases(word: str) -> set[str]:
+    """Return how a title may have the word: databases take no notice of case in ASCII alone."""
+    return {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
+
+
+def _labelled(label: str) -> ColumnElement[bool]:
+    """Look for the label in the JSON list: at its beginning, or behind a comma, so in no other's quotes."""
+    quoted = json.dumps(label)
+    starts = _LABELS.startswith(f"[{quoted}", autoescape=True)
+    return or_(starts, _LABELS.contains(f", {quoted}", autoescape=True))
+
+
+def _sorted(names: Collection[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=lambda name: (name.casefold(), name)))

@@ -1,0 +1,118 @@
+"""Filters of boards and inbox: the address is all their state, and finds nothing that may not be read."""
+
+import re
+from html import unescape
+from urllib.parse import quote
+
+from ledger.events.board import CardSeen
+from ledger.ids import CardId
+from ledger.log import event_store
+from ledger.states import CardState
+from tests.bot.web.pages.test_artifacts import hide
+from tests.bot.web.pages.world import Browser, Pages
+
+BOARD = "/boards/acme/1"
+HOSTILE = '"><script>x</script>'
+
+
+def add(pages: Pages, count: int, title: str, state: CardState, label: str, by: str, repository: str) -> None:
+    """Put cards on the board."""
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        for number in range(count):
+            name, place = f"{title} {number}", (repository, 10_000 + event_store.last_seq(db))
+            card = CardSeen(
+                CardId(name), pages.cardinal.board_id, name, *place, name, "", by, "In Progress", state,
+                (label,), by=by,
+            )  # fmt: skip
+            event_store.append(db, card, at=pages.cardinal.clock())
+
+
+def titles(reader: Browser, path: str) -> list[str]:
+    """Return the cards that the page lists."""
+    page = reader.get(path)
+    assert page.status_code == 200
+    return re.findall(r'<a href="/cards/[^"]+"><bdi>([^<]+)</bdi>', page.text)
+
+
+def test_a_filter_leaves_the_cards_that_have_all_of_it(pages: Pages) -> None:
+    add(pages, 2, "Basket", CardState.NEEDS_INPUT, "bug", "bob", "acme/shop")
+    add(pages, 1, "Till", CardState.QUEUED, "area/till", "carol", "acme/shop")
+    alice = pages.browser("alice")
+    for path in ("/", BOARD):
+        assert titles(alice, f"{path}?label=BUG&person=bob&state=needs_input&search=basket+1") == ["Basket 1"]
+        assert titles(alice, f"{path}?person=carol") == ["Till 0"]
+        shown = alice.get(f"{path}?search=basket&state=queued").text
+        assert "that you may see matches." in shown
+        assert "/cards/" not in shown
+        shown = alice.get(f"{path}?state=needs_input&label=bug").text
+        assert '<option value="needs_input" selected>' in shown
+        assert 'name="label" value="bug"' in shown
+        assert '<option value="area/till">' in shown
+
+
+def test_what_cannot_be_asked_for_is_said_and_nothing_is_shown(pages: Pages) -> None:
+    add(pages, 1, "Basket", CardState.NEEDS_INPUT, "bug", "bob", "acme/shop")
+    alice = pages.browser("alice")
+    for query, sentence in {
+        "label=bgu": "No card here has the label “bgu”: did you mean bug?",
+        "state=broken": "No card here can have the state “broken”: choose ",
+        "label=bug&label=bug": "The address has more than one label: leave one of them.",
+        "search=" + "x" * 201: "A search has up to 200 characters: shorten it.",
+        "page=0": "There is no such page of this list",
+        "page=10000": "There is no such page of this list",
+        "lane=x&column=x": " “x”: correct it, or leave it out.",
+        f"person={quote(HOSTILE)}": f"No card here has the person “{HOSTILE}”",
+    }.items():
+        for path in ("/", BOARD):
+            page = alice.get(f"{path}?{query}")
+            assert (page.status_code, sentence in unescape(page.text)) == (200, True), (path, query)
+            assert "/cards/" not in page.text
+            assert "<script" not in page.text
+
+
+def test_a_secret_repository_is_not_found_counted_or_offered(pages: Pages) -> None:
+    add(pages, 30, "Secret", CardState.NEEDS_INPUT, "hush", "carol", "acme/shop")
+    add(pages, 1, "Open", CardState.NEEDS_INPUT, "bug", "bob", "acme/board")
+    hide(pages.cardinal)
+    alice, mallory = pages.browser("alice"), pages.browser("mallory")
+    unknown = {"label": "hush", "person": "carol", "repository": "acme/shop"}
+    for path in ("/", BOARD):
+        whole = mallory.get(path).text
+        assert not [word for word in ("hush", "carol", "acme/shop", "Secret", "more:") if word in whole]
+        assert titles(mallory, path) == ["Open 0"]
+        assert "matches." in mallory.get(f"{path}?search=secret").text
+        for field, text in unknown.items():
+            said = f"No card here has the {field} “{text}”: "
+            assert said in mallory.get(f"{path}?{field}={text}").text
+            assert "Secret 1" in titles(alice, f"{path}?{field}={text}")
+
+
+def test_a_long_list_is_cut_and_says_how_to_see_the_rest(pages: Pages) -> None:
+    add(pages, 230, "Basket", CardState.QUEUED, "bug", "alice", "acme/shop")
+    add(pages, 1, "Broken", CardState.FAILED, "bug", "alice", "acme/shop")
+    alice = pages.browser("alice")
+    for path, rest, few in ((BOARD, 231, "Broken 0"), ("/", 230, "Basket 0")):
+        page = alice.get(f"{path}?label=bug").text
+        listed = titles(alice, f"{path}?label=bug")
+        assert listed[0] == few
+        left, address = re.findall(r'And (\d+) more: <a href="([^"]+)">all', page)[0]
+        assert len(listed) - (path == "/") == rest - int(left)  # the inbox has the broken one in another lane
+        seen = list[str]()
+        while address:
+            seen += titles(alice, unescape(address))
+            following = re.findall(r'<a href="([^"]+)">the next', alice.get(unescape(address)).text)
+            address = following[0] if following else ""
+        assert len(seen) == len(set(seen)) == rest
+    beyond = alice.get(f"{BOARD}?column=In+Progress&page=9").text
+    assert "All are 231: " in beyond
+    assert "the 100 before" in beyond
+
+
+def test_who_follows_a_link_to_a_filter_has_it_after_signing_in(pages: Pages) -> None:
+    add(pages, 1, "Basket", CardState.NEEDS_INPUT, "area/till", "bob", "acme/shop")
+    shared = "/?search=basket&label=area%2Ftill"
+    bob = pages.browser("bob", signed_in=False)
+    way_in = unescape(re.findall(r'href="(/sign-in[^"]+)"', bob.get(shared).text)[0])
+    arrived = bob.get(bob.agrees(bob.get(way_in).headers["Location"]))
+    assert arrived.headers["Location"] == shared
+    assert titles(bob, shared) == ["Basket 0"]

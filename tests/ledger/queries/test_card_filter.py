@@ -1,0 +1,138 @@
+"""What a filter lists, for whom, in which order; and what it offers to choose."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, Engine
+
+from ledger.events.board import CardArchived, CardSeen, ColumnRanked
+from ledger.events.run import RunQueued
+from ledger.ids import CardId, RunId
+from ledger.log import event_store
+from ledger.queries import cards, lanes
+from ledger.queries.card_filter import ALL, CardFilter, CardScope, choices
+from ledger.queries.lanes import Lane
+from ledger.states import CardState
+from tests.ledger.samples import BOARD, NOW, board_seen
+
+C = CardState
+EVERYTHING = CardScope(BOARD)
+SHOP = CardScope(BOARD, frozenset({"acme/shop"}), drafts=False)
+
+
+def card(
+    name: str,
+    number: int | None,
+    title: str,
+    state: CardState,
+    by: str = "",
+    *labels: str,
+    repository: str = "",
+) -> CardSeen:
+    place = None if number is None else repository or "acme/shop"
+    return CardSeen(
+        CardId(name), BOARD, f"I_{name}", place, number, title, "", "ann", "In Progress", state, labels, by=by
+    )
+
+
+@pytest.fixture
+def db(ledger: Engine) -> Iterator[Connection]:
+    """One column, ranked from a to f, with a secret card, one that works in secret, and a draft."""
+    with event_store.writing(ledger) as db:
+        event_store.append(
+            db,
+            board_seen(),
+            card("a", 1, "Baskets over 100 % off", C.QUEUED, "ann", "bug", "area/till"),
+            card("b", 17, "Größe ÜBER alles", C.FAILED, "Bob", "Bug"),
+            card("c", 117, "A basket_of goods", C.WORKING, "ann", 'x"bug', "no bug"),
+            card("d", 4, "The secret", C.NEEDS_INPUT, "eve", "hidden", repository="acme/secret"),
+            card("e", 5, "Works in secret", C.NEEDS_INPUT, "ann", "till"),
+            card("f", None, "An idea", C.DRAFT, "fay", "draft"),
+            card("g", 7, "Gone basket", C.FAILED, "gus", "gone"),
+            CardArchived(CardId("g"), "archived"),
+            run("r1", "c", "acme/shop", by="cid"),
+            run("r2", "e", "acme/secret", by="eve"),
+            ColumnRanked(BOARD, "In Progress", tuple(map(CardId, "abcdef"))),
+            at=NOW,
+        )
+        yield db
+
+
+def run(name: str, card_id: str, repository: str, *, by: str) -> RunQueued:
+    return RunQueued(
+        RunId(name),
+        CardId(card_id),
+        1,
+        "first",
+        "In Progress",
+        repository,
+        "b",
+        "scripted",
+        by,
+        "",
+        "{}",
+        True,
+    )
+
+
+def names(listed: tuple[lanes.ListedCard, ...] | tuple[cards.CardLine, ...]) -> str:
+    return "".join(it.card_id for it in listed)
+
+
+def total(by_column: dict[str | None, dict[CardState, int]]) -> int:
+    return sum(sum(by_state.values()) for by_state in by_column.values())
+
+
+CASES = (
+    (ALL, "debacf"),  # who needs somebody first, then from the top
+    (CardFilter(state=C.FAILED), "b"),
+    (CardFilter(repositories=("acme/secret",)), "de"),  # the issue's, or that of the work
+    (CardFilter(people=("ann",)), "eac"),
+    (CardFilter(people=("cid", "eve")), "dec"),  # who asked for the run, too
+    (CardFilter(labels=("bug", "Bug")), "ba"),
+    (CardFilter(labels=('x"bug',)), "c"),
+    (CardFilter(labels=("area/till",)), "a"),
+    (CardFilter(labels=("a_ea%till",)), ""),
+    (CardFilter(words=("BASKET",)), "ac"),
+    (CardFilter(words=("100", "%")), "a"),
+    (CardFilter(words=("basket_of",)), "c"),
+    (CardFilter(words=("größe", "über")), "b"),
+    (CardFilter(words=("17",)), "b"),
+    (CardFilter(words=("#17",)), "b"),
+    (CardFilter(words=("Shop#117",)), "c"),
+    (CardFilter(words=("1' OR '1'='1",)), ""),
+    (CardFilter(C.QUEUED, ("acme/shop",), ("ann",), ("bug",), ("basket",)), "a"),
+    (CardFilter(C.QUEUED, people=("Bob",)), ""),
+)
+
+
+def test_a_filter_lists_the_cards_that_have_all_of_it(db: Connection) -> None:
+    for wanted, listed in CASES:
+        assert (names(lanes.of_column(db, [EVERYTHING], "In Progress", wanted)), wanted) == (listed, wanted)
+        assert (names(cards.lines(db, BOARD, None, wanted)), wanted) == (listed, wanted)
+        assert total(lanes.counts(db, [EVERYTHING], wanted)) == len(listed)
+
+
+def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -> None:
+    for wanted in (ALL, CardFilter(words=("secret",)), CardFilter(repositories=("acme/secret",))):
+        seen = "bac" if wanted is ALL else ""
+        assert names(lanes.of_column(db, [SHOP], "In Progress", wanted)) == seen
+        assert total(lanes.counts(db, [SHOP], wanted)) == len(seen)
+    offered = choices(db, [SHOP])
+    assert offered.repositories == ("acme/shop",)
+    assert offered.people == ("ann", "Bob", "cid")
+    assert offered.labels == ("area/till", "Bug", "bug", "no bug", 'x"bug')
+    everything = choices(db, [EVERYTHING])
+    assert {"acme/secret", "eve", "fay", "hidden", "draft"} <= {
+        *everything.repositories, *everything.people, *everything.labels,
+    }  # fmt: skip
+    assert not {"gus", "gone"} & {*everything.people, *everything.labels}
+    assert names(lanes.waiting(db, [])) == names(lanes.of_lane(db, [], Lane.WORKING, limit=9)) == ""
+
+
+def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: Connection) -> None:
+    assert names(lanes.of_lane(db, [EVERYTHING], Lane.NEEDS_YOU, own="ANN", limit=9)) == "ed"
+    assert names(lanes.of_lane(db, [EVERYTHING], Lane.NEEDS_YOU, own="eve", limit=1)) == "d"
+    assert names(lanes.of_lane(db, [EVERYTHING], Lane.NEEDS_YOU, own="eve", limit=1, offset=1)) == "e"
+    assert lanes.lane_counts(db, [EVERYTHING])[Lane.WORKING] == 2
+    assert names(lanes.waiting(db, [EVERYTHING])) == "deb"
