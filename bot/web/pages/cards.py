@@ -1,6 +1,7 @@
 """A card: why it does or does not move, its runs, and its timeline at two depths."""
 
 from flask import Response, make_response, render_template, request
+from markupsafe import escape
 
 from bot.state import policies, snapshots
 from bot.web.acting import offered
@@ -18,6 +19,7 @@ from rules.text import plain, sentence, state_word, usd
 # What every run says on GitHub, too; the depth debug is the operator's: `cardinal show --zoom debug`.
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
 MAX_LINES, MAX_LINE = 200, 500
+MAX_BYTES = 64_000  # of the lines: a page stays under 100 kB
 
 
 def mount(site: Site) -> None:
@@ -48,10 +50,11 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
     wanted = request.args.get("zoom", "")
     zoom = next((zoom for zoom in ZOOMS if zoom == wanted), Zoom.CONVERSATION)
     with event_store.reading(site.engine) as db:
-        lines = timeline.of_card(db, card.card_id, zoom, MAX_LINES)
+        newest = timeline.of_card(db, card.card_id, zoom, MAX_LINES)
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
+    lines = _fitting([(when(it.at), it.run_id or "", plain(it.text, MAX_LINE)) for it in newest])
     github = f"{site.config.git_url}/{card.repository}"
     return render_template(
         "card.html",
@@ -72,14 +75,25 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
             )
             for run in listed
         ],
-        timeline=[(when(line.at), line.run_id or "", plain(line.text, MAX_LINE)) for line in lines],
-        cut=len(lines) == MAX_LINES,
+        timeline=lines,
+        cut=len(lines) < len(newest) or len(lines) == MAX_LINES,
         zoom=zoom,
         zooms=ZOOMS,
         path=path_of(card.repository, card.number, card.card_id),
         forms=offered.for_card(site, visit, card.card_id),
         visit=visit,
     )
+
+
+def _fitting(lines: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Return the last lines, of at most MAX_BYTES of HTML together."""
+    room, first = MAX_BYTES, len(lines)
+    for line in reversed(lines):
+        room -= len(escape(line[-1]).encode())
+        if room < 0:
+            break
+        first -= 1
+    return lines[first:]
 
 
 def _pull(site: Site, card: CardRow) -> tuple[str, str] | None:

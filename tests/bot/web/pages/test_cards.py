@@ -2,7 +2,9 @@
 
 import re
 
+from ledger.events.conversation import PersonSaid
 from ledger.ids import RunId
+from ledger.log import event_store
 from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -79,6 +81,19 @@ def test_a_board_whose_policy_and_cards_one_may_not_read_does_not_exist(pages: P
     refused, nothing = mallory.get(board), mallory.get("/boards/acme/999")
     assert (refused.status_code, refused.text) == (404, nothing.text)
     assert "/boards/" not in mallory.get("/").text
+
+
+def test_a_long_timeline_is_cut_to_what_a_page_holds_the_newest_lines_last(pages: Pages) -> None:
+    item = pages.cardinal.new()
+    pages.cardinal.settle()
+    card = pages.cardinal.card(item)
+    said = [PersonSaid(card.card_id, n, "issue", "bob", True, f"{n:03} {'<' * 490}") for n in range(90)]
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        event_store.append(db, *said, at=pages.cardinal.clock())
+    page = pages.browser("alice").get(f"/cards/{card.repository}/{card.number}")
+    assert len(page.data) < 100_000
+    assert "the newest 32 lines" in page.text
+    assert re.findall(r"<bdi>bob: ([0-9]+)", page.text) == [f"{n:03}" for n in range(58, 90)]
 
 
 def test_a_card_about_another_owners_repository_shows_nobody_the_board(pages: Pages) -> None:
