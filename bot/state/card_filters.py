@@ -52,12 +52,18 @@ def unknown(field: str, text: str, known: Collection[str]) -> FilterError:
     return FilterError(field, f"no card here has the {field} “{plain(text)}”: {hint}")
 
 
+def word_of(state: CardState) -> str:
+    """Return the state as lists show it."""
+    return state_word(state) or "at rest"
+
+
 def _state(text: str, states: Collection[CardState]) -> CardState:
-    value = text.casefold().replace(" ", "_").replace("-", "_")
-    if value not in states:
-        words = alternatives(state_word(state) or state for state in states)
-        raise FilterError("state", f"no card here can have the state “{plain(text)}”: choose {words}")
-    return CardState(value)
+    named = text.casefold().replace("_", " ").replace("-", " ")
+    for state in states:
+        if named in (word_of(state), state.replace("_", " ")):
+            return state
+    words = alternatives(map(word_of, states))
+    raise FilterError("state", f"no card here can have the state “{plain(text)}”: choose {words}")
 
 
 def _spellings(field: str, text: str, known: Collection[str]) -> tuple[str, ...]:

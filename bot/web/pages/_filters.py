@@ -13,7 +13,7 @@ from bot.state.card_filters import FIELDS, MAX_CHARS, FilterError
 from ledger.queries import card_filter
 from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
 from ledger.states import CardState
-from rules.text import sentence, state_word
+from rules.text import sentence
 
 MAX_OFFERED = 100  # names that a field suggests; others can be typed
 PAGE = 100  # cards on one page of a section that is shown alone
@@ -97,8 +97,8 @@ def filter_form(
     form = FilterForm(
         path,
         key,
-        {field: args.get(field, "")[:MAX_CHARS] for field in FIELDS},
-        tuple((state, state_word(state) or "at rest") for state in states),
+        {field: args.get(field, "").strip()[:MAX_CHARS] for field in FIELDS},
+        tuple((state, card_filters.word_of(state)) for state in states),
         {
             field: tuple(name for name in names if len(name) <= MAX_CHARS)[:MAX_OFFERED]
             for field, names in offered.items()

@@ -20,7 +20,7 @@ from ledger.states import ATTENTION, CardState
 from ledger.views import boards, stops
 from rules.text import plain
 
-MAX_CARDS, MAX_SHOWN = 25, 120  # of a column, and of all: a page stays under 100 kB
+MAX_CARDS, MAX_SHOWN = 25, 175  # of a column, and of all: a page stays under 100 kB
 NOWHERE = ""  # the column of cards that are in none
 _WORKING = (CardState.WORKING, CardState.REVISING)
 

@@ -16,6 +16,8 @@ KNOWN = CardChoices(("acme/shop", "acme/till"), ("Ann", "bob"), ("Bug", "bug", "
         ({"state": "", "label": None, "search": "  "}, ALL),
         ({"state": "Needs input"}, CardFilter(state=CardState.NEEDS_INPUT)),
         ({"state": "needs-input"}, CardFilter(state=CardState.NEEDS_INPUT)),
+        ({"state": "at rest"}, CardFilter(state=CardState.DRAFT)),
+        ({"state": "draft"}, CardFilter(state=CardState.DRAFT)),
         ({"repository": "ACME/Shop", "person": "ann"}, CardFilter(None, ("acme/shop",), ("Ann",))),
         ({"label": "BUG"}, CardFilter(labels=("Bug", "bug"))),
         ({"label": "GRÖSSE "}, CardFilter(labels=("größe",))),

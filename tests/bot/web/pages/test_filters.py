@@ -4,10 +4,11 @@ import re
 from html import unescape
 from urllib.parse import quote
 
-from ledger.events.board import CardSeen
+from ledger.events.board import BoardSeen, CardSeen, Column
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.states import CardState
+from ledger.views import boards
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Browser, Pages
 
@@ -15,13 +16,22 @@ BOARD = "/boards/acme/1"
 HOSTILE = '"><script>x</script>'
 
 
-def add(pages: Pages, count: int, title: str, state: CardState, label: str, by: str, repository: str) -> None:
+def add(
+    pages: Pages,
+    count: int,
+    title: str,
+    state: CardState,
+    label: str,
+    by: str,
+    repository: str,
+    column: str | None = "In Progress",
+) -> None:
     """Put cards on the board."""
     with event_store.writing(pages.cardinal.services.engine) as db:
         for number in range(count):
             name, place = f"{title} {number}", (repository, 10_000 + event_store.last_seq(db))
             card = CardSeen(
-                CardId(name), pages.cardinal.board_id, name, *place, name, "", by, "In Progress", state,
+                CardId(name), pages.cardinal.board_id, name, *place, name, "", by, column, state,
                 (label,), by=by,
             )  # fmt: skip
             event_store.append(db, card, at=pages.cardinal.clock())
@@ -106,6 +116,24 @@ def test_a_long_list_is_cut_and_says_how_to_see_the_rest(pages: Pages) -> None:
     beyond = alice.get(f"{BOARD}?column=In+Progress&page=9").text
     assert "All are 231: " in beyond
     assert "the 100 before" in beyond
+
+
+def test_a_board_of_many_columns_lists_fewer_cards_of_each(pages: Pages) -> None:
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        row = boards.get(db, pages.cardinal.board_id)
+        assert row is not None
+        names = [f"Column {number}" for number in range(50)]
+        columns = tuple(Column(name, name, "") for name in names)
+        shape = (row.owner, row.number, row.title, row.status_field_id, columns, ())
+        event_store.append(db, BoardSeen(row.board_id, *shape), at=pages.cardinal.clock())
+    for name in (*names, None):
+        add(pages, 4, f"In {name}", CardState.DRAFT, "many", "bob", "acme/shop", column=name)
+    alice = pages.browser("alice")
+    assert len(titles(alice, f"{BOARD}?label=many")) == 51 * 3
+    assert len(titles(alice, f"{BOARD}?label=many&column=Column+7")) == 4
+    nowhere = alice.get(f"{BOARD}?label=many&column=").text
+    assert "Cards 1 to 4 of 4: " in nowhere
+    assert "No column</bdi>" in nowhere
 
 
 def test_who_follows_a_link_to_a_filter_has_it_after_signing_in(pages: Pages) -> None:
