@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from os.path import lexists  # a link that leads nowhere stands there, too
 from pathlib import Path
 
 from bot.admin.clone.commit import CloneError, git_output
@@ -105,8 +106,8 @@ def _managed(folder: Path, environ: Mapping[str, str]) -> Path | None:
 
 
 def _place(path: Path) -> HookPlace:
-    state = HookState.OURS if _is_ours(path) else HookState.THEIRS if path.exists() else HookState.NONE
-    return HookPlace(path.name, path, state, _before(path).exists())
+    state = HookState.OURS if _is_ours(path) else HookState.THEIRS if lexists(path) else HookState.NONE
+    return HookPlace(path.name, path, state, lexists(_before(path)))
 
 
 def _managed_place(path: Path, managed: Path) -> HookPlace:

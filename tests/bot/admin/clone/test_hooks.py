@@ -170,6 +170,18 @@ def test_hooks_that_are_there_are_called_first_and_come_back(
     ]
 
 
+def test_a_link_that_leads_nowhere_is_kept_and_nothing_is_written_behind_it(
+    clone: Path, cardinal: Hooks, tmp_path: Path
+) -> None:
+    theirs = clone / ".git/hooks/pre-push"
+    theirs.symlink_to(tmp_path / "elsewhere")
+    cardinal("install")
+    assert not theirs.is_symlink()
+    assert not (tmp_path / "elsewhere").exists()
+    cardinal("uninstall")
+    assert theirs.readlink() == tmp_path / "elsewhere"
+
+
 def test_installing_and_taking_out_leaves_every_byte_as_it_was(clone: Path, cardinal: Hooks) -> None:
     before = every_byte(clone)
     cardinal("install")
