@@ -89,7 +89,7 @@ def test_a_question_is_answered_with_the_keyboard_alone(inbox: Page, town: Watch
     sign_in(inbox)
     inbox.get_by_role("searchbox").fill("what no title has")
     inbox.keyboard.press("Enter")
-    expect(inbox.get_by_role("status")).to_have_text("No card on its way that you may see matches.")
+    expect(inbox.get_by_role("status")).to_have_text("No card that you may see matches.")
     inbox.get_by_role("link", name="Show all").press("Enter")
     inbox.locator("summary", has_text="Act").focus()
     inbox.keyboard.press("Enter")

@@ -13,10 +13,11 @@ from bot.state.card_filters import FIELDS, MAX_CHARS, FilterError
 from ledger.queries import card_filter
 from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
 from ledger.states import CardState
-from rules.text import sentence
+from rules.text import count, sentence
 
 MAX_OFFERED = 100  # names that a field suggests; others can be typed
 PAGE = 100  # cards on one page of a section that is shown alone
+NONE = "No card that you may see matches."
 NUMBER = re.compile(r"[1-9][0-9]{0,3}")
 
 
@@ -47,6 +48,12 @@ class FilterForm:
     def address(self) -> str:
         """The address of what is shown."""
         return self._at(self.section, self.number)
+
+    def outcome(self, total: int) -> str:
+        """Return what became of the filter, with how many cards it leaves; empty without one."""
+        if self.problem or not self.narrows:
+            return self.problem
+        return f"{count(total, 'card')} match{'' if total > 1 else 'es'}." if total else NONE
 
     def shows(self, section: str) -> bool:
         """Tell whether the section is shown."""

@@ -66,6 +66,7 @@ def mount(site: Site) -> None:
                 f"{plain(f'{stop.scope} {stop.target}')}: stopped by {plain(stop.by)}." for stop in halted
             ],
             filter=form,
+            total=sum(sum(by_state.values()) for _, _, by_state in shown),
             columns=[_view(form, site.clock(), columns, *it) for it in shown],
             forms=offered.for_board(site, visit, mine, chain(*(cards for _, cards, _ in shown))),
             path=form.address,

@@ -55,6 +55,7 @@ def mount(site: Site) -> None:
             title="Inbox",
             lines=() if any(cards for _, _, cards in listed) or form.narrows or form.problem else (EMPTY,),
             filter=form,
+            total=sum(total for _, total, _ in listed),
             lanes=[_view(site, visit, form, *it) for it in listed],
             boards=boards,
             hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",

@@ -52,9 +52,10 @@ def test_a_filter_leaves_the_cards_that_have_all_of_it(pages: Pages) -> None:
         assert titles(alice, f"{path}?label=BUG&person=bob&state=needs_input&search=basket+1") == ["Basket 1"]
         assert titles(alice, f"{path}?person=carol") == ["Till 0"]
         shown = alice.get(f"{path}?search=basket&state=queued").text
-        assert "that you may see matches." in shown
+        assert "No card that you may see matches." in shown
         assert "/cards/" not in shown
         shown = alice.get(f"{path}?state=needs_input&label=bug").text
+        assert "2 cards match." in shown
         assert '<option value="needs_input" selected>' in shown
         assert 'name="label" value="bug"' in shown
         assert '<option value="area/till">' in shown
@@ -90,7 +91,7 @@ def test_a_secret_repository_is_not_found_counted_or_offered(pages: Pages) -> No
         whole = mallory.get(path).text
         assert not [word for word in ("hush", "carol", "acme/shop", "Secret", "more:") if word in whole]
         assert titles(mallory, path) == ["Open 0"]
-        assert "matches." in mallory.get(f"{path}?search=secret").text
+        assert "No card that you may see matches." in mallory.get(f"{path}?search=secret").text
         for field, text in unknown.items():
             said = f"No card here has the {field} “{text}”: "
             assert said in mallory.get(f"{path}?{field}={text}").text
