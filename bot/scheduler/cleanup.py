@@ -84,8 +84,13 @@ def _places(services: Services, backend: Backend, places: HostPaths) -> Iterator
     for card_id in backend.cards(places):
         with event_store.reading(services.engine) as db:
             over = _is_over(db, places, card_id)
-        if over:
+        if not over:
+            continue
+        try:
             backend.open(places, Tenancy(card_id)).destroy()
+        except (RunnerError, OSError) as error:  # one that cannot be removed holds up no other
+            log.warning("workspace not tidied card=%s reason=%s", card_id, error)
+        else:
             yield f"the workspace of {card_id}"
 
 

@@ -26,6 +26,7 @@ _PARTS = ("repo", "home", "out")
 _TOLD, _STANDS, _DISTRUSTED, _SIGNED = "told.json", "stands", "distrusted", "claims"
 _INSIDE = "workspace"
 _MAX_LINKS = 40
+_HASHED = re.compile(r"[0-9a-f]{32}")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -259,8 +260,21 @@ def folder_name(card_id: CardId) -> str:
 
 
 def cards_in(workspaces: Path) -> tuple[CardId, ...]:
-    """Return the cards that have a folder there."""
-    return tuple(CardId(mark.read_text(encoding="utf-8")) for mark in sorted(workspaces.glob("*/card")))
+    """Return the cards that have a folder there.
+
+    A host that died in the middle of its making or removal leaves one whose mark is missing or empty.
+    """
+    folders = (path for path in sorted(workspaces.glob("*")) if path.is_dir())
+    return tuple(filter(None, map(_card_of, folders)))
+
+
+def _card_of(folder: Path) -> CardId:
+    """Return the card of a folder; empty for one without a mark whose name is no card's."""
+    try:
+        marked = (folder / "card").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        marked = ""
+    return CardId(marked or ("" if _HASHED.fullmatch(folder.name) else folder.name))
 
 
 def _remove(what: str, path: Path) -> None:

@@ -59,6 +59,13 @@ class Card:
             self.acted.add(what)
             self.site.team.say("alice", self.number, words)
 
+    def accept(self) -> None:
+        """Approve its pull request, as a merge demands, and drag it to Done."""
+        (pull,) = self.pulls()
+        where = f"/repos/{REPOSITORY}/pulls/{pull['number']}/reviews"
+        self.site.team.call("alice", "POST", where, {"event": "APPROVE"})
+        self.drag("Done")
+
     def parked(self, limit_s: float = STEP_S, question: int = 1) -> RunRow:
         """Approve the plan, and return the run as soon as it waits for the answer to that question."""
 

@@ -56,7 +56,7 @@ def _blow(site: Site, cards: list[Card], sampler: Sampler, troubles: Troubles) -
         truths.check_card(card)
     say(_sum(site, cards, sampler))
     for card in cards:
-        card.drag("Done")
+        card.accept()
     until("every host is tidied up", lambda: not _places(site), TIDY_S, LOOK_S)
     truths.check_ledger(site)
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import time
 from datetime import timedelta
 
@@ -47,6 +48,21 @@ def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(car
     cardinal.settle()
     cleanup.tidy(cardinal.services)
     assert there(cardinal) == {works.node_id, *clean}
+
+
+def test_a_place_whose_making_or_removal_was_cut_short_goes_and_one_that_cannot_holds_up_no_other(
+    cardinal: Cardinal,
+) -> None:
+    root = builder.places(cardinal.services.config).workspaces
+    for name in ("PVTI_1", "PVTI_2", "PVTI_3", "PVTI_4"):
+        opened(cardinal, name)
+        (root / name / "repo" / "file").touch()
+    shutil.rmtree(root / "PVTI_1" / "repo")
+    (root / "PVTI_1" / "repo").touch()  # nothing makes a folder there
+    (root / "PVTI_2" / "card").unlink()
+    (root / "PVTI_3" / "card").write_text("")
+    cleanup.tidy(cardinal.services)
+    assert [path.name for path in root.iterdir()] == ["PVTI_1"]
 
 
 def test_the_place_of_an_investigation_goes_when_its_run_has_ended(cardinal: Cardinal) -> None:
