@@ -3,7 +3,7 @@
 from typing import NoReturn
 
 from ledger.events.agent import SessionLost, ToolAllowed
-from ledger.events.run import PlanApproved
+from ledger.events.run import PlanApproved, Progressed
 from ledger.model.limit_answers import AS_FAR, GO_ON, STOP, Code, Subject
 from ledger.states import RunState
 from runner.agents.contract import READ_ONLY, Phase, Task
@@ -21,6 +21,7 @@ from runner.session.turn import TurnResult, play
 _SUBJECTS = {ExceededLimit.TIME: Subject.TIME, ExceededLimit.TURNS: Subject.TURNS}
 # The first turn of the work, by the kind of the run.
 _FIRST = {"revision": (Phase.REVISE, "revise"), "repair": (Phase.REPAIR, CI_TURN)}
+_LOST = "The agent could not go on in its session, and began another one with the whole briefing"
 REPORTS = 1  # how often an agent that ended without a word is asked for its report
 
 
@@ -154,7 +155,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
     )
     result = play(run, task)
     if result.session_gone and task.session_id:  # a killed agent may not have written it to its disk yet
-        run.log.append(SessionLost(order.run_id, task.session_id))
+        run.log.append(SessionLost(order.run_id, task.session_id), Progressed(order.run_id, _LOST))
         take_turn(run, phase, turn, detail=detail)  # once more at most: this one has no session to lose
     else:
         _judge(run, result)

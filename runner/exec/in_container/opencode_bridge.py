@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         MissingError,
         OpencodeServer,
         Shelter,
+        starts_without_sessions,
     )
 else:  # beside this file, wherever it lies
     from opencode_facts import Facts, cut, fault
@@ -36,6 +37,7 @@ else:  # beside this file, wherever it lies
         MissingError,
         OpencodeServer,
         Shelter,
+        starts_without_sessions,
     )
 
 _LAST_CALL_S = 3.0
@@ -300,7 +302,9 @@ def play(opening: dict[str, Any], wire: Wire) -> None:
     except (BridgeError, OSError, LookupError, TypeError, AttributeError, ValueError) as error:
         problem = _explain(error, server)
         if turn is None:
-            wire.say("end", error=problem)
+            failed = server is not None and server.ended(_GONE_S) and not server.killed
+            torn = failed and bool(opening.get("session")) and starts_without_sessions(opening)
+            wire.say("end", error=problem, session_gone=torn)
         else:
             turn.end(problem)
     finally:

@@ -21,6 +21,7 @@ from typing import Any
 START_S = 180.0  # until it listens: 2 s on an idle machine, a minute on one with twelve at once
 CALL_S = 30.0
 TERM_S = 3.0
+_STORE = ".local/share/opencode"  # in the home: the databases of sessions
 _PLACE = ".opencode-"  # in the home, for the time of one turn
 _EVENT_BYTES = 64 << 20
 _LISTENS = re.compile(rb"listening on http://127\.0\.0\.1:(\d+)")
@@ -144,6 +145,11 @@ class OpencodeServer:
         assert self._child.stdout is not None
         return self._child.stdout.fileno()
 
+    @property
+    def killed(self) -> bool:
+        """Whether a signal ended it."""
+        return (self._child.returncode or 0) < 0
+
     def stop(self) -> None:
         """Stop it, with a kill after a while, and remove its files of this turn."""
         self._child.terminate()
@@ -219,3 +225,28 @@ class Shelter:
         except (OSError, subprocess.TimeoutExpired):
             return b""
         return done.stdout if done.returncode == 0 else b""  # a read-only index: nothing can be committed
+
+
+def starts_without_sessions(opening: dict[str, Any]) -> bool:
+    """Tell whether the server, which does not start, does so without its databases of sessions.
+
+    Then these are torn, as by a host that died, and stay aside. Else they are put back.
+    """
+    store = Path(opening["home"], _STORE)
+    aside = {
+        part: part.replace(part.with_name(f"torn-{part.name}"))
+        for part in sorted(store.glob("opencode*.db*"))
+    }
+    if not aside:
+        return False
+    server = OpencodeServer(opening)
+    try:
+        server.listen()
+    except BridgeError:
+        for part, torn in aside.items():
+            torn.replace(part)
+        return False
+    else:
+        return True
+    finally:
+        server.stop()

@@ -1,8 +1,9 @@
 """A server with as much of OpenCode's interface as the bridge uses; what it does stands in a script.
 
-The script: `sessions` that are known, and for each prompt a list of steps: {"event": kind, …properties},
-{"say": text}, {"missed": text}, {"ask": id, "untold": bool}, {"until": what, "times": n}, {"idle": true},
-{"cut": true} and {"die": true}. Every request is written to the record, one JSON line each.
+The script: `broken` (it ends at its start: `by its database`, or `anyway`), `sessions` that are known, and
+for each prompt a list of steps: {"event": kind, …properties}, {"say": text}, {"missed": text}, {"ask": id,
+"untold": bool}, {"until": what, "times": n}, {"idle": true}, {"cut": true} and {"die": true}. Every request
+is written to the record, one JSON line each.
 """
 
 import contextlib
@@ -206,5 +207,10 @@ def main() -> None:
     server.serve_forever()
 
 
-if __name__ == "__main__":
+def is_broken() -> bool:
+    store = Path.home() / ".local/share/opencode/opencode.db"
+    return SCRIPT.get("broken") == "anyway" or ("broken" in SCRIPT and store.exists())
+
+
+if __name__ == "__main__" and not is_broken():
     main()

@@ -2,6 +2,9 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from runner.agents.contract import (
     AgentEvent,
@@ -60,6 +63,25 @@ def test_a_session_is_continued(bridge: Callable[..., Bridge]) -> None:
 def test_a_session_that_is_gone_is_an_error(bridge: Callable[..., Bridge]) -> None:
     [*_, end] = bridge([], session="ses_lost").play()
     assert end == TurnEnd("opencode does not know the session ses_lost any more", session_gone=True)
+
+
+@pytest.mark.parametrize("broken", ["by its database", "anyway"])
+def test_a_session_whose_database_keeps_the_server_from_starting_is_gone(
+    bridge: Callable[..., Bridge], tmp_path: Path, broken: str
+) -> None:
+    store = tmp_path / "home/.local/share/opencode"
+    store.mkdir(parents=True)
+    for name in ("opencode.db", "opencode.db-wal"):
+        (store / name).write_text(name)
+    played = bridge([], session="ses_main", broken=broken)
+    [end] = played.play()
+    assert isinstance(end, TurnEnd)
+    assert "did not start" in end.error
+    torn = broken != "anyway"
+    assert end.session_gone is torn
+    names = {"opencode.db", "opencode.db-wal"}
+    assert {path.name for path in store.iterdir()} == ({f"torn-{name}" for name in names} if torn else names)
+    assert played.servers() == []
 
 
 def test_nothing_is_begun_before_the_events_are_heard(bridge: Callable[..., Bridge]) -> None:
