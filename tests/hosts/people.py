@@ -60,11 +60,15 @@ class Card:
             self.site.team.say("alice", self.number, words)
 
     def accept(self) -> None:
-        """Approve its pull request, as a merge demands, and drag it to Done."""
+        """Approve its pull request, as a merge demands."""
         (pull,) = self.pulls()
         where = f"/repos/{REPOSITORY}/pulls/{pull['number']}/reviews"
         self.site.team.call("alice", "POST", where, {"event": "APPROVE"})
-        self.drag("Done")
+
+    def is_accepted(self) -> bool:
+        """Tell whether Cardinal knows of that: a drag to Done that comes before it is refused."""
+        with event_store.reading(self.site.engine) as db:
+            return all(card.verdict == "approved" for card in cards.of_issue(db, REPOSITORY, self.number))
 
     def parked(self, limit_s: float = STEP_S, question: int = 1) -> RunRow:
         """Approve the plan, and return the run as soon as it waits for the answer to that question."""

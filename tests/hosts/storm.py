@@ -57,6 +57,9 @@ def _blow(site: Site, cards: list[Card], sampler: Sampler, troubles: Troubles) -
     say(_sum(site, cards, sampler))
     for card in cards:
         card.accept()
+    until("every card is approved", lambda: all(card.is_accepted() for card in cards), TIDY_S, LOOK_S)
+    for card in cards:
+        card.drag("Done")
     until("every host is tidied up", lambda: not _places(site), TIDY_S, LOOK_S)
     truths.check_ledger(site)
 
