@@ -13,6 +13,7 @@ from bot.cli._show import ago, block, gone, json_option, line, show, when
 from bot.render.run import observations as texts
 from bot.render.run.stages import used
 from bot.runspec.builder import places
+from bot.state import patches
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.events.findings import FindingsReported
@@ -21,7 +22,6 @@ from ledger.queries.timeline import TimelineRow, Zoom
 from ledger.views import (
     artifacts,
     budgets,
-    checkpoints,
     checks,
     findings,
     observations,
@@ -106,12 +106,13 @@ def command(name: str, briefing: bool, zoom: str, patch: bool, as_json: bool) ->
 def _patch(name: str) -> str:
     """Return the newest patch of a run. Raises NoPatchError."""
     with _home.reading() as db:
-        kept = checkpoints.get(db, _home.run(db, name).run_id)
-    if kept is None or not kept.patch:
+        kept = patches.newest(db, _home.run(db, name))
+    if kept is None:
         raise NoPatchError(name, "nothing of it differs from its base, or nothing was kept yet")
-    raw = store_of(places(_home.settings())).read(kept.patch)
+    raw = store_of(places(_home.settings())).read(kept.digest)
     if raw is None:
-        raise NoPatchError(name, f"the store here does not have {kept.patch[:12]}, kept on {kept.host}")
+        where = f", kept on {kept.host}" if kept.host else ""
+        raise NoPatchError(name, f"the store here does not have {kept.digest[:12]}{where}")
     text = raw.decode("utf-8", "replace")
     return "\n".join((*block(text), "")) if sys.stdout.isatty() else text  # a program wrote it
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, Table
 
-from ledger.db.rows import columns, first_row, listed, pick, record, recorder, value
+from ledger.db.rows import columns, find, first_row, listed, pick, record, recorder, value
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -100,6 +100,11 @@ def _waived(card_id: Any, head: Any) -> Select[Any]:
 def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
     """Return the gate's newest outcome on the card's commit `head`, or on any; None when it never ran."""
     return first_row(db, TierRow, _gate_on if head else _gate, card_id=card_id, head=head)
+
+
+def newest_gate(db: Connection, run_id: RunId) -> TierRow | None:
+    """Return the newest outcome of the gate in that run; None where it never ran."""
+    return find(db, TierRow, tiers, "-seq", run_id=run_id, clean=True)
 
 
 def standing(db: Connection, card_id: CardId, head: str) -> Gate:

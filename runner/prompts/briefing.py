@@ -24,6 +24,7 @@ _REVIEWS = {
     "dismissed": "reviewed; the verdict was dismissed since",
     "review_requested": "asked for a review by",
 }
+_RELATED = "## Reports of related issues"
 _MAX_NAMED = 20  # places from which hidden text was taken, by name; the rest is counted
 
 
@@ -167,6 +168,11 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
     return Briefing(text, digest_of(text), omitted)
 
 
+def own_part(text: str) -> str:
+    """Return a briefing's text up to the first line that can begin what it says of other cards."""
+    return text.partition(f"\n{_RELATED}\n")[0]
+
+
 def digest_of(text: str) -> str:
     """Return the SHA-256 of a briefing's text, in hex."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
@@ -208,7 +214,7 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
         )
     if reports := desk.newest(source.related, RELATED, "reports of related issues"):
         # An agent wrote them, perhaps after reading hostile text: they are material, no orders.
-        yield "## Reports of related issues\n" + "\n\n".join(
+        yield f"{_RELATED}\n" + "\n\n".join(
             f"{report.name}, {report.relation}:\n"
             + fenced(
                 desk.clean(report.report, FIELD_BYTES, f"report of {report.name}", tags=False), trusted=False

@@ -89,6 +89,7 @@ def mount(site: Site) -> None:
         shown = render_template(
             "artifacts.html",
             title=f"Files of run {run}",
+            run_id=run,
             lines=() if files else ("Nothing yet: files appear as the run works.",),
             rows=[_row(file) for file in files],
             card=card,

@@ -9,6 +9,8 @@ from jinja2 import Environment
 from markupsafe import Markup
 from sqlalchemy import Connection
 
+from bot.render.markdown import links
+from bot.render.run.evidence import LOG
 from bot.state import policies, snapshots
 from bot.web.acting import offered
 from bot.web.live import assets
@@ -23,6 +25,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.states import RunState
 from ledger.views import cards, checks, plans, questions, reports, runs, stages
 from ledger.views.cards import CardRow
+from ledger.views.checks import TierRow
 from ledger.views.runs import RunRow
 from rules.explain import why
 from rules.text import brief, plain, sentence, state_word, usd
@@ -148,15 +151,18 @@ class RunPage:
                 for row in questions.of_run(db, run.run_id)[-MAX_ROWS:]
             ],
             "checks": [
-                (
-                    row.tier,
-                    plain(row.command, MAX_LINE),
-                    row.exit_code,
-                    f"{row.duration_s:.1f} s",
-                    row.head[:10],
-                )
+                {
+                    "tier": row.tier,
+                    "command": plain(row.command, MAX_LINE),
+                    "exit_code": row.exit_code,
+                    "time": f"{row.duration_s:.1f} s",
+                    "head": row.head,
+                    "digest": row.log_digest,
+                    "log": row.log_digest and links.of_file("", run.run_id, row.log_digest, LOG),
+                }
                 for row in checks.of_run(db, run.run_id)[-MAX_ROWS:]
             ],
+            "evidence": _evidence(checks.newest_gate(db, run.run_id)),
             "report": None if report is None else terminal_html(report.done[:MAX_TEXT]),
             "card_name": f"{card.repository}#{card.number}" if card.number else "a draft",
             "card_title": plain(card.title),
@@ -187,6 +193,16 @@ def _fitting(pieces: Iterable[Markup]) -> list[Markup]:
             break
         fitting.append(piece)
     return fitting
+
+
+def _evidence(gate: TierRow | None) -> dict[str, object] | None:
+    """Return what the run's gate saw last, as the check on its commit says it; None where it never ran."""
+    if gate is None:
+        return None
+    image = "" if gate.image == "local" else gate.image
+    facts = (("head", gate.head), ("base", gate.base), ("image", plain(image)), ("checks", gate.definition))
+    result = "passed" if gate.passed else "failed"
+    return {"result": f"the gate {result} on a clean checkout, on {when(gate.at)}", "facts": facts}
 
 
 def _facts(run: RunRow) -> tuple[tuple[str, str], ...]:

@@ -154,7 +154,7 @@ def test_a_repository_that_was_made_later_under_an_old_name_opens_nothing(pages:
 def test_a_briefing_is_for_the_operator_alone(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     digest = pages.keep(run_id, "briefing.md", "briefing", "# What another card reports\n")
-    assert "briefing" not in bob.get(page_of(run_id)).text
+    assert "briefing.md" not in bob.get(page_of(run_id)).text
     assert bob.get(file_at(run_id, digest, "briefing.md")).status_code == 404
 
 

@@ -1,0 +1,35 @@
+"""The change that a run has made, as the store has it: published, or of its newest checkpoint."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from ledger.views import artifacts, checkpoints
+from ledger.views.runs import RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPatch:
+    """A patch in the store. `checked`: the guards have let it through; else `host` had the work."""
+
+    digest: str
+    at: datetime
+    checked: bool
+    host: str = ""
+
+
+def newest(db: Connection, run: RunRow) -> KeptPatch | None:
+    """Return the newest patch of the run that was not dropped; None where nothing differs from its base."""
+    published = (
+        (file.seq, KeptPatch(file.digest, file.at, checked=True))
+        for file in artifacts.of_run(db, run.run_id)
+        if (file.kind, file.name) == ("patch", f"{run.branch}.patch") and not file.dropped
+    )
+    kept = checkpoints.get(db, run.run_id)
+    unfinished = (
+        [(kept.seq, KeptPatch(kept.patch, kept.at, checked=False, host=kept.host))]
+        if kept and kept.patch
+        else []
+    )
+    return max((*published, *unfinished), key=lambda it: it[0], default=(0, None))[1]

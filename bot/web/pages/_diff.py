@@ -1,0 +1,87 @@
+"""A patch of git as HTML: its files and their lines, escaped, cut to what a page holds."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from rules.text import plain
+from runner.git.commits import unquoted
+from runner.text.untrusted import without_invisible
+
+MAX_FILES, MAX_LINES, MAX_LINE = 200, 400, 400  # of a page, of one file, characters of a line
+MAX_CHARS = 60_000  # of all lines as HTML
+MAX_NAME = 200
+# No other line of a patch begins with a letter: git puts a sign before each line of a file.
+_FILE = re.compile(r"^diff --git ", re.MULTILINE)
+_NAMED = re.compile(r"^(?:\+\+\+ |--- |rename to )(?P<name>.+?)\t?$", re.MULTILINE)
+_KINDS = {
+    "new file": "new",
+    "deleted file": "deleted",
+    "rename from": "renamed",
+    "Binary files": "binary",
+    "old mode": "other rights",
+}
+_CLASSES = {"+": "add", "-": "del", "@": "hunk"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file: what was done to it, and the beginning of its `lines`; `omitted` of them follow."""
+
+    name: str
+    kind: str
+    added: int
+    removed: int
+    lines: Markup
+    omitted: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiffView:
+    """The files of a patch; `omitted` of them follow."""
+
+    files: tuple[FileChange, ...]
+    omitted: int
+
+
+def change_of(patch: str) -> DiffView:
+    """Return a patch as a page shows it; text before its first file, or that is no patch, is left out."""
+    parts = _FILE.split(patch)[1:]
+    return DiffView(tuple(_files(parts[:MAX_FILES])), max(0, len(parts) - MAX_FILES))
+
+
+def _files(parts: list[str]) -> Iterator[FileChange]:
+    room = MAX_CHARS
+    for part in parts:
+        head, _, body = part.partition("\n@@")
+        lines = f"@@{body}".removesuffix("\n").split("\n") if body else []
+        shown = list[Markup]()
+        for line in lines[:MAX_LINES]:
+            html = _line(line)
+            room -= len(html)
+            if room < 0:
+                break
+            shown.append(html)
+        kinds = [word for sign, word in _KINDS.items() if f"\n{sign} " in head]
+        signs = [line[:1] for line in lines]
+        counts = signs.count("+"), signs.count("-")
+        yield FileChange(
+            _name(head), ", ".join(kinds), *counts, Markup("\n").join(shown), len(lines) - len(shown)
+        )
+
+
+def _name(head: str) -> str:
+    """Return the file's name, the new one where it has two."""
+    names = [unquoted(match["name"]) for match in _NAMED.finditer(head)]
+    named = [name[2:] if name[:2] in ("a/", "b/") else name for name in names if name != "/dev/null"]
+    first = head.partition("\n")[0]  # both names, which are the same where no line below has them
+    return plain(named[-1] if named else unquoted(first[: len(first) // 2]).removeprefix("a/"), MAX_NAME)
+
+
+def _line(text: str) -> Markup:
+    shown = without_invisible(text.replace("\r", ""))
+    cut = f"{shown[:MAX_LINE]}…" if len(shown) > MAX_LINE else shown
+    kind = _CLASSES.get(text[:1])
+    return Markup('<span class="{}">{}</span>').format(kind, cut) if kind else Markup("{}").format(cut)

@@ -1,0 +1,73 @@
+"""What a run's agent is told, without what is about other cards."""
+
+from flask import Response, make_response, render_template
+
+from bot.state import instructions, served_boards
+from bot.state.instructions import Section
+from bot.web.pages._site import Site, run_visible
+from ledger.log import event_store
+from ledger.queue.sign_ins import SignIn
+from ledger.views import runs
+from ledger.views.cards import CardRow
+from ledger.views.runs import RunRow
+from runner.prompts.briefing import own_part
+from runner.text.untrusted import without_invisible
+
+MAX_CHARS = 60_000  # of all sections
+NOT_YET = "Its agent was told nothing yet."
+CUT = "It is longer: the rest is left out here."
+OTHERS = "What it says of other cards, and what follows that, is left out here."
+RESTRICTED = (
+    "The briefing is for whoever may read the repository of the board's policy, too, and all those in which"
+    " runs of this card have worked."
+)
+
+
+def mount(site: Site) -> None:
+    """Mount the page."""
+
+    @site.blueprint.get("/runs/<run>/briefing")
+    def briefing(run: str) -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        visible = run_visible(site, visit, run)
+        if visible is None:
+            return site.nothing(visit)
+        with event_store.reading(site.engine) as db:
+            stack = instructions.stack_of(db, visible[0].run_id)
+        sections, lines = list[tuple[str, str, str]](), [] if stack else [NOT_YET]
+        if not _may_see(site, visit, *visible):
+            lines = [RESTRICTED]
+        elif stack:
+            sections = _fitting(list(stack.sections()))
+        shown = render_template(
+            "briefing.html",
+            title=f"Briefing of run {run}",
+            run_id=run,
+            lines=lines,
+            sections=sections,
+            visit=visit,
+        )
+        return make_response(shown)
+
+
+def _may_see(site: Site, visit: SignIn, run: RunRow, card: CardRow) -> bool:
+    """Tell whether the visitor may read all that a briefing is made of but other cards. Raises BusyError."""
+    with event_store.reading(site.engine) as db:
+        served = served_boards.every(db, site.config)
+        names = {past.repository for past in runs.of_card(db, card.card_id)}
+    homes = {board.home_repository for board in served if board.board_id == run.board_id}
+    return bool(homes) and site.readers.may(visit, frozenset(names | homes), run.queued_at)
+
+
+def _fitting(sections: list[Section]) -> list[tuple[str, str, str]]:
+    """Return headings, texts, and what is left out of each."""
+    fitting, room = [], MAX_CHARS
+    for section in sections:
+        own = section.text if section.own else own_part(section.text)
+        text = without_invisible(own[:room])
+        cut = CUT if len(own) > room else OTHERS if own != section.text else ""
+        room -= min(room, len(own))
+        fitting.append((section.heading, text, cut))
+    return fitting
