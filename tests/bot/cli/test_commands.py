@@ -3,13 +3,14 @@
 import json
 import os
 import re
+import threading
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from click import Context
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from redis import Redis
 from rich.console import Console
 from sqlalchemy import Engine
@@ -19,10 +20,12 @@ from bot.cli._show import ago, table
 from bot.daemon import lock_file
 from bot.system.config import Config
 from ledger.events import board as on_board
+from ledger.events import run as of_run
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
 from ledger.ids import RunId
 from ledger.log import event_store
-from tests.bot.cli.conftest import AT, CARD, Cardinal, printed
+from ledger.states import Ending
+from tests.bot.cli.conftest import AT, CARD, Cardinal, printed, queued
 
 
 def test_every_command_has_help(cardinal: Cardinal) -> None:
@@ -43,6 +46,7 @@ def test_every_command_has_help(cardinal: Cardinal) -> None:
         ("show", "r1"),
         ("explain", "acme/shop#1"),
         ("watch", "--once"),
+        ("log", "r1"),
         ("audit", "verify"),
         ("backup",),
         ("replay",),
@@ -294,3 +298,36 @@ def test_watch_prints_what_is_new_for_one_card(cardinal: Cardinal, story: Engine
     assert "RunEnded" in kinds
     assert "BriefingMade" not in kinds
     assert cardinal("watch", "--once").stdout == ""
+
+
+def test_log_prints_a_run_from_its_beginning_and_nothing_can_steer_a_terminal(
+    cardinal: Cardinal, story: Engine
+) -> None:
+    with event_store.writing(story) as db:
+        event_store.append(db, of_run.AgentSaid(RunId("r1"), "One\n\x1b[2JTwo \u202edesrever"), at=AT)
+    output = cardinal("log", "r1").stdout
+    assert "ruff check ." in output
+    assert "  bad" in output
+    assert "  [2JTwo desrever" in output
+    assert "\x1b" not in output
+    lines = [json.loads(line) for line in cardinal("log", "r1", "--json").stdout.splitlines()]
+    assert [line["seq"] for line in lines] == sorted(line["seq"] for line in lines)
+    assert lines[-1]["output"].endswith("desrever")
+    assert cardinal("log", "r999").exit_code == 2
+
+
+def test_a_log_that_is_followed_ends_with_its_run(cardinal: Cardinal, story: Engine) -> None:
+    run = RunId("r2")
+    with event_store.writing(story) as db:
+        event_store.append(db, queued(run, 2), of_run.RunClaimed(run, 1, "w1"), at=AT)
+    assert "r2" in cardinal("log", run).stdout
+    results: list[Result] = []
+    following = threading.Thread(target=lambda: results.append(cardinal("log", "-f", run)))
+    following.start()
+    following.join(1)
+    assert following.is_alive()
+    with event_store.writing(story) as db:
+        event_store.append(db, of_run.RunEnded(run, Ending.FAILED, "stopped", "enough", "claimed"), at=AT)
+    following.join(30)
+    assert not following.is_alive()
+    assert "enough" in results[0].stdout.splitlines()[-1]
