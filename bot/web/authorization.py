@@ -20,6 +20,7 @@ from ledger.queue.sign_ins import SignIn
 KEPT_S, MAX_KEPT = 180, 2000
 EACH_A_MINUTE, ALL_AN_HOUR = 30, 1000
 LAST = 3  # the priority of these calls: Cardinal's own go first
+TOO_OFTEN = "it was asked too often"
 TURN_S = 2.0  # a thread's wait for another's call: there are few threads, and deliveries need them, too
 
 
@@ -46,18 +47,26 @@ class RequestLimiter:
 
     def take(self, key: object) -> bool:
         """Tell whether one more is allowed now, and count it if so."""
-        now = self._clock()
         with self._lock:
-            while self._taken and self._taken[0][0] <= now - timedelta(hours=1):
-                self._taken.popleft()
-            recent = now - timedelta(minutes=1)
-            mine = [at for at, whose in self._taken if whose == key]
-            left = self._of_all - len(self._taken)
-            most = (left + len(mine)) // 2 if self._shared else self._of_all
-            if sum(at > recent for at in mine) >= self._each or len(mine) >= most or left <= 0:
-                return False
-            self._taken.append((now, key))
-            return True
+            now = self._clock()
+            allowed = self._allows(key, now)
+            if allowed:
+                self._taken.append((now, key))
+            return allowed
+
+    def allows(self, key: object) -> bool:
+        """Tell whether one more is allowed now, without counting it."""
+        with self._lock:
+            return self._allows(key, self._clock())
+
+    def _allows(self, key: object, now: datetime) -> bool:
+        while self._taken and self._taken[0][0] <= now - timedelta(hours=1):
+            self._taken.popleft()
+        recent = now - timedelta(minutes=1)
+        mine = [at for at, whose in self._taken if whose == key]
+        left = self._of_all - len(self._taken)
+        most = (left + len(mine)) // 2 if self._shared else self._of_all
+        return sum(at > recent for at in mine) < self._each and len(mine) < most and left > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +110,14 @@ class Readers:
         """Tell whether the visitor may write to the repository. Raises BusyError."""
         return roles.may_write(self.role(visit, repository))
 
+    def must_be_able_to_ask(self, visit: SignIn) -> None:
+        """Raise BusyError where a further question of the visitor would.
+
+        What does not exist is answered like what exists then: else the difference would tell.
+        """
+        if not self._pace.allows(visit.user_id):
+            raise BusyError(TOO_OFTEN)
+
     @contextmanager
     def _taking_turns(self) -> Iterator[None]:
         if not self._turn.acquire(timeout=TURN_S):
@@ -124,7 +141,7 @@ class Readers:
 
     def _fetch(self, visit: SignIn, repository: str) -> RepositoryAccess:
         if not self._pace.take(visit.user_id):
-            raise BusyError("it was asked too often")
+            raise BusyError(TOO_OFTEN)
         hub = self._hub_of(repository)
         if hub.budget.spare(LAST) > 0:
             raise BusyError("GitHub's rate limit is nearly reached")

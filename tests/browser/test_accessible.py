@@ -80,6 +80,7 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
             "/money",
             "/hosts",
             "/runs/r999",
+            "/nothing",
         ):
             inbox.goto(f"{place}{path}")
             inbox.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")

@@ -3,11 +3,13 @@
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from threading import BoundedSemaphore
 from urllib.parse import quote
 
 from flask import Blueprint, Response, make_response, render_template, request
 from sqlalchemy import Engine
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from bot.bootstrap import Services
 from bot.state import served_boards
@@ -32,6 +34,14 @@ NOT_FOUND = (
     "If a colleague sees it: you are signed in as {login}. Is that the account that has access?",
 )
 SIGN_IN = "Cardinal asks GitHub whether you may read the repository. It learns your login, and nothing else."
+FAULTS = {
+    404: ("Not found", "There is no such page here."),
+    405: (
+        "Not this way",
+        "This address takes no such request. Go back, and use the page's own links and forms.",
+    ),
+    500: ("Cardinal failed", "Try again. If it stays so, whoever runs Cardinal finds the reason in its log."),
+}
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -88,6 +98,8 @@ class Site:
     def __post_init__(self) -> None:
         self.blueprint.after_request(_protect)
         self.blueprint.register_error_handler(BusyError, self._busy)
+        for code, lines in FAULTS.items():
+            self.blueprint.app_errorhandler(code)(partial(self._faulty, lines))
 
     @property
     def cookie(self) -> str:
@@ -174,7 +186,11 @@ class Site:
         return request.full_path if request.query_string else request.path
 
     def nothing(self, visit: SignIn) -> Response:
-        """Return the same answer for a missing page and for one that the visitor may not see."""
+        """Return the same answer for a missing page and for one that the visitor may not see.
+
+        Raises BusyError, as both would.
+        """
+        self.readers.must_be_able_to_ask(visit)
         lines = [line.format(login=visit.login) for line in NOT_FOUND]
         return self.page("Not found", *lines, status=404, visit=visit)
 
@@ -182,6 +198,14 @@ class Site:
         answer = self.page("Try again", f"{error}.", status=503)
         answer.headers["Retry-After"] = "60"
         return answer
+
+    def _faulty(self, lines: tuple[str, str], error: HTTPException) -> Response:
+        """Return the page of a request that led to no page."""
+        ways = [("/", "The inbox", "links each page that you may see")]
+        answer = self.page(*lines, status=error.code or 500, links=ways)
+        if isinstance(error, MethodNotAllowed):
+            answer.headers["Allow"] = ", ".join(error.valid_methods or ())
+        return _protect(answer)
 
 
 def _protect(answer: Response) -> Response:
