@@ -79,6 +79,7 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
             *(f"{links['runs']}/{tab}" for tab in ("changes", "briefing", "artifacts")),
             "/money",
             "/hosts",
+            "/health",
             "/runs/r999",
             "/nothing",
         ):

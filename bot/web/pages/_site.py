@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from bot.bootstrap import Services
 from bot.state import served_boards
+from bot.state.served_boards import ServedBoard
 from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.web.authorization import BusyError, Readers, RequestLimiter
@@ -167,6 +168,12 @@ class Site:
             for board in known
             if board.home or not all(is_outside(name, board.owner) for name in board.seen)
         )
+
+    def operated_by(self, visit: SignIn) -> tuple[ServedBoard, ...]:
+        """Return the boards whose policy the visitor may write. Raises BusyError."""
+        with event_store.reading(self.engine) as db:
+            served = served_boards.every(db, self.config)
+        return tuple(board for board in served if self.readers.writes(visit, board.home_repository))
 
     def page(self, title: str, *lines: str, status: int = 200, sign_in: str = "", **more: object) -> Response:
         """Return a page of fixed texts; `sign_in` is the path to return to after signing in."""

@@ -2,12 +2,9 @@
 
 from flask import Response, make_response, render_template
 
-from bot.state import served_boards
 from bot.web.pages._site import Site, when
-from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queries.hosts import statuses
-from ledger.queue.sign_ins import SignIn
 from ledger.views import runs
 from rules.text import brief
 
@@ -20,7 +17,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        mine = _boards(site, visit)
+        mine = {board.board_id for board in site.operated_by(visit)}
         if not mine:
             return site.nothing(visit)
         with event_store.reading(site.engine) as db:
@@ -38,10 +35,3 @@ def mount(site: Site) -> None:
             visit=visit,
         )
         return make_response(shown)
-
-
-def _boards(site: Site, visit: SignIn) -> frozenset[BoardId | None]:
-    """Return the boards whose policy the visitor may write; None for one that was not read yet."""
-    with event_store.reading(site.engine) as db:
-        served = served_boards.every(db, site.config)
-    return frozenset(board.board_id for board in served if site.readers.writes(visit, board.home_repository))

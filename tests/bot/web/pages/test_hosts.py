@@ -12,7 +12,7 @@ from tests.ledger.queue.test_hosts import beat, fall_silent
 def test_an_operator_sees_each_host_with_its_runs(pages: Pages) -> None:
     engine = pages.cardinal.services.engine
     bob = pages.browser("bob")
-    assert '<a href="/hosts">' in bob.get("/").text
+    assert '<a href="/hosts">' in bob.get("/health").text
     assert "No host was seen yet" in bob.get("/hosts").text
     beat(engine, "b", labels=("eu", "gpu"))
     beat(engine, "c")

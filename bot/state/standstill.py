@@ -1,0 +1,49 @@
+"""What stands still, for operators: its words and its way out, in the words of the page Health."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from ledger.queries.standstill import Standstill, StandstillKind
+from rules.text import brief, plain, state_word
+
+MAX_BECAUSE = 300
+WAYS_OUT: Mapping[StandstillKind, str] = {
+    StandstillKind.SHUT_OUT: "add the board again, or have its owner let the App in: it is done then",
+    StandstillKind.UNDONE: "look at the workers' log; it is tried again by itself",
+    StandstillKind.GIVEN_UP: "do it by hand",
+    StandstillKind.NO_STEP: "look at its page; /cardinal cancel ends it, and /cardinal retry goes on afterwards",
+    StandstillKind.UNANSWERED: "answer on its card, or end it with /cardinal cancel",
+    StandstillKind.NO_WORKER: "start `cardinal up` (or `cardinal work`); its log says why one died",
+    StandstillKind.UNDECIDED: "report it with the log; /cardinal retry or a drag goes on",
+}
+
+
+def name_of(it: Standstill) -> str:
+    """Return what it is about: an issue, a draft, or the board."""
+    if it.repository and it.number:
+        return f"{it.repository}#{it.number}"
+    return "a draft" if it.card_id else "the board"
+
+
+def words(it: Standstill, now: datetime) -> str:
+    """Return in one line what stands still, for how long, and why."""
+    since = brief(now - it.since)
+    match it.kind:
+        case StandstillKind.NO_STEP:
+            what = f"{it.run_id} is {state_word(it.about)}, and has made no step for {since}"
+        case StandstillKind.UNANSWERED:
+            what = f"{it.run_id} waits for an answer for {since}"
+        case StandstillKind.NO_WORKER:
+            what = f"{it.run_id} is queued for {since}, and no worker takes what may start"
+        case StandstillKind.UNDECIDED:
+            what = f"{it.about} was passed by {since} ago"
+        case StandstillKind.GIVEN_UP:
+            what = f"{_act(it)} was given up {since} ago"
+        case _:
+            what = f"{_act(it)} waits for {since}"
+    because = plain(it.because, MAX_BECAUSE)
+    return f"{what}: {because}" if because else what
+
+
+def _act(it: Standstill) -> str:
+    return it.about.replace("_", " ")
