@@ -11,7 +11,7 @@ WAYS_OUT: Mapping[StandstillKind, str] = {
     StandstillKind.SHUT_OUT: "add the board again, or have its owner let the App in: it is done then",
     StandstillKind.UNDONE: "look at the workers' log; it is tried again by itself",
     StandstillKind.GIVEN_UP: "do it by hand",
-    StandstillKind.NO_STEP: "look at its page; /cardinal cancel ends it, and /cardinal retry goes on afterwards",
+    StandstillKind.NO_STEP: "look at its page; /cardinal cancel ends it, then /cardinal retry goes on",
     StandstillKind.UNANSWERED: "answer on its card, or end it with /cardinal cancel",
     StandstillKind.NO_WORKER: "start `cardinal up` (or `cardinal work`); its log says why one died",
     StandstillKind.UNDECIDED: "report it with the log; /cardinal retry or a drag goes on",
