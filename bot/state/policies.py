@@ -23,6 +23,11 @@ def in_force(db: Connection, board_id: BoardId) -> Policy:
     return _parsed(row.text) if row is not None and row.digest else _nothing()
 
 
+def of_text(text: str) -> Policy:
+    """Return a policy that was in force; without columns where this version cannot read it."""
+    return _parsed(text)
+
+
 def is_known(db: Connection, board_id: BoardId) -> bool:
     """Tell whether a policy is in force that this version can read; before, no card is synced."""
     return bool(in_force(db, board_id).board.columns)
@@ -30,7 +35,7 @@ def is_known(db: Connection, board_id: BoardId) -> bool:
 
 def is_readable(text: str) -> bool:
     """Tell whether this version can read a policy that another version may have accepted."""
-    return bool(_parsed(text).board.columns)
+    return bool(of_text(text).board.columns)
 
 
 @lru_cache(maxsize=32)

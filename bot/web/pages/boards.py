@@ -70,6 +70,7 @@ def mount(site: Site) -> None:
             columns=[_view(form, site.clock(), columns, *it) for it in shown],
             forms=offered.for_board(site, visit, mine, chain(*(cards for _, cards, _ in shown))),
             path=form.address,
+            policy=mine.path.replace("/boards/", "/policy/", 1) if mine.home else "",
             visit=visit,
         )
         return make_response(page)

@@ -1,0 +1,178 @@
+"""The policy of a board as people read it, and what a pasted file would change; nothing is kept of that."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from flask import Response, make_response, render_template, request
+from pydantic import BaseModel
+from sqlalchemy import Connection
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from bot.repo_config.policy_file import PATH, installed
+from bot.state import policies, served_boards
+from bot.web.authorization import BusyError, RequestLimiter
+from bot.web.pages._site import Site, VisibleBoard, when
+from bot.web.pages.act import FOREIGN
+from ledger.events.policy import ColumnChange
+from ledger.log import event_store
+from ledger.queries import lanes, policy_history
+from ledger.queue.sign_ins import SignIn
+from ledger.views import policies as rows
+from rules.card.column_actions import consequence
+from rules.errors import PolicyError
+from rules.policy.changes import changed_columns
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy, parse
+from rules.text import plain
+
+MAX_BYTES = 200_000  # of a form; the reader of policies takes less
+MAX_TEXT = 400  # of one setting
+BUILT_IN = f"There is no {PATH}: the built-in board applies."
+PREVIEWS_A_MINUTE, PREVIEWS_AN_HOUR = 20, 600  # each is a file to parse
+TOO_OFTEN = "files were compared too often"
+TOO_LONG = "Nothing was compared: that is longer than any policy file may be."
+SHOWN_APART = ("archetype", "on_entry", "on_exit")  # of a column: the effect of a drag says it
+
+
+@dataclass(frozen=True, slots=True)
+class SettingView:
+    """One setting: its name, its value in words, and what it means."""
+
+    name: str
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeView:
+    """A column that differs, and in which settings."""
+
+    change: ColumnChange
+    settings: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewView:
+    """What a pasted file would do: problems, or the columns that differ."""
+
+    text: str
+    problems: tuple[str, ...] = ()
+    changes: tuple[ChangeView, ...] = ()
+
+
+def mount(site: Site) -> None:
+    """Mount the page, for people who may read the repository that the policy is in."""
+    pace = RequestLimiter(site.clock, each=PREVIEWS_A_MINUTE, of_all=PREVIEWS_AN_HOUR)
+
+    @site.blueprint.route("/policy/<owner>/<int:number>", methods=["GET", "POST"])
+    def policy(owner: str, number: int) -> Response:
+        visit = site.visit()
+        if request.method == "POST" and not site.is_from_here():
+            return site.page("That came from another site", FOREIGN, status=403, visit=visit)
+        if visit is None:
+            return site.stranger()
+        wanted = (owner.casefold(), number)
+        visible = {(board.owner.casefold(), board.number): board for board in site.boards_of(visit)}
+        mine = visible.get(wanted)
+        if mine is None or not mine.home:
+            return site.nothing(visit)
+        text = None
+        if request.method == "POST":
+            if not pace.take(visit.user_id):
+                raise BusyError(TOO_OFTEN)
+            request.max_content_length = MAX_BYTES
+            try:
+                text = request.form.get("text", "").replace("\r\n", "\n")
+            except RequestEntityTooLarge:
+                return site.page("Nothing was compared", TOO_LONG, status=413, visit=visit)
+        return make_response(_page(site, visit, mine, text))
+
+
+def _page(site: Site, visit: SignIn, board: VisibleBoard, text: str | None) -> str:
+    with event_store.reading(site.engine) as db:
+        served = served_boards.require(db, site.config, board.board_id)
+        row, known = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
+        cards = _cards(db, board)
+        preview = None if text is None else _preview(served.home_repository, known, text, cards)
+        past = policy_history.newest(db, board.board_id, 2)
+    home = f"{site.config.git_url}/{served.home_repository}"
+    source = row.commit if row is not None and row.text else ""
+    return render_template(
+        "policy.html",
+        title=f"Policy of {plain(board.title)}",
+        lines=() if source else (BUILT_IN,),
+        source=(f"{home}/blob/{source}/{PATH}", source[:10]) if source else None,
+        problems=[plain(problem, MAX_TEXT) for problem in row.problems] if row is not None else (),
+        rejected=row.rejected_commit[:10] if row is not None else "",
+        columns=[
+            (
+                plain(name),
+                plain(consequence(column), MAX_TEXT),
+                list(_settings(column, column.model_fields_set)),
+            )
+            for name, column in known.board.columns.items()
+        ],
+        limits=list(_settings(known.limits, type(known.limits).model_fields)),
+        commands=[(plain(name), _words(allowed)) for name, allowed in known.board.commands.items()],
+        preview=preview,
+        since=when(past[0].at) if past else "",
+        changes=_differing(policies.of_text(past[1].text), known, cards) if len(past) > 1 else (),
+        path=f"/policy/{board.owner}/{board.number}",
+        board_path=board.path,
+        visit=visit,
+    )
+
+
+def _preview(home: str, before: Policy, text: str, cards: Mapping[str | None, int]) -> PreviewView:
+    try:
+        after = parse(text, home=home, installed=installed())
+    except PolicyError as error:
+        return PreviewView(text, tuple(plain(problem, MAX_TEXT) for problem in error.problems))
+    return PreviewView(text, changes=_differing(before, after, cards))
+
+
+def _cards(db: Connection, board: VisibleBoard) -> dict[str | None, int]:
+    """Return how many cards that the reader may see stand in each column."""
+    counts = lanes.counts(db, [board.scope])
+    return {name: sum(by_state.values()) for name, by_state in counts.items()}
+
+
+def _differing(before: Policy, after: Policy, cards: Mapping[str | None, int]) -> tuple[ChangeView, ...]:
+    return tuple(
+        ChangeView(it, ", ".join(_names(before.column(it.column), after.column(it.column))))
+        for it in changed_columns(before, after, cards)
+    )
+
+
+def _names(before: ColumnPolicy | None, after: ColumnPolicy | None) -> Iterator[str]:
+    """Yield the settings of a column that are others."""
+    for name in ColumnPolicy.model_fields if before and after else ():
+        if getattr(before, name) != getattr(after, name):
+            yield name
+
+
+def _settings(model: BaseModel, names: Collection[str]) -> Iterator[SettingView]:
+    """Yield the settings of these names, in the model's order, each with the model's own words."""
+    for name, field in type(model).model_fields.items():
+        if name in names and name not in SHOWN_APART:
+            yield SettingView(name, _words(getattr(model, name)), (field.description or "").replace("`", ""))
+
+
+def _words(value: object) -> str:
+    """Return a value as a person reads it: what is nested by its set names, nothing as none."""
+    match value:
+        case BaseModel():
+            given = (
+                (name, getattr(value, name))
+                for name in type(value).model_fields
+                if name in value.model_fields_set
+            )
+            return plain("; ".join(f"{name}: {_words(part)}" for name, part in given) or "as usual", MAX_TEXT)
+        case None | () | "":
+            return "none"
+        case tuple() | list():
+            return plain(", ".join(map(_words, value)), MAX_TEXT)
+        case dict():
+            return plain("; ".join(f"{name}: {_words(part)}" for name, part in value.items()), MAX_TEXT)
+        case _:
+            return plain(str(value), MAX_TEXT)
