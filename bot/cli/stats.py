@@ -1,6 +1,7 @@
 """`cardinal stats`: what runs cost, how they ended, and who waited for whom."""
 
 from collections.abc import Iterable
+from dataclasses import fields
 from datetime import timedelta
 
 import click
@@ -8,9 +9,11 @@ import click
 from bot.cli import _home
 from bot.cli._show import json_option, line, show
 from bot.render.run.story import REASONS
+from bot.state import forecasts
 from bot.system.clock import utc_now
 from ledger.queries import stats
 from ledger.queries.stats import SpendShare, Stats
+from ledger.views import boards
 from rules.text import brief, count, state_word, usd
 
 
@@ -20,12 +23,16 @@ from rules.text import brief, count, state_word, usd
 def command(days: int, as_json: bool) -> None:
     """Print money and flow of the last days.
 
-    Dollars by day, column, repository, person and agent, and for each merged pull request; how runs ended and
-    why they failed; how long they waited for people and for a worker.
+    Dollars by day, column, repository, person, agent and model, and for each merged pull request; how runs
+    ended and why they failed; how long they waited for people and for a worker; today's limits.
     """
+    now = utc_now()
     with _home.reading() as db:
-        figures = stats.of_boards(db, utc_now() - timedelta(days=days))
-    show(figures, as_json=as_json, text=lambda: _text(figures))
+        figures = stats.of_boards(db, now - timedelta(days=days))
+        limits = [it for board in boards.all_boards(db) for it in forecasts.of_board(db, board.board_id, now)]
+    document = {field.name: getattr(figures, field.name) for field in fields(figures)}
+    said = [line(forecasts.words(it)) for it in limits]
+    show({**document, "forecasts": limits}, as_json=as_json, text=lambda: (*_text(figures), *said))
 
 
 def _text(figures: Stats) -> Iterable[str]:

@@ -102,9 +102,10 @@ def _opened(hub: Hub, side: Side, repository: str) -> int:
 def test_cardinal_reads_a_pull_request_through_its_life(hub: Hub, side: Side, repository: str) -> None:
     number = _opened(hub, side, repository)
     opened = side.relay.wait(repository, "pull_request", "opened")[0]
-    assert read(opened, hub.bot_id) == (), "its own echo"
-    (seen,) = read(opened, bot_id=0)
+    (echo,), (seen,) = read(opened, hub.bot_id), read(opened, bot_id=0)
+    assert isinstance(echo, facts.PullRequestRead)
     assert isinstance(seen, facts.PullRequestRead)
+    assert (echo.echo, seen.echo) == (True, False)
     assert (seen.number, seen.branch, seen.state, seen.draft) == (number, BRANCH, "open", False)
     asked = {"merge_method": "squash", "sha": seen.head}
     side.person(WRITER, "PUT", f"/repos/{repository}/pulls/{number}/merge", asked)

@@ -212,7 +212,10 @@ class Site:
         answer = self.page(*lines, status=error.code or 500, links=ways)
         if isinstance(error, MethodNotAllowed):
             answer.headers["Allow"] = ", ".join(error.valid_methods or ())
-        return _protect(answer)
+        answer = _protect(answer)
+        # A file is a page of no origin: its browser asks for an icon, and would report it as blocked.
+        del answer.headers["Cross-Origin-Resource-Policy"]
+        return answer
 
 
 def _protect(answer: Response) -> Response:

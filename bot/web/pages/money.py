@@ -7,9 +7,10 @@ from datetime import timedelta
 from flask import Response, make_response, render_template, request
 
 from bot.render.run.story import REASONS
+from bot.state import forecasts
 from bot.web.pages._site import Site
 from ledger.log import event_store
-from ledger.queries import stats
+from ledger.queries import lanes, stats
 from ledger.queries.stats import SpendShare, Stats
 from ledger.queue.sign_ins import SignIn
 from rules.text import brief, plain, state_word, usd
@@ -31,6 +32,7 @@ def mount(site: Site) -> None:
             title="Money and flow",
             lines=() if figures.runs or figures.usd else ("Nothing that you may see was spent.",),
             facts=_facts(figures),
+            forecasts=_forecasts(site, visit),
             reasons=[(number, plain(REASONS.get(name, name))) for name, number in figures.reasons.items()],
             groups=[(name, _bars(shares)) for name, shares in figures.usd_by.items()],
             days=_days(),
@@ -67,6 +69,18 @@ def _figures(site: Site, visit: SignIn) -> Stats:
     with event_store.reading(site.engine) as db:
         since = site.clock() - timedelta(days=_days())
         return stats.of_boards(db, since, boards=[board.board_id for board in boards], seen=seen)
+
+
+def _forecasts(site: Site, visit: SignIn) -> list[str]:
+    """Return today's forecasts of boards of which the visitor sees every repository: they sum over all."""
+    now, boards = site.clock(), site.boards_of(visit)
+    with event_store.reading(site.engine) as db:
+        return [
+            f"{plain(board.title)}: {forecasts.words(it)}."
+            for board in boards
+            if board.home and board.seen >= lanes.repositories(db, board.board_id).keys()
+            for it in forecasts.of_board(db, board.board_id, now)
+        ]
 
 
 def _facts(figures: Stats) -> list[tuple[str, str]]:

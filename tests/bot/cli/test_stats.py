@@ -4,24 +4,28 @@ import json
 
 from bot.system.clock import utc_now
 from bot.system.config import Config
+from ledger.events.board import BoardSeen
 from ledger.events.run import RunEnded, UsageMetered
 from ledger.ids import RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.states import Ending
-from tests.bot.cli.conftest import Cardinal, card, queued
+from tests.bot.cli.conftest import BOARD, Cardinal, card, queued
 
 
 def test_figures_are_printed_for_people_and_for_programs(cardinal: Cardinal, config: Config) -> None:
     with event_store.writing(open_ledger(config.database_url)) as db:
         used = UsageMetered(RunId("r1"), 1.25, 10, 10, 1, 60.0)
         ended = RunEnded(RunId("r1"), Ending.FAILED, "validation", "", "")
-        event_store.append(db, card(1, "Sum"), queued("r1", 1), used, ended, at=utc_now())
+        board = BoardSeen(BOARD, "acme", 1, "Shop board", "F_1", (), ())
+        event_store.append(db, board, card(1, "Sum"), queued("r1", 1), used, ended, at=utc_now())
     text = cardinal("stats").stdout
     assert "1 run, $1.25" in text
     assert "endings: 1 failed" in text
     assert "needed a person: 0 of 1 run" in text
+    assert "$1.25 of $50.00 today" in text
     figures = json.loads(cardinal("stats", "--days", "7", "--json").stdout)
     assert (figures["runs"], figures["reasons"]) == (1, {"validation": 1})
     assert figures["usd_by"]["repository"] == [{"name": "acme/shop", "usd": 1.25}]
+    assert [it["spent_usd"] for it in figures["forecasts"]] == [1.25]
     assert cardinal("stats", "--days", "0").exit_code == 2

@@ -53,6 +53,7 @@ def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
     assert (figures.merged, figures.usd_per_merge, figures.hours_per_merge) == (1, 1.5, 0.5)
     assert figures.usd_by["day"] == (SpendShare("2026-11-21", 2.25),)
     assert figures.usd_by["agent"] == (SpendShare("scripted", 2.0), SpendShare(ASSISTANT, 0.25))
+    assert figures.usd_by["model"] == (SpendShare("scripted default", 2.0), SpendShare(ASSISTANT, 0.25))
 
 
 def test_what_is_older_does_not_count(worked: Engine) -> None:

@@ -138,7 +138,7 @@ def test_a_run_gets_profile_and_skills_in_its_prompt_and_their_files_to_read(car
     git = cardinal.forge.store.repos.git(cardinal.repo)
     assert git.read(pull.head_sha, "read.txt") == b"Locks are short.\n#!/bin/sh\necho fine\n"
     shown = briefing(cardinal)
-    for part in ("=== 1. system: rules", "=== 3. profile: our_shop", *parts, "loaded  tests-first"):
+    for part in ("=== 1. system: rules", "=== 3. profile: our_shop", *parts, "loaded tests-first"):
         assert part in shown
     assert json.loads(briefing(cardinal, "--json"))["layers"][0]["kind"] == "system"
 

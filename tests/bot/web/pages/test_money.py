@@ -14,11 +14,13 @@ def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Page
     bob, mallory = pages.browser("bob"), pages.browser("mallory")
     page, rows = bob.get("/money"), bob.get("/money.csv?days=7")
     assert (page.status_code, rows.status_code) == (200, 200)
-    assert "$1.25" in page.text
+    assert "$1.25 of $50.00 today" in page.text
+    assert "model,scripted test,1.2500" in rows.text
     assert "repository,acme/shop,1.2500" in rows.text
     for path in ("/money", "/money.csv"):
         hidden = mallory.get(path)
         assert hidden.status_code == 200
         assert "1.25" not in hidden.text
+        assert " today" not in hidden.text
         assert "acme/shop" not in hidden.text
         assert pages.browser("bob", signed_in=False).get(path).status_code == 401

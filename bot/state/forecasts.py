@@ -1,0 +1,42 @@
+"""Forecasts of today's dollars against the limits of a board's policy, and their words."""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection
+
+from bot.state import policies
+from ledger.ids import BoardId
+from ledger.model.spend_limits import Limit
+from ledger.views import spend
+from rules.runs.forecast import Forecast, Outlook, forecast
+from rules.text import plain, usd
+
+
+def of_board(db: Connection, board_id: BoardId, now: datetime) -> tuple[Forecast, ...]:
+    """Return the forecast of the board's day, and of each column's that has a limit."""
+    policy = policies.in_force(db, board_id)
+    spent = spend.shared(db, board_id, now.astimezone(UTC).date(), ())
+    columns = {name: column.usd_per_day for name, column in policy.board.columns.items()}
+    return (
+        forecast("", spent.get((Limit.DAY, ""), 0.0), policy.limits.usd_per_day, now),
+        *(
+            forecast(name, spent.get((Limit.COLUMN, name), 0.0), limit, now)
+            for name, limit in columns.items()
+            if limit is not None
+        ),
+    )
+
+
+def words(it: Forecast) -> str:
+    """Return a forecast in one sentence without its end."""
+    match it.outlook:
+        case Outlook.REACHED:
+            end = "the limit is reached: nothing more starts today"
+        case Outlook.AHEAD if it.reached_at is not None:
+            end = f"at this pace the limit is reached at {it.reached_at:%H:%M} UTC"
+        case Outlook.UNKNOWN:
+            end = "too little of the day is over for a forecast"
+        case _:
+            end = "at this pace it stays below"
+    place = f"{plain(it.name)}: " if it.name else ""
+    return f"{place}{usd(it.spent_usd)} of {usd(it.limit_usd)} today, {end}"

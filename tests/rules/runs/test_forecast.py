@@ -1,0 +1,31 @@
+"""What becomes of a day's limit at the pace of the day so far."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from rules.runs.forecast import Outlook, forecast
+
+NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("spent", "hour", "outlook", "reached"),
+    [
+        (0.0, 12, Outlook.BELOW, None),
+        (24.9, 12, Outlook.BELOW, None),
+        (25.0, 12, Outlook.BELOW, None),
+        (30.0, 12, Outlook.AHEAD, 20),
+        (40.0, 12, Outlook.AHEAD, 15),
+        (50.0, 12, Outlook.REACHED, None),
+        (60.0, 0, Outlook.REACHED, None),
+        (40.0, 0, Outlook.UNKNOWN, None),
+        (10.0, 1, Outlook.AHEAD, 5),
+    ],
+)
+def test_a_pace_says_what_becomes_of_the_limit(
+    spent: float, hour: int, outlook: Outlook, reached: int | None
+) -> None:
+    said = forecast("", spent, 50.0, NOON.replace(hour=hour))
+    assert said.outlook is outlook
+    assert said.reached_at == (None if reached is None else NOON.replace(hour=reached))
