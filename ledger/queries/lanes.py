@@ -80,6 +80,21 @@ def repositories(db: Connection, board_id: BoardId) -> dict[str, datetime]:
     return oldest
 
 
+def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
+    """Return every repository that a sum over the board may tell of, with its oldest card's time.
+
+    Those of archived cards and of all runs are among them.
+    """
+    since = func.min(cards.c.created_at)
+    joined = cards.outerjoin(runs, runs.c.card_id == cards.c.card_id)
+    oldest: dict[str, datetime] = {}
+    for name in (cards.c.repository, runs.c.repository):
+        query = select(name, since).select_from(joined).where(cards.c.board_id == board_id, name != "")
+        for repository, at in db.execute(query.group_by(name)):
+            oldest[repository] = min(at, oldest.get(repository, at))
+    return oldest
+
+
 def of_lane(
     db: Connection,
     scopes: Sequence[CardScope],

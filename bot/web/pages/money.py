@@ -73,12 +73,15 @@ def _figures(site: Site, visit: SignIn) -> Stats:
 
 def _forecasts(site: Site, visit: SignIn) -> list[str]:
     """Return today's forecasts of boards of which the visitor sees every repository: they sum over all."""
-    now, boards = site.clock(), site.boards_of(visit)
+    boards = [board for board in site.boards_of(visit) if board.home]
+    with event_store.reading(site.engine) as db:
+        summed = {board: lanes.repositories_ever(db, board.board_id) for board in boards}
+    whole = [it for it, names in summed.items() if site.readers.readable(visit, names) >= names.keys()]
+    now = site.clock()
     with event_store.reading(site.engine) as db:
         return [
             f"{plain(board.title)}: {forecasts.words(it)}."
-            for board in boards
-            if board.home and board.seen >= lanes.repositories(db, board.board_id).keys()
+            for board in whole
             for it in forecasts.of_board(db, board.board_id, now)
         ]
 

@@ -1,8 +1,13 @@
 """Money in a browser: of what the visitor may read, with names that are nothing but names."""
 
+from ledger.events.board import CardArchived, CardSeen
 from ledger.events.run import UsageMetered
+from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.states import CardState
+from ledger.views import cards
 from tests.bot.web.pages.test_artifacts import hide
+from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
 
 
@@ -24,3 +29,16 @@ def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Page
         assert " today" not in hidden.text
         assert "acme/shop" not in hidden.text
         assert pages.browser("bob", signed_in=False).get(path).status_code == 401
+
+
+def test_no_forecast_tells_of_an_archived_card_in_a_repository_that_is_hidden(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    card = pages.cardinal.run(run_id).card_id
+    happens(pages, UsageMetered(run_id, 1.25, 10, 10, 1, 60.0))
+    assert "$1.25 of $50.00 today" in bob.get("/money").text
+    with event_store.reading(pages.cardinal.services.engine) as db:
+        row = cards.get(db, card)
+    assert row is not None
+    secret, rest = CardId("S"), (1, "", "", "", "Tasks", CardState.DRAFT)
+    happens(pages, CardSeen(secret, row.board_id, "", "acme/secret", *rest), CardArchived(secret, "archived"))
+    assert " today" not in bob.get("/money").text
