@@ -169,6 +169,16 @@ class Site:
             if board.home or not all(is_outside(name, board.owner) for name in board.seen)
         )
 
+    def whole_to(self, visit: SignIn) -> tuple[VisibleBoard, ...]:
+        """Return the boards of whose cards and runs, past ones too, the visitor may read every repository.
+
+        Of them alone sums and recorded texts may be shown as they are. Raises BusyError.
+        """
+        mine = [board for board in self.boards_of(visit) if board.home]
+        with event_store.reading(self.engine) as db:
+            ever = {board: lanes.repositories_ever(db, board.board_id) for board in mine}
+        return tuple(it for it, names in ever.items() if self.readers.readable(visit, names) >= names.keys())
+
     def operated_by(self, visit: SignIn) -> tuple[ServedBoard, ...]:
         """Return the boards whose policy the visitor may write. Raises BusyError."""
         with event_store.reading(self.engine) as db:

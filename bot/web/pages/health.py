@@ -18,16 +18,20 @@ from ledger.queries import hosts, standstill
 from ledger.queries.hosts import HostStatus
 from ledger.queue import inbox, outbox, refresh_requests
 from ledger.queue.sign_ins import SignIn
-from rules.text import plain
+from rules.text import count, plain
 
 MAX_EACH = 20  # things of one sort on one board
 MAX_WAITING = 1000
 NOTHING = "Nothing stands still."
+HIDDEN = (
+    "What stands still on {boards} of yours is not shown: it could tell of a repository that is hidden from"
+    " you. Whoever runs Cardinal sees it with cardinal doctor."
+)
 HOW = "`cardinal doctor` looks deeper: at GitHub, the engine, the store, and each repository."
 
 
 def mount(site: Site) -> None:
-    """Mount the page, for people who may write to a board's policy, about the boards of whose they may."""
+    """Mount the page, for people who may write to a board's policy, about boards that they see whole."""
 
     @site.blueprint.get("/health")
     def health() -> Response:
@@ -42,16 +46,16 @@ def mount(site: Site) -> None:
 
 def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     now, ids = site.clock(), {board.board_id for board in mine}
-    visible = [board for board in site.boards_of(visit) if board.board_id in ids]
+    visible = [board for board in site.whole_to(visit) if board.board_id in ids]
     with event_store.reading(site.engine) as db:
-        whole = len(mine) == len(served_boards.every(db, site.config))
+        whole = len(visible) == len(served_boards.every(db, site.config))
         queues = _queues(db, now) if whole else ()
         stuck = [(board, list(_stuck(db, board, now))) for board in visible]
         listed = hosts.statuses(db)
     return render_template(
         "health.html",
         title="Health",
-        lines=() if any(lines for _, lines in stuck) else (NOTHING,),
+        lines=_lines(len(mine) - len(visible), any(lines for _, lines in stuck)),
         stuck=[(plain(board.title), board.path, lines) for board, lines in stuck if lines],
         queues=queues,
         budgets=[_budget(site, board) for board in {board.owner: board for board in mine}.values()],
@@ -60,6 +64,12 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         read_at=when(now),
         visit=visit,
     )
+
+
+def _lines(hidden: int, anything: bool) -> tuple[str, ...]:
+    if hidden:
+        return (HIDDEN.format(boards=count(hidden, "board")),)
+    return () if anything else (NOTHING,)
 
 
 def _stuck(db: Connection, board: VisibleBoard, now: datetime) -> Iterator[tuple[str, str, str, str]]:

@@ -10,7 +10,7 @@ from bot.render.run.story import REASONS
 from bot.state import forecasts
 from bot.web.pages._site import Site
 from ledger.log import event_store
-from ledger.queries import lanes, stats
+from ledger.queries import stats
 from ledger.queries.stats import SpendShare, Stats
 from ledger.queue.sign_ins import SignIn
 from rules.text import brief, plain, state_word, usd
@@ -73,10 +73,7 @@ def _figures(site: Site, visit: SignIn) -> Stats:
 
 def _forecasts(site: Site, visit: SignIn) -> list[str]:
     """Return today's forecasts of boards of which the visitor sees every repository: they sum over all."""
-    boards = [board for board in site.boards_of(visit) if board.home]
-    with event_store.reading(site.engine) as db:
-        summed = {board: lanes.repositories_ever(db, board.board_id) for board in boards}
-    whole = [it for it, names in summed.items() if site.readers.readable(visit, names) >= names.keys()]
+    whole = site.whole_to(visit)
     now = site.clock()
     with event_store.reading(site.engine) as db:
         return [

@@ -6,12 +6,13 @@ from html import unescape
 from bot.state.standstill import WAYS_OUT
 from bot.web.pages.health import NOTHING
 from forge.store.models import Role
-from ledger.events.board import WorkStalled
+from ledger.events.board import CardArchived, CardSeen, WorkStalled
 from ledger.events.run import RunClaimed, RunStepped
+from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.standstill import StandstillKind
 from ledger.queue import outbox
-from ledger.states import RunState
+from ledger.states import CardState, RunState
 from tests.bot.flows.board.test_many_boards import elsewhere
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
@@ -62,3 +63,16 @@ def test_an_operator_of_one_board_learns_nothing_of_another_owners(pages: Pages)
     assert f"{run_id} is" in ours.text
     for text in (f"{run_id} is", "acme", "deliveries that wait"):
         assert text not in theirs.text
+
+
+def test_what_could_tell_of_a_hidden_repository_is_not_shown_and_that_is_said(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    pages.cardinal.clock.forward(timedelta(hours=1).total_seconds())
+    assert "write run comment" in bob.get("/health").text
+    board_id, rest = pages.cardinal.run(run_id).board_id, (1, "", "", "", "Tasks", CardState.DRAFT)
+    secret = CardId("S")
+    happens(pages, CardSeen(secret, board_id, "", "acme/secret", *rest), CardArchived(secret, "archived"))
+    shown = bob.get("/health").text
+    assert "What stands still on 1 board of yours is not shown" in shown
+    for text in ("write run comment", "deliveries that wait", NOTHING):
+        assert text not in shown
