@@ -1,7 +1,7 @@
 """A card's story in lines that people read, made from the log: conversation, activity, debug."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -44,7 +44,10 @@ class Zoom(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
-    """One line; `seq` is its event's, `run_id` is None for an event of no run."""
+    """One line; `seq` is its event's, `run_id` is None for an event of no run.
+
+    `payload` has the event's fields as JSON, at the depth debug and for kinds in PAYLOADS alone.
+    """
 
     seq: int
     card_id: CardId
@@ -53,8 +56,21 @@ class TimelineRow:
     kind: str
     text: str
     at: datetime
+    payload: str = ""
 
 
+# Kinds whose fields tell of a run's own work. Others may tell of other cards, or of the board's policy.
+PAYLOADS = frozenset(
+    (
+        *("AgentSaid", "BoardToolCalled", "BranchExported", "BranchPushed", "CallRefused", "Checkpointed"),
+        *("CommandChecked", "GuardsJudged", "HostReached", "PermissionAwaited", "PermissionRefused"),
+        *("PlanApproved", "PlanProposed", "PlanTicked", "Progressed", "ProviderFailed", "QuestionAnswered"),
+        *("QuestionAsked", "RoundBegan", "RoundFailed", "RunClaimed", "RunEnded", "RunParked", "RunRequeued"),
+        *("RunStepped", "SessionLost", "SessionStarted", "StageEntered", "StageLeft", "TodoListed"),
+        *("ToolAllowed", "ToolUsed", "TurnEnded", "TurnStarted", "UsageMetered", "ValidationEnded"),
+        *("WorkspaceRestored", "WorkspaceTaken"),
+    )
+)
 Line = tuple[Zoom, Callable[[Any], str]]
 _C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
 # What a kind says in one line. A kind that is not here is told by its name at the depth debug.
@@ -296,7 +312,13 @@ def of_card(
     for run_id in values(db, runs.c.run_id, "-serial", card_id=card_id):
         stored += query.all(db, {**bounds, "stream": f"run:{run_id}"})
     newest = islice(sorted(map(tuple, stored), reverse=True), limit)
-    lines = [line(card_id, seq, at, decode(kind, body)) for seq, at, kind, body in newest]
+    lines = [
+        replace(
+            line(card_id, seq, at, decode(kind, body)),
+            payload=body if zoom == Zoom.DEBUG and kind in PAYLOADS else "",
+        )
+        for seq, at, kind, body in newest
+    ]
     return tuple(reversed(lines))
 
 

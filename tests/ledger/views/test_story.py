@@ -3,12 +3,14 @@
 import pytest
 from sqlalchemy import Connection, Engine
 
+from ledger.codec import kinds
 from ledger.event import Event
 from ledger.events import board, bounds, conversation, policy, publication, pull, run
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries import cards as card_queries
 from ledger.queries import timeline
+from ledger.queries.timeline import PAYLOADS
 from ledger.states import CardState, Ending, RunState
 from ledger.views import (
     boards,
@@ -377,3 +379,8 @@ def test_columns_that_swap_their_names_take_cards_queues_and_stops_along(ledger:
             db, board.ColumnsChanged(BOARD, (board.Renaming("o1", "Done", "Doing"),), ()), at=NOW
         )
         assert boards.former_columns(db, BOARD)["In Progress"] == "Doing"
+
+
+def test_payloads_are_of_kinds_that_exist_and_of_none_with_the_words_of_others() -> None:
+    assert kinds().keys() >= PAYLOADS
+    assert not PAYLOADS & {"RunQueued", "BriefingMade", "StageBriefed", "InstructionsStacked", "Noted"}

@@ -128,3 +128,22 @@ def test_each_board_leads_to_its_own_card_of_an_issue_on_both(pages: Pages) -> N
     seen = [alice.get(path).text for path in paths]
     assert [[f"{path}?zoom=" in text for path in paths] for text in seen] == [[True, False], [False, True]]
     assert alice.get(f"{paths[0]}x").status_code == 404
+
+
+def test_the_depth_debug_has_the_fields_of_a_runs_own_events_for_operators_alone(pages: Pages) -> None:
+    run_id = asked(pages.cardinal)
+    operator, reader = pages.browser("bob"), pages.browser("mallory")
+    path = re.findall(r'"(/cards/[^"]+)"', operator.get("/").text)[0]
+    shown = operator.get(f"{path}?zoom=debug").text
+    assert "QuestionAsked</summary>" in shown
+    assert f"&#34;run_id&#34;: &#34;{run_id}&#34;" in shown
+    for kind in ("BriefingMade", "RunQueued", "CardSeen"):
+        assert f"{kind}</summary>" not in shown
+    hidden = reader.get(f"{path}?zoom=debug")
+    assert hidden.status_code == 200
+    assert "</summary>" not in hidden.text
+    assert "?zoom=debug" not in hidden.text
+    first = re.findall(r"event ([0-9]+), ", shown)[0]
+    older = operator.get(f"{path}?zoom=debug&before={int(first) + 1}").text
+    assert re.findall(r"event ([0-9]+), ", older) == [first]
+    assert "QuestionAsked</summary>" in operator.get(f"{path}?zoom=debug&before=9x").text
