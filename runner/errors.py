@@ -31,7 +31,7 @@ class BackendError(RunnerError):
         self.agent, self.backend, self.known = agent, backend, known
         super().__init__(
             f"{agent} works in a {' or '.join(known)} workspace, and this Cardinal uses {backend}: start a"
-            " Docker engine and run `scripts/images`, or choose another agent for the column, then retry"
+            " Docker engine and run `cardinal images`, or choose another agent for the column, then retry"
         )
 
 

@@ -5,6 +5,7 @@ from typing import Protocol
 import click
 from sqlalchemy.exc import DBAPIError
 
+from bot.system import release
 from ledger.errors import CardinalError
 from ledger.parts import Registry
 
@@ -67,7 +68,16 @@ class FolderGroup(CommandGroup):
             raise CliError(f"{error.filename}: {error.strerror}; look who may write there") from error
 
 
+def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        click.echo(" ".join(filter(None, ("cardinal", release.version(), release.commit()))))
+        context.exit()
+
+
 @click.group(cls=FolderGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="cardinal-board", prog_name="cardinal")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+    help="Print the version, and the commit where it is known.",
+)  # fmt: skip
 def main() -> None:
     """Cardinal: every column of a project board is a policy, every card can hire a coding agent."""

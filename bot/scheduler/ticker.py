@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from importlib.metadata import version
 from weakref import WeakKeyDictionary
 
 from redis import Redis
@@ -21,7 +20,7 @@ from bot.reactor import reactor
 from bot.render.board.card_fields import MAX_PLACE
 from bot.scheduler import alarms, dispatch, queues, wakeups
 from bot.sync import checks, column_order
-from bot.system import liveness
+from bot.system import liveness, release
 from bot.system.liveness import LeaseGrace, OutageMemory
 from ledger.db.clock import database_now
 from ledger.db.silence import SILENCE_S
@@ -36,7 +35,6 @@ from rules.intents.outbound import UpdateFace
 
 log = logging.getLogger(__name__)
 
-DISTRIBUTION = "cardinal-board"
 MAX_AT_ONCE = 100
 TIDY_EVERY = timedelta(minutes=1)
 BEAT_CHECK_S = 1.0  # how often a process that only sends heartbeats looks whether one is due
@@ -106,7 +104,7 @@ def heartbeat(services: Services) -> None:
         return
     with event_store.writing(services.engine) as db:
         hosts.beat(
-            db, services.host, slots=config.run_workers, labels=config.labels, version=version(DISTRIBUTION)
+            db, services.host, slots=config.run_workers, labels=config.labels, version=release.version()
         )
     _beats[services.engine] = at
 

@@ -62,9 +62,9 @@ LET_IT = (
 def main() -> int:
     """Run the demo; return 0 only if every step was observed on the forge."""
     parser = argparse.ArgumentParser(
-        prog="scripts/demo",
+        prog=_name(),
         description=__doc__,
-        epilog="scripts/demo --clean removes what demos left behind.",
+        epilog=f"{_name()} --clean removes what demos left behind.",
     )
     parser.add_argument("--auto", action="store_true", help="play the whole story without hands")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was observed to FILE")
@@ -75,14 +75,16 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=0, help="the forge's port; a free one unless given")
     parser.add_argument("--keep", action="store_true", help="keep the demo's folder afterwards")
     options = parser.parse_args()
+    options.workspace = options.workspace or ("local" if options.agent == "scripted" else "docker")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     root = Path(tempfile.mkdtemp(prefix="cardinal-demo-"))
     try:
-        workspace = options.workspace or ("local" if options.agent == "scripted" else "docker")
         with (
             _in_use(root),
-            launch.running(root, port=options.port, agent=options.agent, workspace=workspace) as scene,
+            launch.running(
+                root, port=options.port, agent=options.agent, workspace=options.workspace
+            ) as scene,
         ):
             scene.team.call("alice", "POST", "/_forge/repository", PROTECTED)
             board = scene.team.url + BOARD
@@ -101,7 +103,12 @@ def main() -> int:
     finally:
         if not options.keep:
             shutil.rmtree(root, ignore_errors=True)
-        _print_leftovers(root)
+        _print_leftovers(root, options.workspace)
+
+
+def _name() -> str:
+    """Return what the demo was called by."""
+    return os.environ.get("DEMO_NAME", "cardinal demo")
 
 
 def _stop(number: int, _frame: object) -> NoReturn:
@@ -111,7 +118,7 @@ def _stop(number: int, _frame: object) -> NoReturn:
 
 @contextmanager
 def _in_use(root: Path) -> Iterator[None]:
-    """Hold the folder's lock: `scripts/demo --clean` leaves a folder alone that a demo plays in."""
+    """Hold the folder's lock: `cardinal demo --clean` leaves a folder alone that a demo plays in."""
     folder = os.open(root, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -120,13 +127,13 @@ def _in_use(root: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def _print_leftovers(root: Path) -> None:
-    engine = Path(os.environ.get("DEMO_ENGINE", "/nowhere"))  # scripts/demo names it: images are there
-    made = (root, engine, Path(sys.prefix, "cardinal-demo"))
+def _print_leftovers(root: Path, workspace: str) -> None:
+    engine = os.environ.get("ENGINE_KEPT", "")  # an engine of the demo's own: its images are there
+    made = (root, Path(engine or "/nowhere"), Path(sys.prefix, "cardinal-demo"))
     left = [str(path).removesuffix("/cardinal-demo") for path in made if path.exists()]
     if left:
-        print("\nleft behind; scripts/demo --clean removes it:", *left, sep="\n  ", flush=True)
-    if "DEMO_ENGINE" in os.environ and not engine.exists():
+        print(f"\nleft behind; {_name()} --clean removes it:", *left, sep="\n  ", flush=True)
+    if workspace == "docker" and not engine:
         print("\nleft in your Docker: docker image rm cardinal/agent:latest removes it", flush=True)
 
 

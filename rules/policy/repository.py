@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-IMAGE = "cardinal/agent:latest"  # that scripts/images builds
+IMAGE = "cardinal/agent:latest"  # that `cardinal images` builds
 BROWSER_IMAGE = "cardinal/browser:latest"  # the same
 # What CI runs, infrastructure, authentication and payments, by the names that most repositories give them.
 PROTECTED = (

@@ -26,7 +26,7 @@ _SAVING_S = 20.0  # reserved for the program to end by itself and save its recor
 _LEAST_S = 5.0
 _NO_CONTAINER = (
     "A browser needs containers, and here commands run on this machine itself: whoever runs Cardinal installs"
-    " Docker, builds the images with `scripts/images`, and sets `CARDINAL_WORKSPACE=docker`."
+    " Docker, builds the images with `cardinal images`, and sets `CARDINAL_WORKSPACE=docker`."
 )
 
 

@@ -24,7 +24,9 @@ def rows(plots: Iterable[str]) -> list[Any]:
     return [pytest.param(plot, marks=() if plot in often else pytest.mark.soak) for plot in plots]
 
 
-@pytest.mark.soak(instead="tests/story/test_story.py::test_the_demo_plays_the_whole_story_and_saw_every_step")
+@pytest.mark.soak(
+    instead="tests/install/test_wheel.py::test_the_demo_plays_the_whole_story_and_saw_every_step"
+)
 @pytest.mark.parametrize("plot", [QUIET])
 def test_the_quiet_story_ends_merged_with_everything_said_once(plot: str, played: Stories) -> None:
     story = played(plot)

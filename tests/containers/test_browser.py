@@ -227,7 +227,7 @@ def test_an_enormous_console_is_kept_up_to_its_cap(shop: World) -> None:
 def test_an_image_without_a_browser_says_so_and_the_run_goes_on(shop: World) -> None:
     played = look(shop, wanted(image="cardinal/none:latest"))
     assert played.outcome == UNPLAYABLE
-    assert "the image cardinal/none:latest is not on this machine: run `scripts/images`" in played.said
+    assert "the image cardinal/none:latest is not on this machine: run `cardinal images`" in played.said
 
 
 def test_doctor_says_whether_the_image_is_there(
@@ -240,4 +240,4 @@ def test_doctor_says_whether_the_image_is_there(
     monkeypatch.setattr(runner, "BROWSER_IMAGE", "cardinal/none:latest")
     found = {one.name: one for one in runner.workspaces(patient)}
     assert (found["browser"].level, found["containers"].level) == (Level.WARN, Level.OK)
-    assert "`scripts/images browser`" in found["browser"].next_step
+    assert "`cardinal images browser`" in found["browser"].next_step

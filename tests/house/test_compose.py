@@ -11,6 +11,7 @@ SERVICES = yaml.safe_load((ROOT / "docker/compose.yml").read_text(encoding="utf-
 def test_a_compose_file_without_a_registry_names_only_images_that_are_built_here() -> None:
     built = {"cardinal:latest", "cardinal/postgres:latest"}
     assert {service["image"] for service in SERVICES.values()} == built
+    assert [name for name, service in SERVICES.items() if "build" in service] == []
     images = (ROOT / "scripts/images").read_text(encoding="utf-8")
     assert all(f"build {image} " in images for image in built)
 

@@ -26,7 +26,7 @@ case "$*" in
     echo 'Step 1/3 : FROM cardinal/base:bookworm AS programs'
     echo ' ---> 0123456789ab'
     echo 'Step 2/3 : RUN apt-get update     && apt-get install'
-    [ ! -p "$HOLD" ] || cat "$HOLD"
+    [ ! -p "$HOLD" ] || read -r _ <"$HOLD"
     echo 'Step 3/3 : CMD ["bash"]'
     exit "${BUILD_RESULT:-0}" ;;
 esac

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from tests.house.source import ROOT, tracked
 
-LISTS = ("app", "forge", "dev")  # what one environment takes; the lists of the images stand alone
+LISTS = ("app", "dev")  # what one environment takes; the lists of the images stand alone
 IMAGES = ("browser", "node")
 PIN = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.]+)(?: ; [^\\#@]+)?(?: --hash=sha256:[0-9a-f]{64})+")
 INSTALL = re.compile(r"\b(?:pip|pip\[@\]\}\"|uv)\"? (?:--?[\w-]+ )*install (?P<rest>[^\n]*)")

@@ -23,6 +23,7 @@ REST = {
     "contracts",
     "escape",
     "hostile",
+    "install",
     "load",
     "secrets",
     "story",

@@ -50,7 +50,7 @@ def _containers() -> Iterator[CheckResult]:
     try:
         docker.Engine(docker.engine_address()).image(BROWSER_IMAGE)
     except ImageMissingError:
-        needed = "`scripts/images browser`, should a card's steps be played in a browser"
+        needed = "`cardinal images browser`, should a card's steps be played in a browser"
         yield warn("browser", f"{BROWSER_IMAGE} is not there", needed)
     else:
         yield ok("browser", f"{BROWSER_IMAGE} is there")
@@ -89,7 +89,7 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
             keys = " or ".join(f"CARDINAL_{provider.upper()}_KEY" for provider in unpaid)
             yield fail("agents", f"nobody pays for {name}{version}", f"set {keys}")
         elif agent.in_image and on_images and not _has(agent):
-            yield fail("agents", f"{IMAGE} has no {name}{version}", "build it anew: scripts/images agent")
+            yield fail("agents", f"{IMAGE} has no {name}{version}", "build it anew: cardinal images agent")
         else:
             yield ok("agents", f"{name}{version} can work")
     if not paid:

@@ -42,7 +42,7 @@ class ImageMissingError(EngineTroubleError):
     def __init__(self, image: str) -> None:
         self.image = image
         super().__init__(
-            f"the image {image} is not on this machine: run `scripts/images` or `docker pull {image}`,"
+            f"the image {image} is not on this machine: run `cardinal images` or `docker pull {image}`,"
             " then retry"
         )
 

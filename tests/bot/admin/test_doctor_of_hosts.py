@@ -124,6 +124,6 @@ def bare_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("bare_engine")
 def test_only_agents_of_the_image_are_missed_in_it(patient: DoctorContext) -> None:
     claude, scripted = runner.agents(patient)
-    assert (claude.level, claude.next_step) == (Level.FAIL, "build it anew: scripts/images agent")
+    assert (claude.level, claude.next_step) == (Level.FAIL, "build it anew: cardinal images agent")
     assert claude.message.startswith(f"{IMAGE} has no claude ")
     assert (scripted.level, scripted.message) == (Level.OK, "scripted 1 can work")

@@ -64,5 +64,5 @@ def test_an_agent_that_is_not_in_this_kind_of_workspace_is_a_sentence_with_a_way
     assert world.ended().reason == "spawn_failed"
     assert world.ended().detail == (
         "claude works in a docker workspace, and this Cardinal uses local: start a Docker engine and run"
-        " `scripts/images`, or choose another agent for the column, then retry"
+        " `cardinal images`, or choose another agent for the column, then retry"
     )

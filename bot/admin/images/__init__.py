@@ -1,0 +1,1 @@
+"""Container images built from what the package carries."""

@@ -1,0 +1,34 @@
+"""Folder that images are built in: their recipes and Cardinal's packages, from wherever this is installed."""
+
+import shutil
+from pathlib import Path
+
+from ledger.errors import CardinalError
+
+NAMES = ("agent", "browser", "cardinal", "postgres")
+RECIPES = Path(__file__).with_name("recipes")
+COMPOSE_FILE = RECIPES / "docker/compose.yml"
+PACKAGES = ("bot", "ledger", "rules", "runner")
+
+
+class NoRecipesError(CardinalError):
+    """This installation carries no image recipes: it is itself an image."""
+
+    def __init__(self) -> None:
+        super().__init__("this Cardinal lives in an image and carries no recipes: run this on its host")
+
+
+def script(name: str) -> Path:
+    """Return the path of a script that the recipes carry. Raises NoRecipesError."""
+    path = RECIPES / "scripts" / name
+    if not path.is_file():
+        raise NoRecipesError
+    return path
+
+
+def copy_to(folder: Path) -> None:
+    """Copy everything that an image can be made of into the new folder."""
+    shutil.copytree(RECIPES, folder)
+    for package in PACKAGES:
+        left_out = shutil.ignore_patterns("__pycache__", RECIPES.name)
+        shutil.copytree(Path(__file__).parents[3] / package, folder / package, ignore=left_out)

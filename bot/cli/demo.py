@@ -1,0 +1,64 @@
+"""`cardinal demo`: a board to play with, beside a small GitHub on this machine."""
+
+import importlib.util
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from bot.admin.images import context
+from bot.cli import CliError
+from runner.agents import AGENTS
+
+# First the image, then the demo, both in the engine of this shell.
+IN_ENGINE = '"$0" -P -m bot.cli images agent && exec "$0" "$@"'
+
+
+@click.command("demo")
+@click.option(
+    "--auto", is_flag=True, help="Play the whole story without hands; exit code 0 if every step was seen."
+)
+@click.option(
+    "--agent", type=click.Choice(AGENTS.names()), default="scripted", show_default=True, help="Who works."
+)
+@click.option(
+    "--workspace", type=click.Choice(["local", "docker"]), help="Where; real agents work in containers."
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="The forge's port.  [default: a free one]"
+)
+@click.option("--json", "report", type=click.Path(dir_okay=False), help="Write what was seen into this file.")
+@click.option("--keep", is_flag=True, help="Keep the demo's folder afterwards.")
+@click.option("--clean", is_flag=True, help="Remove what demos left behind, and do nothing else.")
+def command(
+    auto: bool, agent: str, workspace: str | None, port: int, report: str | None, keep: bool, clean: bool
+) -> None:
+    """Start a board to play with, until Ctrl-C.
+
+    A small GitHub runs beside it, on this machine alone. A scripted model stands in for the
+    provider of a real agent: no key, no cost. Containers need a Docker engine; as root on
+    Debian one is installed, and lives as long as the demo.
+
+    \b
+    Examples:
+      cardinal demo
+      cardinal demo --auto
+      cardinal demo --agent claude
+    """
+    if clean:
+        _become("bash", str(context.script("clean")))
+    if importlib.util.find_spec("forge") is None:
+        raise CliError("this Cardinal has no demo: it lives in an image; run `cardinal demo` from its wheel")
+    workspace = workspace or ("local" if agent == "scripted" else "docker")
+    words = ["-P", "-m", "forge.demo", f"--agent={agent}", f"--workspace={workspace}", f"--port={port}"]
+    words += [word for word, wanted in (("--auto", auto), ("--keep", keep)) if wanted]
+    words += [f"--json={report}"] if report else []
+    if workspace == "docker":
+        _become("bash", str(context.script("engine")), "bash", "-c", IN_ENGINE, sys.executable, *words)
+    _become(sys.executable, *words)
+
+
+def _become(*words: str) -> NoReturn:
+    """Go on as another program: signals and the exit code are its own."""
+    os.execvp(words[0], words)  # noqa: S606 -- no shell is wanted

@@ -1,0 +1,44 @@
+"""`cardinal images`: the container images, made on this machine."""
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import click
+
+from bot.admin.images import context
+
+LIMIT_S = 2 * 3600
+
+
+@click.command("images")
+@click.argument("names", nargs=-1, type=click.Choice(context.NAMES), metavar="[IMAGE]...")
+@click.option("--compose-file", is_flag=True, help="Print where the compose file of these images is.")
+def command(names: tuple[str, ...], compose_file: bool) -> None:
+    """Build the container images that are not up to date.
+
+    The images are agent, browser, cardinal and postgres; all unless named. A Docker engine must
+    run.
+
+    \b
+    Examples:
+      cardinal images agent
+      docker compose -f "$(cardinal images --compose-file)" up -d
+    """
+    original = context.script("images").resolve()
+    if compose_file:
+        click.echo(context.COMPOSE_FILE.resolve())
+        return
+    with tempfile.TemporaryDirectory(prefix="cardinal-images-") as scratch:
+        folder = Path(scratch, "context")
+        context.copy_to(folder)
+        # One build at a time, over all copies: they lock the original.
+        mine = {"IMAGES_NAME": "cardinal images", "IMAGES_LOCK": str(original)}
+        built = subprocess.run(
+            ["bash", str(folder / "scripts/images"), *names],
+            env=os.environ | mine,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    raise SystemExit(built.returncode)

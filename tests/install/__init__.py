@@ -1,0 +1,1 @@
+"""What scripts/build makes, installed where no checkout is."""
