@@ -74,7 +74,7 @@ def _print_version(context: click.Context, _option: click.Parameter, wanted: boo
         context.exit()
 
 
-@click.group(cls=FolderGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("cardinal", cls=FolderGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
     help="Print the version, and the commit where it is known.",

@@ -39,6 +39,11 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
     """List the files of a run.
 
     Logs of its checks, the patch of its branch, its report and its briefing.
+
+    \b
+    Examples:
+      cardinal artifacts r12
+      cardinal artifacts r12 --get 3fa9c1 --to log.txt
     """
     with _home.reading() as db:
         known = artifacts.of_run(db, _home.run(db, run).run_id)

@@ -40,6 +40,11 @@ def verify(file: Path | None, as_json: bool) -> None:
     Every event's digest is compared with the one before it, and with the heads of the log that stand in
     Cardinal's checks on GitHub. Exit code 1 when the chain is broken, when GitHub holds another head, or when
     an exported trail says otherwise than the log.
+
+    \b
+    Examples:
+      cardinal audit verify
+      cardinal audit verify --file r12.json
     """
     try:
         if file is not None:
@@ -88,6 +93,11 @@ def export(run: str, form: str, target: Path | None) -> None:
 
     The request, the work, the decisions, and each event with its digest. Only JSON can be verified;
     Markdown is the same for reading.
+
+    \b
+    Examples:
+      cardinal audit export r12 --to r12.json
+      cardinal audit export r12 --format md
     """
     settings = _home.settings()
     with _home.reading() as db:

@@ -17,6 +17,11 @@ def command(target: Path | None, as_json: bool) -> None:
     """Copy the ledger while everything runs.
 
     The copy is checked. It goes to TARGET, without one into the home's backups.
+
+    \b
+    Examples:
+      cardinal backup
+      cardinal backup before-upgrade.db
     """
     config = _home.settings()
     engine = _home.open_engine(config)

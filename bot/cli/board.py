@@ -38,6 +38,11 @@ def command(column: str | None, as_json: bool, **given: str | None) -> None:
     """Print the columns with their cards.
 
     Each card has its state and why it waits. Those that need somebody come first in their column.
+
+    \b
+    Examples:
+      cardinal board
+      cardinal board --column Review --label bug
     """
     with _home.reading() as db:
         listed = boards.all_boards(db)

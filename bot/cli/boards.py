@@ -46,6 +46,10 @@ def _list(as_json: bool) -> None:
     """List the boards, each with its policy's repository, its weight, and the runs at work there.
 
     While several boards wait for workers, each holds workers in proportion to its weight.
+
+    \b
+    Example:
+      cardinal boards list --json
     """
     config = _home.settings()
     with _home.reading() as db:
@@ -74,6 +78,11 @@ def _add(board: BoardAddress, home: str, weight: int) -> None:
     """Serve one more board; or change how one is served.
 
     The App must be installed at its owner. Every host of this ledger works for it from then on.
+
+    \b
+    Examples:
+      cardinal boards add acme/2
+      cardinal boards add acme/2 --weight 3
     """
     if home and not REPOSITORY.fullmatch(home):
         raise MissingWishError("--policy-repository has an owner and a name: --policy-repository acme/board")
@@ -86,7 +95,12 @@ def _add(board: BoardAddress, home: str, weight: int) -> None:
 @command.command("remove")
 @click.argument("board", type=BoardParameter(), metavar="OWNER/NUMBER")
 def _remove(board: BoardAddress) -> None:
-    """Serve the board no more. Its cards stay as they are; what waits there is not started."""
+    """Serve the board no more. Its cards stay as they are; what waits there is not started.
+
+    \b
+    Example:
+      cardinal boards remove acme/2
+    """
     with _services() as services:
         served.remove(services, board)
     click.echo(f"{board} is not served any more")

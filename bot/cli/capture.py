@@ -27,6 +27,11 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     """Keep deliveries, or list those that are kept.
 
     They are kept in the home's folder `captured`.
+
+    \b
+    Examples:
+      cardinal capture --for 30
+      cardinal capture
     """
     config, now = _home.settings(), utc_now()
     if off:

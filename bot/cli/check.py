@@ -46,6 +46,11 @@ def command(
     The commit must be in your clone; what is not committed is not checked. Commands, image and limits are
     those of the policy file on the default branch, as for the gate. Exit code 1 when a check fails, 2 when
     nothing could be checked.
+
+    \b
+    Examples:
+      cardinal check
+      cardinal check HEAD~1 --fast
     """
     say = (lambda _: None) if as_json else click.echo
     looked = look(clone.find(folder, commit, base), column, fast=fast, say=say)

@@ -43,7 +43,13 @@ class BundleError(CardinalError):
 )
 @json_option
 def command(fix: bool, archive: Path | None, as_json: bool) -> None:
-    """Check settings, ledger, machine, GitHub, board and policy. Exit code 1 when something fails."""
+    """Check settings, ledger, machine, GitHub, board and policy. Exit code 1 when something fails.
+
+    \b
+    Examples:
+      cardinal doctor
+      cardinal doctor --bundle help.tar.gz
+    """
     try:
         config = _home.settings()
     except ConfigError as error:  # nothing else can be looked at without them

@@ -16,6 +16,10 @@ def command(card: str, as_json: bool) -> None:
     """Say why a card does or does not move.
 
     One line, with who has to do what.
+
+    \b
+    Example:
+      cardinal explain acme/shop#12
     """
     with _home.reading() as db:
         row = _home.card(db, card)

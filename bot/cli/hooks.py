@@ -39,6 +39,11 @@ def install(folder: Path, as_json: bool) -> None:
     """Put the hooks into a clone; in a bare repository, the server's.
 
     Hooks that are there go on working. Nothing in the work tree, the index or git's settings is changed.
+
+    \b
+    Examples:
+      cardinal hooks install
+      cardinal hooks install -C shop.git
     """
     _print(hooks.install(folder, os.environ), as_json=as_json)
 
@@ -47,7 +52,12 @@ def install(folder: Path, as_json: bool) -> None:
 @FOLDER
 @json_option
 def status(folder: Path, as_json: bool) -> None:
-    """List the hooks, and the lines that somebody has to add for husky and the like."""
+    """List the hooks, and the lines that somebody has to add for husky and the like.
+
+    \b
+    Example:
+      cardinal hooks status
+    """
     _print(hooks.places(folder, os.environ), as_json=as_json)
 
 
@@ -55,7 +65,12 @@ def status(folder: Path, as_json: bool) -> None:
 @FOLDER
 @json_option
 def uninstall(folder: Path, as_json: bool) -> None:
-    """Take the hooks out, and put back those that were there."""
+    """Take the hooks out, and put back those that were there.
+
+    \b
+    Example:
+      cardinal hooks uninstall
+    """
     _print(hooks.uninstall(folder, os.environ), as_json=as_json)
 
 

@@ -47,6 +47,11 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
 
     Each with its last heartbeat, the runs at work and its places for them, labels and version. What waits for
     an answer on a drained host goes on elsewhere, from what is on GitHub.
+
+    \b
+    Examples:
+      cardinal hosts
+      cardinal hosts --drain build-2
     """
     for name, change in ((drain, _drain), (undrain, _undrain), (remove, _remove)):
         if name is not None:

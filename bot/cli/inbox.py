@@ -21,6 +21,11 @@ def command(as_json: bool, **given: str | None) -> None:
     """Print the cards that need a person.
 
     Questions first, then failures, finished work, requested changes, reviews, and pull requests to merge.
+
+    \b
+    Examples:
+      cardinal inbox
+      cardinal inbox --repository acme/shop
     """
     now = utc_now()
     with _home.reading() as db:

@@ -68,6 +68,11 @@ def command(
     """Register the App, install it, and make the board ready.
 
     Can be stopped at any time: the next one goes on where it stopped.
+
+    \b
+    Examples:
+      cardinal init --org acme --webhook https://cardinal.example.com
+      cardinal init --board acme/1 --poll
     """
     from bot.admin.setup import flow
 

@@ -27,6 +27,11 @@ def command(run: str, follow: bool, as_json: bool) -> None:
 
     Stages, the agent's words and tool calls, commands with the end of their output, one line each. With
     --json, one object a line.
+
+    \b
+    Examples:
+      cardinal log r12
+      cardinal log r12 --follow
     """
     engine = _home.open_engine(_home.settings())
     seq, pause = 0, threading.Event()

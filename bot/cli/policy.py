@@ -41,6 +41,10 @@ def validate(file: Path, home: str, as_json: bool) -> None:
 
     The repository's own profiles and personas, in the folder `cardinal` beside the file, are checked, too. A
     skill there that cannot be used is told.
+
+    \b
+    Example:
+      cardinal policy validate
     """
     problems, hints = _read(file, home)
     result = {"file": str(file), "valid": not problems, "problems": problems, "hints": hints}
@@ -55,6 +59,10 @@ def profiles(as_json: bool) -> None:
     """List the built-in profiles of repositories.
 
     Each with its suggestions for a policy, and its skills.
+
+    \b
+    Example:
+      cardinal policy profiles
     """
     profiles = [_profile(*part) for part in PROFILES.all()]
     show(profiles, as_json=as_json, text=lambda: [row for profile in profiles for row in _described(profile)])

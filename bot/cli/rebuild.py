@@ -18,6 +18,11 @@ def command(take_back: bool) -> None:
     """Fold all views again from the events.
 
     Everything works on meanwhile. One that was killed is gone on with.
+
+    \b
+    Examples:
+      cardinal rebuild
+      cardinal rebuild --take-back
     """
     config = _home.settings()
     _home.require_ledger(config)

@@ -28,7 +28,13 @@ class NotQuarantinedError(CardinalError):
 @click.option("--all", "everything", is_flag=True, help="All that are quarantined.")
 @json_option
 def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    """List quarantined deliveries, or try some again."""
+    """List quarantined deliveries, or try some again.
+
+    \b
+    Examples:
+      cardinal replay
+      cardinal replay --all
+    """
     config, now = _home.settings(), utc_now()
     engine = _home.open_engine(config)
     try:

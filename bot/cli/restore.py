@@ -21,6 +21,11 @@ def command(source: Path, overwrite_newer: bool, as_json: bool) -> None:
 
     Only while `cardinal up` does not run; SOURCE is the back-up. With CARDINAL_DATABASE_URL set to an empty
     database of PostgreSQL, the ledger goes over to it.
+
+    \b
+    Examples:
+      cardinal restore before-upgrade.db
+      cardinal restore before-upgrade.db --overwrite-newer
     """
     config = _home.settings()
     with lock_file.hold(config.home):

@@ -26,6 +26,11 @@ def command(name: str | None, limit: int, as_json: bool) -> None:
     """Print the newest runs.
 
     Each run with its card, who started it, when, how long it took, and why it stands or ended as it did.
+
+    \b
+    Examples:
+      cardinal runs
+      cardinal runs --card acme/shop#12
     """
     now = utc_now()
     with _home.reading() as db:

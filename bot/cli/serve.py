@@ -14,6 +14,10 @@ def command() -> None:
     """Run the web server alone.
 
     It stores deliveries; workers elsewhere do the rest.
+
+    \b
+    Example:
+      cardinal serve
     """
     from bot.daemon.up import serve
 

@@ -94,7 +94,13 @@ class CardStory:
 @click.option("--patch", is_flag=True, help="Print the change that a run has made so far, from the store.")
 @json_option
 def command(name: str, briefing: bool, zoom: str, patch: bool, as_json: bool) -> None:
-    """Print one run, or one card with its timeline."""
+    """Print one run, or one card with its timeline.
+
+    \b
+    Examples:
+      cardinal show r12 --briefing
+      cardinal show acme/shop#12
+    """
     if patch:
         click.echo(_patch(name), nl=False)
         return

@@ -25,6 +25,10 @@ def command(days: int, as_json: bool) -> None:
 
     Dollars by day, column, repository, person, agent and model, and for each merged pull request; how runs
     ended and why they failed; how long they waited for people and for a worker; today's limits.
+
+    \b
+    Example:
+      cardinal stats --days 7
     """
     now = utc_now()
     with _home.reading() as db:

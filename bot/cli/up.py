@@ -14,6 +14,10 @@ def command() -> None:
     """Run everything here, until Ctrl-C.
 
     Web server, workers, ticks and, unless one is set, a Redis.
+
+    \b
+    Example:
+      cardinal up
     """
     from bot.daemon.up import up
 

@@ -30,7 +30,13 @@ LOOK_S = 0.5
 @click.option("--once", is_flag=True, help="Print what there is and stop.")
 @json_option
 def command(card: str | None, zoom: str, start: int | None, once: bool, as_json: bool) -> None:
-    """Follow the timeline of one card, or of all, until Ctrl-C."""
+    """Follow the timeline of one card, or of all, until Ctrl-C.
+
+    \b
+    Examples:
+      cardinal watch
+      cardinal watch acme/shop#12 --zoom debug
+    """
     engine = _home.open_engine(_home.settings())
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
     try:

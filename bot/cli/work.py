@@ -21,6 +21,11 @@ def command(names: tuple[str, ...], no_ticks: bool) -> None:
     """Run workers of all queues, or of those named.
 
     The queues are control, publish, assist and runs.
+
+    \b
+    Examples:
+      cardinal work
+      cardinal work runs --no-ticks
     """
     from bot.daemon.up import work
 

@@ -4,18 +4,19 @@ import json
 import os
 import re
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 
 import pytest
-from click import Context
+from click import Command, Context, Group
 from click.testing import CliRunner, Result
 from redis import Redis
 from rich.console import Console
 from sqlalchemy import Engine
 
-from bot.cli import FolderGroup, main
+from bot.cli import main
 from bot.cli._show import ago, table
 from bot.daemon import lock_file
 from bot.system.config import Config
@@ -28,13 +29,40 @@ from ledger.states import Ending
 from tests.bot.cli.conftest import AT, CARD, Cardinal, printed, queued
 
 
-def test_every_command_has_help(cardinal: Cardinal) -> None:
-    names = FolderGroup().list_commands(Context(main))
-    assert "up" in names
-    for name in names:
-        result = cardinal(name, "--help")
-        assert result.exit_code == 0, name
-        assert len(result.output.splitlines()) > 3
+def leaves(group: Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield every command that does something, with the words that call it."""
+    for name in group.list_commands(Context(group)):
+        inner = group.get_command(Context(group), name)
+        assert inner is not None
+        if isinstance(inner, Group):
+            yield from leaves(inner, (*path, name))
+        elif not inner.hidden:
+            yield (*path, name), inner
+
+
+def test_every_command_has_help_with_examples_that_it_understands(
+    cardinal: Cardinal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in (".github", "shop.git"):
+        Path(folder).mkdir()
+    for file in (".github/cardinal.yml", "before-upgrade.db", "r12.json"):
+        Path(file).touch()
+    for path, command in leaves():
+        page = cardinal(*path, "--help").stdout
+        assert cardinal("help", *path).stdout.strip() == page.strip()
+        examples = re.findall(rf"cardinal {' '.join(path)}\b(.*)", page.partition("Example")[2])
+        assert examples, path
+        for example in examples:
+            command.make_context(path[-1], re.sub(r"( #|\)|>).*", "", example).split())
+
+
+def test_help_of_no_command_is_refused_in_one_sentence(cardinal: Cardinal) -> None:
+    assert cardinal("help").output.startswith("Usage: cardinal [OPTIONS] COMMAND")
+    for words in (("demmo",), ("up", "now")):
+        refused = cardinal("help", *words)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert f"there is no command `cardinal {' '.join(words)}`" in refused.stderr
 
 
 @pytest.mark.parametrize(
