@@ -16,6 +16,7 @@ from forge.rest.context import (
     forge,
     is_loopback_request,
     needed_text,
+    needed_texts,
     store,
 )
 from forge.seed import load
@@ -251,7 +252,7 @@ def change_installation() -> Json:
 
 @blueprint.post("/repository")
 def change_repository() -> Json:
-    """Archive, unarchive, privatize, publicize, rename, transfer or protect a repository, as an admin."""
+    """Change a repository as an admin: its archive, privacy, name, owner, protection or rules."""
     wanted, access = body(), store().access
     actor, repo = _actor(wanted), _repository(wanted)
     match needed_text(wanted, "action", "Repository"):
@@ -267,6 +268,11 @@ def change_repository() -> Json:
             branch = wanted.get("branch", repo.default_branch)
             store().repos.protect(repo, branch, reviews=int(wanted.get("reviews", 0)))
             repo.required_checks[branch] = tuple(wanted.get("checks", ()))
+        case "verify":
+            store().repos.add_signing_key(*needed_texts(wanted, "Repository", "email", "key"))
+        case "ruleset":
+            branch = needed_text(wanted, "branch", "Repository")
+            store().repos.set_rules(repo, branch, *wanted.get("rules", ()))
         case other:
             raise UnprocessableError(f"Unknown action: {other}")
     return {"repository": repo.full_name}

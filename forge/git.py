@@ -27,12 +27,40 @@ CONFIG = """
 	quotePath = false
 """
 
-# A push to a protected branch is declined with GitHub's message (error GH006).
+# A push to a protected branch is declined with GitHub's message (error GH006), one that breaks a ruleset with
+# GH013. `signed` has lines of a code and a pattern of refs that take verified commits only.
+# Source: docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/managing-rulesets/
+# troubleshooting-rules.
 UPDATE_HOOK = """#!/bin/sh
 if grep -qxF "$1" protected 2>/dev/null; then
   echo "error: GH006: Protected branch update failed for $1." >&2
   exit 1
 fi
+[ -f signed ] || exit 0
+[ "$3" = 0000000000000000000000000000000000000000 ] && exit 0
+signers=$(cd ../../.. && pwd)/allowed_signers
+unsigned=$(git -c gpg.ssh.allowedSignersFile="$signers" log --format='%H %G? %GS %ce' "$3" --not --all |
+  while read -r commit status signer email; do
+    [ "$status" = G ] && [ "$signer" = "$email" ] || echo "$commit"
+  done)
+[ -n "$unsigned" ] || exit 0
+while read -r code pattern; do
+  case "$1" in
+    $pattern) ;;
+    *) continue ;;
+  esac
+  if [ "$code" = GH006 ]; then
+    echo "error: GH006: Protected branch update failed for $1." >&2
+    echo "error: Commits must have verified signatures." >&2
+  else
+    echo "error: GH013: Repository rule violations found for $1." >&2
+    echo "" >&2
+    echo "- Commits must have verified signatures." >&2
+    echo "  Found $(echo "$unsigned" | wc -l | tr -d ' ') violations:" >&2
+    echo "$unsigned" | sed 's/^/  /' >&2
+  fi
+  exit 1
+done < signed
 exit 0
 """
 
@@ -70,6 +98,18 @@ class Commit:
     author: Signature
     committer: Signature
     message: str
+    trust: str = "N"  # git's letter for the signature: N without one, G for a good one
+    signer: str = ""  # the address whose key made it
+
+    @property
+    def verification(self) -> str:
+        """GitHub's reason for its verdict: `valid` for a verified commit.
+
+        Source: docs.github.com/rest/commits/commits#get-a-commit.
+        """
+        if self.trust == "G":
+            return "valid" if self.signer == self.committer.email else "bad_email"
+        return {"N": "unsigned", "B": "invalid"}.get(self.trust, "unknown_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +194,15 @@ class Git:
         """Make pushes to `branches`, and only to those, be declined."""
         (self.path / "protected").write_text("".join(f"refs/heads/{branch}\n" for branch in branches))
 
+    def want_signatures(self, patterns: list[tuple[str, str]]) -> None:
+        """Make pushes of unverified commits to these refs be declined, each with its code."""
+        (self.path / "signed").write_text("".join(f"{code} {pattern}\n" for code, pattern in patterns))
+
+    @property
+    def signers(self) -> Path:
+        """The file with the keys that signatures are verified by, shared by the repositories of a store."""
+        return self.path.parents[2] / "allowed_signers"
+
     def refs(self) -> dict[str, str]:
         """Return the commit of every branch and tag by full ref name."""
         listing = self.line("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags")
@@ -192,10 +241,19 @@ class Git:
 
     def log(self, range_: str, limit: int = 250) -> list[Commit]:
         """Return up to `limit` commits of a range, newest first."""
-        form = "%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B%x01"
-        out = self.run("log", f"--max-count={limit}", f"--format={form}", "--end-of-options", range_)
+        form = "%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%G?%x00%GS%x00%B%x01"
+        known = ("-c", f"gpg.ssh.allowedSignersFile={self.signers}")
+        out = self.run(*known, "log", f"--max-count={limit}", f"--format={form}", "--end-of-options", range_)
         records = out.decode(errors="replace").split("\x01")
         return [_commit(record.lstrip("\n").split("\x00")) for record in records if record.strip()]
+
+    def signature(self, sha: str) -> tuple[str, str] | None:
+        """Return a commit's signature and what it signs; `None` for an unsigned one."""
+        raw = self.run("cat-file", "commit", sha).decode(errors="replace")
+        match = re.search(r"^gpgsig (.*(?:\n .*)*)\n", raw, re.MULTILINE)
+        if match is None:
+            return None
+        return match[1].replace("\n ", "\n"), raw[: match.start()] + raw[match.end() :]
 
     def read(self, commit: str, path: str) -> bytes | None:
         """Return a file's bytes at `commit`; `None` when it is not a file there."""
@@ -275,7 +333,8 @@ class Git:
 
 
 def _commit(fields: list[str]) -> Commit:
-    sha, tree, parents, author, author_email, authored, committer, committer_email, committed, body = fields
+    sha, tree, parents, author, author_email, authored, *rest = fields
+    committer, committer_email, committed, trust, signer, body = rest
     return Commit(
         sha=sha,
         tree=tree,
@@ -283,4 +342,6 @@ def _commit(fields: list[str]) -> Commit:
         author=Signature(author, author_email, datetime.fromtimestamp(int(authored), UTC)),
         committer=Signature(committer, committer_email, datetime.fromtimestamp(int(committed), UTC)),
         message=body.rstrip("\n"),
+        trust=trust,
+        signer=signer,
     )

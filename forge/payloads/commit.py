@@ -3,6 +3,7 @@
 from datetime import UTC
 from typing import Any
 
+from forge.clock import rfc3339
 from forge.git import ZERO_SHA, Commit, FileChange, Git, Signature
 from forge.merging import changed_files, commits_between
 from forge.payloads.account import user_or_none
@@ -53,11 +54,21 @@ def _git_commit(view: View, repo: Repo, commit: Commit) -> Json:
         "message": commit.message,
         "comment_count": 0,
         "tree": {"sha": commit.tree, "url": view.repo_api(repo, f"/git/trees/{commit.tree}")},
-        "verification": {
-            "verified": False,
-            "reason": "unsigned",
-            **dict.fromkeys(("signature", "payload", "verified_at")),
-        },
+        "verification": _verification(view, repo, commit),
+    }
+
+
+def _verification(view: View, repo: Repo, commit: Commit) -> Json:
+    reason = commit.verification
+    signed = None if reason == "unsigned" else view.store.repos.git(repo).signature(commit.sha)
+    signature, payload = signed or (None, None)
+    at = rfc3339(commit.committer.date) if reason == "valid" else None
+    return {
+        "verified": reason == "valid",
+        "reason": reason,
+        "signature": signature,
+        "payload": payload,
+        "verified_at": at,
     }
 
 

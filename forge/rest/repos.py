@@ -84,20 +84,21 @@ def show_branch(repo: Repo, branch: str) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/rules/branches/<path:branch>", "metadata")
 def branch_rules(repo: Repo, branch: str) -> ResponseReturnValue:
-    """Answer with the rules of rulesets for a branch; the forge has rules about checks only."""
+    """Answer with the rules of rulesets for a branch; classic branch protection is not among them."""
+    rules = repo.rules_of(branch)
     wanted = repo.ruleset_checks.get(branch, ())
-    parameters = {
-        "strict_required_status_checks_policy": False,
-        "required_status_checks": [{"context": context} for context in wanted],
-    }
-    rule = {
-        "type": "required_status_checks",
-        "parameters": parameters,
+    if wanted:
+        parameters = {
+            "strict_required_status_checks_policy": False,
+            "required_status_checks": [{"context": context} for context in wanted],
+        }
+        rules.append({"type": "required_status_checks", "parameters": parameters})
+    source = {
         "ruleset_source_type": "Repository",
         "ruleset_source": repo.full_name,
         "ruleset_id": repo.id,
     }
-    return [rule] if wanted else []
+    return [{**rule, **source} for rule in rules]
 
 
 @blueprint.on("GET", "/git/ref/<path:ref>", "contents")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Any
 
 PASSING = ("success", "neutral", "skipped")  # a required check that ended so holds nothing up
@@ -89,6 +90,8 @@ class Repo(Node):
     protected: dict[str, int] = field(default_factory=dict)
     required_checks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # names, by branch
     ruleset_checks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the same, by a ruleset
+    rules: dict[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)  # of rulesets, by pattern
+    signed_branches: set[str] = field(default_factory=set)  # branch protection wants verified commits
     merge_queues: set[str] = field(default_factory=set)  # branches that are merged through a queue only
     auto_merge_allowed: bool = False
 
@@ -96,6 +99,16 @@ class Repo(Node):
     def full_name(self) -> str:
         """Return `owner/name`."""
         return f"{self.owner.login}/{self.name}"
+
+    def rules_of(self, branch: str) -> list[dict[str, Any]]:
+        """Return the rules of rulesets for a branch, each with its type, those about checks left out."""
+        return [
+            rule for pattern, rules in self.rules.items() if fnmatchcase(branch, pattern) for rule in rules
+        ]
+
+    def has_rule(self, branch: str, kind: str) -> bool:
+        """Return whether a ruleset has a rule of this type for the branch."""
+        return any(rule["type"] == kind for rule in self.rules_of(branch))
 
     def needed_checks(self, branch: str) -> tuple[str, ...]:
         """Return the names of the checks that must pass before a merge into the branch, by whatever rule."""

@@ -5,9 +5,18 @@ from typing import Any
 
 from forge.errors import ConflictError, NotAllowedError, UnprocessableError
 from forge.git import ZERO_SHA, MergeConflictError
-from forge.merging import ahead_behind, is_mergeable, merge_base, merge_commit, rebased_commit, squash_commit
+from forge.merging import (
+    ahead_behind,
+    commits_between,
+    is_mergeable,
+    merge_base,
+    merge_commit,
+    rebased_commit,
+    squash_commit,
+)
 from forge.store.base import Part, existing
 from forge.store.models import PASSING, Issue, Pull, Repo, User
+from forge.store.repos import UNSIGNED
 
 
 class MergeMethod(StrEnum):
@@ -192,7 +201,14 @@ class Pulls(Part):
             return "Changes have been requested by a reviewer with write access."
         if self.store.reviews.count(pull, "APPROVED") < needed:
             return f"At least {needed} approving review is required by reviewers with write access."
-        return self._missing_checks(pull)
+        return self._unsigned(pull) or self._missing_checks(pull)
+
+    def _unsigned(self, pull: Pull) -> str:
+        """Return GitHub's words where a commit lacks the verified signature that the base asks for."""
+        if not self.store.repos.wants_signatures(pull.repo, pull.base_ref):
+            return ""
+        commits = commits_between(self.store.repos.git(pull.repo), pull.base_sha, pull.head_sha)
+        return UNSIGNED if any(commit.verification != "valid" for commit in commits) else ""
 
     def merge(
         self,
@@ -209,6 +225,10 @@ class Pulls(Part):
         if sha is not None and sha != pull.head_sha:
             raise ConflictError("Head branch was modified. Review and try the merge again.")
         self._check_may_merge(pull, queued=queued)
+        if method is MergeMethod.MERGE and pull.repo.has_rule(pull.base_ref, "required_linear_history"):
+            raise NotAllowedError(
+                "Repository rule violations found\n\nThis branch must not contain merge commits."
+            )
         commit = self._merged(pull, method, title, message, actor)
         git = self.store.repos.git(pull.repo)
         before = git.refs()

@@ -10,6 +10,7 @@ from forge.git import ZERO_SHA, Git, GitError, Signature
 from forge.store.base import Part, existing
 from forge.store.models import Label, Repo, Role, User
 
+UNSIGNED = "Commits must have verified signatures."
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
@@ -95,6 +96,42 @@ class Repos(Part):
         repo.protected[branch] = reviews
         self.git(repo).protect(list(repo.protected))
 
+    def want_signatures(self, repo: Repo, branch: str) -> None:
+        """Protect a branch from unverified commits; other pushes go on."""
+        repo.signed_branches.add(branch)
+        self._tell_git(repo)
+
+    def set_rules(self, repo: Repo, pattern: str, *rules: dict[str, Any]) -> None:
+        """Give the branches that fit a pattern these rules of a ruleset, in place of those they had."""
+        repo.rules[pattern] = rules
+        self._tell_git(repo)
+
+    def _tell_git(self, repo: Repo) -> None:
+        signed = [("GH006", f"refs/heads/{branch}") for branch in sorted(repo.signed_branches)]
+        for pattern, rules in repo.rules.items():
+            if any(rule["type"] == "required_signatures" for rule in rules):
+                signed.append(("GH013", f"refs/heads/{pattern}"))
+        self.git(repo).want_signatures(signed)
+
+    def add_signing_key(self, email: str, key: str) -> None:
+        """Verify by this public SSH key what the owner of an address commits."""
+        with (self.store.root / "allowed_signers").open("a") as signers:
+            signers.write(f'{email} namespaces="git" {key.strip()}\n')
+
+    def wants_signatures(self, repo: Repo, branch: str) -> bool:
+        """Return whether branch protection or a ruleset takes verified commits only."""
+        return branch in repo.signed_branches or repo.has_rule(branch, "required_signatures")
+
+    def _check_signed(self, repo: Repo, ref: str, sha: str) -> None:
+        """Raise UnprocessableError when a ref would get unverified commits that it must not have."""
+        branch = ref.removeprefix("refs/heads/")
+        if not self.wants_signatures(repo, branch):
+            return
+        git = self.git(repo)
+        fresh = git.line("rev-list", sha, "--not", "--all").split()
+        if any(git.commit(commit).verification != "valid" for commit in fresh):
+            raise UnprocessableError(f"Repository rule violations found\n\n{UNSIGNED}\n\n")
+
     def label(self, repo: Repo, name: str, *, color: str = "ededed", description: str | None = None) -> Label:
         """Return the label with this name, made when it is not there yet."""
         key = name.casefold()
@@ -137,6 +174,7 @@ class Repos(Part):
             raise UnprocessableError("Reference name is invalid")
         if git.resolve(sha) != sha:
             raise UnprocessableError("Object does not exist")
+        self._check_signed(repo, ref, sha)
         git.update_ref(ref, sha, ZERO_SHA)
         self.after_push(repo, before, git.refs(), actor=actor)
 
@@ -150,6 +188,7 @@ class Repos(Part):
             raise UnprocessableError("Object does not exist")
         if not force and not self._is_ancestor(git, before[ref], sha):
             raise UnprocessableError("Update is not a fast forward")
+        self._check_signed(repo, ref, sha)
         git.update_ref(ref, sha, before[ref])
         self.after_push(repo, before, git.refs(), actor=actor)
 

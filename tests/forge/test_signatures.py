@@ -1,0 +1,112 @@
+"""Commits that must be verified: pushes, merges and refs under rules, and GitHub's verdict."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import requests
+from github import GithubException
+
+from tests.forge.conftest import Town
+from tests.forge.test_git import address, commit, git
+
+ADDRESS = "bob@x"  # of whoever commits in these clones
+
+
+@pytest.fixture
+def clone(town: Town, tmp_path: Path) -> Path:
+    git(tmp_path, "clone", "-q", address(town, town.token()), "work")
+    return tmp_path / "work"
+
+
+def change(town: Town, **wanted: object) -> None:
+    given = {"repository": "acme/shop", "actor": "alice", **wanted}
+    assert requests.post(f"{town.url}/_forge/repository", json=given, timeout=10).ok
+
+
+def give_rules(town: Town, pattern: str, *kinds: str) -> None:
+    change(town, action="ruleset", branch=pattern, rules=[{"type": kind} for kind in kinds])
+
+
+def sign(folder: Path, key: Path) -> str:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True, timeout=10)
+    settings = {"gpg.format": "ssh", "user.signingkey": str(key), "commit.gpgsign": "true"}
+    for name, value in settings.items():
+        git(folder, "config", name, value)
+    return key.with_suffix(".pub").read_text()
+
+
+def test_a_ruleset_declines_unsigned_commits_and_takes_signed_ones(
+    town: Town, clone: Path, tmp_path: Path
+) -> None:
+    give_rules(town, "cardinal/*", "required_signatures")
+    git(clone, "switch", "-qc", "cardinal/1-x")
+    unsigned = commit(clone, "NEWS.md", "one\n")
+    refused = git(clone, "push", "origin", "cardinal/1-x", check=False)
+    assert refused.returncode != 0
+    assert "GH013: Repository rule violations found for refs/heads/cardinal/1-x." in refused.stderr
+    assert "Commits must have verified signatures." in refused.stderr
+    assert unsigned in refused.stderr
+    assert git(clone, "push", "-q", "origin", "HEAD:refs/heads/elsewhere").returncode == 0
+    key = sign(clone, tmp_path / "key")
+    git(clone, "reset", "-q", "--hard", "origin/main")
+    signed = commit(clone, "NEWS.md", "two\n")
+    assert "GH013" in git(clone, "push", "origin", "cardinal/1-x", check=False).stderr
+    change(town, action="verify", email=ADDRESS, key=key)
+    git(clone, "push", "-q", "origin", "cardinal/1-x")
+    shop = town.app().get_repo("acme/shop")
+    verdict = shop.get_commit(signed).raw_data["commit"]["verification"]
+    assert (verdict["verified"], verdict["reason"]) == (True, "valid")
+    assert verdict["signature"].startswith("-----BEGIN SSH SIGNATURE-----")
+    assert verdict["payload"].startswith("tree ")
+    assert "gpgsig" not in verdict["payload"]
+    assert shop.get_commit(unsigned).raw_data["commit"]["verification"]["reason"] == "unsigned"
+
+
+def test_a_key_that_is_not_the_committers_verifies_nothing(town: Town, clone: Path, tmp_path: Path) -> None:
+    change(town, action="verify", email="alice@x", key=sign(clone, tmp_path / "key"))
+    town.store.repos.want_signatures(town.store.repos.get("acme", "shop"), "main")
+    sha = commit(clone, "NEWS.md", "one\n")
+    refused = git(clone, "push", "origin", "main", check=False)
+    assert "GH006: Protected branch update failed for refs/heads/main." in refused.stderr
+    assert "Commits must have verified signatures." in refused.stderr
+    git(clone, "push", "-q", "origin", "HEAD:refs/heads/topic")
+    verdict = town.app().get_repo("acme/shop").get_commit(sha).raw_data["commit"]["verification"]
+    assert (verdict["verified"], verdict["reason"]) == (False, "bad_email")
+
+
+def test_an_unsigned_commit_is_not_merged_and_a_linear_branch_takes_no_merge_commit(
+    town: Town, clone: Path
+) -> None:
+    git(clone, "switch", "-qc", "topic")
+    commit(clone, "NEWS.md", "one\n")
+    git(clone, "push", "-q", "origin", "topic")
+    shop = town.app().get_repo("acme/shop")
+    pull = shop.create_pull("main", "topic", title="x", body="")
+    give_rules(town, "main", "required_signatures", "required_linear_history")
+    _, rules = town.app().requester.requestJsonAndCheck("GET", "/repos/acme/shop/rules/branches/main")
+    assert [rule["type"] for rule in rules] == ["required_signatures", "required_linear_history"]
+    assert shop.get_pull(pull.number).mergeable_state == "blocked"
+    with pytest.raises(GithubException) as unsigned:
+        pull.merge(merge_method="squash")
+    assert unsigned.value.status == 405
+    assert unsigned.value.data["message"] == "Commits must have verified signatures."
+    give_rules(town, "main", "required_linear_history")
+    with pytest.raises(GithubException) as merged:
+        pull.merge(merge_method="merge")
+    assert "must not contain merge commits" in merged.value.data["message"]
+    assert pull.merge(merge_method="squash").merged
+
+
+def test_no_ref_is_set_to_an_unsigned_commit_that_no_branch_has(town: Town, clone: Path) -> None:
+    give_rules(town, "cardinal/*", "required_signatures")
+    repos = town.store.repos
+    repo = repos.get("acme", "shop")
+    bare, actor = repos.git(repo), town.store.users.get("alice")
+    base = bare.branches()["main"]
+    loose = bare.commit_tree(bare.commit(base).tree, [base], "Loose", repos.signature(actor))
+    shop = town.app().get_repo("acme/shop")
+    with pytest.raises(GithubException) as refused:
+        shop.create_git_ref("refs/heads/cardinal/1-x", loose)
+    assert refused.value.status == 422
+    assert "Commits must have verified signatures." in refused.value.data["message"]
