@@ -15,6 +15,7 @@ from bot.system.scrub import scrub
 from bot.system.secret import Secret
 from ledger.lifecycle.private_files import write_file
 from ledger.log import event_store
+from ledger.queries.standstill import UNDONE_AFTER
 from ledger.queue import inbox, outbox
 
 MAX_LOG_BYTES = 256 * 1024  # of each log, from its end
@@ -44,9 +45,8 @@ def _texts(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[
     if patient.engine is not None:
         with event_store.reading(patient.engine) as db:
             counts = {"events": event_store.last_seq(db), "inbox": inbox.counts(db)}
-            late = [
-                (entry.act, entry.attempts, entry.error) for entry in outbox.stuck(db, patient.now, 300)[:50]
-            ]
+            stuck = outbox.stuck(db, patient.now, UNDONE_AFTER.total_seconds(), limit=50)
+            late = [(entry.act, entry.attempts, entry.error) for entry in stuck]
         yield "ledger.json", json.dumps({**counts, "outbox_late": late}, indent=1, default=str)
     for log in sorted((patient.config.home / "logs").glob("*.log"))[:MAX_LOGS]:
         with log.open("rb") as file:

@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -20,11 +20,11 @@ from ledger.events.board import CardExplained, DiskWasFull, WorkStalled
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
+from ledger.queries.standstill import STALLED_AFTER
 from ledger.views import boards as known_boards
 from ledger.views import cards, runs, stalls
 
 MARK = "run/disk.full"  # an empty file, as old as the trouble. It outlives this process
-STALLED = timedelta(minutes=1)  # a worker that lives takes a run within a second
 WAY_OUT = "no worker takes it: see that `cardinal up` runs, then ask `cardinal doctor`"
 log = logging.getLogger(__name__)
 
@@ -87,8 +87,8 @@ def watch_starts(services: Services) -> None:
     since = {run.run_id: before.since.get(run.run_id, now) for run in ready}
     _watched[services.engine] = Watched(since)  # should recording fail, the next tick tries again
     answer = dispatch.last_answer(services.engine)
-    _record_stalled(services, now, {run_id: at for run_id, at in since.items() if now - at >= STALLED})
-    due = min((at + STALLED for at in since.values() if now - at < STALLED), default=None)
+    _record_stalled(services, now, {run_id: at for run_id, at in since.items() if now - at >= STALLED_AFTER})
+    due = min((at + STALLED_AFTER for at in since.values() if now - at < STALLED_AFTER), default=None)
     _watched[services.engine] = Watched(since, answer, due)
 
 

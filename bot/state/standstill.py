@@ -1,12 +1,13 @@
-"""What stands still, for operators: its words and its way out, in the words of the page Health."""
+"""What stands still, for operators: its words and its way out, as Health and `cardinal doctor` have them."""
 
 from collections.abc import Mapping
 from datetime import datetime
 
-from ledger.queries.standstill import Standstill, StandstillKind
+from ledger.queries.standstill import Standstill, StandstillKind, StandstillSort
 from rules.text import brief, plain, state_word
 
 MAX_BECAUSE = 300
+REPLAY = "`cardinal replay` lists them; `cardinal replay DELIVERY` tries one again, `--all` each of them"
 WAYS_OUT: Mapping[StandstillKind, str] = {
     StandstillKind.SHUT_OUT: "add the board again, or have its owner let the App in: it is done then",
     StandstillKind.UNDONE: "look at the workers' log; it is tried again by itself",
@@ -20,9 +21,10 @@ WAYS_OUT: Mapping[StandstillKind, str] = {
 
 def name_of(it: Standstill) -> str:
     """Return what it is about: an issue, a draft, or the board."""
-    if it.repository and it.number:
-        return f"{it.repository}#{it.number}"
-    return "a draft" if it.card_id else "the board"
+    if not it.card_id:
+        return "the board"
+    name = f"{it.repository}#{it.number}" if it.repository and it.number else "a draft"
+    return f"{name}, archived" if it.archived else name
 
 
 def words(it: Standstill, now: datetime) -> str:
@@ -43,6 +45,12 @@ def words(it: Standstill, now: datetime) -> str:
             what = f"{_act(it)} waits for {since}"
     because = plain(it.because, MAX_BECAUSE)
     return f"{what}: {because}" if because else what
+
+
+def left_out(sort: StandstillSort) -> str:
+    """Return how many more things of that kind there are; empty if none."""
+    more = sort.total - len(sort.oldest)
+    return f"and {more} more: {sort.oldest[0].kind}" if more else ""
 
 
 def _act(it: Standstill) -> str:

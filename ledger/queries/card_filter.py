@@ -86,7 +86,7 @@ def choices(db: Connection, scopes: Sequence[CardScope]) -> CardChoices:
 
 def in_sight(scopes: Sequence[CardScope]) -> ColumnElement[bool]:
     """Return the condition that a card is on one of these boards, and may be seen there."""
-    return and_(~cards.c.archived, or_(false(), *map(_visible, scopes)))
+    return and_(~cards.c.archived, or_(false(), *map(within, scopes)))
 
 
 def asked_for(wanted: CardFilter) -> ColumnElement[bool]:
@@ -94,8 +94,8 @@ def asked_for(wanted: CardFilter) -> ColumnElement[bool]:
     return and_(true(), *_conditions(wanted))
 
 
-def _visible(scope: CardScope) -> ColumnElement[bool]:
-    """Limit to cards whose own repository and that of whose work may both be seen."""
+def within(scope: CardScope) -> ColumnElement[bool]:
+    """Limit to cards, archived ones too, whose own repository and that of whose work may both be seen."""
     on_board = cards.c.board_id == scope.board_id
     if scope.seen is None:
         return on_board

@@ -1,15 +1,15 @@
 """What stands still on a board: acts, runs and decisions that nothing moves any more."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, literal, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, literal_column, or_, select
 
 from ledger.db.tables import events, outbox
 from ledger.ids import CardId, RunId
-from ledger.queries.card_filter import CardScope, in_sight
+from ledger.queries.card_filter import CardScope, in_sight, within
 from ledger.queue.outbox import OPEN, SHUT_OUT
 from ledger.states import RUN_HELD, RunState
 from ledger.views import failures, links, remotes, stalls
@@ -38,11 +38,12 @@ class StandstillKind(StrEnum):
 class Standstill(NamedTuple):
     """One thing that stands still since `since`. `about` is the act, the run's state or the event's kind.
 
-    Without a card it is about the board.
+    Without a card it is about the board. An `archived` card is on no list.
     """
 
     kind: StandstillKind
     card_id: CardId | None
+    archived: bool | None
     repository: str | None
     number: int | None
     title: str | None
@@ -52,23 +53,31 @@ class Standstill(NamedTuple):
     since: datetime
 
 
-def of_board(db: Connection, scope: CardScope, now: datetime, limit: int) -> tuple[Standstill, ...]:
-    """Return what stands still on the board, at most `limit` of each sort, the oldest first.
+class StandstillSort(NamedTuple):
+    """The oldest things of one kind, and how many there are in all."""
+
+    oldest: tuple[Standstill, ...]
+    total: int
+
+
+def of_board(db: Connection, scope: CardScope, now: datetime, limit: int) -> tuple[StandstillSort, ...]:
+    """Return what stands still on the board by its kind, at most `limit` of each, the oldest first.
 
     Of cards only those in the scope; what is about the board itself is always there.
     """
     board = _Board(scope, now, limit)
-    sorts = [board.acts(), board.given_up(), board.silent(), board.unanswered(), board.undecided()]
+    queries = [board.shut_out(), board.undone(), board.given_up(), board.silent(), board.unanswered()]
+    queries.append(board.undecided())
     if stalls.counts(db).get(scope.board_id):
-        sorts.append(board.unstarted())
-    return tuple(it for query in sorts for it in _read(db, query))
+        queries.append(board.unstarted())
+    sorts = (_read(db, query) for query in queries)
+    return tuple(it for it in sorts if it.total)
 
 
-def _read(db: Connection, query: Select[Any]) -> Iterator[Standstill]:
-    for kind, *fields in db.execute(query):
-        it = Standstill(StandstillKind(kind), *fields)
-        out = it.kind is StandstillKind.UNDONE and it.because == SHUT_OUT
-        yield it._replace(kind=StandstillKind.SHUT_OUT) if out else it
+def _read(db: Connection, query: Select[Any]) -> StandstillSort:
+    rows = db.execute(query).all()
+    oldest = tuple(Standstill(StandstillKind(kind), *fields) for _, kind, *fields in rows)
+    return StandstillSort(oldest, rows[0][0] if rows else 0)
 
 
 class _Board(NamedTuple):
@@ -78,18 +87,21 @@ class _Board(NamedTuple):
     now: datetime
     limit: int
 
-    def acts(self) -> Select[Any]:
-        fields = outbox.c.act, outbox.c.error, outbox.c.created_at
-        late = and_(_in(outbox.c.state, OPEN), outbox.c.created_at < self.now - UNDONE_AFTER)
-        return self._about(outbox, StandstillKind.UNDONE, *fields).where(late).order_by(outbox.c.entry_id)
+    def shut_out(self) -> Select[Any]:
+        return self._acts(StandstillKind.SHUT_OUT).where(outbox.c.error == SHUT_OUT)
+
+    def undone(self) -> Select[Any]:
+        return self._acts(StandstillKind.UNDONE).where(outbox.c.error != SHUT_OUT)
 
     def given_up(self) -> Select[Any]:
-        it = remotes.failures
-        return self._about(it, StandstillKind.GIVEN_UP, it.c.act, it.c.because, it.c.at).order_by(it.c.at)
+        it, on_list = remotes.failures, in_sight([self.scope])
+        query = self._about(it, on_list, StandstillKind.GIVEN_UP, it.c.act, it.c.because, it.c.at)
+        return query.order_by(it.c.at)
 
     def undecided(self) -> Select[Any]:
-        it = failures.failures
-        return self._about(it, StandstillKind.UNDECIDED, it.c.of, it.c.because, it.c.at).order_by(it.c.seq)
+        it, on_list = failures.failures, in_sight([self.scope])
+        query = self._about(it, on_list, StandstillKind.UNDECIDED, it.c.of, it.c.because, it.c.at)
+        return query.order_by(it.c.seq)
 
     def silent(self) -> Select[Any]:
         return self._runs(StandstillKind.NO_STEP, runs.c.last_line, RUN_HELD, NO_STEP_AFTER)
@@ -100,6 +112,11 @@ class _Board(NamedTuple):
     def unstarted(self) -> Select[Any]:
         query = self._runs(StandstillKind.NO_WORKER, cards.c.because, (RunState.QUEUED,), STALLED_AFTER)
         return query.where(runs.c.card_id.not_in(links.held()))
+
+    def _acts(self, kind: StandstillKind) -> Select[Any]:
+        fields = outbox.c.act, outbox.c.error, outbox.c.created_at
+        late = and_(_in(outbox.c.state, OPEN), outbox.c.created_at < self.now - UNDONE_AFTER)
+        return self._about(outbox, within(self.scope), kind, *fields).where(late).order_by(outbox.c.entry_id)
 
     def _runs(
         self,
@@ -118,22 +135,22 @@ class _Board(NamedTuple):
         )
         fields = _fields(kind, runs.c.state, because, newest.label("since"))
         query = select(*fields).select_from(runs.join(cards, cards.c.card_id == runs.c.card_id))
-        mine = query.where(_in(runs.c.state, states), newest < self.now - after, in_sight([self.scope]))
+        mine = query.where(_in(runs.c.state, states), newest < self.now - after, within(self.scope))
         return mine.order_by("since").limit(self.limit)
 
-    def _about(self, source: Any, kind: StandstillKind, *fields: ColumnElement[Any]) -> Select[Any]:
+    def _about(
+        self, source: Any, mine: ColumnElement[bool], kind: StandstillKind, *fields: ColumnElement[Any]
+    ) -> Select[Any]:
         """Select rows of a table that names a card, or the board itself."""
         joined = source.outerjoin(cards, cards.c.card_id == source.c.card_id)
         joined = joined.outerjoin(runs, runs.c.run_id == cards.c.run_id)
         query = select(*_fields(kind, *fields)).select_from(joined)
-        return query.where(or_(in_sight([self.scope]), source.c.card_id == self.scope.board_id)).limit(
-            self.limit
-        )
+        return query.where(or_(mine, source.c.card_id == self.scope.board_id)).limit(self.limit)
 
 
 def _fields(kind: StandstillKind, *about: ColumnElement[Any]) -> tuple[ColumnElement[Any], ...]:
-    card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title
-    return literal(kind.value), *card, runs.c.run_id, *about
+    card = cards.c.card_id, cards.c.archived, cards.c.repository, cards.c.number, cards.c.title
+    return func.count().over(), literal(kind.value), *card, runs.c.run_id, *about
 
 
 def _in(column: ColumnElement[Any], states: Collection[str]) -> ColumnElement[bool]:

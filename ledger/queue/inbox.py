@@ -214,9 +214,11 @@ def get(db: Connection, delivery_id: DeliveryId) -> Delivery | None:
     return replace(_read(*row), attempt=0) if row is not None else None
 
 
-def quarantined(db: Connection, delivery_id: DeliveryId | None = None) -> tuple[Quarantined, ...]:
+def quarantined(
+    db: Connection, delivery_id: DeliveryId | None = None, limit: int | None = None
+) -> tuple[Quarantined, ...]:
     """Return the deliveries that failed too often, or the one asked for, the oldest first."""
-    query = pick(Quarantined, inbox).where(_IS_QUARANTINED).order_by(inbox.c.received_at)
+    query = pick(Quarantined, inbox).where(_IS_QUARANTINED).order_by(inbox.c.received_at).limit(limit)
     if delivery_id is not None:
         query = query.where(inbox.c.delivery_id == delivery_id)
     return all_rows(db, Quarantined, query)

@@ -256,11 +256,22 @@ def backlog(db: Connection) -> dict[str, dict[str, int]]:
     return by_lane
 
 
-def stuck(db: Connection, now: datetime, older_than_s: float) -> tuple[Entry, ...]:
+def stuck(db: Connection, now: datetime, older_than_s: float, limit: int | None = None) -> tuple[Entry, ...]:
     """Return the open entries that were put in line more than `older_than_s` ago, the oldest first."""
-    before = now - timedelta(seconds=older_than_s)
-    query = pick(Entry, outbox).where(outbox.c.state.in_(OPEN), outbox.c.created_at < before)
-    return all_rows(db, Entry, query.order_by(outbox.c.entry_id))
+    query = pick(Entry, outbox).where(*_put_before(now - timedelta(seconds=older_than_s)))
+    return all_rows(db, Entry, query.order_by(outbox.c.entry_id).limit(limit))
+
+
+def count_stuck(db: Connection, now: datetime, older_than_s: float) -> tuple[int, int]:
+    """Return how many entries are stuck, and how many of them because there is no access."""
+    held = func.count().filter(outbox.c.error == SHUT_OUT)
+    query = select(func.count(), held).where(*_put_before(now - timedelta(seconds=older_than_s)))
+    total, shut_out = db.execute(query).one()
+    return total, shut_out
+
+
+def _put_before(moment: datetime) -> tuple[ColumnElement[bool], ...]:
+    return _is_open(outbox), outbox.c.created_at < moment
 
 
 def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, Update, select
+from sqlalchemy import Connection, Select, Update, func, select
 
 from ledger.db.clock import database_now
 from ledger.db.column_types import moment_of, stamp
 from ledger.db.rows import all_rows, change, find, insert, keep, pick, value
-from ledger.db.statements import statement
+from ledger.db.statements import Statement, statement
 from ledger.db.tables import refresh_requests
 from ledger.ids import BoardId, CardId
 
@@ -115,12 +115,20 @@ def waiting(db: Connection, limit: int) -> tuple[RefreshRequest, ...]:
     return all_rows(db, RefreshRequest, _waiting, most=limit)
 
 
+def count_waiting(db: Connection) -> int:
+    """Return how many cards have an unanswered ring."""
+    return int(_count.scalar(db, {}))
+
+
+_UNANSWERED = refresh_requests.c.rung > refresh_requests.c.answered
+_count = Statement(select(func.count()).select_from(refresh_requests).where(_UNANSWERED))
+
+
 @statement
 def _waiting(most: Any) -> Select[Any]:
-    unanswered = refresh_requests.c.rung > refresh_requests.c.answered
     return (
         pick(RefreshRequest, refresh_requests)
-        .where(unanswered)
+        .where(_UNANSWERED)
         .order_by(refresh_requests.c.rung_at)
         .limit(most)
     )

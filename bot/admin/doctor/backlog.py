@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
+from bot.state.standstill import REPLAY, WAYS_OUT
 from ledger.log import event_store
+from ledger.queries.standstill import UNDONE_AFTER, StandstillKind
 from ledger.queue import inbox, outbox
 from ledger.views import failures, remotes, stalls
+from rules.text import brief
 
-STUCK_S = 300
+STUCK_S = UNDONE_AFTER.total_seconds()
 
 
 def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -16,31 +19,29 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
         return
     with event_store.reading(patient.engine) as db:
         inward = inbox.counts(db)
-        waits = outbox.stuck(db, patient.now, STUCK_S)
+        stuck, held = outbox.count_stuck(db, patient.now, STUCK_S)
         lost = remotes.given_up(db)
     asleep = inbox.due(patient.engine, late_s=STUCK_S, limit=100)
     if inward["quarantined"]:
-        yield fail(
-            "inbox", f"{inward['quarantined']} deliveries are quarantined", "`cardinal replay` lists them"
-        )
+        yield fail("inbox", f"{inward['quarantined']} deliveries are quarantined", REPLAY)
     elif asleep:
-        message = f"{len(asleep)} deliveries wait for over {STUCK_S // 60} min"
+        message = f"{len(asleep)} deliveries wait for over {brief(UNDONE_AFTER)}"
         yield warn("inbox", message, "look at the workers' log, and whether `cardinal up` runs")
     else:
         kept = f"{inward['done']}{' or more' * (inward['done'] >= inbox.MAX_COUNTED)}"
         yield ok("inbox", f"{inward['waiting']} deliveries wait, {kept} are done and kept")
-    held = sum(entry.error == outbox.SHUT_OUT for entry in waits)
     if held:
-        step = "add the board again, or have its owner let the App in: they are done then"
-        yield warn("outbox", f"{held} acts wait: {outbox.SHUT_OUT}", step)
-    late = len(waits) - held
+        message = f"{held} acts wait: {outbox.SHUT_OUT}"
+        yield warn("outbox", message, WAYS_OUT[StandstillKind.SHUT_OUT])
+    late = stuck - held
     if late:
-        yield warn("outbox", f"{late} entries wait for over {STUCK_S // 60} min", "look at the workers' log")
+        message = f"{late} entries wait for over {brief(UNDONE_AFTER)}"
+        yield warn("outbox", message, WAYS_OUT[StandstillKind.UNDONE])
     else:
         yield ok("outbox", "no entry of the outbox waits too long")
     if lost:
-        newest = lost[-1]
-        yield warn("outbox", f"{len(lost)} acts were given up, the last: {newest.because}", "do it by hand")
+        message = f"{len(lost)} acts were given up, the last: {lost[-1].because}"
+        yield warn("outbox", message, WAYS_OUT[StandstillKind.GIVEN_UP])
 
 
 def starts(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -51,7 +52,7 @@ def starts(patient: DoctorContext) -> Iterator[CheckResult]:
         stalled = sum(stalls.counts(db).values())
     if stalled:
         message = f"{stalled} ready runs are taken by no worker"
-        yield fail("starts", message, "start `cardinal up` (or `cardinal work`); its log says why one died")
+        yield fail("starts", message, WAYS_OUT[StandstillKind.NO_WORKER])
     else:
         yield ok("starts", "what may start is taken")
 
@@ -67,7 +68,7 @@ def decisions(patient: DoctorContext) -> Iterator[CheckResult]:
         return
     last = newest[0]
     message = f"{count} events were passed by, the last: {last.of} (event {last.failed}): {last.because}"
-    yield fail("decisions", message, "report it with the log; /cardinal retry or a drag goes on")
+    yield fail("decisions", message, WAYS_OUT[StandstillKind.UNDECIDED])
 
 
 ORDER = 6

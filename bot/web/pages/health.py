@@ -1,7 +1,7 @@
 """What stands still on the operator's boards, and what waits in Cardinal: from the ledger alone."""
 
-from collections.abc import Iterator
 from datetime import datetime
+from shlex import quote
 
 from flask import Response, make_response, render_template
 from sqlalchemy import Connection
@@ -10,18 +10,19 @@ from bot.github.errors import UnavailableError
 from bot.github.rate_limit import POINTS_PER_MINUTE, until_now
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
-from bot.state.standstill import WAYS_OUT, name_of, words
+from bot.state.standstill import MAX_BECAUSE, REPLAY, WAYS_OUT, left_out, name_of, words
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, VisibleBoard, when
 from ledger.log import event_store
 from ledger.queries import hosts, standstill
 from ledger.queries.hosts import HostStatus
+from ledger.queries.standstill import UNDONE_AFTER, Standstill, StandstillSort
 from ledger.queue import inbox, outbox, refresh_requests
+from ledger.queue.inbox import Quarantined
 from ledger.queue.sign_ins import SignIn
-from rules.text import count, plain
+from rules.text import brief, count, plain
 
 MAX_EACH = 20  # things of one sort on one board
-MAX_WAITING = 1000
 NOTHING = "Nothing stands still."
 HIDDEN = (
     "What stands still on {boards} of yours is not shown: it could tell of a repository that is hidden from"
@@ -50,14 +51,21 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     with event_store.reading(site.engine) as db:
         whole = len(visible) == len(served_boards.every(db, site.config))
         queues = _queues(db, now) if whole else ()
-        stuck = [(board, list(_stuck(db, board, now))) for board in visible]
+        aside, aside_more = _quarantined(db, now) if whole else ([], 0)
+        stuck = [(board, standstill.of_board(db, board.scope, now, MAX_EACH)) for board in visible]
         listed = hosts.statuses(db)
     return render_template(
         "health.html",
         title="Health",
-        lines=_lines(len(mine) - len(visible), any(lines for _, lines in stuck)),
-        stuck=[(plain(board.title), board.path, lines) for board, lines in stuck if lines],
+        lines=_lines(len(mine) - len(visible), any(sorts for _, sorts in stuck)),
+        stuck=[
+            (plain(board.title), board.path, [(_things(board, it, now), left_out(it)) for it in sorts])
+            for board, sorts in stuck
+            if sorts
+        ],
         queues=queues,
+        aside=aside,
+        aside_more=aside_more,
         budgets=[_budget(site, board) for board in {board.owner: board for board in mine}.values()],
         hosts=_states(listed),
         how=HOW.replace("`", ""),
@@ -72,23 +80,41 @@ def _lines(hidden: int, anything: bool) -> tuple[str, ...]:
     return () if anything else (NOTHING,)
 
 
-def _stuck(db: Connection, board: VisibleBoard, now: datetime) -> Iterator[tuple[str, str, str, str]]:
-    """Yield name and path of what it is about, what stands still, and the way out."""
-    for it in standstill.of_board(db, board.scope, now, MAX_EACH):
-        path = path_of(it.repository, it.number, it.card_id) if it.card_id else board.path
-        yield name_of(it), path, words(it, now), WAYS_OUT[it.kind]
+def _things(board: VisibleBoard, sort: StandstillSort, now: datetime) -> list[tuple[str, str, str, str]]:
+    """Return name and path of what it is about, what stands still, and the way out."""
+    return [(name_of(it), _path(board, it), words(it, now), WAYS_OUT[it.kind]) for it in sort.oldest]
+
+
+def _path(board: VisibleBoard, it: Standstill) -> str:
+    if it.card_id is None:
+        return board.path
+    page = "" if it.archived else path_of(it.repository, it.number, it.card_id)
+    return page or (f"/runs/{it.run_id}" if it.run_id else "")
+
+
+def _quarantined(db: Connection, now: datetime) -> tuple[list[tuple[str, str, str, str]], int]:
+    """Return the oldest deliveries that failed too often, and how many more there are."""
+    oldest = inbox.quarantined(db, limit=MAX_EACH)
+    more = inbox.counts(db)["quarantined"] - len(oldest) if len(oldest) == MAX_EACH else 0
+    return [_aside(it, now) for it in oldest], more
+
+
+def _aside(it: Quarantined, now: datetime) -> tuple[str, str, str, str]:
+    """Return what the delivery is, its age, why it failed, and the command that releases it."""
+    what = plain(" ".join(filter(None, (it.event, it.action))))
+    command = f"cardinal replay {quote(plain(it.delivery_id))}"
+    return what, brief(now - it.received_at), plain(it.error, MAX_BECAUSE), command
 
 
 def _queues(db: Connection, now: datetime) -> tuple[tuple[str, int, str], ...]:
     """Return the queues of the whole installation: name, length, and what to do where it is not empty."""
     counts = inbox.counts(db)
-    late = len(outbox.stuck(db, now, standstill.UNDONE_AFTER.total_seconds()))
-    refreshes = len(refresh_requests.waiting(db, limit=MAX_WAITING))
+    late, _ = outbox.count_stuck(db, now, UNDONE_AFTER.total_seconds())
     return (
         ("deliveries that wait", counts["waiting"] + counts["claimed"], "they are taken up in order"),
-        ("deliveries that failed time and again", counts["quarantined"], "cardinal replay lists them"),
-        ("cards that are read again", refreshes, "they are taken up in order"),
-        ("acts on GitHub that wait for over 5 minutes", late, "they are listed above, by board"),
+        ("deliveries that failed time and again", counts["quarantined"], REPLAY.replace("`", "")),
+        ("cards that are read again", refresh_requests.count_waiting(db), "they are taken up in order"),
+        (f"acts on GitHub that wait for over {brief(UNDONE_AFTER)}", late, "they are listed above, by board"),
     )
 
 

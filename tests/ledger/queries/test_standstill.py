@@ -1,19 +1,26 @@
 """What stands still on a board, for whom, and since when."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Engine
 
-from ledger.events.board import WorkStalled
+from ledger.events.board import CardArchived, WorkStalled
 from ledger.events.run import RunClaimed, RunParked, RunStepped
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import standstill
 from ledger.queries.card_filter import CardScope
-from ledger.queries.standstill import NO_STEP_AFTER, UNANSWERED_AFTER, StandstillKind
+from ledger.queries.standstill import NO_STEP_AFTER, UNANSWERED_AFTER, Standstill, StandstillKind
 from ledger.states import CardState, RunState
 from tests.ledger.queries.test_card_filter import card, run
 from tests.ledger.samples import BOARD, NOW, board_seen
+
+ALL = CardScope(BOARD)
+
+
+def things(ledger: Engine, now: datetime, scope: CardScope = ALL) -> list[Standstill]:
+    with event_store.reading(ledger) as db:
+        return [it for sort in standstill.of_board(db, scope, now, 9) for it in sort.oldest]
 
 
 def test_runs_that_nobody_moves_are_found_in_what_a_reader_may_see(ledger: Engine) -> None:
@@ -37,14 +44,33 @@ def test_runs_that_nobody_moves_are_found_in_what_a_reader_may_see(ledger: Engin
         )
     seen = CardScope(BOARD, frozenset({"acme/shop"}), drafts=False)
     late = NOW + max(NO_STEP_AFTER, UNANSWERED_AFTER) + timedelta(seconds=1)
-    with event_store.reading(ledger) as db:
-        sorts = {it.kind: it.run_id for it in standstill.of_board(db, CardScope(BOARD), late, 9)}
-        for_readers = {it.kind for it in standstill.of_board(db, seen, late, 9)}
-        at_once = standstill.of_board(db, CardScope(BOARD), NOW, 9)
-    assert sorts == {
+    assert {it.kind: it.run_id for it in things(ledger, late)} == {
         StandstillKind.NO_WORKER: "r1",
         StandstillKind.NO_STEP: "r2",
         StandstillKind.UNANSWERED: "r3",
     }
-    assert for_readers == {StandstillKind.NO_WORKER, StandstillKind.NO_STEP}
-    assert at_once == ()
+    assert {it.kind for it in things(ledger, late, seen)} == {
+        StandstillKind.NO_WORKER,
+        StandstillKind.NO_STEP,
+    }
+    assert things(ledger, NOW) == []
+
+
+def test_runs_of_archived_cards_stand_still_too_and_what_is_left_out_is_counted(ledger: Engine) -> None:
+    with event_store.writing(ledger) as db:
+        event_store.append(db, board_seen(), at=NOW)
+        for number in range(1, 6):
+            name, run_id = str(number), RunId(f"r{number}")
+            event_store.append(
+                db,
+                card(name, number, "Works", CardState.WORKING),
+                run(run_id, name, "acme/shop", by="ann"),
+                RunClaimed(run_id, 1, "w"),
+                CardArchived(CardId(name), "archived"),
+                at=NOW + timedelta(seconds=number),
+            )
+    late = NOW + NO_STEP_AFTER + timedelta(seconds=9)
+    with event_store.reading(ledger) as db:
+        (silent,) = standstill.of_board(db, ALL, late, 3)
+    assert [(it.run_id, it.archived) for it in silent.oldest] == [("r1", True), ("r2", True), ("r3", True)]
+    assert silent.total == 5

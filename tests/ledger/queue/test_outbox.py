@@ -152,7 +152,10 @@ def test_what_is_stuck_and_what_a_card_waits_for_can_be_seen(ledger: Engine) -> 
     put(ledger, *drafts("first"), *drafts("other", card="c2"))
     with event_store.reading(ledger) as db:
         assert [entry.key for entry in outbox.stuck(db, later(61), 60)] == ["first", "other"]
+        assert [entry.key for entry in outbox.stuck(db, later(61), 60, limit=1)] == ["first"]
         assert outbox.stuck(db, later(60), 60) == ()
+        assert outbox.count_stuck(db, later(61), 60) == (2, 0)
+        assert outbox.count_stuck(db, later(60), 60) == (0, 0)
         assert [entry.key for entry in outbox.open_of_card(db, CardId("c2"))] == ["other"]
 
 

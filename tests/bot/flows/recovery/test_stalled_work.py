@@ -6,6 +6,7 @@ from sqlalchemy import event
 from bot.scheduler import alarms
 from forge.store.board import Item
 from ledger.events.board import WorkStalled
+from ledger.queries.standstill import STALLED_AFTER
 from rules.explain import why
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_gate import SOUND, push
@@ -69,7 +70,7 @@ def test_a_tick_on_which_nothing_happened_and_no_run_is_due_reads_nothing(
     if work:
         waiting(cardinal)
         alarms.watch_starts(cardinal.services)
-    cardinal.clock.forward(alarms.STALLED.total_seconds())
+    cardinal.clock.forward(STALLED_AFTER.total_seconds())
     for _ in range(3):  # the alarm is an event, and its reason another
         cardinal.settle()
         cardinal.ready()

@@ -1,17 +1,20 @@
 """Health in a browser: what stands still, with its way out, for whoever may change the policy of a board."""
 
+import re
 from datetime import timedelta
 from html import unescape
 
 from bot.state.standstill import WAYS_OUT
-from bot.web.pages.health import NOTHING
+from bot.web.pages.health import MAX_EACH, NOTHING
 from forge.store.models import Role
 from ledger.events.board import CardArchived, CardSeen, WorkStalled
+from ledger.events.publication import EntryGivenUp
 from ledger.events.run import RunClaimed, RunStepped
-from ledger.ids import CardId
+from ledger.ids import CardId, DeliveryId, EntryKey
 from ledger.log import event_store
 from ledger.queries.standstill import StandstillKind
-from ledger.queue import outbox
+from ledger.queue import inbox, outbox
+from ledger.queue.inbox import Delivery
 from ledger.states import CardState, RunState
 from tests.bot.flows.board.test_many_boards import elsewhere
 from tests.bot.web.pages.test_runs import happens
@@ -44,6 +47,40 @@ def test_each_thing_that_stands_still_has_its_way_out(pages: Pages) -> None:
     assert f"{queued} is queued for 60 min" in shown
 
 
+def test_what_there_is_no_room_for_is_counted(pages: Pages) -> None:
+    card_id = pages.cardinal.run(pages.run()).card_id
+    keys = [EntryKey(f"k{each}") for each in range(MAX_EACH + 2)]
+    happens(pages, *(EntryGivenUp(card_id, key, "write_comment", "no") for key in keys))
+    shown = pages.browser("bob").get("/health").text
+    assert "and 2 more: given up" in shown
+    assert shown.count("write comment was given up") == MAX_EACH
+
+
+def test_a_run_of_an_archived_card_stands_still_too_and_leads_to_the_run(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    run = pages.cardinal.run(run_id)
+    happens(pages, RunClaimed(run_id, 1, "b-1", "b"), CardArchived(run.card_id, "archived"))
+    pages.cardinal.clock.forward(timedelta(hours=1).total_seconds())
+    shown = bob.get("/health").text
+    assert re.search(f'<a href="/runs/{run_id}">[a-z/]+#[0-9]+, archived</a>: <bdi>{run_id} is', shown)
+
+
+def test_deliveries_that_failed_are_listed_with_the_command_that_releases_them(pages: Pages) -> None:
+    engine, ids = pages.cardinal.services.engine, [f"d{each}" for each in range(MAX_EACH + 1)]
+    for name in ids:
+        at = pages.cardinal.clock()
+        inbox.store(engine, Delivery(DeliveryId(name), "issues", "<opened>", b"{}", at))
+        claimed = inbox.claim(engine, DeliveryId(name), lease_s=60)
+        assert claimed is not None
+        inbox.fail(engine, claimed, "\x1b[31m<b>no</b> title", retry_in_s=1, max_attempts=1)
+    shown = pages.browser("bob").get("/health").text
+    assert "issues &lt;opened&gt;" in shown
+    assert "[31m&lt;b&gt;no&lt;/b&gt; title" in shown
+    assert "<code>cardinal replay d0</code>" in shown
+    assert f"<code>cardinal replay {ids[-1]}</code>" not in shown
+    assert "<li>and 1 more</li>" in shown
+
+
 def test_health_is_nobodys_business_who_may_not_change_a_policy(pages: Pages) -> None:
     mallory = pages.browser("mallory")
     refused, nothing = mallory.get("/health"), mallory.get("/runs/r999")
@@ -68,11 +105,19 @@ def test_an_operator_of_one_board_learns_nothing_of_another_owners(pages: Pages)
 def test_what_could_tell_of_a_hidden_repository_is_not_shown_and_that_is_said(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     pages.cardinal.clock.forward(timedelta(hours=1).total_seconds())
-    assert "write run comment" in bob.get("/health").text
+    failed = Delivery(DeliveryId("d1"), "issues", "opened", b"{}", pages.cardinal.clock())
+    engine = pages.cardinal.services.engine
+    inbox.store(engine, failed)
+    claimed = inbox.claim(engine, failed.delivery_id, lease_s=60)
+    assert claimed is not None
+    inbox.fail(engine, claimed, "acme/secret#3 has no title", retry_in_s=1, max_attempts=1)
+    seen = bob.get("/health").text
+    assert "write run comment" in seen
+    assert "acme/secret#3" in seen
     board_id, rest = pages.cardinal.run(run_id).board_id, (1, "", "", "", "Tasks", CardState.DRAFT)
     secret = CardId("S")
     happens(pages, CardSeen(secret, board_id, "", "acme/secret", *rest), CardArchived(secret, "archived"))
     shown = bob.get("/health").text
     assert "What stands still on 1 board of yours is not shown" in shown
-    for text in ("write run comment", "deliveries that wait", NOTHING):
+    for text in ("write run comment", "deliveries that wait", "acme/secret", NOTHING):
         assert text not in shown

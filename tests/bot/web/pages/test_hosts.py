@@ -24,7 +24,7 @@ def test_an_operator_sees_each_host_with_its_runs(pages: Pages) -> None:
     assert shown.status_code == 200
     b, c = (row.split("</tr>")[0] for row in shown.text.split("<tr>")[2:])
     assert "<td>b</td><td>alive</td>" in b
-    link = f'<a href="/runs/{run_id}/artifacts">{run_id}</a>'
+    link = f'<a href="/runs/{run_id}">{run_id}</a>'
     assert f"<td>1 of 2 {link}</td><td>eu gpu</td><td>1.0</td>" in b
     assert "<td>c</td><td>dead</td><td>20 s ago</td><td>0 of 2</td>" in c
     with event_store.writing(engine) as db:
@@ -51,5 +51,5 @@ def test_an_operator_of_one_board_sees_no_run_of_another_owners_board(pages: Pag
         event_store.append(db, RunClaimed(run_id, 1, "b-1", "b"), at=cardinal.clock())
     theirs, ours = pages.browser("mallory").get("/hosts"), pages.browser("bob").get("/hosts")
     assert (theirs.status_code, ours.status_code) == (200, 200)
-    assert f"/runs/{run_id}/" in ours.text
-    assert f"/runs/{run_id}/" not in theirs.text
+    assert f'/runs/{run_id}"' in ours.text
+    assert f'/runs/{run_id}"' not in theirs.text
