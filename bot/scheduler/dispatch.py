@@ -1,6 +1,5 @@
 """Dispatch: which queued runs may start now. A worker claims a run by compare-and-set."""
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -12,7 +11,7 @@ from sqlalchemy import Connection, Engine
 from bot.reactor import reactor
 from bot.scheduler import choice_inputs
 from bot.state import budgets as shared_budgets
-from bot.state import policies, snapshots
+from bot.state import loads, policies, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
@@ -24,10 +23,10 @@ from ledger.queries import run_queue
 from ledger.queue import hosts, leases
 from ledger.queue.leases import Lease
 from ledger.states import RUN_HELD, Ending, RunState
-from ledger.views import boards, budgets, questions, runs, spend, workspaces
+from ledger.views import boards, budgets, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.runs.queue import Demand, Load, RunSelection, Station, Waiting, choose, shares
+from rules.runs.queue import Demand, RunSelection, Station, Waiting, choose, shares
 from rules.snapshot import LEAVE
 from runner.checks.places import LOOK
 from runner.errors import KilledError
@@ -142,17 +141,7 @@ def _question(
     queue = _waiting(db, _queued(db, board_id, policy))
     if host_count > 1:
         queue = _with_hosts(db, queue)
-    held = runs.held(db, board_id)
-    agents = [run for run in held if run.kind != CHECK]
-    load = Load(
-        len(agents),
-        Counter(run.repository for run in agents),
-        Counter(run.column for run in agents),
-        spend.shared(db, board_id, now.date(), {run.card_id for run in queue}),
-        shared_budgets.reserved(db, board_id),
-        halt=snapshots.halt_of(db, board_id),
-        checks=len(held) - len(agents),
-    )
+    load = loads.of_board(db, board_id, now.date(), {run.card_id for run in queue})
     return partial(
         choose,
         policy,

@@ -1,8 +1,8 @@
 """The queue of runs over several views: runs that may start, and runs that wait for other issues."""
 
 from collections.abc import Iterable
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -30,6 +30,7 @@ from ledger.views.cards import cards
 from ledger.views.runs import QueuedRow, runs
 
 _QUEUED = text("state = 'queued'")  # spelt out for the partial index
+_OF_AGENT = runs.c.kind != CHECK
 _BOARDS_WAITING = Statement(select(runs.c.board_id).where(_QUEUED).distinct())
 
 
@@ -46,6 +47,37 @@ def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[Qu
     query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id, runs.c.column == column)
     order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
     return all_rows(db, QueuedRow, query.where(_stands(), _waits_for_none()).order_by(*order).limit(limit))
+
+
+class QueuedCard(NamedTuple):
+    """A queued run with its card; `in_line`: it has a place, and waits for no other issue."""
+
+    run_id: RunId
+    card_id: CardId
+    repository: str | None
+    number: int | None
+    title: str
+    because: str
+    queued_at: datetime
+    in_line: bool
+
+
+def counts(db: Connection, board_id: BoardId) -> dict[str, int]:
+    """Return how many runs of agents are queued in each column of the board."""
+    query = select(runs.c.column, func.count()).where(_QUEUED, runs.c.board_id == board_id, _OF_AGENT)
+    return {column: count for column, count in db.execute(query.group_by(runs.c.column))}
+
+
+def of_column(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedCard, ...]:
+    """Return the head of a column's queue with what waits for other issues, by place, then age."""
+    card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.because
+    in_line = and_(cards.c.column == runs.c.column, _waits_for_none())
+    query = select(runs.c.run_id, *card, runs.c.queued_at, in_line)
+    query = query.select_from(runs.join(cards, cards.c.card_id == runs.c.card_id))
+    is_queued = runs.c.state == literal_column("'queued'")  # as _QUEUED; `cards` have a state, too
+    mine = query.where(is_queued, runs.c.board_id == board_id, runs.c.column == column, _OF_AGENT)
+    order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
+    return tuple(QueuedCard(*row) for row in db.execute(mine.order_by(*order).limit(limit)))
 
 
 def free_elsewhere(

@@ -174,10 +174,15 @@ class Site:
 
         Of them alone sums and recorded texts may be shown as they are. Raises BusyError.
         """
-        mine = [board for board in self.boards_of(visit) if board.home]
+        return tuple(board for board in self.boards_of(visit) if self.is_whole_to(visit, board))
+
+    def is_whole_to(self, visit: SignIn, board: VisibleBoard) -> bool:
+        """Tell whether `whole_to` has the board. Raises BusyError."""
+        if not board.home:
+            return False
         with event_store.reading(self.engine) as db:
-            ever = {board: lanes.repositories_ever(db, board.board_id) for board in mine}
-        return tuple(it for it, names in ever.items() if self.readers.readable(visit, names) >= names.keys())
+            ever = lanes.repositories_ever(db, board.board_id)
+        return self.readers.readable(visit, ever) >= ever.keys()
 
     def operated_by(self, visit: SignIn) -> tuple[ServedBoard, ...]:
         """Return the boards whose policy the visitor may write. Raises BusyError."""

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from bot.state.card_filters import LISTED
 from bot.web.acting import offered
+from bot.web.pages import _holds
 from bot.web.pages._filters import FilterForm, filter_form
 from bot.web.pages._lists import CardView, card_view
 from bot.web.pages._site import Site, VisibleBoard
@@ -17,7 +18,7 @@ from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.lanes import ListedCard
 from ledger.states import ATTENTION, CardState
-from ledger.views import boards, stops
+from ledger.views import boards
 from rules.text import plain
 
 MAX_CARDS, MAX_SHOWN = 25, 175  # of a column, and of all: a page stays under 100 kB
@@ -50,6 +51,7 @@ def mount(site: Site) -> None:
         mine = visible.get(wanted)
         if mine is None:
             return site.nothing(visit)
+        whole = site.is_whole_to(visit, mine)
         with event_store.reading(site.engine) as db:
             row = boards.get(db, mine.board_id)
             columns = {column.name: column.description for column in row.columns} if row else {}
@@ -58,13 +60,15 @@ def mount(site: Site) -> None:
                 states=LISTED, key="column", sections=(*columns, NOWHERE),
             )  # fmt: skip
             shown = _shown(db, mine, form, columns)
-            halted = stops.of_board(db, mine.board_id) if mine.home else ()
+            stopped = _holds.stop_lines(db, mine, site.clock())
+            limits = _holds.limits(db, mine.board_id, site.clock()) if whole else []
+            queue = _holds.queue(db, mine.board_id, site.clock()) if whole else []
         page = render_template(
             "board.html",
             title=plain(mine.title) or f"{owner}/{number}",
-            lines=[
-                f"{plain(f'{stop.scope} {stop.target}')}: stopped by {plain(stop.by)}." for stop in halted
-            ],
+            lines=stopped,
+            limits=limits,
+            queue=queue,
             filter=form,
             total=sum(sum(by_state.values()) for _, _, by_state in shown),
             columns=[_view(form, site.clock(), columns, *it) for it in shown],

@@ -88,6 +88,7 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "which leases ran out": read(lambda db: leases.expired(db, "run:")),
     "who holds entries": read(outbox.holders),
     "why cards wait": read(lambda db: run_queue.reasons_of(db, (MID, CardId("c8")))),
+    "the head of a queue": read(lambda db: run_queue.of_column(db, BOARD, "In Progress", 10)),
     "the reports of a card's runs": read(lambda db: reports.of_runs(db, (RunId("r7"), RunId("r8")))),
     "due deliveries": lambda engine: inbox.due(engine, limit=10),
     "quarantined deliveries": read(inbox.quarantined),

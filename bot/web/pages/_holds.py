@@ -1,0 +1,99 @@
+"""What holds a board's runs: stops, limits in use, and the queue; sums for whoever sees the board whole."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from bot.state import loads, policies
+from bot.web.pages._lists import MAX_WHY, path_of
+from bot.web.pages._site import VisibleBoard, when
+from ledger.ids import BoardId, CardId
+from ledger.queries import run_queue
+from ledger.views import cards, stops
+from ledger.views.stops import StopRow
+from rules.runs.limits_in_use import LimitInUse, limits_in_use
+from rules.text import brief, plain, usd
+
+MAX_QUEUED = 50  # lines of all columns
+NEXT = "a worker that is free takes it"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitView:
+    """A row of the table of limits."""
+
+    meaning: str
+    place: str
+    used: str
+    allowed: str
+    is_reached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """The queue of a column: of each run its place, card, path, run, wait and reason."""
+
+    column: str
+    runs: Sequence[tuple[str, str, str, str, str, str]]
+    left_out: int
+
+
+def stop_lines(db: Connection, board: VisibleBoard, now: datetime) -> list[str]:
+    """Return a sentence for each stop in force; of cards those that the visitor may see."""
+    if not board.home:
+        return []
+    named = ((_target(db, board, stop), stop) for stop in stops.of_board(db, board.board_id))
+    return [
+        f"{what} is stopped by {plain(stop.by)} since {when(stop.at)}, for {brief(now - stop.at)}."
+        for what, stop in named
+        if what
+    ]
+
+
+def _target(db: Connection, board: VisibleBoard, stop: StopRow) -> str:
+    """Return what is stopped; empty for a card that the visitor may not see."""
+    if stop.scope == "board":
+        return "The board"
+    if stop.scope == "column":
+        return f"The column {plain(stop.target)}"
+    card = cards.get(db, CardId(stop.target))
+    if card is None or (card.repository and card.repository not in board.seen):
+        return ""
+    return f"The card {f'{card.repository}#{card.number}' if card.number else plain(card.title)}"
+
+
+def limits(db: Connection, board_id: BoardId, now: datetime) -> list[LimitView]:
+    """Return the board's limits in use: only for whom the board is whole."""
+    load = loads.of_board(db, board_id, now.date())
+    return [_limit(it) for it in limits_in_use(policies.in_force(db, board_id), load)]
+
+
+def _limit(it: LimitInUse) -> LimitView:
+    used, allowed = (usd(it.used), usd(it.allowed)) if it.dollars else (f"{it.used:g}", f"{it.allowed:g}")
+    if it.reserved:
+        used += f", {usd(it.reserved)} of it reserved"
+    return LimitView(it.meaning, plain(it.place) or "the board", used, allowed, it.is_reached)
+
+
+def queue(db: Connection, board_id: BoardId, now: datetime) -> list[QueueView]:
+    """Return the columns' queues, each from its head: only for whom the board is whole."""
+    counts = run_queue.counts(db, board_id)
+    most = max(1, MAX_QUEUED // len(counts)) if counts else 0
+    lines = []
+    for column, count in sorted(counts.items()):
+        head = run_queue.of_column(db, board_id, column, most)
+        lines.append(QueueView(plain(column), _places(head, now), count - len(head)))
+    return lines
+
+
+def _places(head: Sequence[run_queue.QueuedCard], now: datetime) -> list[tuple[str, str, str, str, str, str]]:
+    places, listed = 0, list[tuple[str, str, str, str, str, str]]()
+    for it in head:
+        places += it.in_line
+        name = f"{it.repository}#{it.number}" if it.number else plain(it.title)
+        path, why = path_of(it.repository, it.number, it.card_id), plain(it.because, MAX_WHY) or NEXT
+        place = str(places) if it.in_line else "no place"
+        listed.append((place, name, path, it.run_id, brief(now - it.queued_at), why))
+    return listed

@@ -1,0 +1,61 @@
+"""What holds a board's runs, on its page: stops, the queue and limits, for whoever sees the board whole."""
+
+from html import unescape
+
+from ledger.events.board import CardArchived, CardExplained, CardSeen, StopOrdered
+from ledger.events.run import RunClaimed
+from ledger.ids import CardId
+from ledger.states import CardState
+from tests.bot.web.pages.test_runs import happens
+from tests.bot.web.pages.world import Pages
+
+BOARD = "/boards/acme/1"
+
+
+def hidden_card(pages: Pages, name: str) -> CardId:
+    """Put a card about a repository that nobody may read on the board, and take it off again."""
+    card_id, board_id = CardId(name), pages.cardinal.board_id
+    rest = (1, "", "", "", "Tasks", CardState.DRAFT)
+    seen = CardSeen(card_id, board_id, "", "acme/secret", *rest)
+    happens(pages, seen, CardArchived(card_id, "archived"))
+    return card_id
+
+
+def test_limits_in_use_and_places_in_the_queue_are_said_with_reasons(pages: Pages) -> None:
+    at_work, queued = pages.run(), pages.run()
+    card_id = pages.cardinal.run(queued).card_id
+    reason = "<b> is full with 1 run"
+    happens(pages, RunClaimed(at_work, 1, "b-1", "b"), CardExplained(card_id, reason))
+    pages.cardinal.clock.forward(300)
+    shown = unescape(pages.browser("bob").get(BOARD).text.replace("<b>", ""))
+    place = f'<a href="/runs/{queued}">{queued}</a>, queued for 5 min: <bdi>{reason}</bdi>'
+    assert "<li>1: <a href=" in shown
+    assert place in shown
+    limit = "<td>Runs at the same time on the board.</td><td><bdi>the board</bdi></td><td>1</td><td>4</td>"
+    assert limit in shown
+    assert "<bdi>In Progress</bdi></td><td>1</td>" in shown
+    assert "of it reserved" not in shown
+
+
+def test_what_sums_over_a_hidden_repository_is_not_shown(pages: Pages) -> None:
+    pages.run()
+    secret = hidden_card(pages, "S")
+    board_id = pages.cardinal.board_id
+    happens(
+        pages, StopOrdered(board_id, "card", secret, "eve"), StopOrdered(board_id, "column", "Tasks", "al")
+    )
+    shown = pages.browser("bob").get(BOARD).text
+    assert "The column Tasks is stopped by al" in shown
+    for text in ("<h2>Queue", "Limits in use", "eve", "acme/secret"):
+        assert text not in shown, text
+
+
+def test_a_stop_says_of_what_by_whom_and_since_when(pages: Pages) -> None:
+    run = pages.cardinal.run(pages.run())
+    happens(pages, StopOrdered(run.board_id, "card", run.card_id, "al<i>"))
+    began = pages.cardinal.clock()
+    pages.cardinal.clock.forward(600)
+    happens(pages, StopOrdered(run.board_id, "board", run.board_id, "ann"))
+    shown = pages.browser("bob").get(BOARD).text
+    assert f"is stopped by al&lt;i&gt; since {began:%d %b %Y, %H:%M} UTC, for 10 min." in shown
+    assert "The board is stopped by ann since" in shown
