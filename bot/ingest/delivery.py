@@ -12,6 +12,7 @@ from bot.github.errors import RateLimitedError, TokenError, UnavailableError
 from bot.ingest import events as webhook_events
 from bot.ingest import resolve
 from bot.ingest.events import UnreadablePayloadError
+from bot.ingest.events._payload import text_or_empty
 from bot.ingest.facts import CardTouched, Fact
 from bot.reactor import reactor
 from bot.sync.card import CardBusyError
@@ -41,6 +42,14 @@ class DeliveryError(CardinalError):
         super().__init__(
             f"delivery {delivery_id} failed: {error}; `cardinal replay {delivery_id}` tries it again"
         )
+
+
+def repository_of(delivery: inbox.Delivery) -> str:
+    """Return the repository that the delivery names as its own; empty without a readable one."""
+    try:
+        return text_or_empty(json.loads(delivery.payload), "repository.full_name")
+    except (UnreadablePayloadError, ValueError):
+        return ""
 
 
 def ingest_light(

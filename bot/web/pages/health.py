@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from bot.github.errors import UnavailableError
 from bot.github.rate_limit import POINTS_PER_MINUTE, until_now
+from bot.ingest.delivery import repository_of
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.state.standstill import MAX_BECAUSE, REPLAY, WAYS_OUT, left_out, name_of, words
@@ -51,7 +52,7 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     with event_store.reading(site.engine) as db:
         whole = len(visible) == len(served_boards.every(db, site.config))
         queues = _queues(db, now) if whole else ()
-        aside, aside_more = _quarantined(db, now) if whole else ([], 0)
+        aside, aside_more = _quarantined(db, site, visit, now) if whole else ([], 0)
         stuck = [(board, standstill.of_board(db, board.scope, now, MAX_EACH)) for board in visible]
         listed = hosts.statuses(db)
     return render_template(
@@ -92,16 +93,24 @@ def _path(board: VisibleBoard, it: Standstill) -> str:
     return page or (f"/runs/{it.run_id}" if it.run_id else "")
 
 
-def _quarantined(db: Connection, now: datetime) -> tuple[list[tuple[str, str, str, str]], int]:
-    """Return the oldest deliveries that failed too often, and how many more there are."""
+def _quarantined(
+    db: Connection, site: Site, visit: SignIn, now: datetime
+) -> tuple[list[tuple[str, str, str, str]], int]:
+    """Return the oldest deliveries that failed too often, and how many more there are.
+
+    Of those about a repository only what the visitor may read: it may be on no board. Raises BusyError.
+    """
     oldest = inbox.quarantined(db, limit=MAX_EACH)
-    more = inbox.counts(db)["quarantined"] - len(oldest) if len(oldest) == MAX_EACH else 0
-    return [_aside(it, now) for it in oldest], more
+    stored = ((it, inbox.get(db, it.delivery_id)) for it in oldest)
+    about = {it: repository_of(delivery) for it, delivery in stored if delivery is not None}
+    readable = site.readers.readable(visit, {name: it.received_at for it, name in about.items() if name})
+    shown = [_aside(it, name, now) for it, name in about.items() if not name or name in readable]
+    return shown, inbox.counts(db)["quarantined"] - len(shown)
 
 
-def _aside(it: Quarantined, now: datetime) -> tuple[str, str, str, str]:
+def _aside(it: Quarantined, repository: str, now: datetime) -> tuple[str, str, str, str]:
     """Return what the delivery is, its age, why it failed, and the command that releases it."""
-    what = plain(" ".join(filter(None, (it.event, it.action))))
+    what = plain(" ".join(filter(None, (repository, it.event, it.action))))
     command = f"cardinal replay {quote(plain(it.delivery_id))}"
     return what, brief(now - it.received_at), plain(it.error, MAX_BECAUSE), command
 

@@ -1,5 +1,6 @@
 """Health in a browser: what stands still, with its way out, for whoever may change the policy of a board."""
 
+import json
 import re
 from datetime import timedelta
 from html import unescape
@@ -19,6 +20,16 @@ from ledger.states import CardState, RunState
 from tests.bot.flows.board.test_many_boards import elsewhere
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
+
+
+def quarantine(pages: Pages, name: str, error: str, *, action: str = "opened", repository: str = "") -> None:
+    """Have a delivery fail too often."""
+    engine, body = pages.cardinal.services.engine, {"repository": {"full_name": repository}}
+    payload = json.dumps(body if repository else {}).encode()
+    inbox.store(engine, Delivery(DeliveryId(name), "issues", action, payload, pages.cardinal.clock()))
+    claimed = inbox.claim(engine, DeliveryId(name), lease_s=60)
+    assert claimed is not None
+    inbox.fail(engine, claimed, error, retry_in_s=1, max_attempts=1)
 
 
 def test_where_nothing_stands_still_that_is_said_beside_queues_budget_and_hosts(pages: Pages) -> None:
@@ -65,20 +76,26 @@ def test_a_run_of_an_archived_card_stands_still_too_and_leads_to_the_run(pages: 
     assert re.search(f'<a href="/runs/{run_id}">[a-z/]+#[0-9]+, archived</a>: <bdi>{run_id} is', shown)
 
 
+def test_a_delivery_about_a_repository_on_no_board_is_listed_for_its_readers_alone(pages: Pages) -> None:
+    quarantine(pages, "d1", "Secret has no title", repository="acme/secret")
+    quarantine(pages, "d2", "Basket has no title", repository="acme/shop")
+    shown = pages.browser("bob").get("/health").text
+    assert "<bdi>acme/shop issues opened</bdi>" in shown
+    assert "<li>and 1 more, or about repositories that you may not read</li>" in shown
+    for text in ("acme/secret", "Secret", "d1<"):
+        assert text not in shown, text
+
+
 def test_deliveries_that_failed_are_listed_with_the_command_that_releases_them(pages: Pages) -> None:
-    engine, ids = pages.cardinal.services.engine, [f"d{each}" for each in range(MAX_EACH + 1)]
+    ids = [f"d{each}" for each in range(MAX_EACH + 1)]
     for name in ids:
-        at = pages.cardinal.clock()
-        inbox.store(engine, Delivery(DeliveryId(name), "issues", "<opened>", b"{}", at))
-        claimed = inbox.claim(engine, DeliveryId(name), lease_s=60)
-        assert claimed is not None
-        inbox.fail(engine, claimed, "\x1b[31m<b>no</b> title", retry_in_s=1, max_attempts=1)
+        quarantine(pages, name, "\x1b[31m<b>no</b> title", action="<opened>")
     shown = pages.browser("bob").get("/health").text
     assert "issues &lt;opened&gt;" in shown
     assert "[31m&lt;b&gt;no&lt;/b&gt; title" in shown
     assert "<code>cardinal replay d0</code>" in shown
     assert f"<code>cardinal replay {ids[-1]}</code>" not in shown
-    assert "<li>and 1 more</li>" in shown
+    assert "<li>and 1 more, or about" in shown
 
 
 def test_health_is_nobodys_business_who_may_not_change_a_policy(pages: Pages) -> None:
@@ -105,19 +122,14 @@ def test_an_operator_of_one_board_learns_nothing_of_another_owners(pages: Pages)
 def test_what_could_tell_of_a_hidden_repository_is_not_shown_and_that_is_said(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     pages.cardinal.clock.forward(timedelta(hours=1).total_seconds())
-    failed = Delivery(DeliveryId("d1"), "issues", "opened", b"{}", pages.cardinal.clock())
-    engine = pages.cardinal.services.engine
-    inbox.store(engine, failed)
-    claimed = inbox.claim(engine, failed.delivery_id, lease_s=60)
-    assert claimed is not None
-    inbox.fail(engine, claimed, "acme/secret#3 has no title", retry_in_s=1, max_attempts=1)
+    quarantine(pages, "d1", "no title", repository="acme/shop")
     seen = bob.get("/health").text
     assert "write run comment" in seen
-    assert "acme/secret#3" in seen
+    assert "cardinal replay d1" in seen
     board_id, rest = pages.cardinal.run(run_id).board_id, (1, "", "", "", "Tasks", CardState.DRAFT)
     secret = CardId("S")
     happens(pages, CardSeen(secret, board_id, "", "acme/secret", *rest), CardArchived(secret, "archived"))
     shown = bob.get("/health").text
     assert "What stands still on 1 board of yours is not shown" in shown
-    for text in ("write run comment", "deliveries that wait", "acme/secret", NOTHING):
+    for text in ("write run comment", "deliveries that wait", "cardinal replay", "acme/secret", NOTHING):
         assert text not in shown
