@@ -9,6 +9,8 @@ import os
 import shutil
 import socket
 import stat
+from dataclasses import dataclass
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ from ledger.lifecycle.private_files import make_folder
 SOCKET_PATH_BYTES = 107  # what fits sockaddr_un.sun_path on Linux with its final NUL; source: man 7 unix
 CONNECT_S = 2.0
 ANSWER_S = 5.0
+MAX_WORKERS = 500  # that are read: hosts have some ten
 # Who waits for a job waits for most of a minute: only the kernel notices meanwhile that the other machine is
 # gone, and ends idle connections as well. So a connection is replaced before a command is sent.
 KEEPALIVE = {
@@ -86,6 +89,39 @@ def has_workers(client: Redis) -> bool:
         return any(client.exists(key) for key in get_keys(connection=client))
     except RedisError:
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSeen:
+    """A worker's process as Redis knows it, by the clock of its machine. `queues` in their order."""
+
+    machine: str
+    pid: str
+    queues: str
+    born_at: datetime
+    seen_at: datetime
+
+
+def workers(client: Redis) -> tuple[WorkerSeen, ...]:
+    """Return the workers that showed a sign of life lately, at most MAX_WORKERS; of all hosts that share it.
+
+    Raises RedisError.
+    """
+    keys = sorted(get_keys(connection=client))[:MAX_WORKERS]
+    reads = client.pipeline(transaction=False)
+    for key in keys:
+        reads.hmget(key, "hostname", "pid", "queues", "birth", "last_heartbeat")
+    rows = (_worker(fields) for fields in reads.execute() if all(fields))
+    return tuple(sorted(filter(None, rows), key=lambda it: (it.machine, it.queues, it.pid)))
+
+
+def _worker(fields: list[bytes]) -> WorkerSeen | None:
+    """Return what RQ keeps of a worker; None where it is not of RQ's shape."""
+    machine, pid, queues, born, seen = (field.decode("utf-8", "replace") for field in fields)
+    try:
+        return WorkerSeen(machine, pid, queues, datetime.fromisoformat(born), datetime.fromisoformat(seen))
+    except ValueError:
+        return None
 
 
 def socket_path(home: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What stands still on the operator's boards, and what waits in Cardinal: from the ledger alone."""
+"""What stands still on the operator's boards, and what waits and works in Cardinal: GitHub is not asked."""
 
 from datetime import datetime
 from shlex import quote
@@ -12,11 +12,11 @@ from bot.ingest.delivery import repository_of
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.state.standstill import MAX_BECAUSE, REPLAY, WAYS_OUT, left_out, name_of, words
+from bot.web.pages import _processes
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, VisibleBoard, when
 from ledger.log import event_store
 from ledger.queries import hosts, standstill
-from ledger.queries.hosts import HostStatus
 from ledger.queries.standstill import UNDONE_AFTER, Standstill, StandstillSort
 from ledger.queue import inbox, outbox, refresh_requests
 from ledger.queue.inbox import Quarantined
@@ -49,6 +49,7 @@ def mount(site: Site) -> None:
 def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     now, ids = site.clock(), {board.board_id for board in mine}
     visible = [board for board in site.whole_to(visit) if board.board_id in ids]
+    processes, trouble = _processes.processes(site.services, now)
     with event_store.reading(site.engine) as db:
         whole = len(visible) == len(served_boards.every(db, site.config))
         queues = _queues(db, now) if whole else ()
@@ -68,7 +69,9 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         aside=aside,
         aside_more=aside_more,
         budgets=[_budget(site, board) for board in {board.owner: board for board in mine}.values()],
-        hosts=_states(listed),
+        hosts=[(it.row.name, it.state, brief(it.silence), it.row.version) for it in listed],
+        processes=processes,
+        trouble=trouble,
         how=HOW.replace("`", ""),
         read_at=when(now),
         visit=visit,
@@ -142,7 +145,3 @@ def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
     closed = spent.closed_until_s - now_s
     waits = [f"GitHub is left alone for {closed:.0f} s: it goes on by itself"] if closed > 0 else []
     return board.owner, "; ".join((*waits, *hours, minute))
-
-
-def _states(listed: tuple[HostStatus, ...]) -> list[tuple[str, str]]:
-    return [(host.row.name, host.state) for host in listed]

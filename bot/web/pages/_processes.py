@@ -1,0 +1,51 @@
+"""Processes of all hosts: the workers that Redis knows, and the parts of `cardinal up` in this home."""
+
+import socket
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from redis.exceptions import RedisError
+
+from bot.bootstrap import Services
+from bot.daemon import lock_file
+from bot.system import redis as known
+from rules.text import brief, plain
+
+NO_REDIS = "Redis does not answer, so workers are not listed: start it, or correct CARDINAL_REDIS_URL."
+NO_WORKERS = "No worker is known to Redis: start cardinal up, or cardinal work."
+
+
+class ProcessView(NamedTuple):
+    """A process; `alive` is how long ago it last showed that it lives, or who says that it does."""
+
+    name: str
+    machine: str
+    pid: str
+    started: str
+    alive: str
+
+
+def processes(services: Services, now: datetime) -> tuple[list[ProcessView], str]:
+    """Return the processes by machine, and what is wrong with them; empty where nothing is."""
+    here, home = socket.gethostname(), lock_file.look(services.config.home)
+    names = {(here, str(pid)): name for name, pid in home.parts.items()} if home else {}
+    try:
+        workers = known.workers(services.redis)
+    except RedisError:
+        return list(_parts(names, set())), NO_REDIS
+    listed = [_worker(it, names, now) for it in workers]
+    listed += _parts(names, {(it.machine, it.pid) for it in workers})
+    return sorted(listed, key=lambda it: (it.machine, it.name)), "" if workers else NO_WORKERS
+
+
+def _worker(it: known.WorkerSeen, names: dict[tuple[str, str], str], now: datetime) -> ProcessView:
+    name = names.get((it.machine, it.pid)) or f"worker of {plain(it.queues)}"
+    ages = (f"{brief(now - moment)} ago" for moment in (it.born_at, it.seen_at))
+    return ProcessView(name, plain(it.machine), plain(it.pid), *ages)
+
+
+def _parts(names: dict[tuple[str, str], str], seen: set[tuple[str, str]]) -> Iterator[ProcessView]:
+    for (machine, pid), name in names.items():
+        if (machine, pid) not in seen:
+            yield ProcessView(name, machine, pid, "", "kept alive by cardinal up")
