@@ -10,11 +10,14 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.admin import support_bundle
 from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, mend
+from bot.admin.examination import Examiner, keep
 from bot.cli import _home
 from bot.cli._show import json_option, line, show
 from bot.github.client import Hub
 from bot.system.clock import utc_now
 from bot.system.config import Config, ConfigError
+from bot.system.host_name import host_name
+from ledger.db.tables import ExaminationSubject
 from ledger.errors import CardinalError, LedgerError, OlderLedgerError
 from rules.text import sentence
 
@@ -64,12 +67,23 @@ def command(fix: bool, archive: Path | None, as_json: bool) -> None:
         show(
             [result.document() for result in findings], as_json=as_json, text=lambda: _lines(findings, mended)
         )
+        if engine is not None:
+            _keep(config, engine, findings)
         if archive is not None:
             _pack(archive, patient, findings)
     finally:
         if engine is not None:
             engine.dispose()
     raise SystemExit(1 if any(finding.level is Level.FAIL for finding in findings) else 0)
+
+
+def _keep(config: Config, engine: Engine, findings: Sequence[CheckResult]) -> None:
+    """Keep the findings for the page Health; where the ledger takes none, that is said."""
+    try:
+        for subject in ExaminationSubject:
+            keep(engine, host_name(config), subject, Examiner.DOCTOR, findings)
+    except (DBAPIError, OSError) as error:
+        click.echo(f"the findings are not kept for the page Health: {line(str(error))}", err=True)
 
 
 def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:

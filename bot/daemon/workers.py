@@ -53,6 +53,7 @@ CALLED: Mapping[QueueName, tuple[str, ...]] = {
         "sweep_board",
         "recover_deliveries",
         "tidy",
+        "examine",
     ),
     QueueName.PUBLISH: ("publish",),
     QueueName.ASSIST: ("publish",),

@@ -10,7 +10,7 @@ from bot.ingest import delivery
 from bot.ingest.delivery import OUTAGES, DeliveryError
 from bot.outbox import publisher
 from bot.runspec import retry
-from bot.scheduler import cleanup, dispatch
+from bot.scheduler import cleanup, dispatch, examiner
 from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import settle, wake
 from bot.sync import card as card_sync
@@ -114,6 +114,11 @@ def recover_deliveries() -> None:
 def tidy(_host: str) -> None:
     """Remove left-overs of dead claims and finished cards on this host, which its queue is of."""
     cleanup.tidy(current())
+
+
+def examine(_host: str) -> None:
+    """Keep what the doctor finds on this host, and from time to time what it finds in all."""
+    examiner.examine_due(current())
 
 
 def execute(run_id: str) -> None:

@@ -61,7 +61,7 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
                 request_sweeps(services)
                 swept = services.now()
             if services.now() - tidied >= TIDY_EVERY:
-                request_tidy(services.engine, services.redis, services.host)
+                request_upkeep(services.engine, services.redis, services.host)
                 alarms.watch_disk(services)
                 tidied = services.now()
             tick(services, steps)
@@ -79,12 +79,13 @@ def request_sweeps(services: Services) -> None:
         queues.request(services.redis, "sweep_board", each.board.owner, str(each.board.number))
 
 
-def request_tidy(engine: Engine, redis: Redis, here: str) -> None:
-    """Wake the clean-up on this host and on every other that lives: each has left-overs of its own."""
+def request_upkeep(engine: Engine, redis: Redis, here: str) -> None:
+    """Wake the clean-up and the doctor on this host and on every other that lives: each sees its own."""
     with event_store.reading(engine) as db:
         known = hosts.known(db)
     for host in {here, *(row.name for row in known.rows if known.is_alive(row))}:
-        queues.request(redis, "tidy", host, name=queues.tidy_queue(host))
+        for job in ("tidy", "examine"):
+            queues.request(redis, job, host, name=queues.tidy_queue(host))
 
 
 def beat_forever(services: Services, stop: threading.Event) -> None:
@@ -126,7 +127,7 @@ def reap(services: Services) -> None:
     # A lease that was renewed just before an outage runs out up to its length after that, and has its grace.
     outage = _outage(services.engine).within(2 * lease_s)
     if dispatch.reap(services.engine, now=services.now(), sure=grace.sure, outage=outage):
-        request_tidy(services.engine, services.redis, services.host)  # a dead worker's containers live on
+        request_upkeep(services.engine, services.redis, services.host)  # a dead worker's containers live on
 
 
 def ingest(services: Services) -> None:

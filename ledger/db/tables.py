@@ -7,6 +7,13 @@ from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Te
 from ledger.db.column_types import EnumText, Moment, Prose, Serial, Texts
 
 
+class ExaminationSubject(StrEnum):
+    """Of an examination: the host alone, or all that findings can be about."""
+
+    HOST = "host"
+    INSTALLATION = "installation"
+
+
 class EditionState(StrEnum):
     """Of an edition: folded beside the live one, live, or live before another took over."""
 
@@ -116,6 +123,16 @@ hosts = Table(
     Column("labels", Texts, nullable=False),
     Column("version", Text, nullable=False),
     Column("drained", Boolean, nullable=False),
+)
+
+examinations = Table(
+    "examinations",
+    CORE,
+    Column("host", Text, primary_key=True),
+    Column("subject", EnumText(ExaminationSubject), primary_key=True),
+    Column("examiner", Text, nullable=False),
+    Column("at", Moment, nullable=False),  # by the database's clock
+    Column("findings", Prose, nullable=False),  # as JSON
 )
 
 visits = Table(

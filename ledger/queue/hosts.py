@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from ledger.db.clock import database_now
 from ledger.db.rows import change, drop, insert, listed
 from ledger.db.tables import hosts
+from ledger.queue import examinations
 
 BEAT_S = 5.0  # between two heartbeats
 DEAD_AFTER = timedelta(seconds=20)  # without one: longer than a writer waits for its turn
@@ -60,5 +61,9 @@ def drain(db: Connection, name: str, *, drained: bool) -> bool:
 
 
 def remove(db: Connection, name: str) -> bool:
-    """Forget the host; False for an unknown one. One that lives is there again with its next heartbeat."""
+    """Forget the host and what was found there; False for an unknown one.
+
+    One that lives is there again with its next heartbeat.
+    """
+    examinations.forget(db, name)
     return drop(db, hosts, name=name) > 0

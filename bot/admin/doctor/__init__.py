@@ -1,7 +1,7 @@
 """Checks of `cardinal doctor`: a file for each theme, found by its name."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -31,7 +31,8 @@ class Level(StrEnum):
 class CheckResult:
     """Result of one check; `next_step` is empty when nothing has to be done.
 
-    `mends` names the repair of `cardinal doctor --fix`; empty where a person must act.
+    `mends` names the repair of `cardinal doctor --fix`; empty where a person must act. `of_host`: it tells of
+    this host alone.
     """
 
     name: str
@@ -39,6 +40,7 @@ class CheckResult:
     message: str
     next_step: str = ""
     mends: str = ""
+    of_host: bool = False
 
     def document(self) -> dict[str, str]:
         """Return the result as programs read it."""
@@ -101,12 +103,14 @@ class DoctorCheck(Protocol):
     """A file of this folder: the checks of one theme, in order, and its place among the themes.
 
     `REPAIRS` are the repairs of `cardinal doctor --fix`, for findings that name one in `mends`. Each is safe
-    to do twice, and changes nothing that people wrote. Each returns a sentence.
+    to do twice, and changes nothing that people wrote. Each returns a sentence. Checks in `OF_HOST` tell of
+    this host alone, of no repository, owner or board, and ask nobody on GitHub.
     """
 
     CHECKS: tuple[Check, ...]
     ORDER: int = 9
     REPAIRS: Mapping[str, Repair] = {}
+    OF_HOST: tuple[Check, ...] = ()
 
 
 THEMES = Registry[DoctorCheck]("doctor check", __name__, DoctorCheck)
@@ -118,14 +122,22 @@ def checks() -> tuple[Check, ...]:
     return tuple(check for theme in themes for check in theme.CHECKS)
 
 
-def examine(patient: DoctorContext) -> Iterator[CheckResult]:
-    """Yield the findings of all checks; one that GitHub or the ledger fails says so, the next one goes on.
+def checks_of_host() -> tuple[Check, ...]:
+    """Return the checks that tell of this host alone, in order."""
+    own = {check for _, theme in THEMES.all() for check in theme.OF_HOST}
+    return tuple(check for check in checks() if check in own)
 
-    Checks that lack a setting for GitHub are left out: `host.settings` names the setting.
+
+def examine(patient: DoctorContext, chosen: Iterable[Check] | None = None) -> Iterator[CheckResult]:
+    """Yield the findings of all checks, or of the chosen ones.
+
+    One that GitHub or the ledger fails says so, the next one goes on. Checks that lack a setting for GitHub
+    are left out: `host.settings` names the setting.
     """
-    for check in checks():
+    own = checks_of_host()
+    for check in checks() if chosen is None else chosen:
         try:
-            yield from check(patient)
+            yield from (replace(result, of_host=check in own) for result in check(patient))
         except GithubError as error:
             yield CheckResult(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
         except DBAPIError as error:

@@ -110,3 +110,4 @@ def redis(patient: DoctorContext) -> Iterator[CheckResult]:
 
 ORDER = 1
 CHECKS = (settings, ledger, home, disk, group, redis)
+OF_HOST = (home, disk, group, redis)

@@ -11,6 +11,7 @@ from bot.system.config import ConfigError
 from ledger.log import event_store
 from ledger.views import boards
 from rules.policy.repository import BROWSER_IMAGE, IMAGE
+from rules.text import plain
 from runner import agents as known_agents
 from runner import workspaces as parts
 from runner.agents.contract import AgentAdapter
@@ -41,14 +42,16 @@ def _containers() -> Iterator[CheckResult]:
     if problem:
         yield fail("containers", "no Docker engine can be used", problem)
         return
+    engine = docker.Engine(docker.engine_address())
     try:
-        docker.Engine(docker.engine_address()).image(IMAGE)
+        version = engine.version()
+        engine.image(IMAGE)
     except RunnerError as error:
         yield fail("containers", f"{IMAGE} cannot be used", str(error))
         return
-    yield ok("containers", f"the engine answers, and has {IMAGE}")
+    yield ok("containers", f"Docker engine {plain(version, 40)} answers, and has {IMAGE}")
     try:
-        docker.Engine(docker.engine_address()).image(BROWSER_IMAGE)
+        engine.image(BROWSER_IMAGE)
     except ImageMissingError:
         needed = "`cardinal images browser`, should a card's steps be played in a browser"
         yield warn("browser", f"{BROWSER_IMAGE} is not there", needed)
@@ -145,3 +148,4 @@ def owners(patient: DoctorContext) -> Iterator[CheckResult]:
 
 
 CHECKS = (workspaces, agents, owners)
+OF_HOST = (workspaces,)

@@ -12,7 +12,7 @@ from bot.ingest.delivery import repository_of
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.state.standstill import MAX_BECAUSE, REPLAY, WAYS_OUT, left_out, name_of, words
-from bot.web.pages import _processes
+from bot.web.pages import _findings, _processes
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, VisibleBoard, when
 from ledger.log import event_store
@@ -52,10 +52,14 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     processes, trouble = _processes.processes(site.services, now)
     with event_store.reading(site.engine) as db:
         whole = len(visible) == len(served_boards.every(db, site.config))
+    all_read = whole and _findings.reads_removed(site, visit)
+    aside, aside_more = _quarantined(site, visit, now) if whole else ([], 0)
+    with event_store.reading(site.engine) as db:
         queues = _queues(db, now) if whole else ()
-        aside, aside_more = _quarantined(db, site, visit, now) if whole else ([], 0)
         stuck = [(board, standstill.of_board(db, board.scope, now, MAX_EACH)) for board in visible]
         listed = hosts.statuses(db)
+        examined = _findings.of_hosts(db, now)
+        installation = _findings.of_installation(db, now) if all_read else None
     return render_template(
         "health.html",
         title="Health",
@@ -71,6 +75,9 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         budgets=[_budget(site, board) for board in {board.owner: board for board in mine}.values()],
         hosts=[(it.row.name, it.state, brief(it.silence), it.row.version) for it in listed],
         processes=processes,
+        examined=examined,
+        installation=installation,
+        never=_findings.NEVER,
         trouble=trouble,
         how=HOW.replace("`", ""),
         read_at=when(now),
@@ -96,19 +103,18 @@ def _path(board: VisibleBoard, it: Standstill) -> str:
     return page or (f"/runs/{it.run_id}" if it.run_id else "")
 
 
-def _quarantined(
-    db: Connection, site: Site, visit: SignIn, now: datetime
-) -> tuple[list[tuple[str, str, str, str]], int]:
+def _quarantined(site: Site, visit: SignIn, now: datetime) -> tuple[list[tuple[str, str, str, str]], int]:
     """Return the oldest deliveries that failed too often, and how many more there are.
 
     Of those about a repository only what the visitor may read: it may be on no board. Raises BusyError.
     """
-    oldest = inbox.quarantined(db, limit=MAX_EACH)
-    stored = ((it, inbox.get(db, it.delivery_id)) for it in oldest)
+    with event_store.reading(site.engine) as db:
+        oldest, total = inbox.quarantined(db, limit=MAX_EACH), inbox.counts(db)["quarantined"]
+        stored = [(it, inbox.get(db, it.delivery_id)) for it in oldest]
     about = {it: repository_of(delivery) for it, delivery in stored if delivery is not None}
     readable = site.readers.readable(visit, {name: it.received_at for it, name in about.items() if name})
     shown = [_aside(it, name, now) for it, name in about.items() if not name or name in readable]
-    return shown, inbox.counts(db)["quarantined"] - len(shown)
+    return shown, total - len(shown)
 
 
 def _aside(it: Quarantined, repository: str, now: datetime) -> tuple[str, str, str, str]:

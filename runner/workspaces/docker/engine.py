@@ -69,6 +69,11 @@ class Engine:
         with self._client_for("answer") as client:
             client.ping()
 
+    def version(self) -> str:
+        """Return the engine's version as it says it."""
+        with self._client_for("say its version") as client:
+            return str(client.version().get("Version", ""))
+
     def create(self, cell: Cell) -> str:
         """Return the id of a new container that has not started. Raises ImageMissingError too."""
         with self._client_for("make a container") as client:

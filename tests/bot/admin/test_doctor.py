@@ -12,10 +12,11 @@ from click.testing import CliRunner, Result
 from bot.cli import main
 from bot.daemon.lock_file import look
 from ledger.db.rows import change, insert
-from ledger.db.tables import EditionState, editions
+from ledger.db.tables import EditionState, ExaminationSubject, editions
 from ledger.lifecycle.edition import mine
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
+from ledger.queue import examinations
 from tests.ledger.samples import NOW, card_seen
 
 AWAY = "CARDINAL_GITHUB_URL=http://127.0.0.1:9\nCARDINAL_BOARD=acme/1\nCARDINAL_APP_ID=5\n"
@@ -191,3 +192,23 @@ def test_a_torn_record_of_what_runs_is_none(home: Path, text: str) -> None:
     (home / "run").mkdir(parents=True)
     (home / "run" / "pids.json").write_text(text)
     assert look(home) is None
+
+
+def test_its_findings_are_kept_for_the_page_health_and_a_ledger_that_takes_none_is_no_obstacle(
+    doctor: Doctor, home: Path
+) -> None:
+    settle(home, f"{AWAY}CARDINAL_HOST_NAME=b\n")
+    engine = open_ledger(f"sqlite:///{home}/data/ledger.db")
+    shown = findings(doctor("--json"))
+    with event_store.reading(engine) as db:
+        rows = [row for subject in ExaminationSubject for row in examinations.all_hosts(db, subject)]
+    assert [(row.host, row.examiner) for row in rows] == [("b", "cardinal doctor")] * 2
+    of_host, others = ({finding.name for finding in row.read()} for row in rows)
+    assert (of_host | others, of_host & others) == (set(shown), set())
+    assert {"disk", "up"} <= of_host
+    with event_store.writing(engine) as db:
+        db.exec_driver_sql("DROP TABLE examinations")
+    engine.dispose()
+    refused = doctor("--json")
+    assert "the findings are not kept for the page Health" in refused.stderr
+    assert set(findings(refused)) == set(shown)

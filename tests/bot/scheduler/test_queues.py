@@ -368,12 +368,12 @@ def test_each_host_that_lives_tidies_up_itself(config: Config, redis: Redis, tmp
     for name in ("b", "c.d", "dead"):
         beat(engine, name)
     fall_silent(engine, "dead")
-    ticker.request_tidy(engine, redis, "here")
+    ticker.request_upkeep(engine, redis, "here")
     engine.dispose()
     waiting = {
         name: len(queues.queue(redis, queues.tidy_queue(name))) for name in ("here", "b", "c.d", "dead")
     }
-    assert waiting == {"here": 1, "b": 1, "c.d": 1, "dead": 0}
+    assert waiting == {"here": 2, "b": 2, "c.d": 2, "dead": 0}
     redis.flushdb()
     out = tmp_path / "noted"
     for name in ("c.d", "b"):

@@ -6,15 +6,18 @@ from datetime import timedelta
 from html import unescape
 
 from bot.state.standstill import WAYS_OUT
+from bot.web.pages._findings import NEVER
 from bot.web.pages.health import MAX_EACH, NOTHING
 from forge.store.models import Role
-from ledger.events.board import CardArchived, CardSeen, WorkStalled
+from ledger.db.tables import ExaminationSubject
+from ledger.events.board import BoardSeen, CardArchived, CardSeen, WorkStalled
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import RunClaimed, RunStepped
-from ledger.ids import CardId, DeliveryId, EntryKey
+from ledger.ids import BoardId, CardId, DeliveryId, EntryKey
 from ledger.log import event_store
 from ledger.queries.standstill import StandstillKind
-from ledger.queue import inbox, outbox
+from ledger.queue import examinations, inbox, outbox
+from ledger.queue.examinations import KeptFinding
 from ledger.queue.inbox import Delivery
 from ledger.states import CardState, RunState
 from tests.bot.flows.board.test_many_boards import elsewhere
@@ -98,6 +101,43 @@ def test_deliveries_that_failed_are_listed_with_the_command_that_releases_them(p
     assert "<li>and 1 more, or about" in shown
 
 
+def examined(pages: Pages, subject: ExaminationSubject, *findings: KeptFinding) -> None:
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        examinations.record(db, f"b-{subject}", subject, "cardinal doctor", findings)
+
+
+def test_the_doctors_last_findings_are_there_with_who_looked_and_when(pages: Pages) -> None:
+    bob = pages.browser("bob")
+    assert NEVER in bob.get("/health").text
+    examined(pages, ExaminationSubject.HOST, KeptFinding("disk", "ok", "9 GB are free", ""))
+    wrong = KeptFinding("webhook", "fail", "<b>it</b> leads `away`", "mend it")
+    examined(pages, ExaminationSubject.INSTALLATION, wrong, KeptFinding("app", "ok", "it is well", ""))
+    shown = bob.get("/health").text
+    for text in (
+        "On host <bdi>b-host</bdi>",
+        "ago, by cardinal doctor.",
+        '<span class="state">ok</span> disk: <bdi>9 GB are free.</bdi>',
+        '<span class="state failed">fail</span> webhook: <bdi>&lt;b&gt;it&lt;/b&gt; leads away.</bdi><br>',
+        "1 check found nothing wrong.",
+    ):
+        assert text in shown, text
+    assert "it is well" not in shown
+    assert NEVER not in shown
+
+
+def test_findings_that_could_tell_of_a_board_served_no_more_are_for_its_readers(pages: Pages) -> None:
+    bob, gone = pages.browser("bob"), BoardId("PVT_gone")
+    examined(
+        pages, ExaminationSubject.INSTALLATION, KeptFinding("outbox", "warn", "acme/secret waits", "wait")
+    )
+    assert "acme/secret waits." in bob.get("/health").text
+    seen = CardSeen(CardId("S"), gone, "", "acme/secret", 1, "", "", "", "Tasks", CardState.DRAFT)
+    happens(pages, BoardSeen(gone, "acme", 9, "Gone", "F", (), ()), seen)
+    shown = bob.get("/health").text
+    assert "deliveries that wait" in shown
+    assert "acme/secret" not in shown
+
+
 def test_health_is_nobodys_business_who_may_not_change_a_policy(pages: Pages) -> None:
     mallory = pages.browser("mallory")
     refused, nothing = mallory.get("/health"), mallory.get("/runs/r999")
@@ -123,6 +163,9 @@ def test_what_could_tell_of_a_hidden_repository_is_not_shown_and_that_is_said(pa
     run_id, bob = pages.run(), pages.browser("bob")
     pages.cardinal.clock.forward(timedelta(hours=1).total_seconds())
     quarantine(pages, "d1", "no title", repository="acme/shop")
+    examined(
+        pages, ExaminationSubject.INSTALLATION, KeptFinding("outbox", "warn", "acme/secret waits", "wait")
+    )
     seen = bob.get("/health").text
     assert "write run comment" in seen
     assert "cardinal replay d1" in seen

@@ -1,0 +1,75 @@
+"""The doctor's last findings: of each host for every operator, all others for who may read everything."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from bot.admin.doctor import Level
+from bot.web.pages._site import Site
+from ledger.db.tables import ExaminationSubject
+from ledger.log import event_store
+from ledger.queries import lanes
+from ledger.queue import examinations
+from ledger.queue.examinations import ExaminationRow
+from ledger.queue.sign_ins import SignIn
+from ledger.views import boards
+from rules.text import brief, count, plain, sentence
+
+MAX_CHARS = 300  # of a finding, and of its next step
+NEVER = "The doctor has not looked yet: the scheduler does within some minutes, cardinal doctor at once."
+
+
+class ExaminationView(NamedTuple):
+    """An examination: where, who looked and when, each finding with its level and next step, and a sum."""
+
+    host: str
+    looked: str
+    findings: tuple[tuple[str, str, str, str], ...]
+    good: str
+
+
+def of_hosts(db: Connection, now: datetime) -> list[ExaminationView]:
+    """Return what was found on each host."""
+    rows = examinations.all_hosts(db, ExaminationSubject.HOST)
+    return [_view(row, now, levels=tuple(Level)) for row in rows]
+
+
+def of_installation(db: Connection, now: datetime) -> ExaminationView | None:
+    """Return what was found last about all else, without what is good.
+
+    Only for whom all served boards are whole, and `reads_removed` holds.
+    """
+    rows = examinations.all_hosts(db, ExaminationSubject.INSTALLATION)
+    newest = max(rows, key=lambda row: row.at, default=None)
+    return None if newest is None else _view(newest, now, levels=(Level.FAIL, Level.WARN))
+
+
+def reads_removed(site: Site, visit: SignIn) -> bool:
+    """Tell whether the visitor may read each repository of boards that are served no more.
+
+    The doctor may tell of them. Raises BusyError.
+    """
+    with event_store.reading(site.engine) as db:
+        removed = [row.board_id for row in boards.all_boards(db) if not row.served]
+        ever = [lanes.repositories_ever(db, board_id) for board_id in removed]
+    return all(site.readers.readable(visit, names) >= names.keys() for names in ever)
+
+
+def _view(row: ExaminationRow, now: datetime, *, levels: tuple[Level, ...]) -> ExaminationView:
+    findings = row.read()
+    good = sum(finding.level == Level.OK for finding in findings)
+    return ExaminationView(
+        plain(row.host),
+        f"{brief(now - row.at)} ago, by {row.examiner}",
+        tuple(
+            (it.level, plain(it.name), sentence(_text(it.message)), sentence(_text(it.next_step)))
+            for it in findings
+            if it.level in levels
+        ),
+        "" if Level.OK in levels else f"{count(good, 'check')} found nothing wrong.",
+    )
+
+
+def _text(words: str) -> str:
+    return plain(words, MAX_CHARS).replace("`", "")

@@ -1,0 +1,11 @@
+"""Examinations: what `cardinal doctor` and the scheduler found last on each host."""
+
+from sqlalchemy import Connection
+
+
+def up(db: Connection) -> None:
+    """Make the table."""
+    db.exec_driver_sql(
+        "CREATE TABLE examinations (host TEXT NOT NULL, subject TEXT NOT NULL, examiner TEXT NOT NULL,"
+        " at TEXT NOT NULL, findings TEXT NOT NULL, PRIMARY KEY (host, subject))"
+    )

@@ -1,0 +1,58 @@
+"""Examinations: the newest findings of each host; they replace the ones before."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.db.clock import database_now
+from ledger.db.rows import drop, keep, listed
+from ledger.db.tables import ExaminationSubject, examinations
+
+MAX_FINDINGS, MAX_CHARS = 200, 1_000  # of one examination; of each text
+
+
+class KeptFinding(NamedTuple):
+    """A finding as the examiner names, grades and words it; `next_step` is empty where nothing is to do."""
+
+    name: str
+    level: str
+    message: str
+    next_step: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminationRow:
+    """What `examiner` found at `at`; `findings` as JSON."""
+
+    host: str
+    subject: ExaminationSubject
+    examiner: str
+    at: datetime
+    findings: str
+
+    def read(self) -> tuple[KeptFinding, ...]:
+        """Return the findings, in the order of the examination."""
+        return tuple(KeptFinding(*fields) for fields in json.loads(self.findings))
+
+
+def record(
+    db: Connection, host: str, subject: ExaminationSubject, examiner: str, findings: Iterable[KeptFinding]
+) -> None:
+    """Keep the findings; too many and too long ones are cut."""
+    cut = [[text[:MAX_CHARS] for text in finding] for finding in findings][:MAX_FINDINGS]
+    values = {"examiner": examiner, "at": database_now(db), "findings": json.dumps(cut)}
+    keep(db, examinations, {"host": host, "subject": subject}, values)
+
+
+def all_hosts(db: Connection, subject: ExaminationSubject) -> tuple[ExaminationRow, ...]:
+    """Return the newest examination of each host, by host."""
+    return listed(db, ExaminationRow, examinations, "host", subject=subject)
+
+
+def forget(db: Connection, host: str) -> None:
+    """Drop what was found on the host."""
+    drop(db, examinations, host=host)

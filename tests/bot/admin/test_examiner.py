@@ -1,0 +1,34 @@
+"""The scheduler has the doctor look at each host, and now and then at everything, and keeps the findings."""
+
+from dataclasses import replace
+
+from bot.admin.doctor import Level, checks, checks_of_host
+from bot.scheduler.examiner import examine_due
+from ledger.db.tables import ExaminationSubject
+from ledger.log import event_store
+from ledger.queue import examinations
+from ledger.queue.examinations import ExaminationRow
+from tests.bot.flows.cardinal import Cardinal
+
+HOST, ALL = ExaminationSubject
+
+
+def kept(cardinal: Cardinal, subject: ExaminationSubject) -> dict[str, ExaminationRow]:
+    with event_store.reading(cardinal.services.engine) as db:
+        return {row.host: row for row in examinations.all_hosts(db, subject)}
+
+
+def test_each_host_is_looked_at_and_the_rest_once_for_all(cardinal: Cardinal) -> None:
+    for host in ("b", "c", "b"):
+        examine_due(replace(cardinal.services, host=host))
+    of_hosts, of_all = kept(cardinal, HOST), kept(cardinal, ALL)
+    assert (set(of_hosts), set(of_all)) == ({"b", "c"}, {"b"})
+    own = {finding.name for finding in of_hosts["b"].read()}
+    assert {"disk", "up", "redis"} <= own
+    assert not own & {finding.name for finding in of_all["b"].read()}
+    levels = {finding.name: finding.level for finding in of_all["b"].read()}
+    assert (levels["inbox"], of_all["b"].examiner) == (Level.OK, "the scheduler")
+
+
+def test_what_is_said_of_a_host_is_part_of_what_the_doctor_says() -> None:
+    assert set(checks_of_host()) < set(checks())
