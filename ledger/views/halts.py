@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import all_rows, change, columns, drop, find, keep, pick, recorder, setter
+from ledger.db.rows import all_rows, change, columns, drop, find, keep, pick, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
@@ -19,13 +19,14 @@ from ledger.views import runs as known_runs
 
 @dataclass(frozen=True, slots=True)
 class HaltRow:
-    """A halt. `probing`: one run may try; `probe` is that run once it was claimed, else empty."""
+    """A halt since `at`. `probing`: one run may try; `probe` is that run once it was claimed, else empty."""
 
     board_id: BoardId
     cause: str
     because: str
     until: datetime
     tries: int
+    at: datetime
     probing: bool = False
     probe: str = ""
 
@@ -95,7 +96,12 @@ def _parked(db: Connection, _it: Recorded, event: RunParked) -> None:
         change(db, halts, {"probe": event.run_id}, probe="")
 
 
-fold.on(BoardHalted)(recorder(halts))
+@fold.on(BoardHalted)
+def _halted(db: Connection, it: Recorded, event: BoardHalted) -> None:
+    before = of_board(db, event.board_id)  # after a run that tried in vain it is the same halt
+    record(db, halts, it, at=before.at if before and before.cause == event.cause else it.at)
+
+
 fold.on(BoardProbed)(setter(halts, lambda _: {"probing": True, "probe": ""}, "board_id", "cause"))
 
 

@@ -14,6 +14,7 @@ from rules.text import code, count, plain
 
 _NO_WORKER = "no worker is free"
 _OTHERS_TURN = "the free workers go to other boards first"
+LIFTS = {"board": "/cardinal resume board", "column": "/cardinal resume column", "card": "/cardinal resume"}
 MAX_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
 
 
@@ -139,14 +140,10 @@ def choose(
 
 def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> str:
     """Return the sentence about the widest stop that holds the card, or an empty string."""
-    for scope, target, lift in (
-        ("board", None, "/cardinal resume board"),
-        ("column", column, "/cardinal resume column"),
-        ("card", card_id, "/cardinal resume"),
-    ):
+    for scope, target in (("board", None), ("column", column), ("card", card_id)):
         for stop in stops:
             if stop.scope == scope and target in (None, stop.target):
-                return f"the {scope} is stopped by {plain(stop.by, 40)}: {lift} lets it go on"
+                return f"the {scope} is stopped by {plain(stop.by, 40)}: {LIFTS[scope]} lets it go on"
     return ""
 
 
@@ -156,9 +153,10 @@ def lost_by(losses: Sequence[Loss], repository: str) -> str:
     return next((loss.sentence for loss in losses if loss.blocks and loss.target in near), "")
 
 
-def _halted(halt: Halt) -> str:
+def halted(halt: Halt) -> str:
+    """Return the sentence about a halt, with who tries next and the way out."""
     tries = f"{halt.probe} tries" if halt.probe else f"one run tries at {halt.until:%H:%M} UTC"
-    return f"the board is halted: {plain(halt.because, 160)} ({tries}; /cardinal resume board)"
+    return f"the board is halted: {plain(halt.because, 160)} ({tries}; {LIFTS['board']})"
 
 
 class Workers:
@@ -265,7 +263,7 @@ class _Gate:
         """Yield the obstacles of an agent: its card, or the policy's limits."""
         limits, column = self._policy.limits, self._policy.column(run.column)
         if self._halt and not self._may_probe:
-            yield _halted(self._halt)
+            yield halted(self._halt)
         if run.leaving:
             yield "its card was dragged away: answer the question about that first"
         if run.stands is None:

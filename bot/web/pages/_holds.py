@@ -6,14 +6,15 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from bot.state import loads, policies
+from bot.state import loads, policies, snapshots
 from bot.web.pages._lists import MAX_WHY, path_of
 from bot.web.pages._site import VisibleBoard, when
 from ledger.ids import BoardId, CardId
 from ledger.queries import run_queue
-from ledger.views import cards, stops
+from ledger.views import cards, halts, stops
 from ledger.views.stops import StopRow
 from rules.runs.limits_in_use import LimitInUse, limits_in_use
+from rules.runs.queue import LIFTS, halted
 from rules.text import brief, plain, usd
 
 MAX_QUEUED = 50  # lines of all columns
@@ -40,16 +41,23 @@ class QueueView:
     left_out: int
 
 
-def stop_lines(db: Connection, board: VisibleBoard, now: datetime) -> list[str]:
-    """Return a sentence for each stop in force; of cards those that the visitor may see."""
+def stop_lines(db: Connection, board: VisibleBoard, now: datetime, *, whole: bool) -> list[str]:
+    """Return a sentence for the halt and each stop in force; of cards those that the visitor may see.
+
+    Why the board is halted is only for whom it is whole.
+    """
     if not board.home:
         return []
-    named = ((_target(db, board, stop), stop) for stop in stops.of_board(db, board.board_id))
-    return [
-        f"{what} is stopped by {plain(stop.by)} since {when(stop.at)}, for {brief(now - stop.at)}."
-        for what, stop in named
-        if what
-    ]
+    halt, row = snapshots.halt_of(db, board.board_id), halts.of_board(db, board.board_id)
+    lines = []
+    if halt is not None and row is not None:
+        why = halted(halt) if whole else f"the board is halted ({LIFTS['board']})"
+        lines.append(f"Since {when(row.at)}, for {brief(now - row.at)}, {why}.")
+    for stop in stops.of_board(db, board.board_id):
+        if what := _target(db, board, stop):
+            since = f"since {when(stop.at)}, for {brief(now - stop.at)}"
+            lines.append(f"{what} is stopped by {plain(stop.by)} {since}: {LIFTS[stop.scope]} lets it go on.")
+    return lines
 
 
 def _target(db: Connection, board: VisibleBoard, stop: StopRow) -> str:

@@ -60,7 +60,7 @@ def mount(site: Site) -> None:
                 states=LISTED, key="column", sections=(*columns, NOWHERE),
             )  # fmt: skip
             shown = _shown(db, mine, form, columns)
-            stopped = _holds.stop_lines(db, mine, site.clock())
+            stopped = _holds.stop_lines(db, mine, site.clock(), whole=whole)
             limits = _holds.limits(db, mine.board_id, site.clock()) if whole else []
             queue = _holds.queue(db, mine.board_id, site.clock()) if whole else []
         page = render_template(

@@ -1,8 +1,9 @@
 """What holds a board's runs, on its page: stops, the queue and limits, for whoever sees the board whole."""
 
+from datetime import timedelta
 from html import unescape
 
-from ledger.events.board import CardArchived, CardExplained, CardSeen, StopOrdered
+from ledger.events.board import BoardHalted, CardArchived, CardExplained, CardSeen, StopOrdered
 from ledger.events.run import RunClaimed
 from ledger.ids import CardId
 from ledger.states import CardState
@@ -50,6 +51,21 @@ def test_what_sums_over_a_hidden_repository_is_not_shown(pages: Pages) -> None:
         assert text not in shown, text
 
 
+def test_a_halt_says_since_when_and_its_cause_to_whom_the_board_is_whole(pages: Pages) -> None:
+    board_id, began = pages.cardinal.board_id, pages.cardinal.clock()
+    until = began + timedelta(minutes=30)
+    for tries in (0, 1):  # one run tried in vain
+        happens(pages, BoardHalted(board_id, "agent", "3 cards of acme/secret failed", until, tries))
+        pages.cardinal.clock.forward(300)
+    bob, since = pages.browser("bob"), f"Since {began:%d %b %Y, %H:%M} UTC, for 10 min, the board is halted"
+    shown = bob.get(BOARD).text
+    assert f"{since}: 3 cards of acme/secret failed (one run tries at {until:%H:%M} UTC; " in shown
+    hidden_card(pages, "S")
+    shown = bob.get(BOARD).text
+    assert f"{since} (/cardinal resume board)." in shown
+    assert "acme/secret" not in shown
+
+
 def test_a_stop_says_of_what_by_whom_and_since_when(pages: Pages) -> None:
     run = pages.cardinal.run(pages.run())
     happens(pages, StopOrdered(run.board_id, "card", run.card_id, "al<i>"))
@@ -57,5 +73,8 @@ def test_a_stop_says_of_what_by_whom_and_since_when(pages: Pages) -> None:
     pages.cardinal.clock.forward(600)
     happens(pages, StopOrdered(run.board_id, "board", run.board_id, "ann"))
     shown = pages.browser("bob").get(BOARD).text
-    assert f"is stopped by al&lt;i&gt; since {began:%d %b %Y, %H:%M} UTC, for 10 min." in shown
+    assert (
+        f"is stopped by al&lt;i&gt; since {began:%d %b %Y, %H:%M} UTC, for 10 min: /cardinal resume lets"
+        in shown
+    )
     assert "The board is stopped by ann since" in shown
