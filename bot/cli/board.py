@@ -2,19 +2,22 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import click
 from sqlalchemy import Connection
 
 from bot.cli import _filters, _home
-from bot.cli._show import json_option, line, show, table
-from bot.state import card_filters
+from bot.cli._show import ago, json_option, line, show, table
+from bot.state import card_filters, loads
+from bot.system.clock import utc_now
 from ledger.queries import cards
 from ledger.queries.card_filter import CardFilter
 from ledger.queries.cards import CardLine
 from ledger.views import boards, stops
 from ledger.views.boards import BoardRow
 from ledger.views.stops import StopRow
+from rules.runs.limits_in_use import LimitInUse
 from rules.text import state_word
 
 HEADS = ("card", "state", "run", "title", "why")
@@ -22,11 +25,12 @@ HEADS = ("card", "state", "run", "title", "why")
 
 @dataclass(frozen=True, slots=True)
 class BoardStory:
-    """A board with the cards of each column from top to bottom, and its kill switches."""
+    """A board with the cards of each column from top to bottom, its kill switches and limits."""
 
     board: str
     title: str
     stops: tuple[StopRow, ...]
+    limits: tuple[LimitInUse, ...]
     columns: Mapping[str, Sequence[CardLine]]
 
 
@@ -44,27 +48,29 @@ def command(column: str | None, as_json: bool, **given: str | None) -> None:
       cardinal board
       cardinal board --column Review --label bug
     """
+    now = utc_now()
     with _home.reading() as db:
         listed = boards.all_boards(db)
         names = dict.fromkeys(known.name for board in listed for known in board.columns)
         if column is not None and column not in names:
             raise card_filters.unknown("column", column, names)
         wanted = _filters.read(db, given)
-        stories = [_board(db, board, column, wanted) for board in listed]
-    show(stories, as_json=as_json, text=lambda: _text(stories))
+        stories = [_board(db, board, column, wanted, now) for board in listed]
+    show(stories, as_json=as_json, text=lambda: _text(stories, now))
 
 
-def _board(db: Connection, board: BoardRow, column: str | None, wanted: CardFilter) -> BoardStory:
+def _board(
+    db: Connection, board: BoardRow, column: str | None, wanted: CardFilter, now: datetime
+) -> BoardStory:
     names = [known.name for known in board.columns if column in (None, known.name)]
     by_column: dict[str, list[CardLine]] = {name: [] for name in names}
     for card in cards.lines(db, board.board_id, None if column is None else tuple(names), wanted):
         by_column.setdefault(card.column or "", []).append(card)
-    return BoardStory(
-        f"{board.owner}/{board.number}", board.title, stops.of_board(db, board.board_id), by_column
-    )
+    stopped, limits = stops.of_board(db, board.board_id), loads.limits(db, board.board_id, now)
+    return BoardStory(f"{board.owner}/{board.number}", board.title, stopped, limits, by_column)
 
 
-def _text(stories: Sequence[BoardStory]) -> Iterable[str]:
+def _text(stories: Sequence[BoardStory], now: datetime) -> Iterable[str]:
     if not stories:
         yield "no board was seen yet: `cardinal doctor` says what is missing"
     elif away := _home.absence():
@@ -72,7 +78,11 @@ def _text(stories: Sequence[BoardStory]) -> Iterable[str]:
     for board in stories:
         yield f"{board.board}  {line(board.title)}"
         for stop in board.stops:
-            yield f"stopped: {stop.scope} {line(stop.target)} by {line(stop.by)}"
+            yield f"stopped: {stop.scope} {line(stop.target)} by {line(stop.by)}, {ago(stop.at, now)}"
+        for limit in board.limits:
+            used, allowed = loads.figures(limit)
+            place, reached = limit.place or "the board", " (reached)" if limit.is_reached else ""
+            yield f"in use: {used} of {allowed}{reached} for {line(place)}: {limit.meaning}"
         for name, listed in board.columns.items():
             yield ""
             yield f"{line(name) or 'no column'} ({len(listed)})"

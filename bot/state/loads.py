@@ -1,16 +1,18 @@
-"""What a board's runs use now, in the shape of the rules about the queue."""
+"""What a board's runs use now, in the shape of the rules about the queue, and of the limits."""
 
 from collections import Counter
 from collections.abc import Collection
-from datetime import date
+from datetime import UTC, date, datetime
 
 from sqlalchemy import Connection
 
-from bot.state import budgets, snapshots
+from bot.state import budgets, policies, snapshots
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId
 from ledger.views import runs, spend
+from rules.runs.limits_in_use import LimitInUse, limits_in_use
 from rules.runs.queue import Load
+from rules.text import usd
 
 
 def of_board(db: Connection, board_id: BoardId, day: date, card_ids: Collection[CardId] = ()) -> Load:
@@ -26,3 +28,17 @@ def of_board(db: Connection, board_id: BoardId, day: date, card_ids: Collection[
         halt=snapshots.halt_of(db, board_id),
         checks=len(held) - len(agents),
     )
+
+
+def limits(db: Connection, board_id: BoardId, now: datetime) -> tuple[LimitInUse, ...]:
+    """Return the board's limits with what is in use of each."""
+    load = of_board(db, board_id, now.astimezone(UTC).date())
+    return limits_in_use(policies.in_force(db, board_id), load)
+
+
+def figures(it: LimitInUse) -> tuple[str, str]:
+    """Return what is in use of a limit, and what it allows, as people read them."""
+    if not it.dollars:
+        return f"{it.used:g}", f"{it.allowed:g}"
+    held = f", {usd(it.reserved)} of it reserved" if it.reserved else ""
+    return f"{usd(it.used)}{held}", usd(it.allowed)

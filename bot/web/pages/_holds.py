@@ -6,16 +6,15 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from bot.state import loads, policies, snapshots
+from bot.state import loads, snapshots
 from bot.web.pages._lists import MAX_WHY, path_of
 from bot.web.pages._site import VisibleBoard, when
 from ledger.ids import BoardId, CardId
 from ledger.queries import run_queue
 from ledger.views import cards, halts, stops
 from ledger.views.stops import StopRow
-from rules.runs.limits_in_use import LimitInUse, limits_in_use
 from rules.runs.queue import LIFTS, halted
-from rules.text import brief, plain, usd
+from rules.text import brief, plain
 
 MAX_QUEUED = 50  # lines of all columns
 NEXT = "a worker that is free takes it"
@@ -74,15 +73,10 @@ def _target(db: Connection, board: VisibleBoard, stop: StopRow) -> str:
 
 def limits(db: Connection, board_id: BoardId, now: datetime) -> list[LimitView]:
     """Return the board's limits in use: only for whom the board is whole."""
-    load = loads.of_board(db, board_id, now.date())
-    return [_limit(it) for it in limits_in_use(policies.in_force(db, board_id), load)]
-
-
-def _limit(it: LimitInUse) -> LimitView:
-    used, allowed = (usd(it.used), usd(it.allowed)) if it.dollars else (f"{it.used:g}", f"{it.allowed:g}")
-    if it.reserved:
-        used += f", {usd(it.reserved)} of it reserved"
-    return LimitView(it.meaning, plain(it.place) or "the board", used, allowed, it.is_reached)
+    return [
+        LimitView(it.meaning, plain(it.place) or "the board", *loads.figures(it), it.is_reached)
+        for it in loads.limits(db, board_id, now)
+    ]
 
 
 def queue(db: Connection, board_id: BoardId, now: datetime) -> list[QueueView]:

@@ -110,7 +110,8 @@ def test_a_database_that_is_none_is_one_sentence(cardinal: Cardinal, config: Con
 def test_the_board_lists_columns_and_cards(cardinal: Cardinal, story: Engine) -> None:
     output = cardinal("board").stdout
     assert "acme/1  Shop board" in output
-    assert "stopped: board acme/1 by alice" in output
+    assert "stopped: board acme/1 by alice, " in output
+    assert " for the board: Runs at the same time on the board." in output
     assert "In Progress (2)" in output
     assert "Tasks (0)" in output
     (board,) = printed(cardinal("board", "--json"))
