@@ -1,25 +1,24 @@
-"""Slow looks of the doctor: at each host every ten minutes, and at everything once an hour."""
+"""Slow looks of the doctor: at each host every ten minutes, and at everything every half hour."""
 
-from bot.admin.doctor import DoctorContext, checks, checks_of_host, examine
+from bot.admin.doctor import DoctorContext, checks_of_host, examine, routine_checks
 from bot.admin.examination import Examiner, keep
 from bot.bootstrap import Services
 from ledger.db.tables import ExaminationSubject
 from ledger.log import event_store
 from ledger.queue import leases
 
-HOST_EVERY_S, ALL_EVERY_S = 600.0, 3600.0
+HOST_EVERY_S, ALL_EVERY_S = 600.0, 1800.0
 
 
 def examine_due(services: Services) -> None:
     """Keep what is found on this host, and what is found in all, where either is due."""
     patient = DoctorContext(services.config, services.engine, services.context.app, services.now())
-    own = checks_of_host()
-    others = tuple(check for check in checks() if check not in own)
+    of_all = routine_checks() if patient.boards() else ()  # before the first sweep nearly all is missing
     for subject, name, every_s, chosen in (
-        (ExaminationSubject.HOST, f"examination:{services.host}", HOST_EVERY_S, own),
-        (ExaminationSubject.INSTALLATION, "examination", ALL_EVERY_S, others),
+        (ExaminationSubject.HOST, f"examination:{services.host}", HOST_EVERY_S, checks_of_host()),
+        (ExaminationSubject.INSTALLATION, "examination", ALL_EVERY_S, of_all),
     ):
         with event_store.writing(services.engine) as db:
-            due = leases.due(db, name, every_s=every_s)
+            due = bool(chosen) and leases.due(db, name, every_s=every_s)
         if due:
             keep(services.engine, services.host, subject, Examiner.SCHEDULER, examine(patient, chosen))

@@ -104,13 +104,15 @@ class DoctorCheck(Protocol):
 
     `REPAIRS` are the repairs of `cardinal doctor --fix`, for findings that name one in `mends`. Each is safe
     to do twice, and changes nothing that people wrote. Each returns a sentence. Checks in `OF_HOST` tell of
-    this host alone, of no repository, owner or board, and ask nobody on GitHub.
+    this host alone, of no repository, owner or board, and ask nobody on GitHub. Those `ON_DEMAND` leave
+    something behind, so only `cardinal doctor` makes them.
     """
 
     CHECKS: tuple[Check, ...]
     ORDER: int = 9
     REPAIRS: Mapping[str, Repair] = {}
     OF_HOST: tuple[Check, ...] = ()
+    ON_DEMAND: tuple[Check, ...] = ()
 
 
 THEMES = Registry[DoctorCheck]("doctor check", __name__, DoctorCheck)
@@ -126,6 +128,12 @@ def checks_of_host() -> tuple[Check, ...]:
     """Return the checks that tell of this host alone, in order."""
     own = {check for _, theme in THEMES.all() for check in theme.OF_HOST}
     return tuple(check for check in checks() if check in own)
+
+
+def routine_checks() -> tuple[Check, ...]:
+    """Return the other checks that leave nothing behind, in order."""
+    left = {check for _, theme in THEMES.all() for check in (*theme.OF_HOST, *theme.ON_DEMAND)}
+    return tuple(check for check in checks() if check not in left)
 
 
 def examine(patient: DoctorContext, chosen: Iterable[Check] | None = None) -> Iterator[CheckResult]:

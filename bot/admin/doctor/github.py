@@ -246,4 +246,5 @@ def _request_redelivery(patient: DoctorContext) -> str:
 
 ORDER = 3
 CHECKS = (app, installation, hook, deliveries, signature, budget)
+ON_DEMAND = (signature,)
 REPAIRS = {"deliveries": _request_redelivery}
