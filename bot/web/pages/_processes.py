@@ -40,7 +40,8 @@ def processes(services: Services, now: datetime) -> tuple[list[ProcessView], str
 
 
 def _worker(it: known.WorkerSeen, names: dict[tuple[str, str], str], now: datetime) -> ProcessView:
-    name = names.get((it.machine, it.pid)) or f"worker of {plain(it.queues)}"
+    kind = it.queues.partition(",")[0].partition(":")[0]  # the first queue says it: runs:b,runs
+    name = names.get((it.machine, it.pid)) or f"worker of {plain(kind)}"
     ages = (f"{brief(now - moment)} ago" for moment in (it.born_at, it.seen_at))
     return ProcessView(name, plain(it.machine), plain(it.pid), *ages)
 

@@ -10,7 +10,7 @@ from rq import SimpleWorker
 
 from bot.daemon import lock_file
 from bot.daemon.lock_file import Presence
-from bot.scheduler.queues import QueueName, queue
+from bot.scheduler.queues import QueueName, host_queue, queue
 from bot.system import redis as known
 from bot.system.clock import utc_now
 from bot.web.pages._processes import NO_REDIS, NO_WORKERS, processes
@@ -21,7 +21,8 @@ HERE, UP = socket.gethostname(), "kept alive by cardinal up"
 
 def born(redis: Redis, machine: str, pid: int) -> None:
     """Have a worker sign on, as if on that machine."""
-    worker = SimpleWorker([queue(redis, QueueName.CONTROL)], connection=redis, name=f"w{pid}")
+    queues = [queue(redis, name) for name in (host_queue("b"), QueueName.RUNS)]
+    worker = SimpleWorker(queues, connection=redis, name=f"w{pid}")
     worker.hostname, worker.pid = machine, pid
     worker.register_birth()
 
@@ -34,17 +35,17 @@ def test_workers_of_all_hosts_are_listed_with_their_signs_of_life(pages: Pages, 
     redis.sadd("rq:workers", "rq:worker:gone", "rq:worker:torn")
     torn = {"hostname": "x", "pid": "1", "queues": "q", "birth": "soon", "last_heartbeat": "never"}
     redis.hset("rq:worker:torn", mapping=torn)
-    parts = {"control-1": 11, "ticker": 13}
+    parts = {"runs-1": 11, "ticker": 13}
     lock_file.record(services.config.home, Presence(os.getpid(), "http://here", parts))
     listed, trouble = processes(services, known.workers(redis)[0].seen_at + timedelta(seconds=30))
     assert trouble == ""
     assert sorted(it[:3] for it in listed) == [
-        ("control-1", HERE, "11"),
+        ("runs-1", HERE, "11"),
         ("ticker", HERE, "13"),
-        ("worker of control", "other[31m", "12"),
+        ("worker of runs", "other[31m", "12"),
     ]
     alive = {it.name: it.alive for it in listed}
-    assert (alive["control-1"], alive["ticker"]) == ("30 s ago", UP)
+    assert (alive["runs-1"], alive["ticker"]) == ("30 s ago", UP)
 
 
 def test_without_a_redis_the_page_says_so_and_lists_what_runs_here(pages: Pages) -> None:
