@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select
 
 from ledger.events.run import CHECK
 from ledger.ids import BoardId
@@ -69,6 +69,7 @@ def of_boards(
 ) -> Stats:
     """Return the figures of all boards; or of these, of cards and runs about repositories in `seen` alone."""
     visible: list[ColumnElement[bool]] = []
+    whole: list[ColumnElement[bool]] = []  # for what is said of a card, with all its runs
     if boards is not None:
         names = tuple(seen)
         visible = [
@@ -76,8 +77,9 @@ def of_boards(
             cards.c.repository.in_(names),
             or_(runs.c.repository.is_(None), runs.c.repository == "", runs.c.repository.in_(names)),
         ]
+        whole = [*visible[:2], *_wholly_in(names)]
     begun = _runs(db, since, visible)
-    merges = _merges(db, since, visible)
+    merges = _merges(db, since, whole)
     by_day = _by(db, spend.c.day, since, visible)
     per_merge = len(merges) or None
     return Stats(
@@ -110,14 +112,20 @@ def _runs(db: Connection, since: datetime, visible: list[ColumnElement[bool]]) -
     return [_Begun(*row) for row in db.execute(begun)]
 
 
+def _wholly_in(names: tuple[str, ...]) -> Iterable[ColumnElement[bool]]:
+    """Return that every run and the pull request of a card are in repositories of these names."""
+    elsewhere = runs.c.repository.not_in(("", *names)) & (runs.c.card_id == cards.c.card_id)
+    yield ~exists().where(elsewhere)
+    yield func.coalesce(cards.c.pull_repository, "").in_(("", *names))
+
+
 def _merges(
-    db: Connection, since: datetime, visible: list[ColumnElement[bool]]
+    db: Connection, since: datetime, whole: list[ColumnElement[bool]]
 ) -> tuple[tuple[float, float], ...]:
     """Return dollars and seconds of work of each card that was merged."""
     joined = cards.outerjoin(spend, spend.c.card_id == cards.c.card_id)
-    joined = joined.outerjoin(runs, runs.c.run_id == spend.c.run_id)
     sums = (func.coalesce(func.sum(spend.c.usd), 0.0), func.coalesce(func.sum(spend.c.active_s), 0.0))
-    merged = and_(cards.c.pull_state == "merged", cards.c.state_at >= since, *visible)
+    merged = and_(cards.c.pull_state == "merged", cards.c.state_at >= since, *whole)
     query = select(*sums).select_from(joined).where(merged).group_by(cards.c.card_id)
     return tuple((usd, active_s) for usd, active_s in db.execute(query))
 

@@ -1,5 +1,6 @@
 """Money and flow are folded from the log: of everything, or of what somebody may see alone."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -72,3 +73,21 @@ def test_a_sum_never_has_what_its_reader_may_not_see(worked: Engine) -> None:
     assert (nothing.runs, nothing.usd, nothing.merged, nothing.people_s) == (0, 0, 0, 0)
     assert (elsewhere.runs, elsewhere.usd, elsewhere.usd_by["person"]) == (0, 0, ())
     assert (all_of_it.runs, all_of_it.usd) == (2, 2.25)
+
+
+def test_no_merge_is_counted_for_whoever_may_not_read_where_a_run_of_its_card_worked(worked: Engine) -> None:
+    secret = replace(run_queued("r3", CARD, 2), repository="acme/secret")
+    write(worked, secret, AssistantMetered(CARD, 0.125, 10), after_s=300)
+    with event_store.reading(worked) as db:
+        some = stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/app",))
+        whole = stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/app", "acme/secret"))
+    assert (some.merged, some.usd_per_merge, some.hours_per_merge) == (0, None, None)
+    assert (whole.merged, whole.usd_per_merge, whole.hours_per_merge) == (1, 1.625, 0.5)
+
+
+def test_no_merge_is_counted_for_whoever_may_not_read_where_it_was_merged(worked: Engine) -> None:
+    write(worked, PullOpened(OTHER, "acme/secret", 8, "PR_8", "cardinal/r2", "b" * 40, False), after_s=300)
+    write(worked, PullChanged(OTHER, 8, "merged", False, "b" * 40), after_s=310)
+    with event_store.reading(worked) as db:
+        assert stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/app",)).merged == 1
+        assert stats.of_boards(db, SINCE).merged == 2
