@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
-from bot.state import policies
+from bot.state import budgets, policies
 from ledger.ids import BoardId
 from ledger.model.spend_limits import Limit
 from ledger.views import spend
@@ -16,14 +16,19 @@ def of_board(db: Connection, board_id: BoardId, now: datetime) -> tuple[Forecast
     """Return the forecast of the board's day, and of each column's that has a limit."""
     policy = policies.in_force(db, board_id)
     spent = spend.shared(db, board_id, now.astimezone(UTC).date(), ())
-    columns = {name: column.usd_per_day for name, column in policy.board.columns.items()}
-    return (
-        forecast("", spent.get((Limit.DAY, ""), 0.0), policy.limits.usd_per_day, now),
-        *(
-            forecast(name, spent.get((Limit.COLUMN, name), 0.0), limit, now)
-            for name, limit in columns.items()
-            if limit is not None
-        ),
+    held = budgets.reserved(db, board_id)
+    limits: dict[str, float | None] = {"": policy.limits.usd_per_day}
+    limits |= {name: column.usd_per_day for name, column in policy.board.columns.items()}
+    return tuple(
+        forecast(
+            name,
+            spent.get((Limit.COLUMN, name) if name else (Limit.DAY, ""), 0.0),
+            limit,
+            now,
+            sum(share.usd for share in held if name in ("", share.column)),
+        )
+        for name, limit in limits.items()
+        if limit is not None
     )
 
 
@@ -32,6 +37,8 @@ def words(it: Forecast) -> str:
     match it.outlook:
         case Outlook.REACHED:
             end = "the limit is reached: nothing more starts today"
+        case Outlook.RESERVED:
+            end = "the rest is reserved: nothing more starts until running work ends below its budget"
         case Outlook.AHEAD if it.reached_at is not None:
             end = f"at this pace the limit is reached at {it.reached_at:%H:%M} UTC"
         case Outlook.UNKNOWN:
@@ -39,4 +46,5 @@ def words(it: Forecast) -> str:
         case _:
             end = "at this pace it stays below"
     place = f"{plain(it.name)}: " if it.name else ""
-    return f"{place}{usd(it.spent_usd)} of {usd(it.limit_usd)} today, {end}"
+    held = f" and {usd(it.reserved_usd)} reserved" if it.reserved_usd else ""
+    return f"{place}{usd(it.spent_usd)} of {usd(it.limit_usd)} today{held}, {end}"

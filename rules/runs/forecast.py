@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 
 KNOWN_AFTER = timedelta(hours=1)  # of a day: before that a pace says little
 
@@ -13,6 +14,7 @@ class Outlook(StrEnum):
     UNKNOWN = "unknown"
     BELOW = "below"
     AHEAD = "ahead"
+    RESERVED = "reserved"  # the rest is held by work that runs
     REACHED = "reached"
 
 
@@ -20,27 +22,34 @@ class Outlook(StrEnum):
 class Forecast:
     """Dollars of today against a limit; `name` is the column, or empty for the board.
 
+    `reserved_usd` are those that running work holds besides: nothing else may start with them.
     `reached_at` is when the limit will be reached at this pace; only where the outlook is AHEAD.
     """
 
     name: str
     spent_usd: float
+    reserved_usd: float
     limit_usd: float
     outlook: Outlook
     reached_at: datetime | None = None
 
 
-def forecast(name: str, spent_usd: float, limit_usd: float, now: datetime) -> Forecast:
+def forecast(
+    name: str, spent_usd: float, limit_usd: float, now: datetime, reserved_usd: float = 0.0
+) -> Forecast:
     """Return what becomes of today's limit at the pace of the day so far."""
     now = now.astimezone(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    outlook_of = partial(Forecast, name, spent_usd, reserved_usd, limit_usd)
     if spent_usd >= limit_usd:
-        return Forecast(name, spent_usd, limit_usd, Outlook.REACHED)
+        return outlook_of(Outlook.REACHED)
+    if spent_usd + reserved_usd >= limit_usd:
+        return outlook_of(Outlook.RESERVED)
     if not spent_usd:
-        return Forecast(name, spent_usd, limit_usd, Outlook.BELOW)
+        return outlook_of(Outlook.BELOW)
     if now - midnight < KNOWN_AFTER:
-        return Forecast(name, spent_usd, limit_usd, Outlook.UNKNOWN)
+        return outlook_of(Outlook.UNKNOWN)
     reached_at = midnight + (now - midnight) * (limit_usd / spent_usd)
     if reached_at >= midnight + timedelta(days=1):
-        return Forecast(name, spent_usd, limit_usd, Outlook.BELOW)
-    return Forecast(name, spent_usd, limit_usd, Outlook.AHEAD, reached_at)
+        return outlook_of(Outlook.BELOW)
+    return outlook_of(Outlook.AHEAD, reached_at)

@@ -10,6 +10,7 @@ from subprocess import PIPE, Popen
 import pytest
 from sqlalchemy import Engine
 
+from bot.state import forecasts
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import QuestionAnswered, RunRequeued, RunStepped
@@ -20,6 +21,7 @@ from ledger.model.spend_limits import Limit
 from ledger.states import RunState
 from ledger.views import cards, runs
 from ledger.views.spend import shared as shared_spend
+from rules.runs.forecast import Outlook
 from tests.bot.state import board
 from tests.bot.state.board import BOARD, NOW, claim, end, furnish, grants, park, policy, row, spend, tell
 
@@ -53,6 +55,16 @@ def test_a_claim_reserves_the_runs_whole_budget_where_nothing_is_scarce(ledger: 
     assert grants(ledger) == [BudgetReserved(R1, 2.0, "", 0.0)]
     spend(ledger, R1, 0.5)
     assert (row(ledger, R1).open_usd, row(ledger, R1).spent_usd) == (1.5, 0.5)
+
+
+def test_a_forecast_counts_what_running_work_has_reserved(ledger: Engine) -> None:
+    furnish(ledger, policy("usd_per_day: 2"), [(A, "ann")])
+    assert claim(ledger, R1)
+    spend(ledger, R1, 0.5)
+    with event_store.reading(ledger) as db:
+        day, *_ = forecasts.of_board(db, BOARD, NOW)
+    assert (day.spent_usd, day.reserved_usd, day.outlook) == (0.5, 1.5, Outlook.RESERVED)
+    assert forecasts.words(day).startswith("$0.50 of $2.00 today and $1.50 reserved, the rest is reserved:")
 
 
 def test_what_is_left_of_a_limit_is_all_that_the_next_run_gets(ledger: Engine) -> None:

@@ -29,3 +29,11 @@ def test_a_pace_says_what_becomes_of_the_limit(
     said = forecast("", spent, 50.0, NOON.replace(hour=hour))
     assert said.outlook is outlook
     assert said.reached_at == (None if reached is None else NOON.replace(hour=reached))
+
+
+def test_what_is_reserved_is_no_longer_free() -> None:
+    it = forecast("", 25.0, 50.0, NOON, 25.0)
+    assert (it.outlook, it.reserved_usd, it.spent_usd) == (Outlook.RESERVED, 25.0, 25.0)
+    assert forecast("", 25.0, 50.0, NOON, 24.0).outlook is Outlook.BELOW
+    assert forecast("", 30.0, 50.0, NOON, 10.0).reached_at == NOON.replace(hour=20)
+    assert forecast("", 0.0, 50.0, NOON, 24.0).outlook is Outlook.BELOW
