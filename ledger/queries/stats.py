@@ -1,7 +1,5 @@
 """Money and flow: what runs cost, how they ended, and who waited for whom, since a moment."""
 
-import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -100,7 +98,9 @@ def of_boards(
             "repository": _by(db, func.coalesce(runs.c.repository, cards.c.repository, ""), since, visible),
             "person": _by(db, func.coalesce(runs.c.by, ASSISTANT), since, visible),
             "agent": _by(db, func.coalesce(runs.c.agent, ASSISTANT), since, visible),
-            "model": _by_model(db, since, visible),
+            "model": _by(
+                db, func.coalesce(runs.c.agent.concat(" ").concat(spend.c.model), ASSISTANT), since, visible
+            ),
         },
     )
 
@@ -140,17 +140,6 @@ def _by(
     first_day = since.astimezone(UTC).date().isoformat()
     query = select(name, usd).select_from(joined).where(spend.c.day >= first_day, *visible)
     return tuple(SpendShare(*row) for row in db.execute(query.group_by(name).order_by(usd.desc(), name)))
-
-
-def _by_model(db: Connection, since: datetime, visible: list[ColumnElement[bool]]) -> tuple[SpendShare, ...]:
-    """Return the dollars by agent and model of the runs' settings, the most first."""
-    sums: dict[str, float] = defaultdict(float)
-    of_run = runs.c.agent.concat(" ").concat(runs.c.settings)
-    for share in _by(db, func.coalesce(of_run, ASSISTANT), since, visible):
-        agent, _, settings = share.name.partition(" {")
-        model = json.loads("{" + settings).get("model", "default") if settings else ""
-        sums[f"{agent} {model}".strip()] += share.usd
-    return tuple(SpendShare(name, usd) for name, usd in sorted(sums.items(), key=lambda it: (-it[1], it[0])))
 
 
 def _waited_for_people(db: Connection, since: datetime, visible: list[ColumnElement[bool]]) -> float:

@@ -1,6 +1,5 @@
 """The dollars of each run: its own budget, and the unused rest of its reservation."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ from ledger.events.run import (
 )
 from ledger.fold import Fold
 from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
+from ledger.model.column_settings import value_of
 from ledger.model.limit_answers import Code, Subject, code_of, extended
 from ledger.states import RunState
 from ledger.views import questions
@@ -98,11 +98,7 @@ def _queued(db: Connection, it: Recorded, event: RunQueued) -> None:
 
 def _base_usd(settings: str) -> float:
     """Return the budget in a column's policy as JSON; 0 where it has none."""
-    try:
-        policy = json.loads(settings)
-    except (ValueError, RecursionError):
-        return 0.0
-    usd = policy.get("budget_usd") if isinstance(policy, dict) else None
+    usd = value_of(settings, "budget_usd")
     return float(usd) if isinstance(usd, int | float) and 0 < usd < _MAX_USD else 0.0
 
 

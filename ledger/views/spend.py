@@ -15,16 +15,22 @@ from ledger.events.conversation import AssistantMetered
 from ledger.events.run import UsageMetered
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
+from ledger.model.column_settings import value_of
 from ledger.model.spend_limits import Limit
 from ledger.views.budgets import budgets
 from ledger.views.cards import cards
 from ledger.views.runs import runs
 from ledger.views.stages import stages
 
+MAX_MODEL = 200  # characters of a name
+
 
 @dataclass(frozen=True, slots=True)
 class SpendRow:
-    """A run's usage on one day of UTC, `day` as YYYY-MM-DD; the assistant counts as `assistant:<card>`."""
+    """A run's usage of one model on one day of UTC, `day` as YYYY-MM-DD.
+
+    `model` is that of the open stage, else the column's. The assistant counts as `assistant:<card>`, without.
+    """
 
     run_id: RunId
     day: str
@@ -36,6 +42,7 @@ class SpendRow:
     output_tokens: int = 0
     turns: int = 0
     active_s: float = 0.0
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,7 @@ class TotalRow:
 spend = Table(
     "view_spend",
     VIEWS,
-    *columns(SpendRow, "run_id", "day"),
+    *columns(SpendRow, "run_id", "day", "model"),
     Index("view_spend_day", "board_id", "day"),
     Index("view_spend_card", "card_id"),
 )
@@ -84,7 +91,10 @@ def _of_card(card_id: Any) -> Select[Any]:
 
 @statement
 def _place_of_run(run_id: Any) -> Select[Any]:
-    return select(runs.c.card_id, runs.c.board_id, runs.c.column, runs.c.by).where(runs.c.run_id == run_id)
+    in_stage = (stages.c.run_id == run_id) & stages.c.left_at.is_(None)
+    model = select(func.max(stages.c.model)).where(in_stage).scalar_subquery()
+    place = (runs.c.card_id, runs.c.board_id, runs.c.column, runs.c.by, model, runs.c.settings)
+    return select(*place).where(runs.c.run_id == run_id)
 
 
 @statement
@@ -137,25 +147,28 @@ def _metered(db: Connection, it: Recorded, event: UsageMetered) -> None:
     add(db, runs, mine, **used, **worked)
     add(db, stages, {**mine, "left_at": None}, **used, seconds=event.seconds)
     _spend_reserved.run(db, {**mine, "usd": event.usd})
-    place = _place_of_run.first(db, mine) or ("", "", "", "")
-    _count(db, event.run_id, it.at, place, **used, **worked)
+    *place, model, settings = _place_of_run.first(db, mine) or ("", "", "", "", "", "")
+    model = model or value_of(settings, "model")
+    _count(db, event.run_id, it.at, place, str(model or "default")[:MAX_MODEL], **used, **worked)
 
 
 @fold.on(AssistantMetered)
 def _assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) -> None:
     board_id, column = _place_of_card.first(db, {"card_id": event.card_id}) or ("", "")
     place = (event.card_id, board_id, column or "", "")
-    _count(db, f"assistant:{event.card_id}", it.at, place, usd=event.usd, input_tokens=event.tokens)
+    _count(db, f"assistant:{event.card_id}", it.at, place, "", usd=event.usd, input_tokens=event.tokens)
 
 
-def _count(db: Connection, run_id: str, at: datetime, place: Sequence[str], **used: float) -> None:
+def _count(
+    db: Connection, run_id: str, at: datetime, place: Sequence[str], model: str, **used: float
+) -> None:
     """Add to the sums of the day and of each shared limit; `place` is a card, its board, column and person.
 
-    The first sum of a run and day keeps its card, board and column.
+    The first sum of a run, day and model keeps its card, board and column.
     """
     card_id, board_id, column, person = place
     day = at.astimezone(UTC).date().isoformat()
-    key = {"run_id": run_id, "day": day}
+    key = {"run_id": run_id, "day": day, "model": model}
     if not add(db, spend, key, **used):
         where_spent = {"card_id": card_id, "board_id": board_id, "column": column}
         insert(db, spend, {**key, **where_spent, **used})

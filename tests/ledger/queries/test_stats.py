@@ -11,6 +11,7 @@ from ledger.events.board import CardStateChanged
 from ledger.events.conversation import AssistantMetered
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunClaimed, RunEnded, UsageMetered
+from ledger.events.stage import StageEntered
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries import stats
@@ -91,3 +92,21 @@ def test_no_merge_is_counted_for_whoever_may_not_read_where_it_was_merged(worked
     with event_store.reading(worked) as db:
         assert stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/app",)).merged == 1
         assert stats.of_boards(db, SINCE).merged == 2
+
+
+@pytest.mark.parametrize(
+    "settings", ['{"model": "large"}', "[1]", "not JSON", '{"model": null}', "[" * 100_000]
+)
+def test_dollars_count_for_the_model_of_the_stage_that_spent_them(ledger: Engine, settings: str) -> None:
+    column = "large" if "large" in settings else "default"
+    stage = StageEntered(RUN, "review", 1, 1, "", "policy", False, "", "", "", "small", "a" * 40)
+    write(ledger, board_seen(), card_seen(), replace(run_queued(), settings=settings))
+    write(ledger, UsageMetered(RUN, 1.0, 1, 1, 1, 1.0), stage, UsageMetered(RUN, 0.25, 1, 1, 1, 1.0))
+    write(ledger, UsageMetered(RUN, 0.25, 1, 1, 1, 1.0))
+    with event_store.reading(ledger) as db:
+        figures = stats.of_boards(db, SINCE)
+    assert figures.usd_by["model"] == (
+        SpendShare(f"scripted {column}", 1.0),
+        SpendShare("scripted small", 0.5),
+    )
+    assert figures.usd == 1.5
