@@ -15,9 +15,11 @@ from ledger.log import event_store
 from ledger.queries import timeline
 from ledger.queries.timeline import TimelineRow, Zoom
 from ledger.queue.sign_ins import SignIn
-from ledger.views import cards, runs
+from ledger.views import cards, links, runs
 from ledger.views.cards import CardRow
+from ledger.views.links import LinkRow
 from rules.explain import why
+from rules.snapshot import Snapshot, Standing, is_outside
 from rules.text import plain, sentence, state_word, usd
 
 # What every run says on GitHub, too; the depth debug is for whoever may write to the policy's repository.
@@ -70,6 +72,11 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
+        blockers = links.of_card(db, card.card_id)
+    readable = _readable(site, visit, card, blockers)
+    seen = [link for link in blockers if link.repository in readable]
+    if snapshot and _names_hidden(snapshot, readable):
+        because = ""
     lines = _fitting([_line(it) for it in newest])
     github = f"{site.config.git_url}/{card.repository}"
     return render_template(
@@ -80,6 +87,9 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
         column=plain(card.column or "no column"),
         issue=f"{github}/issues/{card.number}",
         pull=_pull(site, card),
+        dependencies=[_dependency(site, link) for link in seen],
+        done=sum(not link.holds for link in seen),
+        cost=usd(sum(run.usd for run in listed)),
         runs=[
             (
                 run.run_id,
@@ -100,6 +110,33 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
         forms=offered.for_card(site, visit, card.card_id),
         visit=visit,
     )
+
+
+def _readable(site: Site, visit: SignIn, card: CardRow, blockers: Sequence[LinkRow]) -> frozenset[str]:
+    """Return the repositories of the card and its blockers that the visitor may read. Raises BusyError.
+
+    Of another owner's nobody can say who may.
+    """
+    owner, _, _ = card.repository.partition("/") if card.repository else ("", "", "")
+    names = {link.repository for link in blockers if not is_outside(link.repository, owner)}
+    return site.readers.readable(visit, dict.fromkeys(names | {card.repository or ""}, card.created_at))
+
+
+def _names_hidden(snapshot: Snapshot, readable: frozenset[str]) -> bool:
+    """Tell whether the reason of a waiting card is about an issue that the visitor may not read."""
+    waits_for = (it.name for it in snapshot.blockers if it.standing is not Standing.DONE)
+    places = (name.rpartition("#") for name in (*snapshot.circle, *waits_for))
+    return any(not number or (repository and repository not in readable) for repository, _, number in places)
+
+
+def _dependency(site: Site, link: LinkRow) -> tuple[str, str, str, str]:
+    """Return the name, the title, the address and the state of an issue that blocks the card."""
+    state = "waits for it" if link.holds else "done"
+    if link.holds and link.state != "open":
+        state = f"closed as {link.state.replace('_', ' ')}"
+    name = f"{link.repository}#{link.number}"
+    where = f"{site.config.git_url}/{link.repository}/issues/{link.number}"
+    return name, plain(link.title, MAX_LINE), where, state
 
 
 def _zooms(site: Site, visit: SignIn, card: CardRow) -> tuple[Zoom, ...]:
@@ -136,5 +173,6 @@ def _pull(site: Site, card: CardRow) -> tuple[str, str] | None:
     if card.pull_number is None:
         return None
     state = "draft" if card.pull_draft and card.pull_state == "open" else card.pull_state
+    facts = ", ".join(plain(fact.replace("_", " ")) for fact in (state, card.verdict) if fact)
     where = card.pull_repository or card.repository
-    return f"#{card.pull_number} ({state})", f"{site.config.git_url}/{where}/pull/{card.pull_number}"
+    return f"#{card.pull_number} ({facts})", f"{site.config.git_url}/{where}/pull/{card.pull_number}"

@@ -8,6 +8,7 @@ from ledger.log import event_store
 from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
+from tests.bot.flows.runs.test_dependencies import close, waiting
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
 
@@ -147,3 +148,26 @@ def test_the_depth_debug_has_the_fields_of_a_runs_own_events_for_operators_alone
     older = operator.get(f"{path}?zoom=debug&before={int(first) + 1}").text
     assert re.findall(r"event ([0-9]+), ", older) == [first]
     assert "QuestionAsked</summary>" in operator.get(f"{path}?zoom=debug&before=9x").text
+
+
+def test_a_card_has_its_dependencies_costs_and_pull_request_but_none_that_one_may_not_read(
+    pages: Pages,
+) -> None:
+    cardinal = pages.cardinal
+    store, alice = cardinal.forge.store, cardinal.person("alice")
+    outside = store.issues.create(cardinal.home_repo, "Sealed <i>", "", actor=alice)
+    item, (first, second) = waiting(cardinal, "Tables", "Keys")
+    close(cardinal, first)
+    cardinal.settle()
+    path = f"/cards/acme/shop/{issue_of(item).number}"
+    store.links.add_blocked_by(issue_of(item), outside, actor=alice)
+    cardinal.settle()
+    shown = pages.browser("alice").get(path).text
+    assert "1 of 3 done" in shown
+    assert "Sealed &lt;i&gt;" in shown
+    assert f'/acme/shop/issues/{issue_of(second).number}">' in shown
+    hide(cardinal, "board")
+    hidden = pages.browser("mallory").get(path).text
+    assert "1 of 2 done" in hidden
+    assert not [word for word in ("Sealed", "acme/board", "of 3") if word in hidden]
+    assert "$0.00 in all" in hidden
