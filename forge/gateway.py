@@ -20,6 +20,7 @@ from forge.store.faults import ApiFault
 
 MAX_CALLS = 10_000
 WINDOW_S = 3600
+SERVER_API_VERSION = "2022-11-28"
 REPOSITORY = re.compile(r"/repos/(?P<owner>[^/]+)/(?P<name>[^/]+)(?P<rest>/.*)?")
 LIMITED = "API rate limit exceeded for installation."
 SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
@@ -57,6 +58,8 @@ class Gateway:
         g.caller, g.fault, g.faked = Caller(), None, False
         if not g.api:
             return None
+        if (refusal := self._not_served()) is not None:
+            return refusal
         resource = "graphql" if path == "/graphql" else "core"
         if self.store.faults.latency_s:
             time.sleep(self.store.faults.latency_s)
@@ -69,6 +72,16 @@ class Gateway:
         if g.caller.token is None and g.caller.app is None:
             return None  # faults and limits are for Apps only: the people of a test must be able to act
         return self._limited(path) or self._fault(path) or self._moved(path)
+
+    def _not_served(self) -> Response | None:
+        """Refuse what an Enterprise Server does not serve: github.com's paths, and a newer API's version."""
+        if not self.store.settings.server_version:
+            return None
+        if not request.path.startswith(("/api/v3", "/api/graphql")):
+            return message_response(404, "Not Found")
+        if request.headers.get("X-GitHub-Api-Version", SERVER_API_VERSION) != SERVER_API_VERSION:
+            return message_response(400, "The API version is not supported")
+        return None
 
     def _moved(self, path: str) -> Response | None:
         """Redirect a call about a renamed repository: as a GET, or with the same method and body.
@@ -154,6 +167,8 @@ class Gateway:
         response.headers["X-GitHub-Api-Version-Selected"] = request.headers.get(
             "X-GitHub-Api-Version", "2022-11-28"
         )
+        if self.store.settings.server_version:
+            response.headers["X-GitHub-Enterprise-Version"] = self.store.settings.server_version
         if g.caller.token is not None or g.caller.app is not None:
             path = _path()
             cost = int(g.get("budget", {}).get("cost", 0))

@@ -15,7 +15,7 @@ from bot.admin.setup.errors import MissingWishError, UnwritableError
 from bot.admin.setup.progress import Registered
 from bot.cli import _home
 from bot.cli._show import line
-from bot.system import config as configuration
+from bot.system import github_address
 from bot.system.clock import utc_now
 from bot.system.config import BoardAddress, Config
 from bot.web.webhook import PATH as WEBHOOK_PATH
@@ -129,7 +129,7 @@ def _webhook(given: str, config: Config) -> str:
     parts = urlsplit(given)
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", given):
         raise MissingWishError("--webhook has an address: --webhook https://cardinal.example.com")
-    if config.github_url == configuration.GITHUB_API and _is_local(parts.hostname):
+    if config.github_url == github_address.GITHUB_API and _is_local(parts.hostname):
         raise MissingWishError(
             "GitHub sends nothing to this machine's own name: use a relay's address, or --poll"
         )

@@ -12,7 +12,7 @@ import yaml
 
 from bot.github.errors import UnavailableError, from_answer
 from bot.github.oauth import BACK
-from bot.github.transport import CONNECT_S, PLAIN_HEADERS, send_plain
+from bot.github.transport import CONNECT_S, plain_headers, send_plain
 from bot.ingest.events import EVENTS
 from bot.system.secret import Secret
 
@@ -94,7 +94,7 @@ def convert(api_url: str, code: str) -> Converted:
     """
     address = f"{api_url}/app-manifests/{code}/conversions"
     try:
-        answer = send_plain("POST", address, headers=PLAIN_HEADERS, timeout_s=(CONNECT_S, READ_S))
+        answer = send_plain("POST", address, headers=plain_headers(api_url), timeout_s=(CONNECT_S, READ_S))
         app: Any = answer.json() if answer.content else None
     except requests.RequestException as error:  # also JSONDecodeError: a proxy's page, for one
         raise UnavailableError(CALL, 0, type(error).__name__) from None  # the cause would show the address

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import requests
 
-from bot.github.transport import PLAIN_HEADERS, send_plain
+from bot.github.transport import plain_headers, send_plain
 from bot.system.config import Config
 from ledger.errors import CardinalError
 
@@ -84,7 +84,7 @@ def who(config: Config, code: str, verifier: str) -> Person:
     answer = _answer("POST", address, {"Accept": "application/json"}, form)
     if "access_token" not in answer:  # with the status 200
         raise refused(str(answer.get("error") or ""))
-    headers = {**PLAIN_HEADERS, "Authorization": f"Bearer {answer['access_token']}"}
+    headers = {**plain_headers(config.github_url), "Authorization": f"Bearer {answer['access_token']}"}
     person = _answer("GET", f"{config.github_url}/user", headers, None)
     if not isinstance(person.get("id"), int) or not isinstance(person.get("login"), str):
         raise refused("")

@@ -22,10 +22,9 @@ from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, 
 from bot.github.rate_limit import ApiBudget
 from bot.github.shared_records import Result, SharedRecords
 from bot.github.token_scope import TokenScope
-from bot.system import private_file
+from bot.system import github_address, private_file
 from bot.system.clock import Clock
 
-API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
 CONNECT_S = 10.0
 MAX_AT_ONCE = 20
 MAX_EVERYWHERE = 90  # git's own calls count, too
@@ -35,7 +34,6 @@ _LEASES = TypeAdapter(dict[str, float])
 POLL_S = 0.02
 USER_AGENT = "cardinal-board"
 ACCEPT = "application/vnd.github+json"
-PLAIN_HEADERS = {"Accept": ACCEPT, "X-GitHub-Api-Version": API_VERSION}  # PyGithub adds the version itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +75,11 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: Any
+
+
+def plain_headers(api_url: str) -> dict[str, str]:
+    """Return the headers of a call that PyGithub does not send."""
+    return {"Accept": ACCEPT, "X-GitHub-Api-Version": github_address.api_version(api_url)}
 
 
 def send_plain(
@@ -210,8 +213,8 @@ class Wire:
 
     @property
     def graphql_url(self) -> str:
-        """The address of GraphQL; on GitHub Enterprise Server it is not below the REST root."""
-        return self._requester().graphql_url
+        """The address of GraphQL."""
+        return github_address.graphql_url(self._base_url)
 
     def send(self, call: ApiCall) -> Answer:
         """Return GitHub's answer to one call; no call is repeated here.
@@ -295,7 +298,7 @@ class Wire:
             pool_size=None,
             seconds_between_requests=0,
             seconds_between_writes=0,
-            api_version=API_VERSION,
+            api_version=github_address.api_version(self._base_url),
         )
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from bot.system import github_address
 from bot.system.env_file import EnvLineError, parse
 from bot.system.secret import Secret
 from ledger.errors import CardinalError
@@ -25,7 +26,6 @@ from runner.artifacts import sealing
 PREFIX = "CARDINAL_"
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
 ENV_FILE = "env"
-GITHUB_API = "https://api.github.com"
 
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
 RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
@@ -99,9 +99,13 @@ class Config:
     redis_url: str | None = Field(
         None, repr=False, description="A Redis to use; if unset, `cardinal up` starts its own."
     )
-    github_url: Address = Field(GITHUB_API, description="The root of GitHub's API.")
+    github_url: Address = Field(
+        github_address.GITHUB_API,
+        description="GitHub: the root of its API, or the https address of an Enterprise Server.",
+    )
     git_url: Address = Field(
-        "https://github.com", description="The root of git's addresses; follows `github_url`."
+        github_address.web_root(github_address.GITHUB_API),
+        description="The root of git's and pages' addresses; follows `github_url`.",
     )
     app_id: int = Field(0, ge=0, description="The GitHub App's id; 0: not registered yet.")
     private_key: Secret = Field(
@@ -359,8 +363,9 @@ def _fill_in(values: dict[str, Any], home: Path) -> None:
     if "public_url" in values:  # as browsers say it in `Origin`
         scheme, colon, place = values["public_url"].lower().partition("://")
         values["public_url"] = scheme + colon + place.removesuffix({"https": ":443"}.get(scheme, ":80"))
-    if values.get("github_url", GITHUB_API) != GITHUB_API and values["github_url"].startswith("http"):
-        values.setdefault("git_url", values["github_url"].removesuffix("/api/v3"))
+    if values.get("github_url", "").startswith("http"):
+        values["github_url"] = github_address.api_root(values["github_url"])
+        values.setdefault("git_url", github_address.web_root(values["github_url"]))
 
 
 def _resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]) -> list[str]:

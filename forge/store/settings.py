@@ -21,4 +21,5 @@ class Settings:
     closed_moves_to: str = ""  # a column name: the built-in "item closed" automation; empty: off
     timeline: bool = True  # issues tell who moved their cards; off: as GitHub does while it is late with that
     token_lifetime_s: int = 3600  # docs.github.com/rest/apps/apps: one hour
+    server_version: str = ""  # of a GitHub Enterprise Server, like 3.18.0; empty: github.com
     rate_limit: int = 5000  # requests an hour for one installation

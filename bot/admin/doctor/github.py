@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -33,6 +34,8 @@ from ledger.views import boards
 CLOCK_OFF_S = 30  # GitHub refuses an App's word that is dated more than a minute ahead
 FEW_CALLS = 500
 ANSWER_S = 5
+# Source: docs.github.com/enterprise-server/admin/release-notes, of each release.
+SERVER_GAINED = (((3, 9), "versions of the API"), ((3, 12), "the merge queue"))
 SETTINGS = "the App's settings on GitHub"
 
 
@@ -51,7 +54,23 @@ def app(patient: DoctorContext) -> Iterator[CheckResult]:
         )
     else:
         yield ok("clock", "this machine's clock agrees with GitHub's")
+    yield from _server(answer.headers.get("x-github-enterprise-version", ""))
     yield from _compared(answer.body, "permissions", "the App", f"add them in {SETTINGS}")
+
+
+def _server(version: str) -> Iterator[CheckResult]:
+    """Say which Enterprise Server answers, and what an older one lacks; nothing of github.com."""
+    if not version:
+        return
+    match = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", version)
+    shown = match[0] if match else "of an unknown version"
+    release = (int(match[1]), int(match[2])) if match else (0, 0)
+    lacks = [what for since, what in SERVER_GAINED if release < since]
+    if not lacks:
+        yield ok("server", f"GitHub Enterprise Server {shown}")
+        return
+    message = f"GitHub Enterprise Server {shown} lacks {', '.join(lacks)}"
+    yield warn("server", message, "ask its administrator for a release that GitHub maintains")
 
 
 def installation(patient: DoctorContext) -> Iterator[CheckResult]:

@@ -24,14 +24,16 @@ from tests.bot.flows.settings import POLICY, SETTINGS
 from tests.ledgers import new_ledger, set_clock
 
 
-def _beside(forge: Forge, world: World, root: Path, database_url: str, public_url: str) -> Cardinal:
+def _beside(
+    forge: Forge, world: World, root: Path, database_url: str, public_url: str, server: str = ""
+) -> Cardinal:
     """Return a Cardinal for the forge's world, with its home in `root`."""
     mail: deque[Delivery] = deque()
     forge.store.deliveries.outlets[:] = [mail.append]  # nothing is sent: the test hands the deliveries over
+    forge.store.settings.server_version = server
     settings = {
         "CARDINAL_HOME": ".cardinal",  # named, so its mode is the test's business
-        "CARDINAL_GITHUB_URL": forge.url,
-        "CARDINAL_GIT_URL": forge.url,
+        "CARDINAL_GITHUB_URL": f"{forge.url}/api/v3" if server else forge.url,
         "CARDINAL_APP_ID": str(world.app.id),
         "CARDINAL_PRIVATE_KEY": world.private_key,
         "CARDINAL_BOARD": "acme/1",
@@ -64,12 +66,14 @@ def _beside(forge: Forge, world: World, root: Path, database_url: str, public_ur
 
 
 @contextmanager
-def _served(kept: Kept, root: Path, database_url: str, public_url: str) -> Iterator[Cardinal]:
+def _served(
+    kept: Kept, root: Path, database_url: str, public_url: str, server: str = ""
+) -> Iterator[Cardinal]:
     """Serve a copy of a kept world, with a Cardinal beside it."""
     store, world = kept.copy(root)
     forge = Forge(store.root, store=store).start()
     try:
-        cardinal = _beside(forge, world, root, database_url, public_url)
+        cardinal = _beside(forge, world, root, database_url, public_url, server)
         yield cardinal
         cardinal.services.engine.dispose()
     finally:
@@ -121,16 +125,18 @@ def opened(
     *,
     database_url: str = "",
     public_url: str = "",
+    server: str = "",
     before: Callable[[Cardinal], None] | None = None,
 ) -> Iterator[Cardinal]:
     """Open a forge with the demo's team and shop, and a Cardinal that has seen the board.
 
     With a `public_url` people can sign in there, and texts have links.
+    `server` is the version of a GitHub Enterprise Server; without it the forge is github.com.
     `before` is called just before Cardinal sees the board first; what stands there then is a minute old.
     """
-    untouched = before is None and not database_url
+    untouched = before is None and not database_url and not server
     kept = keep(f"swept {public_url}", lambda: _swept(public_url)) if untouched else keep("seeded", _seeded)
-    with _served(kept, root, database_url, public_url) as cardinal:
+    with _served(kept, root, database_url, public_url, server) as cardinal:
         if before is not None:
             before(cardinal)
         if not untouched:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from bot.system import github_address
 from bot.system.config import FIELDS, Config, ConfigError, read
 from bot.system.env_file import changed
 
@@ -184,9 +185,21 @@ def test_the_web_server_wants_the_apps_key_for_its_pages_alone(
     ] == [f"CARDINAL_{name}" for name in named]
 
 
-def test_git_follows_an_own_github_server(tmp_path: Path) -> None:
-    config = read({"CARDINAL_GITHUB_URL": "https://git.acme.org/api/v3/"}, tmp_path)
-    assert (config.github_url, config.git_url) == ("https://git.acme.org/api/v3", "https://git.acme.org")
+@pytest.mark.parametrize(
+    ("given", "api", "graphql", "web"),
+    [
+        ("git.acme.org/api/v3/", "git.acme.org/api/v3", "git.acme.org/api/graphql", "git.acme.org"),
+        ("git.acme.org", "git.acme.org/api/v3", "git.acme.org/api/graphql", "git.acme.org"),
+        ("acme.ghe.com", "api.acme.ghe.com", "api.acme.ghe.com/graphql", "acme.ghe.com"),
+        ("github.com", "api.github.com", "api.github.com/graphql", "github.com"),
+    ],
+)
+def test_every_address_follows_from_githubs(
+    tmp_path: Path, given: str, api: str, graphql: str, web: str
+) -> None:
+    config = read({"CARDINAL_GITHUB_URL": f"https://{given}"}, tmp_path)
+    assert (config.github_url, config.git_url) == (f"https://{api}", f"https://{web}")
+    assert github_address.graphql_url(config.github_url) == f"https://{graphql}"
 
 
 def test_every_setting_says_what_it_means() -> None:

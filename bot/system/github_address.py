@@ -1,0 +1,42 @@
+"""GitHub's addresses: all of them follow from the root of its REST API.
+
+Source: docs.github.com/enterprise-server/rest/enterprise-admin#endpoint-urls, and for `api.` in front of the
+host docs.github.com/enterprise-cloud/admin/data-residency.
+"""
+
+from urllib.parse import urlsplit
+
+GITHUB_API = "https://api.github.com"
+SERVER_PATH = "/api/v3"
+API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
+SERVER_API_VERSION = "2022-11-28"  # the only one that every maintained Enterprise Server knows
+
+
+def api_root(address: str) -> str:
+    """Return the REST root at `address`, which may be the web address of a host that speaks https."""
+    parts = urlsplit(address.rstrip("/"))
+    if parts.scheme != "https" or parts.path or parts.netloc.startswith("api."):
+        return address.rstrip("/")
+    if parts.netloc == "github.com" or parts.netloc.endswith(".ghe.com"):
+        return f"https://api.{parts.netloc}"
+    return f"https://{parts.netloc}{SERVER_PATH}"
+
+
+def is_server(api: str) -> bool:
+    """Tell whether the REST root is that of a GitHub Enterprise Server."""
+    return api.endswith(SERVER_PATH)
+
+
+def web_root(api: str) -> str:
+    """Return the root of pages, git, OAuth and App manifests."""
+    return api.removesuffix(SERVER_PATH).replace("https://api.", "https://", 1)
+
+
+def graphql_url(api: str) -> str:
+    """Return the address of GraphQL; on an Enterprise Server it is not below the REST root."""
+    return f"{api.removesuffix('/v3') if is_server(api) else api}/graphql"
+
+
+def api_version(api: str) -> str:
+    """Return the version of the API that calls ask for; GitHub refuses one that it does not know."""
+    return SERVER_API_VERSION if is_server(api) else API_VERSION

@@ -1,0 +1,59 @@
+"""A GitHub Enterprise Server: the same story at its addresses, and nothing at those of github.com."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from bot.admin.doctor import Level, github
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.opening import opened
+from tests.bot.flows.pulls import test_gate
+
+PAGES = "https://cardinal.example"
+
+
+@pytest.fixture
+def cardinal(tmp_path: Path) -> Iterator[Cardinal]:
+    with opened(tmp_path, public_url=PAGES, server="3.18.1") as served:
+        yield served
+
+
+def test_a_card_is_delivered_checked_reviewed_and_merged_there(cardinal: Cardinal) -> None:
+    test_gate.test_what_somebody_pushes_under_review_is_checked_without_an_agent_and_merged_then(cardinal)
+    said = "\n".join(comment.body for comment in cardinal.forge.store.issues.comments_of(cardinal.repo))
+    assert said
+    assert "github.com" not in said
+    assert "/api/v3" not in said
+    assert cardinal.services.hub.page_url("acme/shop") == f"{cardinal.forge.url}/acme/shop"
+
+
+@pytest.mark.parametrize("path", ["/app", "/graphql", "/repos/acme/shop"])
+def test_githubs_own_paths_are_not_served_there(cardinal: Cardinal, path: str) -> None:
+    assert requests.get(f"{cardinal.forge.url}{path}", timeout=10).status_code == 404
+
+
+def test_a_newer_version_of_the_api_is_refused_there(cardinal: Cardinal) -> None:
+    headers = {"X-GitHub-Api-Version": "2026-03-10"}
+    url = f"{cardinal.forge.url}/api/v3/rate_limit"
+    assert requests.get(url, headers=headers, timeout=10).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("version", "level", "lacks"),
+    [
+        ("3.18.1", Level.OK, ()),
+        ("3.11.4", Level.WARN, ("merge queue",)),
+        ("3.8.0", Level.WARN, ("merge queue", "versions of the API")),
+        ("<b>\n", Level.WARN, ("unknown version",)),
+    ],
+)
+def test_the_doctor_says_which_server_it_is_and_what_an_older_one_lacks(
+    version: str, level: Level, lacks: tuple[str, ...]
+) -> None:
+    (result,) = github._server(version)
+    assert result.level is level
+    assert all(word in result.message for word in lacks)
+    assert "<b>" not in result.message
+    assert list(github._server("")) == []
