@@ -32,7 +32,7 @@ def command(days: int, as_json: bool) -> None:
     """
     now = utc_now()
     with _home.reading() as db:
-        figures = stats.of_boards(db, now - timedelta(days=days))
+        figures = stats.of_boards(db, now - timedelta(days=days), now)
         limits = [it for board in boards.all_boards(db) for it in forecasts.of_board(db, board.board_id, now)]
     document = {field.name: getattr(figures, field.name) for field in fields(figures)}
     said = [line(forecasts.words(it)) for it in limits]
@@ -51,8 +51,9 @@ def _text(figures: Stats) -> Iterable[str]:
         yield f"merged: {count(figures.merged, 'pull request')}, {each}"
     if figures.runs:
         yield f"needed a person: {figures.needed_person} of {count(figures.runs, 'run')}"
-    people, workers = timedelta(seconds=figures.people_s), timedelta(seconds=figures.workers_s)
-    yield f"waited for people: {brief(people)}; for a worker: {brief(workers)}"
+    waited = (figures.people_s, figures.workers_s, figures.agents_s)
+    people, workers, agents = (brief(timedelta(seconds=seconds)) for seconds in waited)
+    yield f"waited for people: {people}; for a worker: {workers}; for agents at work: {agents}"
     for name, shares in figures.usd_by.items():
         yield from _shares(name, shares)
 

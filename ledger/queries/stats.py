@@ -2,21 +2,22 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
 
 from ledger.events.run import CHECK
 from ledger.ids import BoardId
 from ledger.states import Ending
 from ledger.views.cards import cards
-from ledger.views.questions import questions
 from ledger.views.runs import runs
 from ledger.views.spend import spend
+from ledger.views.waits import WaitsFor, waits
 
 ASSISTANT = "planning assistant"
 BY_POLICY = "policy"
+MAX_WAITS = 10  # cards
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,26 @@ class SpendShare:
     usd: float
 
 
+class CardWait(NamedTuple):
+    """Seconds that a card waited for people, for a worker, and for an agent at work."""
+
+    repository: str | None
+    number: int | None
+    title: str
+    people_s: float
+    worker_s: float
+    agent_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Stats:
     """Figures of the time since `since`. `runs`, and what is said of them, are those queued in it.
 
     `merged` counts cards that rest since then with a merged pull request; each took so many dollars and hours
-    of agents' work. `needed_person`: runs that asked something, or whose plan a person approved. `people_s`
-    and `workers_s` are the seconds that runs waited for answers and for a worker. `usd_by` has the dollars by
-    day, column, repository, person, agent and model.
+    of agents' work. `needed_person`: runs that asked something, or whose plan a person approved. `people_s`,
+    `workers_s` and `agents_s` are the seconds that cards waited for people (answers, approvals, reviews and
+    what failed), for a worker, and for an agent at work; `waits` has the cards that waited longest. `usd_by`
+    has the dollars by day, column, repository, person, agent and model.
     """
 
     since: datetime
@@ -45,6 +58,8 @@ class Stats:
     needed_person: int
     people_s: float
     workers_s: float
+    agents_s: float
+    waits: tuple[CardWait, ...]
     merged: int
     usd_per_merge: float | None
     hours_per_merge: float | None
@@ -58,12 +73,15 @@ class _Begun(NamedTuple):
     reason: str
     questions: int
     plan_approved_by: str
-    queued_at: datetime
-    claimed_at: datetime | None
 
 
 def of_boards(
-    db: Connection, since: datetime, *, boards: Collection[BoardId] | None = None, seen: Collection[str] = ()
+    db: Connection,
+    since: datetime,
+    now: datetime,
+    *,
+    boards: Collection[BoardId] | None = None,
+    seen: Collection[str] = (),
 ) -> Stats:
     """Return the figures of all boards; or of these, of cards and runs about repositories in `seen` alone."""
     visible: list[ColumnElement[bool]] = []
@@ -78,6 +96,7 @@ def of_boards(
         whole = [*visible[:2], *_wholly_in(names)]
     begun = _runs(db, since, visible)
     merges = _merges(db, since, whole)
+    waited = _waited(db, since, now, whole)
     by_day = _by(db, spend.c.day, since, visible)
     per_merge = len(merges) or None
     return Stats(
@@ -87,8 +106,10 @@ def of_boards(
         endings=_counts(run.ending.value if run.ending else "" for run in begun),
         reasons=_counts(run.reason for run in begun if run.ending in (Ending.FAILED, Ending.LOST)),
         needed_person=sum(1 for run in begun if run.questions or run.plan_approved_by not in ("", BY_POLICY)),
-        people_s=_waited_for_people(db, since, visible),
-        workers_s=sum(_seconds(run.queued_at, run.claimed_at) for run in begun if run.claimed_at),
+        people_s=sum(wait.people_s for wait in waited),
+        workers_s=sum(wait.worker_s for wait in waited),
+        agents_s=sum(wait.agent_s for wait in waited),
+        waits=waited[:MAX_WAITS],
         merged=len(merges),
         usd_per_merge=per_merge and sum(usd for usd, _ in merges) / per_merge,
         hours_per_merge=per_merge and sum(active_s for _, active_s in merges) / 3600 / per_merge,
@@ -142,17 +163,21 @@ def _by(
     return tuple(SpendShare(*row) for row in db.execute(query.group_by(name).order_by(usd.desc(), name)))
 
 
-def _waited_for_people(db: Connection, since: datetime, visible: list[ColumnElement[bool]]) -> float:
-    joined = questions.join(runs, runs.c.run_id == questions.c.run_id)
-    joined = joined.join(cards, cards.c.card_id == runs.c.card_id)
-    query = select(questions.c.asked_at, questions.c.answered_at).select_from(joined)
-    answered = query.where(questions.c.asked_at >= since, questions.c.answered_at.is_not(None), *visible)
-    return sum(_seconds(asked_at, answered_at) for asked_at, answered_at in db.execute(answered))
-
-
-def _seconds(begin: datetime, end: datetime) -> float:
-    """Return the seconds between two times; 0 where clocks had them the other way round."""
-    return max(timedelta(), end - begin).total_seconds()
+def _waited(
+    db: Connection, since: datetime, now: datetime, whole: list[ColumnElement[bool]]
+) -> tuple[CardWait, ...]:
+    """Return what each card waited for in this time, the longest first; a wait that goes on counts so far."""
+    first_s, last_s = since.timestamp(), now.timestamp()
+    begin = case((waits.c.began_s < first_s, first_s), else_=waits.c.began_s)
+    end = case((waits.c.ended_s > last_s, last_s), else_=waits.c.ended_s)
+    sums = [func.sum(case((waits.c.waits_for == who, end - begin), else_=0.0)) for who in WaitsFor]
+    mine = and_(waits.c.ended_s > first_s, waits.c.began_s < last_s, *whole)
+    card = (cards.c.repository, cards.c.number, cards.c.title)
+    joined = waits.join(cards, cards.c.card_id == waits.c.card_id)
+    query = select(*card, *sums).select_from(joined).where(mine).group_by(cards.c.card_id, *card)
+    return tuple(
+        CardWait(*row) for row in db.execute(query.order_by(func.sum(end - begin).desc(), cards.c.card_id))
+    )
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:

@@ -67,8 +67,9 @@ def _figures(site: Site, visit: SignIn) -> Stats:
     boards = site.boards_of(visit)
     seen = frozenset[str]().union(*(board.seen for board in boards))
     with event_store.reading(site.engine) as db:
-        since = site.clock() - timedelta(days=_days())
-        return stats.of_boards(db, since, boards=[board.board_id for board in boards], seen=seen)
+        now = site.clock()
+        since = now - timedelta(days=_days())
+        return stats.of_boards(db, since, now, boards=[board.board_id for board in boards], seen=seen)
 
 
 def _forecasts(site: Site, visit: SignIn) -> list[str]:
@@ -92,6 +93,7 @@ def _facts(figures: Stats) -> list[tuple[str, str]]:
         ("needed a person", f"{figures.needed_person} of {figures.runs}"),
         ("waited for people", brief(timedelta(seconds=figures.people_s))),
         ("waited for a worker", brief(timedelta(seconds=figures.workers_s))),
+        ("waited for agents at work", brief(timedelta(seconds=figures.agents_s))),
         ("merged pull requests", str(figures.merged)),
     ]
     if figures.usd_per_merge is not None and figures.hours_per_merge is not None:

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from sqlalchemy import Engine
 
 from ledger.event import Event
-from ledger.events.board import CardStateChanged
+from ledger.events.board import CardArchived, CardStateChanged
 from ledger.events.conversation import AssistantMetered
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunClaimed, RunEnded, UsageMetered
@@ -15,11 +16,12 @@ from ledger.events.stage import StageEntered
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries import stats
-from ledger.queries.stats import ASSISTANT, SpendShare
-from ledger.states import CardState, Ending
+from ledger.queries.stats import ASSISTANT, CardWait, SpendShare
+from ledger.states import ATTENTION, CardState, Ending
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
 
 SINCE = NOW - timedelta(hours=1)
+UNTIL = NOW + timedelta(days=2)
 OTHER = CardId("PVTI_2")
 
 
@@ -48,10 +50,9 @@ def worked(ledger: Engine) -> Engine:
 
 def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
     with event_store.reading(worked) as db:
-        figures = stats.of_boards(db, SINCE)
+        figures = stats.of_boards(db, SINCE, UNTIL)
     assert (figures.runs, figures.usd, figures.needed_person) == (2, 2.25, 1)
     assert (figures.endings, figures.reasons) == ({"": 1, "failed": 1}, {"validation": 1})
-    assert (figures.workers_s, figures.people_s) == (10, 120)
     assert (figures.merged, figures.usd_per_merge, figures.hours_per_merge) == (1, 1.5, 0.5)
     assert figures.usd_by["day"] == (SpendShare("2026-11-21", 2.25),)
     assert figures.usd_by["agent"] == (SpendShare("scripted", 2.0), SpendShare(ASSISTANT, 0.25))
@@ -60,7 +61,7 @@ def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
 
 def test_what_is_older_does_not_count(worked: Engine) -> None:
     with event_store.reading(worked) as db:
-        figures = stats.of_boards(db, NOW + timedelta(days=1))
+        figures = stats.of_boards(db, NOW + timedelta(days=1), UNTIL)
     assert (figures.runs, figures.usd, figures.merged, figures.people_s) == (0, 0, 0, 0)
     assert figures.usd_by["repository"] == ()
 
@@ -68,9 +69,9 @@ def test_what_is_older_does_not_count(worked: Engine) -> None:
 def test_a_sum_never_has_what_its_reader_may_not_see(worked: Engine) -> None:
     write(worked, card_seen("PVTI_3", 3), after_s=300)
     with event_store.reading(worked) as db:
-        nothing = stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/other",))
-        all_of_it = stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/app",))
-        elsewhere = stats.of_boards(db, SINCE, boards=(), seen=("acme/app",))
+        nothing = stats.of_boards(db, SINCE, UNTIL, boards=(BOARD,), seen=("acme/other",))
+        all_of_it = stats.of_boards(db, SINCE, UNTIL, boards=(BOARD,), seen=("acme/app",))
+        elsewhere = stats.of_boards(db, SINCE, UNTIL, boards=(), seen=("acme/app",))
     assert (nothing.runs, nothing.usd, nothing.merged, nothing.people_s) == (0, 0, 0, 0)
     assert (elsewhere.runs, elsewhere.usd, elsewhere.usd_by["person"]) == (0, 0, ())
     assert (all_of_it.runs, all_of_it.usd) == (2, 2.25)
@@ -80,8 +81,8 @@ def test_no_merge_is_counted_for_whoever_may_not_read_where_a_run_of_its_card_wo
     secret = replace(run_queued("r3", CARD, 2), repository="acme/secret")
     write(worked, secret, AssistantMetered(CARD, 0.125, 10), after_s=300)
     with event_store.reading(worked) as db:
-        some = stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/app",))
-        whole = stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/app", "acme/secret"))
+        some = stats.of_boards(db, SINCE, UNTIL, boards=(BOARD,), seen=("acme/app",))
+        whole = stats.of_boards(db, SINCE, UNTIL, boards=(BOARD,), seen=("acme/app", "acme/secret"))
     assert (some.merged, some.usd_per_merge, some.hours_per_merge) == (0, None, None)
     assert (whole.merged, whole.usd_per_merge, whole.hours_per_merge) == (1, 1.625, 0.5)
 
@@ -90,8 +91,8 @@ def test_no_merge_is_counted_for_whoever_may_not_read_where_it_was_merged(worked
     write(worked, PullOpened(OTHER, "acme/secret", 8, "PR_8", "cardinal/r2", "b" * 40, False), after_s=300)
     write(worked, PullChanged(OTHER, 8, "merged", False, "b" * 40), after_s=310)
     with event_store.reading(worked) as db:
-        assert stats.of_boards(db, SINCE, boards=(BOARD,), seen=("acme/app",)).merged == 1
-        assert stats.of_boards(db, SINCE).merged == 2
+        assert stats.of_boards(db, SINCE, UNTIL, boards=(BOARD,), seen=("acme/app",)).merged == 1
+        assert stats.of_boards(db, SINCE, UNTIL).merged == 2
 
 
 @pytest.mark.parametrize(
@@ -104,9 +105,54 @@ def test_dollars_count_for_the_model_of_the_stage_that_spent_them(ledger: Engine
     write(ledger, UsageMetered(RUN, 1.0, 1, 1, 1, 1.0), stage, UsageMetered(RUN, 0.25, 1, 1, 1, 1.0))
     write(ledger, UsageMetered(RUN, 0.25, 1, 1, 1, 1.0))
     with event_store.reading(ledger) as db:
-        figures = stats.of_boards(db, SINCE)
+        figures = stats.of_boards(db, SINCE, UNTIL)
     assert figures.usd_by["model"] == (
         SpendShare(f"scripted {column}", 1.0),
         SpendShare("scripted small", 0.5),
     )
     assert figures.usd == 1.5
+
+
+def moves(engine: Engine, *states: tuple[CardState, float]) -> None:
+    for (before, _), (after, at) in pairwise(((CardState.QUEUED, 0), *states)):
+        write(engine, CardStateChanged(CARD, before, after, ""), after_s=at)
+
+
+def test_a_card_waits_for_a_worker_anew_each_time_that_it_is_queued(ledger: Engine) -> None:
+    write(ledger, board_seen(), card_seen())
+    moves(
+        ledger,
+        (CardState.WORKING, 10),
+        (CardState.NEEDS_INPUT, 20),
+        (CardState.QUEUED, 36_000),
+        (CardState.WORKING, 36_005),
+    )
+    with event_store.reading(ledger) as db:
+        figures = stats.of_boards(db, SINCE, later(36_015))
+    assert (figures.workers_s, figures.people_s, figures.agents_s) == (15, 35_980, 20)
+    assert figures.waits == (CardWait("acme/app", 1, "Issue 1", 35_980, 15, 20),)
+
+
+@pytest.mark.parametrize("state", ATTENTION)
+def test_a_card_waits_for_people_in_every_state_that_needs_them_until_now(
+    ledger: Engine, state: CardState
+) -> None:
+    write(ledger, board_seen(), card_seen())
+    moves(ledger, (state, 100))
+    with event_store.reading(ledger) as db:
+        figures, rest = stats.of_boards(db, SINCE, later(400)), stats.of_boards(db, later(300), later(400))
+    assert (figures.people_s, rest.people_s) == (300, 100)
+    write(ledger, CardArchived(CARD, "archived"), after_s=500)
+    with event_store.reading(ledger) as db:
+        assert stats.of_boards(db, SINCE, later(9000)).people_s == 400
+
+
+def test_no_wait_tells_of_a_card_that_worked_where_its_reader_may_not_read(ledger: Engine) -> None:
+    secret = replace(run_queued(), repository="acme/secret")
+    write(ledger, board_seen(), card_seen(), secret)
+    moves(ledger, (CardState.NEEDS_INPUT, 100))
+    with event_store.reading(ledger) as db:
+        some = stats.of_boards(db, SINCE, later(400), boards=(BOARD,), seen=("acme/app",))
+        whole = stats.of_boards(db, SINCE, later(400), boards=(BOARD,), seen=("acme/app", "acme/secret"))
+    assert (some.waits, some.people_s, some.workers_s) == ((), 0, 0)
+    assert (whole.people_s, whole.workers_s) == (300, 100)

@@ -1,0 +1,75 @@
+"""The waits of each card: from when to when it waited for people, for a worker, or for an agent at work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlalchemy import Connection, Index, Table
+
+from ledger.db.rows import change, columns, keep
+from ledger.db.tables import VIEWS
+from ledger.event import Recorded
+from ledger.events.board import CardArchived, CardSeen, CardStateChanged
+from ledger.fold import Fold
+from ledger.ids import CardId
+from ledger.states import ATTENTION, CardState
+
+
+class WaitsFor(StrEnum):
+    """For whom a card waits."""
+
+    PEOPLE = "people"
+    WORKER = "worker"
+    AGENT = "agent"
+
+
+OF_STATE: Mapping[CardState, WaitsFor] = {
+    **dict.fromkeys(ATTENTION, WaitsFor.PEOPLE),
+    CardState.QUEUED: WaitsFor.WORKER,
+    CardState.WORKING: WaitsFor.AGENT,
+    CardState.REVISING: WaitsFor.AGENT,
+}
+OPEN = 1e12  # the end of a wait that goes on: a time that never comes, so that an index finds it
+
+
+@dataclass(frozen=True, slots=True)
+class WaitRow:
+    """A card's wait, in seconds since 1970; `ended_s` is OPEN while it goes on."""
+
+    card_id: CardId
+    began_s: float
+    ended_s: float
+    waits_for: WaitsFor
+
+
+waits = Table(
+    "view_waits", VIEWS, *columns(WaitRow, "card_id", "began_s"), Index("view_waits_ended", "ended_s")
+)
+fold = Fold()
+
+
+@fold.on(CardSeen)
+def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
+    if event.arrived:
+        _begin(db, it, event.card_id, event.state)
+
+
+@fold.on(CardStateChanged)
+def _changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
+    _begin(db, it, event.card_id, event.after)
+
+
+@fold.on(CardArchived)
+def _archived(db: Connection, it: Recorded, event: CardArchived) -> None:
+    _end(db, it, event.card_id)
+
+
+def _begin(db: Connection, it: Recorded, card_id: CardId, state: CardState) -> None:
+    _end(db, it, card_id)
+    if state in OF_STATE:
+        key = {"card_id": card_id, "began_s": it.at.timestamp()}
+        keep(db, waits, key, {"ended_s": OPEN, "waits_for": OF_STATE[state]})
+
+
+def _end(db: Connection, it: Recorded, card_id: CardId) -> None:
+    change(db, waits, {"card_id": card_id, "ended_s": OPEN}, ended_s=it.at.timestamp())
