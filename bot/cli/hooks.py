@@ -90,9 +90,7 @@ def run(name: str, pushed: tuple[str, ...]) -> None:
         judge = _before_push if name == "pre-push" else _on_server
         refused = judge(commit, known) or refused
     if len(pushed) > MAX_COMMITS:
-        click.echo(
-            f"Cardinal looked at {MAX_COMMITS} of {len(pushed)} branches: push fewer at once.", err=True
-        )
+        click.echo(f"Cardinal looked at {MAX_COMMITS} branches and no more: push fewer at once.", err=True)
         refused = refused or name == "pre-receive"
     if refused and name == "pre-push":
         click.echo(
@@ -124,12 +122,25 @@ def _on_server(commit: str, known: str) -> bool:
 
     A policy that cannot be read would let nobody mend it: the default one counts then.
     """
+    if not clone.commit_of(Path.cwd(), "HEAD"):
+        return _on_server_without_head()
     cloned = clone.find(Path.cwd(), commit, "HEAD", environ=os.environ, or_default=True)
     published = [known] if known.strip("0") else []
     denied = [each for each in findings(cloned, *published) if each.action == "deny"]
     for finding in denied[:MAX_COMMITS]:
         click.echo(line(f"Cardinal refuses it: {sentence(finding)}: {finding.advice}"), err=True)
     return bool(denied)
+
+
+def _on_server_without_head() -> bool:
+    """Return whether there are branches: nothing can be compared, so only the first push may pass."""
+    has_branches = bool(clone.git_output(Path.cwd(), "for-each-ref", "--count=1", "refs/heads"))
+    if has_branches:
+        step = "whoever runs this server has to: git symbolic-ref HEAD refs/heads/<the default branch>"
+        click.echo(
+            f"Cardinal refuses it: HEAD of this server names no commit to compare with: {step}", err=True
+        )
+    return has_branches
 
 
 def _print(places: tuple[HookPlace, ...], *, as_json: bool) -> None:
@@ -140,7 +151,8 @@ def _print(places: tuple[HookPlace, ...], *, as_json: bool) -> None:
                 yield line(f"{place.name} calls the hook that was there first")
             if place.manager and place.state is not HookState.OURS:
                 yield line(
-                    f"core.hooksPath is not git's own folder. Add this line to {place.manager}: {place.line}"
+                    "Git's hooks are not in this repository's own folder."
+                    f" Add this line to {place.manager}: {place.line}"
                 )
 
     show(places, as_json=as_json, text=text)

@@ -18,6 +18,11 @@ GIT_S = 300.0
 QUARANTINE = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")  # git-receive-pack(1)
 BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
+NO_REPOSITORY = (
+    "{} is in no git repository that git lets you read: go into your clone, or name it with -C;"
+    " `git status` there says more"
+)
+
 
 class CloneError(CardinalError):
     """The clone cannot be checked as it is; `because` ends with what to do."""
@@ -70,12 +75,7 @@ def find(
     none. Nothing is written. Raises CloneError, and PolicyError for the file at the base.
     """
     env = {name: text for name, text in (environ or {}).items() if name in QUARANTINE}
-    places = git_output(
-        folder, "rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects"
-    )
-    if not places:
-        raise CloneError(f"{folder} is in no git repository: go into your clone, or name it with -C")
-    repository, objects = (Path(line) for line in places.splitlines())
+    repository, objects = _git_path(folder, "--git-common-dir"), _git_path(folder, "--git-path", "objects")
     head = commit_of(folder, commit, env)
     if not head:
         raise CloneError(f"there is no commit {commit!r} here: fetch it, or name another")
@@ -100,6 +100,13 @@ def find(
         policy=_policy(text, profiles, or_default=or_default),
         has_file=bool(text),
     )
+
+
+def _git_path(folder: Path, *words: str) -> Path:
+    path = git_output(folder, "rev-parse", "--path-format=absolute", *words).removesuffix("\n")
+    if not path:
+        raise CloneError(NO_REPOSITORY.format(folder))
+    return Path(path)
 
 
 def _policy(text: str, profiles: tuple[str, ...], *, or_default: bool) -> Policy:
@@ -131,10 +138,17 @@ def borrow(path: Path, repository: Path, objects: tuple[Path, ...]) -> Path:
     Source: gitrepository-layout(5), objects/info/alternates and shallow.
     """
     git(path.parent, "init", "--quiet", "--bare", str(path))
-    (path / "objects" / "info" / "alternates").write_text("".join(f"{folder}\n" for folder in objects))
+    (path / "objects" / "info" / "alternates").write_text(
+        "".join(f"{_quoted(folder)}\n" for folder in objects)
+    )
     if (repository / "shallow").exists():
         shutil.copy(repository / "shallow", path)
     return path
+
+
+def _quoted(path: Path) -> str:
+    escapes: dict[str, str | int | None] = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
+    return f'"{str(path).translate(str.maketrans(escapes))}"'
 
 
 def commit_of(folder: Path, name: str, env: Mapping[str, str] | None = None) -> str:

@@ -1,25 +1,31 @@
 """Git hooks of a clone or of a git server: put in, looked at, taken out."""
 
+import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from os.path import lexists  # a link that leads nowhere stands there, too
+from os.path import lexists, samestat  # a link that leads nowhere stands there, too
 from pathlib import Path
 
-from bot.admin.clone.commit import CloneError, git_output
+from bot.admin.clone.commit import NO_REPOSITORY, CloneError, git_output
 
 CLIENT = ("prepare-commit-msg", "pre-push", "post-checkout", "post-merge")
 SERVER = ("pre-receive",)
 BEFORE = ".before-cardinal"  # ends the name of the hook that was there, which is called first
+LEGACY = ".legacy"  # where pre-commit keeps the hook that it found, and calls it
+NEW = ".cardinal-new"
 APART = "cardinal-hooks"  # the folder in git's own where somebody else looks after the hooks
+HOOKS_PATH = ("config", "--null", "--show-scope", "--type=path", "--get-all", "core.hooksPath")
+# A hook of a tool is in everybody's clone: it must do nothing where Cardinal's is not installed.
+LINE = 'hook="$(git rev-parse --git-common-dir)/{}"; [ ! -x "$hook" ] || "$hook" "$@"'
 MARK = "# Cardinal's hook:"
 HEAD = """\
 #!/bin/sh
 {mark} `cardinal hooks status` tells of it, `cardinal hooks uninstall` takes it out.
 cardinal={command}
-before="$0{before}"
+before="${{0%/*}}/{name}{before}"
 policy_differs() {{
   git diff --quiet "$1" "$2" -- .github/cardinal.yml .github/cardinal 2>/dev/null
   [ $? = 1 ] || return 0
@@ -51,82 +57,143 @@ class HookPlace:
     manager: Path | None = None
     line: str = ""
 
+    @property
+    def before(self) -> Path:
+        """Where the hook is kept that was there first."""
+        return self.path.with_name(f"{self.name}{BEFORE}")
+
 
 def places(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]:
     """Return the hooks of the repository around `folder`: a bare one is a server's.
 
     Raises CloneError outside of a repository.
     """
-    words = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir")
-    answer = git_output(folder, *words).splitlines()
-    if len(answer) != 2:
-        raise CloneError(f"{folder} is in no git repository: go into your clone, or name it with -C")
-    common = Path(answer[1])
-    managed = _managed(folder, environ)
-    if managed is not None and not managed.is_relative_to(common):
-        return tuple(_managed_place(common / APART / name, managed) for name in CLIENT)
-    hooks = managed or common / "hooks"
-    return tuple(_place(hooks / name) for name in (SERVER if answer[0] == "true" else CLIENT))
+    bare, common = _git_folder(folder)
+    names = SERVER if bare else CLIENT
+    hooks = _managed(folder, environ) or common / "hooks"
+    if hooks.resolve().is_relative_to(common.resolve()):
+        return tuple(_place(hooks / name) for name in names)
+    return tuple(_managed_place(common / APART / name, hooks) for name in names)
 
 
 def install(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]:
-    """Put the hooks in, and return them; a hook that is there is kept, and called first."""
-    for place in places(folder, environ):
+    """Put the hooks in, and return them; a hook that is there is kept, and called first.
+
+    At every moment the hook that was there, or the new one, stands in its place. Raises CloneError.
+    """
+    there = places(folder, environ)
+    for place in there:
+        _require_one_before(place)
+    for place in there:
         place.path.parent.mkdir(parents=True, exist_ok=True)
-        if place.state is HookState.THEIRS:
-            place.path.rename(_before(place.path))
+        if place.state is HookState.THEIRS and not lexists(place.before):
+            os.link(place.path, place.before, follow_symlinks=False)
         if not (place.manager and place.state is HookState.OURS):
-            place.path.write_text(_text(place.name))
-            place.path.chmod(0o755)
+            new = place.path.with_name(f"{place.name}{NEW}")
+            new.unlink(missing_ok=True)  # of an install that was killed
+            new.write_text(_text(place.name))
+            new.chmod(0o755)
+            new.replace(place.path)
     return places(folder, environ)
 
 
 def uninstall(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]:
-    """Take the hooks out, and put back those that were there."""
-    for place in places(folder, environ):
-        if _is_ours(place.path):
-            place.path.unlink()
-            if place.chained:
-                _before(place.path).rename(place.path)
+    """Take the hooks out, those that git no longer calls, too, and put back those that were there."""
+    _, common = _git_folder(folder)
+    own, apart = common / "hooks", common / APART
+    folders = (*((own,) if own.resolve().is_relative_to(common.resolve()) else ()), apart)
+    uncalled = (_place(each / name) for each in folders for name in (*CLIENT, *SERVER))
+    for place in (*places(folder, environ), *uncalled):
+        place.path.with_name(f"{place.name}{NEW}").unlink(missing_ok=True)
+        if not lexists(place.before):
+            if _is_ours(place.path):
+                place.path.unlink()
+        elif _is_ours(place.path) or not lexists(place.path):
+            place.before.replace(place.path)
+        elif _same(place.path, place.before):  # of an install that was killed
+            place.before.unlink()
+    if apart.is_dir() and not any(apart.iterdir()):
+        apart.rmdir()
     return places(folder, environ)
+
+
+def _git_folder(folder: Path) -> tuple[bool, Path]:
+    """Return whether the repository is bare, and its folder, which all its worktrees share."""
+    words = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir")
+    bare, _, common = git_output(folder, *words).partition("\n")
+    if not common:
+        raise CloneError(NO_REPOSITORY.format(folder))
+    return bare == "true", Path(common.removesuffix("\n"))
+
+
+def _require_one_before(place: HookPlace) -> None:
+    if place.state is HookState.THEIRS and lexists(place.before) and not _same(place.path, place.before):
+        raise CloneError(
+            f"{place.path} came after Cardinal's hook, and {place.before} is the one that was there first:"
+            " keep one of the two at the first place, remove the second, and install again"
+        )
+
+
+def _same(path: Path, other: Path) -> bool:
+    return samestat(path.lstat(), other.lstat())
 
 
 def _managed(folder: Path, environ: Mapping[str, str]) -> Path | None:
     """Return the folder of `core.hooksPath`, if it is set, by the person's own settings, too."""
+    named: list[str] = []
+    for given in _settings(environ):
+        env = {
+            "HOME": environ.get("HOME", "/nonexistent"),
+            "GIT_CONFIG_GLOBAL": given,
+            "GIT_CONFIG_NOSYSTEM": environ.get("GIT_CONFIG_NOSYSTEM", "0"),
+        }
+        rows = git_output(folder, *HOOKS_PATH, env=env).split("\0")[:-1]
+        pairs = [pair for pair in zip(rows[::2], rows[1::2], strict=True) if pair[0] != "command"]
+        named = [*named, *(path for _, path in pairs)]
+        if pairs and pairs[-1][0] != "system":  # what follows is what counts less
+            return _below(folder, pairs[-1][1])
+    return _below(folder, named[-1]) if named else None
+
+
+def _settings(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the files of the person's own settings, what counts most first. Source: git-config(1)."""
+    if given := environ.get("GIT_CONFIG_GLOBAL"):
+        return (given,)
     home = Path(environ.get("HOME", "/nonexistent"))
-    settings = (home / ".gitconfig", home / ".config" / "git" / "config")
-    given = next((str(path) for path in settings if path.exists()), "/dev/null")
-    env = {"HOME": str(home), "GIT_CONFIG_GLOBAL": given, "GIT_CONFIG_NOSYSTEM": "0"}
-    rows = git_output(folder, "config", "--show-scope", "--type=path", "--get-all", "core.hooksPath", env=env)
-    named = [row.partition("\t")[2] for row in rows.splitlines() if not row.startswith("command\t")]
-    if not named:
-        return None
-    top = git_output(folder, "rev-parse", "--show-toplevel").strip()
-    return Path(top or folder, named[-1])
+    folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    return tuple(str(path) for path in (home / ".gitconfig", folder / "git" / "config"))
+
+
+def _below(folder: Path, path: str) -> Path:
+    top = git_output(folder, "rev-parse", "--show-toplevel").removesuffix("\n")
+    return Path(top or folder, path)
 
 
 def _place(path: Path) -> HookPlace:
+    name, legacy = path.name, path.with_name(f"{path.name}{LEGACY}")
+    if lexists(path) and not _is_ours(path) and _is_ours(legacy):
+        path = legacy
     state = HookState.OURS if _is_ours(path) else HookState.THEIRS if lexists(path) else HookState.NONE
-    return HookPlace(path.name, path, state, lexists(_before(path)))
+    place = HookPlace(name, path, state, chained=False)
+    return replace(place, chained=state is HookState.OURS and lexists(place.before))
 
 
 def _managed_place(path: Path, managed: Path) -> HookPlace:
     manager = (managed.parent if managed.name == "_" else managed) / path.name  # husky generates its folder _
-    line = f'"$(git rev-parse --git-common-dir)/{APART}/{path.name}" "$@"'
+    line = LINE.format(f"{APART}/{path.name}")
     called = manager.is_file() and f"{APART}/{path.name}" in manager.read_text(errors="replace")
     state = HookState.OURS if _is_ours(path) and called else HookState.NONE
     return HookPlace(path.name, path, state, chained=False, manager=manager, line=line)
 
 
 def _is_ours(path: Path) -> bool:
-    return path.is_file() and MARK in path.read_text(errors="replace")[:500]
-
-
-def _before(path: Path) -> Path:
-    return path.with_name(f"{path.name}{BEFORE}")
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return MARK.encode() in file.read(500)
 
 
 def _text(name: str) -> str:
     command = shlex.quote(str(Path(sys.executable).with_name("cardinal")))
-    head = HEAD.format(mark=MARK, command=command, before=BEFORE)
+    head = HEAD.format(mark=MARK, command=command, name=name, before=BEFORE)
     return head + (Path(__file__).with_name(f"{name}.sh")).read_text()

@@ -1,9 +1,11 @@
 lines=$(cat)
-if [ -x "$before" ]; then printf '%s\n' "$lines" | "$before" "$@" || exit; fi
+if [ -x "$before" ]; then printf '%s' "${lines:+$lines
+}" | "$before" "$@" || exit; fi
 set --
 while read -r known commit ref; do
   case "$ref" in refs/heads/*) ;; *) continue ;; esac
   case "$commit" in *[!0]*) set -- "$@" "$commit:$known" ;; esac
+  [ $# -lt 6 ] || break # Cardinal looks at 5, and refuses more
 done <<END
 $lines
 END

@@ -79,7 +79,7 @@ def test_what_is_not_committed_is_not_checked_and_that_is_said(clone: Path, chec
     assert "What is not committed is not checked." in done.output
 
 
-@pytest.mark.parametrize("shape", ["worktree", "detached", "shallow", "borrowing", "subfolder"])
+@pytest.mark.parametrize("shape", ["worktree", "detached", "shallow", "borrowing", "subfolder", "newline"])
 def test_every_shape_of_a_clone_can_be_checked(clone: Path, tmp_path: Path, shape: str) -> None:
     commit(clone, answer="wrong")
     other = tmp_path / "other"
@@ -95,6 +95,8 @@ def test_every_shape_of_a_clone_can_be_checked(clone: Path, tmp_path: Path, shap
             git(tmp_path, "clone", "--quiet", "--shared", str(clone), str(other))
         case "subfolder":
             other = clone / ".github"
+        case "newline":
+            other = clone.rename(tmp_path / "a\n-rf $(touch x)")
     done = CliRunner().invoke(main, ("check", "-C", str(other)))
     assert done.exit_code == 1, done.output
     assert "$ grep -q right answer: failed, exit code 1" in done.output

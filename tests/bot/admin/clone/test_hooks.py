@@ -234,3 +234,40 @@ def test_a_server_refuses_what_a_guard_denies_by_the_policy_it_has(
     hook = origin / "hooks/pre-receive"
     hook.write_text(hook.read_text().replace("/cardinal\n", "/nowhere\n", 1))
     assert "whoever runs this server" in tried(clone, "push", "origin", "work").stderr
+
+
+def test_a_server_without_a_commit_takes_the_first_push_and_then_a_head_is_needed(
+    clone: Path, cardinal: Hooks, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty.git"
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=trunk", str(empty))
+    cardinal("install", folder=empty)
+    assert tried(clone, "push", str(empty), "main").returncode == 0
+    commit(clone, answer="right, too")
+    done = tried(clone, "push", str(empty), "work")
+    assert done.returncode == 1
+    assert "git symbolic-ref HEAD refs/heads/" in done.stderr
+    git(empty, "symbolic-ref", "HEAD", "refs/heads/main")
+    assert tried(clone, "push", str(empty), "work").returncode == 0
+
+
+def handed_over(hook: Path, folder: Path, given: str) -> str:
+    """Return what a hook gives to Cardinal's program for these lines of git."""
+    hook.write_text(hook.read_text().replace("exec ", "printf '%s\\n' "))
+    words = (str(hook), "origin", "there")
+    return subprocess.run(
+        words, cwd=folder, input=given, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+
+
+def test_many_branches_at_once_are_looked_at_within_a_bound(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    cardinal("install")
+    head = git(clone, "rev-parse", "HEAD")
+    fresh = commit(clone, answer="right, too")
+    given = "".join(f"HEAD {fresh} refs/heads/many/{number} {head}\n" for number in range(40_000))
+    assert handed_over(clone / ".git/hooks/pre-push", clone, given).count(head) == 6
+    cardinal("install", folder=origin)
+    given = "".join(f"{'0' * 40} {head} refs/heads/many/{number}\n" for number in range(40_000))
+    assert handed_over(origin / "hooks/pre-receive", origin, given).count(head) == 6
