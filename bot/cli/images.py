@@ -14,9 +14,13 @@ LIMIT_S = 2 * 3600
 
 @click.command("images")
 @click.argument("names", nargs=-1, type=click.Choice(context.NAMES), metavar="[IMAGE]...")
+@click.option(
+    "--from", "listed", type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
+    help="Fetch them, by the digests in this file: images.txt of a release.",
+)  # fmt: skip
 @click.option("--compose-file", is_flag=True, help="Print where the compose file of these images is.")
-def command(names: tuple[str, ...], compose_file: bool) -> None:
-    """Build the container images that are not up to date.
+def command(names: tuple[str, ...], listed: Path | None, compose_file: bool) -> None:
+    """Build the container images that are not up to date, or fetch those of a release.
 
     The images are agent, browser, cardinal and postgres; all unless named. A Docker engine must
     run.
@@ -24,6 +28,7 @@ def command(names: tuple[str, ...], compose_file: bool) -> None:
     \b
     Examples:
       cardinal images agent
+      cardinal images --from images.txt
       docker compose -f "$(cardinal images --compose-file)" up -d
     """
     original = context.script("images").resolve()
@@ -35,6 +40,7 @@ def command(names: tuple[str, ...], compose_file: bool) -> None:
         context.copy_to(folder)
         # One build at a time, over all copies: they lock the original.
         mine = {"IMAGES_NAME": "cardinal images", "IMAGES_LOCK": str(original)}
+        mine |= {"IMAGES_FROM": str(listed)} if listed else {}
         built = subprocess.run(
             ["bash", str(folder / "scripts/images"), *names],
             env=os.environ | mine,

@@ -80,6 +80,9 @@ def test_every_image_begins_with_the_base_that_a_machine_without_a_registry_can_
 def test_no_image_comes_from_outside_but_by_its_digest() -> None:
     script = (ROOT / "scripts/images").read_text(encoding="utf-8")
     assert re.findall(r'docker pull -q "(\$\w+)"', script) == ["$debian"]
+    registry = (ROOT / "scripts/registry").read_text(encoding="utf-8")
+    assert re.findall(r'docker pull -q "(\$\w+)"', registry) == ["$line"]
+    assert '@sha256:[0-9a-f]{64}" "$IMAGES_FROM"' in registry, "a line is no name without a digest"
     assert re.search(r"^debian=debian@sha256:[0-9a-f]{64}$", script, re.MULTILINE)
     compose = yaml.safe_load((ROOT / "docker/compose.yml").read_text(encoding="utf-8"))
     assert {one.get("image", "cardinal:latest") for one in compose["services"].values()} == {

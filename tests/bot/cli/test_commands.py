@@ -46,7 +46,7 @@ def test_every_command_has_help_with_examples_that_it_understands(
     monkeypatch.chdir(tmp_path)
     for folder in (".github", "shop.git"):
         Path(folder).mkdir()
-    for file in (".github/cardinal.yml", "before-upgrade.db", "r12.json"):
+    for file in (".github/cardinal.yml", "before-upgrade.db", "images.txt", "r12.json"):
         Path(file).touch()
     for path, command in leaves():
         page = cardinal(*path, "--help").stdout

@@ -1,0 +1,127 @@
+"""A release is published by a workflow with few rights, in steps that a machine without GitHub can try."""
+
+import json
+import os
+import re
+import subprocess
+from importlib import resources
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.house.source import ROOT, tracked
+from tests.house.test_demo import DOCKER
+
+SCHEMAS = resources.files("check_jsonschema") / "builtin_schemas/vendor"
+PUBLISHED = {
+    ".github/workflows/": "github-workflows",
+    ".github/ISSUE_TEMPLATE/config": "github-issue-config",
+    ".github/ISSUE_TEMPLATE/": "github-issue-forms",
+    ".github/dependabot": "dependabot",
+    "docker/compose": "compose-spec",
+}
+WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+RIGHTS = {
+    "wheel": None,
+    "images": {"contents": "read", "packages": "write"},
+    "index": {"attestations": "write", "contents": "read", "id-token": "write", "packages": "write"},
+    "pypi": {"id-token": "write"},
+    "page": {"attestations": "write", "contents": "write", "id-token": "write"},
+}
+VERSION = re.findall(
+    r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+)[0]
+DIGEST = "sha256:" + "5" * 64
+NOTED = f"""buildx*|pull*|tag*) echo "$@" >>"$NOTES"; case "$*" in *inspect*) echo {DIGEST} ;; esac ;;
+  build*)"""
+
+
+def schema_of(path: str) -> str | None:
+    return next((schema for start, schema in PUBLISHED.items() if path.startswith(start)), None)
+
+
+@pytest.mark.parametrize("path", [path for path in tracked() if schema_of(path)])
+def test_what_others_read_is_as_they_publish_it(path: str) -> None:
+    schema = json.loads((SCHEMAS / f"{schema_of(path)}.json").read_text(encoding="utf-8"))
+    # YAML 1.1 reads the key `on` as true.
+    text = re.sub(r"^on:", '"on":', (ROOT / path).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    jsonschema.validate(yaml.safe_load(text), schema)
+
+
+def test_each_job_of_a_release_has_the_rights_that_it_uses() -> None:
+    assert {name: job.get("permissions") for name, job in WORKFLOW["jobs"].items()} == RIGHTS
+    assert WORKFLOW[True] == {"push": {"tags": ["v*"]}}
+    assert WORKFLOW["jobs"]["pypi"]["environment"] == "pypi"
+
+
+@pytest.mark.parametrize("path", [path for path in tracked() if path.startswith(".github/workflows/")])
+def test_no_command_of_a_workflow_is_made_of_what_somebody_wrote_and_no_secret_is_kept(path: str) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    steps = [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
+    assert [step for step in steps if "${{" in step.get("run", "")] == []
+    assert "secrets." not in text
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> dict[str, str]:
+    """Return an environment with a Docker that notes what it pushes and fetches."""
+    program = tmp_path / "docker"
+    program.write_text(DOCKER.replace("build*)", NOTED))
+    program.chmod(0o755)
+    own = {"NOTES": str(tmp_path / "notes"), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    return {name: text for name, text in os.environ.items() if not name.startswith("DOCKER_")} | own
+
+
+def run(*command: str | Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_images_are_pushed_with_their_packages_and_origin_and_listed_by_digest(
+    stand_in: dict[str, str], tmp_path: Path
+) -> None:
+    tag, registry = f"v{VERSION}", "ghcr.io/Acme/Cardinal"
+    pushed = run("scripts/release", "images", tag, registry, environment=stand_in)
+    assert pushed.returncode == 0, pushed.stderr
+    lines = (tmp_path / "notes").read_text().splitlines()[1:]
+    machine = os.uname().machine
+    names = [re.search(r"--tag (\S+)", line)[1] for line in lines]  # type: ignore[index]
+    all_names = (
+        ("agent", "browser", "cardinal", "postgres") if machine == "x86_64" else ("cardinal", "postgres")
+    )
+    assert sorted(names) == [f"ghcr.io/acme/cardinal/{name}:{VERSION}-{machine}" for name in all_names]
+    assert all("--push --sbom=true --provenance=mode=max" in line for line in lines)
+    assert all(re.search(r"base:bookworm=docker-image://\S+@sha256:[0-9a-f]{64} ", line) for line in lines)
+    for image in all_names:
+        listed = run("scripts/release", "index", tag, registry, image, environment=stand_in)
+        assert listed.stdout == f"ghcr.io/acme/cardinal/{image}@{DIGEST}\n", listed.stderr
+    merged = (tmp_path / "notes").read_text()
+    both = f"cardinal/cardinal:{VERSION}-x86_64 ghcr.io/acme/cardinal/cardinal:{VERSION}-aarch64\n"
+    assert both in merged
+
+
+def test_a_tag_that_is_not_the_version_publishes_nothing(stand_in: dict[str, str], tmp_path: Path) -> None:
+    for words in (("wheel", "v9.9.9"), ("images", "v9.9.9", "ghcr.io/acme/cardinal")):
+        refused = run("scripts/release", *words, environment=stand_in)
+        assert refused.returncode == 1
+        assert "make them agree" in refused.stderr
+    assert run("scripts/release", "wheels", "v9.9.9", environment=stand_in).returncode == 2
+    assert not (tmp_path / "notes").exists()
+
+
+def test_images_of_a_release_are_fetched_by_their_digests_alone(
+    stand_in: dict[str, str], tmp_path: Path
+) -> None:
+    listed = tmp_path / "images.txt"
+    line = f"ghcr.io/acme/cardinal/agent@{DIGEST}"
+    listed.write_text(f"{line}\nghcr.io/acme/cardinal/postgres:latest\n")
+    command = (ROOT / ".venv/bin/cardinal", "images", "--from", listed)
+    assert run(*command, "agent", environment=stand_in).returncode == 0
+    assert (tmp_path / "notes").read_text() == f"pull -q {line}\ntag {line} cardinal/agent:latest\n"
+    for name in ("postgres", "browser"):
+        refused = run(*command, name, environment=stand_in)
+        assert refused.returncode == 1
+        assert f"lists no image {name} with its digest" in refused.stderr
