@@ -151,6 +151,16 @@ class PushRefusedError(RepositoryError):
         super().__init__(f"{branch} was not pushed: {why}")
 
 
+class SigningError(RepositoryError):
+    """The operator's key signs no commits."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            "the policy wants signed commits, and the key of CARDINAL_SIGNING_KEY does not sign:"
+            f" {problem} Whoever runs Cardinal corrects the setting; then retry"
+        )
+
+
 class MovedBranchError(RepositoryError):
     """Somebody else pushed to the branch since the run began."""
 

@@ -16,7 +16,7 @@ from bot.repo_config import guides, policy_file, profiles, skills
 from bot.runspec import briefing as briefings
 from bot.runspec import reproduction
 from bot.runspec import stages as run_stages
-from bot.system.config import Config
+from bot.system.config import Config, ConfigError
 from ledger.errors import LedgerError
 from ledger.events.run import CHECK
 from ledger.ids import RunId
@@ -48,6 +48,7 @@ from runner.run.run_spec import (
     ResourceSpec,
     ReviewThread,
     RunSpec,
+    SigningKey,
     ToolSpec,
     ValidationSpec,
 )
@@ -157,6 +158,7 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         committer=COMMITTER,
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
         issue=issue,
+        signing=signing_key(services.config, rules),
         base=base,
         host=services.host,
     )
@@ -263,6 +265,18 @@ def _instructed(spec: RunSpec, services: Services, card: CardRow, rules: Reposit
         skill_files=skilled.files,
         considered=skilled.considered,
     )
+
+
+def signing_key(config: Config, rules: RepositoryRules) -> SigningKey | None:
+    """Return the key for commits, None where the repository wants none; raises ConfigError without one."""
+    if rules.commits.sign == "none":
+        return None
+    if config.signing_key is None or not config.signing_as:
+        what = "the repository's policy says `commits: {sign: ssh}`"
+        how = "set CARDINAL_SIGNING_KEY and CARDINAL_SIGNING_AS on each host, or change the policy"
+        raise ConfigError((f"{what}, and this host has no key for it: {how}",))
+    name, _, address = config.signing_as.removesuffix(">").rpartition(" <")
+    return SigningKey(config.signing_key, Committer(name, address))
 
 
 def validation_of(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:

@@ -193,6 +193,18 @@ class Config:
     allow_unsandboxed: bool = Field(
         False, description="Let agents run without a sandbox where bubblewrap is missing. Dangerous."
     )
+    signing_key: Path | None = Field(
+        None,
+        description="The private SSH key, without a passphrase, that signs commits where a policy says "
+        "`commits: {sign: ssh}`; in the file, from the home.",
+    )
+    signing_as: Annotated[str, StringConstraints(pattern=r"^([^<>\n\x00]{1,100} <[^<>\s]{3,200}>)?$")] = (
+        Field(
+            "",
+            description="Whose key it is, `Name <address>`: GitHub verifies by the account with this address "
+            "and, under SSH keys, the public key as a signing key.",
+        )
+    )
     artifact_days: int = Field(
         90, ge=1, le=3650, description="Days that logs, patches and reports of runs are kept."
     )
@@ -373,7 +385,7 @@ def _resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]
 
     Paths of the env file start in the home; those of the environment, in the current folder first.
     """
-    for name in ("scenarios", "skills"):
+    for name in ("scenarios", "skills", "signing_key"):
         if values.get(name):
             values[name] = bases.get(name, (Path(),))[0] / values[name]
     if values.get("store") and not values["store"].startswith("s3:"):

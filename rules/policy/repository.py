@@ -144,6 +144,16 @@ class McpServer(PolicyModel):
     command: Annotated[Lines, Field(min_length=1)] = Field(description="Its program and arguments.")
 
 
+class Commits(PolicyModel):
+    """How the commits that Cardinal writes are made."""
+
+    sign: Literal["none", "ssh"] = setting(
+        "none",
+        "Who signs them, where a rule wants verified commits: `ssh`, the operator's key"
+        " (`CARDINAL_SIGNING_KEY`); or `none`.",
+    )
+
+
 GUIDES = ("AGENTS.md", "CLAUDE.md")
 
 
@@ -167,6 +177,7 @@ class RepositoryRules(PolicyModel):
     )
     limits: RepositoryLimits = setting(RepositoryLimits(), "How far one run may go.")
     guardrails: Guardrails = setting(Guardrails(), "What an agent must leave alone.")
+    commits: Commits = setting(Commits(), "Whether [commits](#commits) are signed.")
     skills: Skills = setting(Skills(), "Skills by default and by label.")
     reproduction: Reproduction | None = setting(
         None,

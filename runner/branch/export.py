@@ -51,7 +51,7 @@ def stamp(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
 
     People's stay theirs, also when rebased.
 
-    Raises LongHistoryError or GitError.
+    Raises LongHistoryError, SigningError or GitError.
     """
     order, mirror = run.order, run.mirror
     gone = rebased(run, head)
@@ -65,10 +65,12 @@ def stamp(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
         likeness = _likeness(run, commit) if _signed(commit) in signed else None
         if likeness and theirs[likeness]:
             theirs[likeness] -= 1  # once: a second of the kind is the agent's
-            kept = replace(kept, committer=_name(order.committer), committed=when)
+            kept = replace(kept, committed=when)
         else:
             kept = own(kept, order.committer, order.run_id, order.full_reference, when)
-        made[commit.commit] = mirror.make_commit(kept)
+        # GitHub verifies a signature by the committer's address; who wrote it is the author.
+        kept = replace(kept, committer=_name(order.signing.owner if order.signing else order.committer))
+        made[commit.commit] = mirror.make_commit(kept, order.signing)
     stamped = made.get(head, head)
     mirror.remember(_stamped(run), stamped)
     return stamped, tuple(made.values())

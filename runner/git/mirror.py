@@ -13,12 +13,12 @@ from pathlib import Path
 
 from runner import errors
 from runner.exec.child import Ran
-from runner.git import commits, credentials
+from runner.git import commits, credentials, signing
 from runner.git.cli import run_git
 from runner.git.commits import Commit, unquoted
 from runner.git.object_files import read_ref, write_object, write_ref
 from runner.git.tree_entries import check_entries
-from runner.run.run_spec import Remote
+from runner.run.run_spec import Remote, SigningKey
 from runner.text.plain import one_line, redact
 
 _FETCH_S = 600.0
@@ -296,9 +296,9 @@ class Mirror:
         rows = (row for row in shown.split("\n") if not row.startswith(("@@ ", "index ")))
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
-    def make_commit(self, commit: Commit) -> str:
-        """Store a commit and return its id."""
-        content = commits.written(commit)
+    def make_commit(self, commit: Commit, key: SigningKey | None = None) -> str:
+        """Store a commit, signed if there is a key, and return its id. Raises SigningError."""
+        content = signing.signed(commit, key, self._beat) if key else commits.written(commit)
         name = write_object(self.path, "commit", content)
         self._known[name] = commits.parsed(name, content.decode())
         return name

@@ -193,6 +193,14 @@ class Committer:
 
 
 @dataclass(frozen=True, slots=True)
+class SigningKey:
+    """An operator's private SSH key on the host, and whose it is: the committer of what it signs."""
+
+    path: Path
+    owner: Committer
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """One bounded attempt at a card. `kind`: first, revision, retry or repair.
 
@@ -245,6 +253,7 @@ class RunSpec:
     reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
     host: str = ""  # the name of the host that holds the claim
+    signing: SigningKey | None = None  # for the commits that Cardinal writes; None: they are unsigned
     early: bool = False  # publish what the guards let pass before the work is done
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
 
