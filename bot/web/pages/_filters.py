@@ -13,7 +13,7 @@ from bot.state.card_filters import FIELDS, MAX_CHARS, FilterError
 from ledger.queries import card_filter
 from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
 from ledger.states import CardState
-from rules.text import count, sentence
+from rules.text import count, near, plain, sentence
 
 MAX_OFFERED = 100  # names that a field suggests; others can be typed
 PAGE = 100  # cards on one page of a section that is shown alone
@@ -124,7 +124,8 @@ def _read(
     states: Collection[CardState],
     sections: Collection[str],
 ) -> FilterForm:
-    for name in (*FIELDS, form.key, "page"):
+    names = (*FIELDS, form.key, "page")
+    for name in names:
         if len(args.getlist(name)) > 1:
             raise FilterError(name, f"the address has more than one {name}: leave one of them")
     section, number = args.get(form.key), args.get("page", "1")
@@ -132,5 +133,10 @@ def _read(
         raise card_filters.unknown(form.key, section, sections)
     if not NUMBER.fullmatch(number):
         raise FilterError("page", "there is no such page of this list: begin at the first")
+    for name in args:
+        if name not in names:
+            meant = near(name, names)
+            hint = f"did you mean {meant}?" if meant else "leave it out"
+            raise FilterError(name, f"there is no filter “{plain(name, MAX_CHARS)}” here: {hint}")
     wanted = card_filters.read({field: args.get(field) for field in FIELDS}, known, states)
     return replace(form, section=section, number=int(number), wanted=wanted)

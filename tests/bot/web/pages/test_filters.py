@@ -145,3 +145,15 @@ def test_who_follows_a_link_to_a_filter_has_it_after_signing_in(pages: Pages) ->
     arrived = bob.get(bob.agrees(bob.get(way_in).headers["Location"]))
     assert arrived.headers["Location"] == shared
     assert titles(bob, shared) == ["Basket 0"]
+
+
+def test_a_filter_that_does_not_exist_is_refused_in_a_sentence(pages: Pages) -> None:
+    add(pages, 1, "Till", CardState.QUEUED, "bug", "bob", "acme/shop")
+    alice = pages.browser("alice")
+    for path in ("/", BOARD):
+        shown = alice.get(f"{path}?stat=queued").text
+        assert "There is no filter “stat” here: did you mean state?" in shown
+        assert "/cards/" not in shown
+        hostile = alice.get(f"{path}?{quote(HOSTILE)}=1").text
+        assert "There is no filter" in hostile
+        assert "<script>x" not in hostile
