@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from bot.admin.clone import commit as clone
 from bot.cli import CommandGroup
 from bot.cli._show import block, json_option, line, show
 from bot.render import missing_checks
@@ -17,6 +18,7 @@ from rules.policy.messages import capped
 from rules.policy.model import parse
 from rules.policy.persona import MAX_BYTES as PERSONA_BYTES
 from rules.policy.persona import parse_persona
+from rules.policy.proposal import MARKERS, propose
 from rules.policy.stages import is_persona
 from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY
@@ -51,6 +53,39 @@ def validate(file: Path, home: str, as_json: bool) -> None:
     said = [line(problem) for problem in problems] or [f"{file} is valid", *map(line, hints)]
     show(result, as_json=as_json, text=lambda: said)
     raise SystemExit(1 if problems else 0)
+
+
+@command.command("propose")
+@click.option(
+    "-C",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    help="A folder of the clone.",
+)
+def proposed(folder: Path) -> None:
+    """Print a policy file for your clone, with the checks that its last commit seems to have.
+
+    Nothing is written, and nothing is run. Read it before you use it.
+
+    \b
+    Example:
+      cardinal policy propose > .github/cardinal.yml
+    """
+    if not clone.commit_of(folder, "HEAD"):
+        raise clone.CloneError(f"{folder} has no commit to look at: go into your clone, and commit first")
+    top = ("--full-tree", "HEAD")
+    names = clone.git_output(folder, "ls-tree", "-r", "-z", "--name-only", *top).split("\0")
+    texts = {
+        name: clone.git_output(folder, "cat-file", "blob", f"HEAD:{name}")
+        for name in MARKERS
+        if name in names
+    }
+    proposal = propose(frozenset(names), texts)
+    click.echo(proposal.text(), nl=False)
+    click.echo(
+        f"taken from: {', '.join(map(line, proposal.because)) or 'nothing: no checks known'}", err=True
+    )
 
 
 @command.command("profiles")
