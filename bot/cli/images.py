@@ -20,10 +20,10 @@ LIMIT_S = 2 * 3600
 )  # fmt: skip
 @click.option("--compose-file", is_flag=True, help="Print where the compose file of these images is.")
 def command(names: tuple[str, ...], listed: Path | None, compose_file: bool) -> None:
-    """Build the container images that are not up to date, or fetch those of a release.
+    """Build or fetch the container images.
 
-    The images are agent, browser, cardinal and postgres; all unless named. A Docker engine must
-    run.
+    Those that are not up to date are built; with --from, those of a release are fetched. The images are
+    agent, browser, cardinal and postgres; all unless named. A Docker engine must run.
 
     \b
     Examples:

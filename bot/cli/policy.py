@@ -1,4 +1,4 @@
-"""`cardinal policy`: check of a policy file and the folder beside it; list of built-in profiles."""
+"""`cardinal policy`: check or proposal of a policy file; list of built-in profiles."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -64,9 +64,10 @@ def validate(file: Path, home: str, as_json: bool) -> None:
     help="A folder of the clone.",
 )
 def proposed(folder: Path) -> None:
-    """Print a policy file for your clone, with the checks that its last commit seems to have.
+    """Print a policy file that fits your clone.
 
-    Nothing is written, and nothing is run. Read it before you use it.
+    Its checks are those that the last commit seems to have. Nothing is written, and nothing is run. Read it
+    before you use it.
 
     \b
     Example:

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from bot.system import github_address
 from bot.system.env_file import EnvLineError, parse
+from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
 from ledger.errors import CardinalError
 from runner import workspaces
@@ -93,19 +93,16 @@ class Config:
         description="The folder of the scripted agent's scenarios; `scenarios` in the home unless set."
     )
     skills: Path | None = Field(
-        None,
-        description="The folder of the operator's private skills, read when a run begins; none unless set.",
+        None, description="The folder of the operator's private skills, read when a run begins, if set."
     )
     redis_url: str | None = Field(
         None, repr=False, description="A Redis to use; if unset, `cardinal up` starts its own."
     )
     github_url: Address = Field(
-        github_address.GITHUB_API,
-        description="GitHub: the root of its API, or the https address of an Enterprise Server.",
+        GITHUB_API, description="GitHub: the root of its API, or the https address of an Enterprise Server."
     )
     git_url: Address = Field(
-        github_address.web_root(github_address.GITHUB_API),
-        description="The root of git's and pages' addresses; follows `github_url`.",
+        web_root(GITHUB_API), description="The root of git's and pages' addresses; follows `github_url`."
     )
     app_id: int = Field(0, ge=0, description="The GitHub App's id; 0: not registered yet.")
     private_key: Secret = Field(
@@ -376,8 +373,8 @@ def _fill_in(values: dict[str, Any], home: Path) -> None:
         scheme, colon, place = values["public_url"].lower().partition("://")
         values["public_url"] = scheme + colon + place.removesuffix({"https": ":443"}.get(scheme, ":80"))
     if values.get("github_url", "").startswith("http"):
-        values["github_url"] = github_address.api_root(values["github_url"])
-        values.setdefault("git_url", github_address.web_root(values["github_url"]))
+        values["github_url"] = api_root(values["github_url"])
+        values.setdefault("git_url", web_root(values["github_url"]))
 
 
 def _resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]) -> list[str]:

@@ -34,12 +34,13 @@ _NAME = cards.c.repository + "#" + cast(cards.c.number, Text)
 class CardScope:
     """What somebody may see of a board: cards about the repositories in `seen`, or about any for None.
 
-    `drafts`: those that are no issue yet, too.
+    `drafts`: those that are no issue yet, too. `named`: other repositories whose issues a reason may name.
     """
 
     board_id: BoardId
     seen: frozenset[str] | None = None
     drafts: bool = True
+    named: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, false, func, or_, select
 
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queries.card_filter import ALL, FROM, NEED, STATE, CardFilter, CardScope, asked_for, in_sight
 from ledger.states import ATTENTION, CardState
+from ledger.views import links
 from ledger.views.cards import cards
 from ledger.views.runs import runs
 
@@ -38,17 +39,18 @@ LANES: Mapping[CardState, Lane] = {
     S.FAILED: Lane.STUCK,
     S.BLOCKED: Lane.STUCK,
 }
-_FIELDS = (
-    cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE,
-    cards.c.because, cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd,
-)  # fmt: skip
+_FIELDS = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE
+_MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd
 # In lanes by what each has first; elsewhere who waits for a person comes first, then all others.
 _BY_LANE = case({state.value: place for place, state in enumerate(LANES)}, value=STATE)
 _BY_NEED = case(NEED, value=STATE, else_=len(NEED))
 
 
 class ListedCard(NamedTuple):
-    """A card in a list. `mover` put it where it stands; the last three are of its newest run, or None."""
+    """A card in a list. `mover` put it where it stands; the last three are of its newest run, or None.
+
+    `because` is empty where the card waits for an issue of a repository that is not in sight: it names that issue.
+    """
 
     card_id: CardId
     repository: str | None
@@ -157,7 +159,17 @@ def lane_counts(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter 
 
 
 def _listed(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
-    return select(*_FIELDS).select_from(FROM).where(in_sight(scopes), asked_for(wanted))
+    unnamed = or_(false(), *(_waits_out_of_sight(scope) for scope in scopes if scope.seen is not None))
+    because = case((unnamed, ""), else_=cards.c.because)
+    fields = (*_FIELDS, because, *_MORE_FIELDS)
+    return select(*fields).select_from(FROM).where(in_sight(scopes), asked_for(wanted))
+
+
+def _waits_out_of_sight(scope: CardScope) -> ColumnElement[bool]:
+    blocker = links.links.c
+    hidden = blocker.repository.not_in(("", *(scope.seen or ()), *scope.named))
+    holding = links.held().where(blocker.card_id == cards.c.card_id, hidden)
+    return and_(cards.c.board_id == scope.board_id, holding.correlate(cards).exists())
 
 
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:

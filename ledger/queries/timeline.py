@@ -22,6 +22,7 @@ from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
 from ledger.events.pull import ChecksSettled, MergeAwaited
+from ledger.events.related import LinksSeen
 from ledger.events.reproduction import ReproductionPlayed
 from ledger.events.run import RunEnded, RunEvent, RunQueued
 from ledger.events.stage import StageEntered, StageLeft
@@ -71,6 +72,8 @@ PAYLOADS = frozenset(
         *("WorkspaceRestored", "WorkspaceTaken"),
     )
 )
+# Kinds whose line may name any issue that blocks the card.
+REASONS = frozenset(("CardExplained", "CardStateChanged"))
 Line = tuple[Zoom, Callable[[Any], str]]
 _C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
 # What a kind says in one line. A kind that is not here is told by its name at the depth debug.
@@ -328,6 +331,15 @@ def times_of(db: Connection, card_id: CardId, kind: type[CardEvent], since: date
     return tuple([row[0] for row in _times.all(db, mine)])
 
 
+def linked(db: Connection, card_id: CardId) -> frozenset[str]:
+    """Return the repositories of all issues that blocked the card at any time."""
+    seen = _bodies.all(db, {"stream": f"card:{card_id}", "kind": LinksSeen.__name__})
+    names = (
+        blocker.repository for (body,) in seen for blocker in decode(LinksSeen.__name__, body).blocked_by
+    )
+    return frozenset(names)
+
+
 def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
     """Return the line of one event of the card or of a run of it."""
     kind = type(event).__name__
@@ -360,3 +372,8 @@ def _newest(zoom: Zoom) -> Statement:
 def _times(stream: Any, kind: Any, since: Any) -> Select[Any]:
     mine = (events.c.stream == stream) & (events.c.kind == kind) & (events.c.at > since)
     return select(events.c.at).where(mine).order_by(events.c.version)
+
+
+@statement
+def _bodies(stream: Any, kind: Any) -> Select[Any]:
+    return select(events.c.body).where((events.c.stream == stream) & (events.c.kind == kind))

@@ -1,7 +1,7 @@
 """A card: why it does or does not move, its runs, and its timeline at three depths."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from flask import Response, make_response, render_template, request
@@ -72,12 +72,12 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
-        blockers = links.of_card(db, card.card_id)
-    readable = _readable(site, visit, card, blockers)
+        blockers, linked = links.of_card(db, card.card_id), timeline.linked(db, card.card_id)
+    readable = _readable(site, visit, card, linked)
     seen = [link for link in blockers if link.repository in readable]
     if snapshot and _names_hidden(snapshot, readable):
         because = ""
-    lines = _fitting([_line(it) for it in newest])
+    lines = _fitting([_line(it) for it in newest if it.kind not in timeline.REASONS or linked <= readable])
     github = f"{site.config.git_url}/{card.repository}"
     return render_template(
         "card.html",
@@ -112,13 +112,13 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
     )
 
 
-def _readable(site: Site, visit: SignIn, card: CardRow, blockers: Sequence[LinkRow]) -> frozenset[str]:
-    """Return the repositories of the card and its blockers that the visitor may read. Raises BusyError.
+def _readable(site: Site, visit: SignIn, card: CardRow, linked: Collection[str]) -> frozenset[str]:
+    """Return the card's repository and those of linked issues, if the visitor may read them. Raises BusyError.
 
     Of another owner's nobody can say who may.
     """
     owner, _, _ = card.repository.partition("/") if card.repository else ("", "", "")
-    names = {link.repository for link in blockers if not is_outside(link.repository, owner)}
+    names = {name for name in linked if not is_outside(name, owner)}
     return site.readers.readable(visit, dict.fromkeys(names | {card.repository or ""}, card.created_at))
 
 

@@ -22,10 +22,10 @@ VALID_S = 600  # as long as GitHub's codes
 VISIT_S = 8 * 3600
 WORD_BYTES = 32
 OWN_PATH = re.compile(
-    r"/(?:hosts|money|(?:runs|artifacts|boards|cards)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
+    r"/(?:hosts|health|money|policy|(?:runs|artifacts|boards|cards|policy)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
 )
 OWN_QUERY = re.compile(
-    r"(?:(?:search|state|repository|person|label|lane|column|page|zoom|days)=[A-Za-z0-9._~*%+-]*(?:&(?!$)|$))*"
+    r"(?:(?:search|state|repository|person|label|lane|column|page|zoom|before|days)=[A-Za-z0-9._~*%+-]*(?:&(?!$)|$))*"
 )
 MAX_CHARS, MAX_QUERY = 400, 1000  # with the sign-in around them, a cookie holds both
 MANY = "very many people sign in just now: try again in a minute"

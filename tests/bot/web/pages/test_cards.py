@@ -150,7 +150,7 @@ def test_the_depth_debug_has_the_fields_of_a_runs_own_events_for_operators_alone
     assert "QuestionAsked</summary>" in operator.get(f"{path}?zoom=debug&before=9x").text
 
 
-def test_a_card_has_its_dependencies_costs_and_pull_request_but_none_that_one_may_not_read(
+def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_not_read(
     pages: Pages,
 ) -> None:
     cardinal = pages.cardinal
@@ -169,5 +169,9 @@ def test_a_card_has_its_dependencies_costs_and_pull_request_but_none_that_one_ma
     hide(cardinal, "board")
     hidden = pages.browser("mallory").get(path).text
     assert "1 of 2 done" in hidden
-    assert not [word for word in ("Sealed", "acme/board", "of 3") if word in hidden]
     assert "$0.00 in all" in hidden
+    (board,) = {it for it in re.findall(r'"(/boards/[^"?]+)"', pages.browser("alice").get("/").text)}
+    for place in ("/", board, path, f"{path}?zoom=activity", f"{path}?zoom=debug"):
+        assert "Sealed" in pages.browser("alice").get(place).text, place
+        shown = pages.browser("mallory").get(place).text
+        assert not [word for word in ("Sealed", "acme/board#", "of 3") if word in shown], place

@@ -331,6 +331,9 @@ def test_a_path_of_these_pages_is_gone_on_to() -> None:
         "/?search=a+b&state=failed&label=area%2Ftill",
         "/boards/acme/1?column=&page=2",
         "/money?days=7",
+        "/policy/acme/1",
+        "/health",
+        "/cards/acme/shop/1?zoom=debug&before=9",
     )
     for path in ("/hosts", "/runs/r1/artifacts", f"/artifacts/r1/{'a' * 64}/full-1-pytest.txt", *queries):
         assert own_path(path) == path
