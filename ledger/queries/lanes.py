@@ -49,7 +49,7 @@ _BY_NEED = case(NEED, value=STATE, else_=len(NEED))
 class ListedCard(NamedTuple):
     """A card in a list. `mover` put it where it stands; the last three are of its newest run, or None.
 
-    `because` is empty where the card waits for an issue of a repository that is not in sight: it names that issue.
+    `because` is empty where it would name an issue of a repository that is not in sight.
     """
 
     card_id: CardId

@@ -333,11 +333,10 @@ def times_of(db: Connection, card_id: CardId, kind: type[CardEvent], since: date
 
 def linked(db: Connection, card_id: CardId) -> frozenset[str]:
     """Return the repositories of all issues that blocked the card at any time."""
-    seen = _bodies.all(db, {"stream": f"card:{card_id}", "kind": LinksSeen.__name__})
-    names = (
-        blocker.repository for (body,) in seen for blocker in decode(LinksSeen.__name__, body).blocked_by
-    )
-    return frozenset(names)
+    kind = LinksSeen.__name__
+    seen = (decode(kind, body) for (body,) in _bodies.all(db, {"stream": f"card:{card_id}", "kind": kind}))
+    links = (blocker for event in seen if isinstance(event, LinksSeen) for blocker in event.blocked_by)
+    return frozenset(blocker.repository for blocker in links)
 
 
 def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:

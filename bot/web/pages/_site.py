@@ -60,8 +60,8 @@ HEADERS = {
 class VisibleBoard:
     """A board of which a visitor may see something: cards about the repositories in `seen`.
 
-    `home`: the visitor may read the repository of its policy, and so sees drafts and stops, too. `named`: whose
-    issues a reason may name to them.
+    `home`: the visitor may read the repository of its policy, and so sees drafts and stops, too. `named`:
+    repositories whose issues a reason may name to them.
     """
 
     board_id: BoardId

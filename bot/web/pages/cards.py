@@ -113,7 +113,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
 
 
 def _readable(site: Site, visit: SignIn, card: CardRow, linked: Collection[str]) -> frozenset[str]:
-    """Return the card's repository and those of linked issues, if the visitor may read them. Raises BusyError.
+    """Return which of the card's repository and `linked` the visitor may read. Raises BusyError.
 
     Of another owner's nobody can say who may.
     """
