@@ -1,0 +1,36 @@
+"""A ruleset that wants verified commits: what Cardinal signs passes, and else the card says what to set."""
+
+from pathlib import Path
+
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.runs.test_validation import set_rules, worked
+from tests.runner.git.test_signing import OWNER, new_key
+
+RULES = "version: 1\nrepository: {commits: {sign: %s}, validation: {full: ['true']}}\n"
+
+
+def want_signatures(cardinal: Cardinal, key: Path) -> None:
+    repos = cardinal.forge.store.repos
+    repos.add_signing_key(OWNER.email, key.with_suffix(".pub").read_text())
+    repos.set_rules(cardinal.repo, "cardinal/*", {"type": "required_signatures"})
+
+
+def test_what_cardinal_signs_is_verified_and_delivered(cardinal: Cardinal, tmp_path: Path) -> None:
+    key = new_key(tmp_path, "-t", "ed25519").path
+    set_rules(cardinal, RULES % "ssh")
+    want_signatures(cardinal, key)
+    cardinal.configure(signing_key=key, signing_as=f"{OWNER.name} <{OWNER.email}>")
+    item = worked(cardinal)
+    assert cardinal.run_of(item).ending == "succeeded"
+    head = cardinal.pull_of(item).head_sha
+    commit = cardinal.forge.store.repos.git(cardinal.repo).commit(head)
+    assert (commit.verification, commit.committer.email) == ("valid", OWNER.email)
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_push_refused_for_its_signature_says_what_to_set(cardinal: Cardinal, tmp_path: Path) -> None:
+    set_rules(cardinal, RULES % "none")
+    want_signatures(cardinal, new_key(tmp_path, "-t", "ed25519").path)
+    item = worked(cardinal)
+    assert cardinal.run_of(item).ending == "failed"
+    assert "`repository: {commits: {sign: ssh}}`" in cardinal.card(item).because
