@@ -148,7 +148,7 @@ class PushRefusedError(RepositoryError):
         of_ci = "update workflow" in detail  # "refusing to allow a GitHub App to create or update workflow"
         hint = " A maintainer gives leave with `/cardinal allow workflows`; then retry." if of_ci else ""
         if "verified signatures" in detail:  # github.com/github/gh-aw/issues/29301 shows the whole answer
-            hint = " Say `repository: {commits: {sign: ssh}}` in its policy, with a key on each host; then retry."
+            hint = " Say `repository: {commits: {sign: ssh}}` in its policy, with a key on the hosts; retry."
         why = f"a branch protection or rule refuses it.{hint} GitHub: {detail}"
         super().__init__(f"{branch} was not pushed: {why}")
 

@@ -38,6 +38,16 @@ class CardWait(NamedTuple):
     worker_s: float
     agent_s: float
 
+    @property
+    def name(self) -> str:
+        """The name of its issue, or `draft`."""
+        return f"{self.repository}#{self.number}" if self.number else "draft"
+
+    @property
+    def seconds(self) -> tuple[float, float, float]:
+        """What it waited for people, for a worker, and for an agent at work."""
+        return self.people_s, self.worker_s, self.agent_s
+
 
 @dataclass(frozen=True, slots=True)
 class Stats:

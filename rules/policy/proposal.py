@@ -64,8 +64,9 @@ def _python(names: Collection[str], texts: Mapping[str, str]) -> Proposal | None
     settings = ("pyproject.toml", "setup.cfg", "tox.ini")
     file = next((name for name in settings if _PYTEST.search(texts.get(name, ""))), None)
     file = "pytest.ini" if "pytest.ini" in texts else file
-    if file is not None or "conftest.py" in names or "tests/conftest.py" in names:
-        return Proposal(_python_setup(names), ("python3 -m pytest -q",), (file or "conftest.py",))
+    file = file or next((name for name in ("conftest.py", "tests/conftest.py") if name in names), None)
+    if file is not None:
+        return Proposal(_python_setup(names), ("python3 -m pytest -q",), (file,))
     tests = sorted(name for name in names if _is_python_test(name))
     if not tests:
         return None

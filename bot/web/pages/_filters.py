@@ -20,6 +20,8 @@ PAGE = 100  # cards on one page of a section that is shown alone
 NONE = "No card that you may see matches."
 NUMBER = re.compile(r"[1-9][0-9]{0,3}")
 
+ACTED = "acted"  # in the address after a form was sent: act.py says what was done
+
 
 @dataclass(frozen=True, slots=True)
 class FilterForm:
@@ -134,7 +136,7 @@ def _read(
     if not NUMBER.fullmatch(number):
         raise FilterError("page", "there is no such page of this list: begin at the first")
     for name in args:
-        if name not in names:
+        if name not in names and name != ACTED:
             meant = near(name, names)
             hint = f"did you mean {meant}?" if meant else "leave it out"
             raise FilterError(name, f"there is no filter “{plain(name, MAX_CHARS)}” here: {hint}")

@@ -2,20 +2,30 @@
 
 import csv
 import io
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from urllib.parse import quote
 
 from flask import Response, make_response, render_template, request
 
 from bot.render.run.story import REASONS
 from bot.state import forecasts
+from bot.web.pages._lists import MAX_TITLE
 from bot.web.pages._site import Site
 from ledger.log import event_store
 from ledger.queries import stats
 from ledger.queries.stats import SpendShare, Stats
 from ledger.queue.sign_ins import SignIn
+from rules.runs.forecast import Forecast
 from rules.text import brief, plain, state_word, usd
 
 DAYS = (7, 30, 90)
+FIGURES = (
+    *("usd", "runs", "needed_person", "people_s", "workers_s", "agents_s"),
+    *("merged", "usd_per_merge", "hours_per_merge"),
+)
+CARD_FIGURES = ("people_s of a card", "worker_s of a card", "agent_s of a card")
+LIMIT_FIGURES = ("spent_usd", "reserved_usd", "limit_usd")
 
 
 def mount(site: Site) -> None:
@@ -32,7 +42,8 @@ def mount(site: Site) -> None:
             title="Money and flow",
             lines=() if figures.runs or figures.usd else ("Nothing that you may see was spent.",),
             facts=_facts(figures),
-            forecasts=_forecasts(site, visit),
+            forecasts=[f"{plain(board)}: {forecasts.words(it)}." for board, it in _limits(site, visit)],
+            waits=_waits(figures),
             reasons=[(number, plain(REASONS.get(name, name))) for name, number in figures.reasons.items()],
             groups=[(name, _bars(shares)) for name, shares in figures.usd_by.items()],
             days=_days(),
@@ -48,10 +59,8 @@ def mount(site: Site) -> None:
             return site.stranger()
         figures, text = _figures(site, visit), io.StringIO()
         rows = csv.writer(text)
-        rows.writerow(("by", "name", "usd"))
-        for group, shares in figures.usd_by.items():
-            for share in shares:
-                rows.writerow((group, _cell(share.name), f"{share.usd:.4f}"))
+        rows.writerow(("figure", "name", "value"))
+        rows.writerows(_rows(figures, _limits(site, visit)))
         answer = make_response(text.getvalue())
         answer.content_type = "text/csv; charset=utf-8"
         answer.headers["Content-Disposition"] = 'attachment; filename="cardinal-money.csv"'
@@ -72,16 +81,40 @@ def _figures(site: Site, visit: SignIn) -> Stats:
         return stats.of_boards(db, since, now, boards=[board.board_id for board in boards], seen=seen)
 
 
-def _forecasts(site: Site, visit: SignIn) -> list[str]:
-    """Return today's forecasts of boards of which the visitor sees every repository: they sum over all."""
+def _limits(site: Site, visit: SignIn) -> list[tuple[str, Forecast]]:
+    """Return today's limits of boards of which the visitor sees every repository: they sum over all."""
     whole = site.whole_to(visit)
     now = site.clock()
     with event_store.reading(site.engine) as db:
-        return [
-            f"{plain(board.title)}: {forecasts.words(it)}."
-            for board in whole
-            for it in forecasts.of_board(db, board.board_id, now)
-        ]
+        return [(board.title, it) for board in whole for it in forecasts.of_board(db, board.board_id, now)]
+
+
+def _waits(figures: Stats) -> list[tuple[str, str, str, list[tuple[str, int]]]]:
+    """Return the name, path and title of each card, and for each wait the time and its share in percent."""
+    longest = max((max(wait.seconds) for wait in figures.waits), default=0) or 1
+    return [
+        (
+            wait.name,
+            f"/cards/{quote(wait.repository)}/{wait.number}" if wait.repository and wait.number else "",
+            plain(wait.title, MAX_TITLE),
+            [(brief(timedelta(seconds=it)), round(100 * it / longest)) for it in wait.seconds],
+        )
+        for wait in figures.waits
+    ]
+
+
+def _rows(figures: Stats, limits: Iterable[tuple[str, Forecast]]) -> Iterator[tuple[str, str, object]]:
+    """Return all figures of the page: each with what it is of, and empty where there is none."""
+    yield from ((name, "", getattr(figures, name)) for name in FIGURES)
+    yield from (("endings", state_word(name) or "not ended", it) for name, it in figures.endings.items())
+    yield from (("reasons", name, it) for name, it in figures.reasons.items())
+    for group, shares in figures.usd_by.items():
+        yield from ((f"usd by {group}", _cell(share.name), f"{share.usd:.4f}") for share in shares)
+    for wait in figures.waits:
+        yield from zip(CARD_FIGURES, 3 * (wait.name,), wait.seconds, strict=True)
+    for board, it in limits:
+        place = _cell(f"{board}: {it.name}" if it.name else board)
+        yield from ((f"today's {name}", place, getattr(it, name)) for name in LIMIT_FIGURES)
 
 
 def _facts(figures: Stats) -> list[tuple[str, str]]:

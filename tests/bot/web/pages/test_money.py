@@ -20,13 +20,23 @@ def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Page
     page, rows = bob.get("/money"), bob.get("/money.csv?days=7")
     assert (page.status_code, rows.status_code) == (200, 200)
     assert "$1.25 of $50.00 today" in page.text
-    assert "model,scripted test,1.2500" in rows.text
-    assert "repository,acme/shop,1.2500" in rows.text
+    assert "\nusd,,1.25\r\nruns,,1\r\n" in rows.text
+    assert "\nusd by model,scripted test,1.2500" in rows.text
+    assert "\nusd by repository,acme/shop,1.2500" in rows.text
+    assert "\ntoday's limit_usd,Shop board,50" in rows.text
+    with event_store.reading(pages.cardinal.services.engine) as db:
+        card = cards.get(db, pages.cardinal.run(run_id).card_id)
+    assert card is not None
+    number = card.number
+    assert f"\nworker_s of a card,acme/shop#{number}," in rows.text
+    assert f'<a href="/cards/acme/shop/{number}">acme/shop#{number}</a>' in page.text
+    assert bob.get(f"/cards/acme/shop/{number}").status_code == 200
     for path in ("/money", "/money.csv"):
         hidden = mallory.get(path)
         assert hidden.status_code == 200
         assert "1.25" not in hidden.text
-        assert " today" not in hidden.text
+        assert "$50.00 today" not in hidden.text
+        assert "today's" not in hidden.text
         assert "acme/shop" not in hidden.text
         assert pages.browser("bob", signed_in=False).get(path).status_code == 401
 

@@ -1,0 +1,48 @@
+"""`cardinal policy propose`: a file for the clone that one stands in, from its last commit alone."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bot.cli import main
+from rules.policy.model import parse_repository
+
+IDENTITY = ("-c", "user.name=t", "-c", "user.email=t@t")
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(("git", *IDENTITY, *words), cwd=folder, check=True, capture_output=True, timeout=30)
+
+
+def kept(folder: Path) -> dict[str, bytes]:
+    return {str(it): it.read_bytes() for it in sorted(folder.rglob("*")) if it.is_file()}
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "clone")
+    return tmp_path / "clone"
+
+
+def test_the_last_commit_is_looked_at_from_any_folder_and_nothing_is_changed(clone: Path) -> None:
+    (clone / "src").mkdir()
+    (clone / "src" / "a.go").write_text("package a\n")
+    (clone / "go.mod").write_text("module a\n")
+    git(clone, "add", "--all")
+    git(clone, "commit", "-qm", "x")
+    (clone / "Makefile").write_text("test:\n\ttrue\n")  # not committed, so not in anybody's checkout
+    before = kept(clone)
+    result = CliRunner().invoke(main, ["policy", "propose", "-C", str(clone / "src")])
+    assert (result.exit_code, result.stderr) == (0, "taken from: go.mod\n")
+    rules = parse_repository(result.stdout)
+    assert rules.validation is not None
+    assert rules.validation.full == ("go test ./...",)
+    assert kept(clone) == before
+
+
+def test_a_clone_without_a_commit_says_what_to_do(clone: Path) -> None:
+    result = CliRunner().invoke(main, ["policy", "propose", "-C", str(clone)])
+    assert result.exit_code == 2
+    assert "has no commit to look at: go into your clone, and commit first" in result.stderr
