@@ -9,6 +9,7 @@ from sqlalchemy import (
     Connection,
     Text,
     and_,
+    case,
     cast,
     false,
     or_,
@@ -19,6 +20,7 @@ from sqlalchemy import (
 
 from ledger.ids import BoardId
 from ledger.states import ATTENTION, CardState
+from ledger.views import links
 from ledger.views.cards import cards
 from ledger.views.runs import runs
 
@@ -88,6 +90,19 @@ def choices(db: Connection, scopes: Sequence[CardScope]) -> CardChoices:
 def in_sight(scopes: Sequence[CardScope]) -> ColumnElement[bool]:
     """Return the condition that a card is on one of these boards, and may be seen there."""
     return and_(~cards.c.archived, or_(false(), *map(within, scopes)))
+
+
+def because_in_sight(scopes: Sequence[CardScope]) -> ColumnElement[str]:
+    """Return a card's reason; empty where it would name an issue of a repository that is not in sight."""
+    unnamed = or_(false(), *(_waits_out_of_sight(scope) for scope in scopes if scope.seen is not None))
+    return case((unnamed, ""), else_=cards.c.because)
+
+
+def _waits_out_of_sight(scope: CardScope) -> ColumnElement[bool]:
+    blocker = links.links.c
+    hidden = blocker.repository.not_in(("", *(scope.seen or ()), *scope.named))
+    holding = links.held().where(blocker.card_id == cards.c.card_id, hidden)
+    return and_(cards.c.board_id == scope.board_id, holding.correlate(cards).exists())
 
 
 def asked_for(wanted: CardFilter) -> ColumnElement[bool]:

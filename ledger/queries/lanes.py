@@ -6,12 +6,21 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, false, func, or_, select
+from sqlalchemy import Connection, Select, case, func, or_, select
 
 from ledger.ids import BoardId, CardId, RunId
-from ledger.queries.card_filter import ALL, FROM, NEED, STATE, CardFilter, CardScope, asked_for, in_sight
+from ledger.queries.card_filter import (
+    ALL,
+    FROM,
+    NEED,
+    STATE,
+    CardFilter,
+    CardScope,
+    asked_for,
+    because_in_sight,
+    in_sight,
+)
 from ledger.states import ATTENTION, CardState
-from ledger.views import links
 from ledger.views.cards import cards
 from ledger.views.runs import runs
 
@@ -159,17 +168,8 @@ def lane_counts(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter 
 
 
 def _listed(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
-    unnamed = or_(false(), *(_waits_out_of_sight(scope) for scope in scopes if scope.seen is not None))
-    because = case((unnamed, ""), else_=cards.c.because)
-    fields = (*_FIELDS, because, *_MORE_FIELDS)
+    fields = (*_FIELDS, because_in_sight(scopes), *_MORE_FIELDS)
     return select(*fields).select_from(FROM).where(in_sight(scopes), asked_for(wanted))
-
-
-def _waits_out_of_sight(scope: CardScope) -> ColumnElement[bool]:
-    blocker = links.links.c
-    hidden = blocker.repository.not_in(("", *(scope.seen or ()), *scope.named))
-    holding = links.held().where(blocker.card_id == cards.c.card_id, hidden)
-    return and_(cards.c.board_id == scope.board_id, holding.correlate(cards).exists())
 
 
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:

@@ -306,10 +306,19 @@ def _ended(event: RunEnded) -> str:
 
 
 def of_card(
-    db: Connection, card_id: CardId, zoom: Zoom = Zoom.ACTIVITY, limit: int = 100, before: int | None = None
+    db: Connection,
+    card_id: CardId,
+    zoom: Zoom = Zoom.ACTIVITY,
+    limit: int = 100,
+    before: int | None = None,
+    *,
+    reasons: bool = True,
 ) -> tuple[TimelineRow, ...]:
-    """Return the card's newest lines at that depth, or those before event `before`, the oldest first."""
-    query = _newest(Zoom(zoom))
+    """Return the card's newest lines at that depth, or those before event `before`, the oldest first.
+
+    Without `reasons` none names an issue that blocks the card.
+    """
+    query = _newest(Zoom(zoom), reasons)
     bounds = {"before": MAX_SEQ if before is None else before, "most": limit}
     stored = query.all(db, {**bounds, "stream": f"card:{card_id}"})
     for run_id in values(db, runs.c.run_id, "-serial", card_id=card_id):
@@ -355,7 +364,7 @@ def one_line(text: str) -> str:
 
 
 @cache
-def _newest(zoom: Zoom) -> Statement:
+def _newest(zoom: Zoom, reasons: bool) -> Statement:
     """Return the query for a stream's newest events down to that depth."""
     depths = tuple(Zoom)[: tuple(Zoom).index(zoom) + 1]
     kinds = [literal(kind) for kind, (depth, _) in LINES.items() if depth in depths]
@@ -363,6 +372,8 @@ def _newest(zoom: Zoom) -> Statement:
     mine &= events.c.seq < bindparam("before", type_=BigInteger)
     if zoom is not Zoom.DEBUG:
         mine &= events.c.kind.in_(kinds)
+    if not reasons:
+        mine &= events.c.kind.not_in([literal(kind) for kind in REASONS])
     query = select(events.c.seq, events.c.at, events.c.kind, events.c.body).where(mine)
     return Statement(query.order_by(events.c.version.desc()).limit(bindparam("most", type_=BigInteger)))
 

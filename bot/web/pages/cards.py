@@ -68,16 +68,19 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
     zooms = _zooms(site, visit, card)
     zoom = next((zoom for zoom in zooms if zoom == request.args.get("zoom", "")), Zoom.CONVERSATION)
     with event_store.reading(site.engine) as db:
-        newest = timeline.of_card(db, card.card_id, zoom, MAX_LINES, _before())
+        linked = timeline.linked(db, card.card_id)
+    readable = _readable(site, visit, card, linked)
+    with event_store.reading(site.engine) as db:
+        shown = (zoom, MAX_LINES, _before())
+        newest = timeline.of_card(db, card.card_id, *shown, reasons=linked <= readable)
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
-        blockers, linked = links.of_card(db, card.card_id), timeline.linked(db, card.card_id)
-    readable = _readable(site, visit, card, linked)
+        blockers = links.of_card(db, card.card_id)
     seen = [link for link in blockers if link.repository in readable]
     if snapshot and _names_hidden(snapshot, readable):
         because = ""
-    lines = _fitting([_line(it) for it in newest if it.kind not in timeline.REASONS or linked <= readable])
+    lines = _fitting([_line(it) for it in newest])
     github = f"{site.config.git_url}/{card.repository}"
     return render_template(
         "card.html",

@@ -27,6 +27,7 @@ from ledger.views import cards, checks, plans, questions, reports, runs, stages
 from ledger.views.cards import CardRow
 from ledger.views.checks import TierRow
 from ledger.views.runs import RunRow
+from rules.card import dependencies
 from rules.explain import why
 from rules.text import brief, plain, sentence, state_word, usd
 
@@ -34,6 +35,7 @@ MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
 MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
 MAX_CHARS = 64_000  # of such lines as HTML
 AFTER = re.compile(r"[0-9]{1,18}")
+FOR_ISSUES = "waits for other issues: the page of its card names those that you may read"
 WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
 
 
@@ -174,6 +176,8 @@ class RunPage:
         snapshot = snapshots.of_card(db, run.card_id) if run.state in WAITING else None
         if snapshot is None:
             return ""
+        if run.state is RunState.QUEUED and dependencies.waiting(snapshot):
+            return FOR_ISSUES  # a stream is made once for all its readers
         in_force = policies.in_force(db, run.board_id)
         return why(in_force, snapshots.with_place(db, snapshot), self._site.clock())
 

@@ -2,12 +2,13 @@
 
 from sqlalchemy import Engine
 
-from ledger.events.board import ColumnRanked
+from ledger.events.board import CardExplained, ColumnRanked
 from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import RunClaimed
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
+from ledger.queries.card_filter import CardScope
 from ledger.states import CardState
 from tests.ledger.queries.test_card_filter import card, run
 from tests.ledger.samples import BOARD, NOW, board_seen
@@ -24,11 +25,14 @@ def test_a_columns_queue_goes_by_place_and_tells_what_has_none(ledger: Engine) -
             *(run(f"r{n}", name, "acme/shop", by="ann") for n, name in enumerate(names, 1)),
             LinksSeen(CardId("d"), (Blocker("acme/shop", 9, "Other", "open"),), 0, ""),
             RunClaimed(RunId("r1"), 1, "w"),
+            CardExplained(CardId("d"), "waits for acme/shop#9 (Other)"),
             at=NOW,
         )
     with event_store.reading(ledger) as db:
         assert run_queue.counts(db, BOARD) == {"In Progress": 4}
-        head = run_queue.of_column(db, BOARD, "In Progress", 3)
-        assert run_queue.of_column(db, BOARD, "Elsewhere", 3) == ()
+        head = run_queue.of_column(db, CardScope(BOARD), "In Progress", 3)
+        assert run_queue.of_column(db, CardScope(BOARD), "Elsewhere", 3) == ()
+        unseen = run_queue.of_column(db, CardScope(BOARD, frozenset({"acme/other"})), "In Progress", 3)
+    assert [it.because for it in (head[1], unseen[1])] == ["waits for acme/shop#9 (Other)", ""]
     assert [(it.run_id, it.in_line) for it in head] == [("r5", True), ("r4", False), ("r3", True)]
     assert (head[0].repository, head[0].number, head[0].title) == ("acme/shop", 5, "Card e")

@@ -170,6 +170,11 @@ def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_n
     hidden = pages.browser("mallory").get(path).text
     assert "1 of 2 done" in hidden
     assert "$0.00 in all" in hidden
+    run_path = f"/runs/{cardinal.run_of(item).run_id}"
+    for login in ("alice", "mallory"):
+        shown = pages.browser(login).get(run_path).text
+        assert "Waits for other issues: the page of its card names those that you may read." in shown
+        assert "Sealed" not in shown
     (board,) = {it for it in re.findall(r'"(/boards/[^"?]+)"', pages.browser("alice").get("/").text)}
     for place in ("/", board, path, f"{path}?zoom=activity", f"{path}?zoom=debug"):
         assert "Sealed" in pages.browser("alice").get(place).text, place
