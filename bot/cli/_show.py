@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -33,6 +34,12 @@ COLOURS: Mapping[str, str] = {
 def json_option(command: C) -> C:
     """Add `--json` to a command, as the argument `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+
+
+def clone_option(help_text: str) -> Callable[[C], C]:
+    """Add `-C` to a command, as the argument `folder`: one that is there, the current one unless named."""
+    kind = click.Path(exists=True, file_okay=False, path_type=Path)
+    return click.option("-C", "folder", type=kind, default=".", help=help_text)
 
 
 def show(value: object, *, as_json: bool, text: Callable[[], Iterable[str]]) -> None:

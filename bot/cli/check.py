@@ -11,7 +11,7 @@ from bot.admin.clone import commit as clone
 from bot.admin.clone.check import LocalResult, has_checks, run_checks
 from bot.admin.clone.commit import ClonedCommit
 from bot.admin.clone.guards import findings
-from bot.cli._show import block, json_option, line, show
+from bot.cli._show import block, clone_option, json_option, line, show
 from bot.system import config as configuration
 from ledger.events.guard import Violation
 from ledger.views.checks import CheckRow
@@ -22,13 +22,7 @@ SHORT, MAX_FINDINGS = 12, 20
 
 @click.command("check")
 @click.argument("commit", default="HEAD")
-@click.option(
-    "-C",
-    "folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    help="A folder of the clone.",
-)
+@clone_option("A folder of the clone.")
 @click.option(
     "--base", default="", metavar="COMMIT", help="Whose policy file counts; the default branch unless named."
 )

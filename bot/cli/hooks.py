@@ -11,20 +11,14 @@ from bot.admin.clone import hooks
 from bot.admin.clone.guards import findings
 from bot.admin.clone.hooks import HookPlace, HookState
 from bot.cli import CommandGroup
-from bot.cli._show import json_option, line, show, table
+from bot.cli._show import clone_option, json_option, line, show, table
 from bot.cli.check import conclusion, look
 from ledger.errors import CardinalError
 from runner.guards.report import sentence
 
 HEADS = ("hook", "state", "file")
 MAX_COMMITS = 5  # of one push; each is a set-up and a round of checks
-FOLDER = click.option(
-    "-C",
-    "folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    help="A folder of the clone, or a bare repository.",
-)
+FOLDER = clone_option("A folder of the clone, or a bare repository.")
 
 
 @click.group("hooks", cls=CommandGroup)

@@ -7,7 +7,7 @@ import click
 
 from bot.admin.clone import commit as clone
 from bot.cli import CommandGroup
-from bot.cli._show import block, json_option, line, show
+from bot.cli._show import block, clone_option, json_option, line, show
 from bot.render import missing_checks
 from bot.repo_config import personas, policy_file, skills
 from bot.repo_config import profiles as profile_files
@@ -56,13 +56,7 @@ def validate(file: Path, home: str, as_json: bool) -> None:
 
 
 @command.command("propose")
-@click.option(
-    "-C",
-    "folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    help="A folder of the clone.",
-)
+@clone_option("A folder of the clone.")
 def proposed(folder: Path) -> None:
     """Print a policy file that fits your clone.
 

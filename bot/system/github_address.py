@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 GITHUB_API = "https://api.github.com"
 SERVER_PATH = "/api/v3"
 API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
-SERVER_API_VERSION = "2022-11-28"  # the only one that every maintained Enterprise Server knows
+SERVER_API_VERSION = "2022-11-28"  # Enterprise Servers document it from 3.9 on
 
 
 def api_root(address: str) -> str:

@@ -98,12 +98,10 @@ def of_boards(
     whole: list[ColumnElement[bool]] = []  # for what is said of a card, with all its runs
     if boards is not None:
         names = tuple(seen)
-        visible = [
-            cards.c.board_id.in_(tuple(boards)),
-            cards.c.repository.in_(names),
-            or_(runs.c.repository.is_(None), runs.c.repository == "", runs.c.repository.in_(names)),
-        ]
-        whole = [*visible[:2], *_wholly_in(names)]
+        own = (cards.c.board_id.in_(tuple(boards)), cards.c.repository.in_(names))
+        no_work = or_(runs.c.repository.is_(None), runs.c.repository == "")
+        visible = [*own, or_(no_work, runs.c.repository.in_(names))]
+        whole = [*own, *_wholly_in(names)]
     begun = _runs(db, since, visible)
     merges = _merges(db, since, whole)
     waited = _waited(db, since, now, whole)

@@ -88,7 +88,7 @@ def test_images_are_pushed_with_their_packages_and_origin_and_listed_by_digest(
     assert pushed.returncode == 0, pushed.stderr
     lines = (tmp_path / "notes").read_text().splitlines()[1:]
     machine = os.uname().machine
-    names = [re.search(r"--tag (\S+)", line)[1] for line in lines]  # type: ignore[index]
+    names = [re.findall(r"--tag (\S+)", line)[0] for line in lines]
     all_names = (
         ("agent", "browser", "cardinal", "postgres") if machine == "x86_64" else ("cardinal", "postgres")
     )

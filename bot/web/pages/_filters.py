@@ -10,6 +10,7 @@ from werkzeug.datastructures import MultiDict
 
 from bot.state import card_filters
 from bot.state.card_filters import FIELDS, MAX_CHARS, FilterError
+from bot.web.pages._site import ACTED
 from ledger.queries import card_filter
 from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
 from ledger.states import CardState
@@ -19,8 +20,6 @@ MAX_OFFERED = 100  # names that a field suggests; others can be typed
 PAGE = 100  # cards on one page of a section that is shown alone
 NONE = "No card that you may see matches."
 NUMBER = re.compile(r"[1-9][0-9]{0,3}")
-
-ACTED = "acted"  # in the address after a form was sent: act.py says what was done
 
 
 @dataclass(frozen=True, slots=True)

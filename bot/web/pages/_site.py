@@ -29,6 +29,7 @@ from ledger.views.runs import RunRow
 from rules.snapshot import is_outside
 
 TITLE = "Cardinal"
+ACTED = "acted"  # in the address after a form was sent: what was done is said then
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
 NOT_FOUND = (
     "There is no such page, or you may not read the repository that it is about.",

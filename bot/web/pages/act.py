@@ -9,7 +9,7 @@ from bot.sync.card import CardBusyError
 from bot.web.acting import form, offered, record
 from bot.web.acting.form import ActForm, UnfitFormError
 from bot.web.authorization import RequestLimiter
-from bot.web.pages._site import Site
+from bot.web.pages._site import ACTED, Site
 from bot.web.pages.sign_in import own_path
 from ledger.events.conversation import CommandRefused
 from ledger.queue.sign_ins import SignIn
@@ -52,7 +52,7 @@ def mount(site: Site) -> None:
 
     @site.blueprint.context_processor
     def acted() -> dict[str, str]:
-        seq, visit = request.args.get("acted", ""), None
+        seq, visit = request.args.get(ACTED, ""), None
         if seq == "before":
             return {"acted": TWICE}
         if seq.isascii() and seq.isdigit() and len(seq) < 18:
@@ -76,7 +76,7 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
         ways = [(back, "Back", "to the page with the form")]
         return site.page("You may not do that", because, ASK, status=403, visit=visit, links=ways)
     return make_response(
-        redirect(f"{back}{'&' if '?' in back else '?'}acted={recorded.seq if recorded else 'before'}", 303)
+        redirect(f"{back}{'&' if '?' in back else '?'}{ACTED}={recorded.seq if recorded else 'before'}", 303)
     )
 
 
