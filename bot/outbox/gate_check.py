@@ -15,6 +15,7 @@ from bot.outbox.targets import MAX_RUNS
 from bot.render.markdown.marker import digest_of
 from bot.render.pull.gate_check import NAME, Seen, log_head
 from bot.repo_config import policy_file, profiles
+from bot.state import policies
 from ledger.log import hash_chain
 from ledger.queue.outbox import Entry
 from ledger.states import Gate, RunState
@@ -50,11 +51,12 @@ def demand_same(context: OutboxContext, card: CardRow, head: str) -> None:
     """Raise GivenUpError if the default branch's checks are others than `head` passed, or cannot be read."""
     with context.reading() as db:
         seen = checks.definition_of(db, card.card_id, head)
+        board = policies.in_force(db, card.board_id).board
     if not seen or card.pull_repository is None:
         return
     text, commit = policy_file.read(context.hub, card.pull_repository)
     try:
-        now = profiles.rules_of(context.hub, card.pull_repository, text, commit).definition
+        now = profiles.rules_of(context.hub, card.pull_repository, text, commit, board).definition
     except PolicyError as error:
         raise GivenUpError(f"{policy_file.PATH} cannot be read: {error.problems[0]}") from error
     if now != seen:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from bot.github.api import contents
 from bot.github.client import Hub
 from rules.errors import PolicyError
+from rules.policy.board import BoardRules
 from rules.policy.model import parse_repository
 from rules.policy.profile import ProfileFile, parse_profile
 from rules.policy.repository import RepositoryRules
@@ -35,13 +36,13 @@ def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, .
     )[:MAX_OWN]
 
 
-def rules_of(hub: Hub, repository: str, text: str | None, commit: str) -> RepositoryRules:
-    """Return the rules of the repository's policy `text` at that commit; the defaults without a text.
+def rules_of(hub: Hub, repository: str, text: str | None, commit: str, board: BoardRules) -> RepositoryRules:
+    """Return the rules of the repository's policy `text` at that commit; the board's without a text.
 
     Raises PolicyError.
     """
     if not text:
-        return RepositoryRules.model_validate({})
+        return board.repositories.without_policy
     return parse_repository(text, own_names(hub, repository, commit, text), guards=guards.names())
 
 

@@ -16,6 +16,7 @@ from bot.repo_config import guides, policy_file, profiles, skills
 from bot.runspec import briefing as briefings
 from bot.runspec import reproduction
 from bot.runspec import stages as run_stages
+from bot.state import policies as policies_in_force
 from bot.system.config import Config, ConfigError
 from ledger.errors import LedgerError
 from ledger.events.run import CHECK
@@ -139,12 +140,13 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         run, card = _run_and_card(db, run_id)
         known = _from_ledger(db, run, card)
         agreed = questions.agreed(db, card.card_id, Subject.WORKFLOWS, Code.PUBLISH)
+        board = policies_in_force.in_force(db, card.board_id).board
     base_branch, base = repositories.base(hub, run.repository)
     if base:
         text = policy_file.read_at(hub, run.repository, base)
     else:
         text, base = policy_file.read(hub, run.repository)
-    rules = profiles.rules_of(hub, run.repository, text, base)
+    rules = profiles.rules_of(hub, run.repository, text, base, board)
     column = ColumnPolicy.model_validate_json(run.settings)
     briefing, issue = _NOT_BRIEFED if run.kind == CHECK else _briefing(services, card, run_id)
     spec = RunSpec(

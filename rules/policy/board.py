@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from rules.policy.column import ColumnPolicy, Dollars
-from rules.policy.repository import Name, PolicyModel, positive, setting, whole
+from rules.policy.repository import Name, PolicyModel, RepositoryRules, positive, setting, whole
 
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
 
@@ -53,13 +53,18 @@ class BoardLimits(PolicyModel):
 
 
 class RepositoryChoice(PolicyModel):
-    """How a card that is not tied to one repository finds it."""
+    """How a card that is not tied to one repository finds it, and what counts in one without a file."""
 
     labels: dict[Name, Repository] = setting({}, "The repository of cards with a label.")
     home: Literal["own", "named"] | None = setting(
         None,
         "Whether issues of the board's home are about the home itself (`own`) or name another "
         "repository, and ask where they do not (`named`); unset: `named` where there are labels.",
+    )
+    without_policy: RepositoryRules = setting(
+        RepositoryRules(),
+        "The `repository:` part of the repositories that have no policy file. In one that has a file, only"
+        " that counts.",
     )
 
     @property

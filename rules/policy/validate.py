@@ -54,6 +54,8 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
             yield located(written, where, unknown("command", name, tuple(sorted(known))))
         yield from _role_problems(allowed, written, where)
     yield from _role_problems(board.move, written, (*at, "move"))
+    where = (*at, "repositories", "without_policy")
+    yield from repository_problems(board.repositories.without_policy, written, installed, (), where)
 
 
 def _role_problems(allowed: Iterable[str], written: Written, where: Path) -> Iterator[str]:
@@ -63,19 +65,23 @@ def _role_problems(allowed: Iterable[str], written: Written, where: Path) -> Ite
 
 
 def repository_problems(
-    rules: RepositoryRules, written: Written, installed: Installed, own: Names | None
+    rules: RepositoryRules,
+    written: Written,
+    installed: Installed,
+    own: Names | None,
+    at: Path = ("repository",),
 ) -> Iterator[str]:
     """Yield a sentence for each key that is no guard's, and where the profile is neither built in nor one of
-    the repository's `own`, if known.
+    the repository's `own`, if known. `at` is where these rules are in the file.
     """
     if installed.guards is not None:
         keys = (*Guardrails.model_fields, *installed.guards)
         for key in rules.guardrails.actions:
             if key not in installed.guards:
-                yield located(written, ("repository", "guardrails", key), unknown("key", key, keys))
+                yield located(written, (*at, "guardrails", key), unknown("key", key, keys))
     known = tuple(sorted({NO_PROFILE, *PROFILES.names(), *(own or ())}))
     if own is not None and rules.profile not in known:
-        yield located(written, ("repository", "profile"), unknown("profile", rules.profile, known))
+        yield located(written, (*at, "profile"), unknown("profile", rules.profile, known))
 
 
 def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, where: Path) -> Iterator[str]:

@@ -6,12 +6,14 @@ from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
+from bot.state import policies
 from bot.sync import access
 from ledger.events.access import RepositoryMoved
 from ledger.log import event_store
 from ledger.queries import cards
 from ledger.views import boards, placements
 from rules.errors import PolicyError
+from rules.policy.board import BoardRules
 from rules.policy.repository import RepositoryRules
 
 MAX_REPOSITORIES = 30  # that are asked about: five calls each, a few more where there is a profile
@@ -23,10 +25,13 @@ def checks(patient: DoctorContext) -> Iterator[CheckResult]:
         return
     with event_store.reading(patient.engine) as db:
         served = [board.board_id for board in boards.all_boards(db)]
-        own = {name for board_id in served for name in cards.repositories_of(db, board_id)}
-        named = own.union(*(placements.repositories(db, board_id) for board_id in served))
-    for repository in sorted(named)[:MAX_REPOSITORIES]:
-        yield from _of(patient, repository)
+        named = {
+            name: policies.in_force(db, board_id).board
+            for board_id in served
+            for name in (*cards.repositories_of(db, board_id), *placements.repositories(db, board_id))
+        }
+    for repository, board in sorted(named.items())[:MAX_REPOSITORIES]:
+        yield from _of(patient, repository, board)
     if len(named) > MAX_REPOSITORIES:
         message = f"{len(named) - MAX_REPOSITORIES} more repositories were not looked at"
         yield warn("checks", message, "`cardinal policy validate` in a clone says the same")
@@ -59,11 +64,11 @@ def moved(patient: DoctorContext) -> Iterator[RepositoryMoved]:
             yield RepositoryMoved(board_id, name, now)
 
 
-def _of(patient: DoctorContext, repository: str) -> Iterator[CheckResult]:
+def _of(patient: DoctorContext, repository: str, board: BoardRules) -> Iterator[CheckResult]:
     hub = patient.hub_of(repository)
     try:
         text, commit = policy_file.read(hub, repository)
-        rules = profiles.rules_of(hub, repository, text, commit)
+        rules = profiles.rules_of(hub, repository, text, commit, board)
     except NotFoundError:
         message = f"{repository} is out of reach"
         yield warn("checks", message, "add it to the App's installation on GitHub")

@@ -231,7 +231,8 @@ SAMPLES = {
 
         change = Change("b", "h", (), (Message("h", "Mend the damn cart"),))
         for said in ("", "\\n  guardrails: {swearing: deny}"):
-            written = rules_of(None, "acme/shop", f"version: 1\\nrepository:\\n  profile: none{said}", "")
+            said = f"version: 1\\nrepository:\\n  profile: none{said}"
+            written = rules_of(None, "acme/shop", said, "", None)
             judge = vars(guard).get("violations") or guard.findings
             print(*((one.guard, one.action) for one in judge(change, guards_of(written.guardrails))))
         """,

@@ -64,6 +64,16 @@ def problems(text: str, home: str = "acme/board") -> tuple[str, ...]:
     return caught.value.problems
 
 
+def test_what_counts_without_a_policy_file_is_read_as_strictly_as_a_file() -> None:
+    said = "  repositories: {without_policy: {profile: our_own, guardrails: {mode: ask}, valdation: none}}\n"
+    columns = "version: 1\nboard:\n  columns: {Tasks: {archetype: inbox}}\n"
+    (unknown,) = problems(columns + said)
+    assert "board.repositories.without_policy.valdation: unknown key `valdation`" in unknown
+    guard, profile = problems(columns + said.replace(", valdation: none", ""))
+    assert "line 4: board.repositories.without_policy.guardrails.mode: unknown key `mode`" in guard
+    assert "line 4: board.repositories.without_policy.profile: unknown profile `our_own`" in profile
+
+
 def test_every_key_of_the_format_is_read() -> None:
     policy = parse(WHOLE, home="Acme/Board")
     column = policy.column("in progress")

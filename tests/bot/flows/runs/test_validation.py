@@ -8,6 +8,7 @@ from ledger.events.bounds import ValidationWaived
 from ledger.events.turn import TurnStarted
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_check_buttons import check_of
+from tests.bot.flows.pulls.test_review import review
 
 WORK = [
     {"edit": {"path": "shop/greeting.py", "content": '"""Say hello."""\n'}},
@@ -65,6 +66,31 @@ def test_once_the_file_names_checks_a_retry_works(cardinal: Cardinal) -> None:
     cardinal.settle(work=True)
     assert cardinal.run_of(item).ending == "succeeded"
     assert "Nothing was checked" not in cardinal.pull_of(item).issue.body
+
+
+def test_in_a_repository_without_a_file_the_boards_checks_count_until_they_change(cardinal: Cardinal) -> None:
+    columns = (
+        "Tasks: {archetype: inbox}, Done: {archetype: terminal, on_entry: [{action: merge}]},"
+        " In Progress: {archetype: execution, agent: scripted, model: test, plan_approval: off}"
+    )
+    policy = (
+        "version: 1\nboard:\n  columns: {%s}\n"
+        "  repositories: {without_policy: {validation: {full: [test -f shop/%s]}}}\n"
+    )
+    set_rules(cardinal, None)
+    cardinal.set_policy(policy % (columns, "greeting.py"))
+    cardinal.settle()
+    item = worked(cardinal)
+    assert cardinal.run_of(item).ending == "succeeded"
+    assert "test -f shop/greeting.py" in check_of(cardinal, item).output["summary"]
+    assert finding(cardinal).message == "acme/shop says how work is checked"
+    cardinal.set_policy(policy % (columns, "prices.py"))
+    cardinal.settle()
+    review(cardinal, cardinal.pull_of(item), "APPROVE")
+    cardinal.drag(item, "Done")
+    cardinal.settle()
+    assert cardinal.pull_of(item).merged_at is None
+    assert "the checks were changed" in cardinal.card(item).because
 
 
 def test_where_validation_is_none_pull_request_report_and_check_say_so(cardinal: Cardinal) -> None:
