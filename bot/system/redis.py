@@ -6,6 +6,7 @@ losing it loses nothing.
 
 import hashlib
 import os
+import re
 import shutil
 import socket
 import stat
@@ -125,9 +126,12 @@ def _worker(fields: list[bytes]) -> WorkerSeen | None:
 
 
 def socket_path(home: Path) -> Path:
-    """Return where the embedded Redis listens: in the home, or elsewhere when that path would be too long."""
+    """Return where the embedded Redis listens: in the home, or elsewhere when that path would be too long.
+
+    Also where it has a space or `=`: Redis lists clients with their paths, and its library splits there.
+    """
     wanted = home.absolute() / "run" / "redis.sock"
-    if len(os.fsencode(wanted)) <= SOCKET_PATH_BYTES:
+    if len(os.fsencode(wanted)) <= SOCKET_PATH_BYTES and not re.search(r"[\s=]", str(wanted)):
         return wanted
     digest = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
     folder = Path("/tmp") / f"cardinal-{os.getuid()}-{digest}"  # noqa: S108 -- `make_private` checks whose it is

@@ -40,14 +40,15 @@ def test_it_keeps_nothing_on_disk(
     assert [path.name for path in config.home.rglob("*") if path.suffix in {".rdb", ".aof"}] == []
 
 
-def test_a_home_with_a_long_path_works_too(config: Config, tmp_path: Path) -> None:
-    home = tmp_path / ("long" * 30)
+@pytest.mark.parametrize("name", ["long" * 30, "my project", "a=b"])
+def test_a_home_with_any_path_works_too(config: Config, tmp_path: Path, name: str) -> None:
+    home = tmp_path / name
     deep = replace(config, home=home)
     socket = embedded_redis.socket_path(home)
     assert len(os.fsencode(socket)) <= embedded_redis.SOCKET_PATH_BYTES
     server = start_redis(deep)
     try:
-        assert embedded_redis.answers(embedded_redis.connect(deep))
+        assert embedded_redis.connect(deep).client_info()
     finally:
         server.terminate()
         server.wait(60)
