@@ -1,13 +1,12 @@
 """`python -m forge`: serve until SIGTERM."""
 
 import argparse
-import signal
 import sys
-import threading
 from pathlib import Path
 
 from forge.seed import load
 from forge.server import Forge
+from forge.stopping import stop_event, wait_for_stop
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
@@ -26,9 +25,7 @@ def main(arguments: list[str]) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit status."""
     options = parsed(arguments)
     forge = Forge(options.root.absolute(), options.port)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = stop_event()
     if options.seed:
         world = load(forge.store, options.seed, webhook=options.webhook, secret=options.secret)
         if options.key_file is not None:
@@ -36,7 +33,7 @@ def main(arguments: list[str]) -> int:
             options.key_file.write_text(world.private_key)
     forge.start()
     print(f"forge listening on {forge.url}", flush=True)
-    stopping.wait()
+    wait_for_stop(stopping)
     forge.stop()
     return 0
 

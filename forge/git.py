@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 GIT_TIMEOUT_S = 60
+COPY_TIMEOUT_S = 1800  # without hard links all objects are copied
 ZERO_SHA = "0" * 40
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
@@ -184,8 +185,31 @@ class Git:
             env=clean_environment(),
             capture_output=True,
         )
+        self._configure()
+
+    def copy(self, source: Path, branch: str) -> None:
+        """Make the bare repository as a copy of one branch of another one on this machine.
+
+        Objects are shared as hard links where the file system allows. Source: git-clone(1), --local.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        words = ("clone", "--quiet", "--bare", "--local", "--no-tags", "--single-branch", "--branch", branch)
+        done = subprocess.run(
+            ["git", *words, "--", str(source), str(self.path)],
+            timeout=COPY_TIMEOUT_S,
+            env=clean_environment(),
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            raise GitError(words, done.returncode, done.stderr.decode(errors="replace").strip())
+        self.run("remote", "remove", "origin")
+        self._configure()
+
+    def _configure(self) -> None:
         with (self.path / "config").open("a") as config:
             config.write(CONFIG)
+        (self.path / "hooks").mkdir(exist_ok=True)
         hook = self.path / "hooks" / "update"
         hook.write_text(UPDATE_HOOK)
         hook.chmod(0o755)

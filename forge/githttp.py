@@ -12,7 +12,7 @@ from flask import Blueprint, Response, request
 from forge.access import Caller, identify, require
 from forge.errors import ForbiddenError, ForgeError, NotFoundError, UnauthorizedError
 from forge.git import clean_environment
-from forge.rest.context import store
+from forge.rest.context import forge, store
 from forge.store.models import Repo, Role
 
 blueprint = Blueprint("git", __name__)
@@ -65,7 +65,9 @@ def _push(repo: Repo, rest: str, caller: Caller) -> Response:
         before = git.refs()
         answer = _backend(repo, rest)
         answer.set_data(answer.get_data())  # read to the end: only then are the refs where they will be
-        store().repos.after_push(repo, before, git.refs(), actor=caller.actor)
+        with store().lock:
+            store().repos.after_push(repo, before, git.refs(), actor=caller.actor)
+            forge().keep()
     return answer
 
 

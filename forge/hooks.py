@@ -61,6 +61,8 @@ class Sender:
                     return
                 batch = self._next_batch() if ready else self._take_held()
                 self._busy = True
+            with self._store.lock:  # what is told was kept first
+                pass
             for delivery in batch:
                 self._send_with_faults(delivery)
             with self._wake:

@@ -1,13 +1,13 @@
 """The forge as a web server on this machine."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, ClassVar
 
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 512 * 1024 * 1024  # a push may be large; the limits of the API are checked elsewhere
 STOP_TIMEOUT_S = 10
+READING = ("query", "{")  # how documents of GraphQL begin that change nothing
 POLL_S = 0.02  # the longest wait of a stop for the loop that accepts connections
 
 
@@ -43,7 +44,10 @@ class ForgeApp(Flask):
         if view is None or getattr(view, "unlocked", False):
             return super().dispatch_request()
         with store().lock:
-            return super().dispatch_request()
+            answer = super().dispatch_request()
+            if request.method not in {"GET", "HEAD"} and not g.get("operation", "").startswith(READING):
+                forge().keep()
+            return answer
 
 
 class QuietHandler(WSGIRequestHandler):
@@ -66,6 +70,7 @@ class Forge:
     ) -> None:
         """Open a forge at `port`, by default any free one, with the state of `store` if there is one."""
         self.store = store or Store(root)
+        self.keep: Callable[[], None] = lambda: None  # after each change, before it is answered or sent
         self.sender = Sender(self.store)
         self.announcer = Announcer(self.store, self.judge)
         self.gateway = Gateway(self.store, self.judge)

@@ -1,18 +1,10 @@
 """`cardinal demo`: a board to play with, beside a small GitHub on this machine."""
 
-import importlib.util
-import os
-import sys
-from typing import NoReturn
-
 import click
 
 from bot.admin.images import context
-from bot.cli import CliError
+from bot.cli import _forge
 from runner.agents import AGENTS
-
-# First the image, then the demo, both in the engine of this shell.
-IN_ENGINE = '"$0" -P -m bot.cli images agent && exec "$0" "$@"'
 
 
 @click.command("demo")
@@ -47,18 +39,9 @@ def command(
       cardinal demo --agent claude
     """
     if clean:
-        _become("bash", str(context.script("clean")))
-    if importlib.util.find_spec("forge") is None:
-        raise CliError("this Cardinal has no demo: it lives in an image; run `cardinal demo` from its wheel")
+        _forge.replace("bash", str(context.script("clean")))
     workspace = workspace or ("local" if agent == "scripted" else "docker")
-    words = ["-P", "-m", "forge.demo", f"--agent={agent}", f"--workspace={workspace}", f"--port={port}"]
+    words = [f"--agent={agent}", f"--workspace={workspace}", f"--port={port}"]
     words += [word for word, wanted in (("--auto", auto), ("--keep", keep)) if wanted]
     words += [f"--json={report}"] if report else []
-    if workspace == "docker":
-        _become("bash", str(context.script("engine")), "bash", "-c", IN_ENGINE, sys.executable, *words)
-    _become(sys.executable, *words)
-
-
-def _become(*words: str) -> NoReturn:
-    """Go on as another program: signals and the exit code are its own."""
-    os.execvp(words[0], words)  # noqa: S606 -- no shell is wanted
+    _forge.become("forge.demo", *words, workspace=workspace)

@@ -8,7 +8,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from forge.demo.people import REPOSITORY, StoryError
 from forge.demo.stage import PATIENCE_S, Stage
 from forge.demo.story import Seen, play
 from forge.model.server import ScriptedModel
+from forge.stopping import stop_event, wait_for_stop
 
 BOARD = "/orgs/acme/projects/1"
 # How much longer than the scripted agent's steps theirs may take: OpenCode alone starts for seconds.
@@ -155,11 +155,9 @@ def _checkup(scene: launch.Scene) -> list[dict[str, str]]:
 def _by_hand(url: str, board: str) -> int:
     as_carol = url.replace("://", "://carol:forge-user-carol@")
     print(BY_HAND.replace("GIT", f"{as_carol}/{REPOSITORY}.git"), flush=True)
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
+    stopped = stop_event()
     webbrowser.open(board)
-    stopped.wait()
+    wait_for_stop(stopped)
     return 0
 
 

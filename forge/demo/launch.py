@@ -134,15 +134,23 @@ def cardinal(
     home = root / "operator"
     write_settings(home / ".cardinal", forge_url, cardinal_port, registered, settings or {})
     environment = {**own_environment(), **(more_env or {})}
-    log = (root / "cardinal.log").open("ab")
-    group = subprocess.Popen(
-        [sys.executable, "-P", "-m", "bot.cli", "up"], cwd=home, env=environment, stdout=log, stderr=log
-    )
-    try:
-        _wait_until_ready(cardinal_url, group, root / "cardinal.log")
+    with up(home, environment, root / "cardinal.log", cardinal_url) as group:
         yield Scene(Team(forge_url), cardinal_url, home, environment, group)
+
+
+@contextmanager
+def up(folder: Path, environment: dict[str, str], log: Path, url: str) -> "Iterator[subprocess.Popen[bytes]]":
+    """Run `cardinal up` there until the block ends. It is killed with this process; its ledger can bear it.
+
+    Source: setpriv(1). Call it in the main thread: the kernel counts the thread that starts it as the parent.
+    """
+    words = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-P", "-m", "bot.cli", "up"]
+    with log.open("ab") as out:
+        group = subprocess.Popen(words, cwd=folder, env=environment, stdout=out, stderr=out)
+    try:
+        _wait_until_ready(url, group, log)
+        yield group
     finally:
-        log.close()
         stop(group)
 
 
@@ -173,7 +181,10 @@ def free_port() -> int:
 def write_settings(
     home: Path, forge_url: str, port: int, registered: dict[str, str], settings: Mapping[str, str]
 ) -> None:
-    """Write Cardinal's home as `cardinal init` does: the key, and the settings in the file `env`."""
+    """Write Cardinal's home as `cardinal init` does: the key, and the settings in the file `env`.
+
+    Other settings that are in the file stay there.
+    """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     wanted = {
         "CARDINAL_GITHUB_URL": forge_url,
@@ -184,7 +195,7 @@ def write_settings(
         "CARDINAL_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "CARDINAL_CLIENT_ID": registered["client_id"],
         "CARDINAL_CLIENT_SECRET": registered["client_secret"],
-        "CARDINAL_BOARD": "acme/1",
+        "CARDINAL_BOARD": registered["project"],
         "CARDINAL_PORT": str(port),
         "CARDINAL_SCENARIOS": str(SCENARIOS),
         "CARDINAL_WORKSPACE": "local",
@@ -192,7 +203,9 @@ def write_settings(
         "CARDINAL_ALLOW_UNSANDBOXED": "1",
         **settings,
     }
-    lines = "".join(f"{name}={text}\n" for name, text in wanted.items())
+    there = (home / "env").read_text().splitlines() if (home / "env").exists() else []
+    others = [line for line in there if line.partition("=")[0] not in wanted]
+    lines = "".join(f"{line}\n" for line in (*(f"{name}={text}" for name, text in wanted.items()), *others))
     for name, text in (("app.pem", registered["pem"]), ("env", lines)):
         (home / name).touch(mode=0o600)
         (home / name).write_text(text)

@@ -1,13 +1,12 @@
 """`python -m forge.model`: serve a scripted model until SIGTERM."""
 
 import argparse
-import signal
 import sys
-import threading
 from pathlib import Path
 
 from forge.model.scenario import ScriptError
 from forge.model.server import ScriptedModel
+from forge.stopping import stop_event, wait_for_stop
 
 
 def main() -> int:
@@ -19,9 +18,7 @@ def main() -> int:
     parser.add_argument("--key", default="", help="refuse requests that are paid with another key")
     parser.add_argument("--requests", type=Path, metavar="FILE", help="write every request to FILE")
     options = parser.parse_args()
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = stop_event()
     try:
         model = ScriptedModel(
             options.scenarios,
@@ -35,7 +32,7 @@ def main() -> int:
         return 2
     with model:
         print(f"scripted model listening on {model.url}", flush=True)
-        stopping.wait()
+        wait_for_stop(stopping)
     return 0
 
 

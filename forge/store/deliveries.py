@@ -49,11 +49,15 @@ class Deliveries(Part):
             redelivery=redelivery,
         )
         self._records[delivery.id] = delivery
-        while len(self._records) > MAX_DELIVERIES:
-            del self._records[next(iter(self._records))]
+        self.trim(MAX_DELIVERIES)
         for outlet in self.outlets:
             outlet(delivery)
         return delivery
+
+    def trim(self, most: int) -> None:
+        """Forget the oldest beyond `most`."""
+        while len(self._records) > most:
+            del self._records[next(iter(self._records))]
 
     def repeat(self, delivery: Delivery) -> Delivery:
         """Return a new attempt of a delivery."""

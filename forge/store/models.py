@@ -53,11 +53,12 @@ class User(Node):
     name: str
     created_at: datetime
     members: set[str] = field(default_factory=set)
+    public_email: str = ""
 
     @property
     def email(self) -> str:
-        """Return the private address that an account's commits are signed with."""
-        return f"{self.id}+{self.login}@users.noreply.forge.invalid"
+        """Return the address that an account's commits are signed with."""
+        return self.public_email or f"{self.id}+{self.login}@users.noreply.forge.invalid"
 
 
 @dataclass(slots=True, eq=False)

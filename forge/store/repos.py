@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from forge.errors import ConflictError, UnprocessableError
@@ -29,10 +30,23 @@ class Repos(Part):
 
     def create(self, owner: User, name: str, *, description: str = "", private: bool = False) -> Repo:
         """Return a new repository without commits; raises UnprocessableError for a bad or taken name."""
+        repo = self._added(owner, name, description, private, "main")
+        self.git(repo).create(repo.default_branch)
+        return repo
+
+    def copy(self, owner: User, name: str, source: Path, branch: str) -> Repo:
+        """Return a new private repository with one branch of the repository in the folder `source`.
+
+        Raises UnprocessableError for a bad or taken name, and GitError.
+        """
+        repo = self._added(owner, name, f"A copy of {source}", True, branch)
+        self.git(repo).copy(source, branch)
+        return repo
+
+    def _added(self, owner: User, name: str, description: str, private: bool, branch: str) -> Repo:
         key = self._free_key(owner, name)
         now = self.store.clock.now()
-        repo = self._new("repository", Repo, owner, name, description, private, now, now, now)
-        self.git(repo).create(repo.default_branch)
+        repo = self._new("repository", Repo, owner, name, description, private, now, now, now, branch)
         self._by_name[key] = repo
         return repo
 

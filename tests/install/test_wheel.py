@@ -2,9 +2,6 @@
 
 import hashlib
 import json
-import os
-import re
-import subprocess
 import sys
 import tarfile
 import zipfile
@@ -14,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from forge.demo.story import STEPS
-from tests.house.source import PACKAGES, ROOT
+from tests.house.source import PACKAGES
+from tests.install.conftest import git, run
 
 RECIPES = "bot/admin/images/recipes/"
 HELP_OF_ALL = """
@@ -27,73 +25,6 @@ def walk(command, context):
         walk(inner, click.Context(inner, info_name=name, parent=context))
 walk(main, click.Context(main, info_name="cardinal"))
 """
-
-
-def run(*command: str | Path, cwd: Path = ROOT, limit_s: float = 120) -> str:
-    """Run it; return what it printed."""
-    foreign = ("PYTHON", "CARDINAL_", "VIRTUAL_ENV")
-    environment = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
-    done = subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=limit_s, check=False
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return done.stdout
-
-
-def git(*words: str, **settings: str) -> str:
-    named = [f"{name}={text}" for name, text in settings.items()]
-    identity = ("-c", "user.name=t", "-c", "user.email=t@t")
-    return run("env", *named, "git", "-c", f"safe.directory={ROOT}", *identity, *words).strip()
-
-
-@pytest.fixture(scope="module")
-def commit(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a commit of the working tree as it is, whose changes may not be committed yet."""
-    index = {"GIT_INDEX_FILE": str(tmp_path_factory.mktemp("index") / "index")}
-    git("add", "--all", **index)
-    return git("commit-tree", git("write-tree", **index), "-m", "the working tree")
-
-
-@pytest.fixture(scope="module")
-def built(commit: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    run("scripts/build", commit, folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def wheel(built: Path) -> Path:
-    return next(built.glob("*.whl"))
-
-
-@pytest.fixture(scope="module")
-def cardinal(built: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the command of an environment with the wheel and exactly what requirements.txt lists.
-
-    The packages are links to those of the tests: that they can be fetched is what scripts/setup proves.
-    """
-    place = tmp_path_factory.mktemp("fresh")
-    run(sys.executable, "-m", "venv", "--without-pip", place)
-    (packages,) = place.glob("lib/python3*/site-packages")
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", place / "bin/python")
-    run(*pip, "install", "--no-index", "--no-deps", wheel)
-    for entry in entries((built / "requirements.txt").read_text(encoding="utf-8")):
-        (packages / entry.name).symlink_to(entry)
-    run(*pip, "check")
-    return place / "bin/cardinal"
-
-
-def entries(requirements: str) -> set[Path]:
-    """Return the files and folders in site-packages of the distributions that are listed."""
-    places = set()
-    for name in re.findall(r"^([\w.-]+)==", requirements, re.MULTILINE):
-        try:
-            package = metadata.distribution(name)
-        except metadata.PackageNotFoundError:  # for other versions of Python
-            continue
-        parts = {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}
-        places |= {Path(str(package.locate_file(part))) for part in parts}
-    return places
 
 
 def contents(wheel: Path) -> dict[str, bytes]:

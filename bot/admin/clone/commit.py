@@ -1,7 +1,7 @@
 """A commit of a clone, with the policy that counts for it."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -166,6 +166,22 @@ def git_output(folder: Path, *words: str, env: Mapping[str, str] | None = None) 
 def git(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> Ran:
     """Run git in a folder of this user, without hooks or settings of the machine."""
     return run_git(words, folder=folder, beat=no_beat, timeout_s=GIT_S, more_env=env, transfers=True)
+
+
+def personal_settings(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Yield git's environment with each file of the person's own settings, what counts most first.
+
+    Source: git-config(1).
+    """
+    home = Path(environ.get("HOME", "/nonexistent"))
+    folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    given = environ.get("GIT_CONFIG_GLOBAL")
+    for file in (given,) if given else (home / ".gitconfig", folder / "git" / "config"):
+        yield {
+            "HOME": str(home),
+            "GIT_CONFIG_GLOBAL": str(file),
+            "GIT_CONFIG_NOSYSTEM": environ.get("GIT_CONFIG_NOSYSTEM", "0"),
+        }
 
 
 def no_beat() -> None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from os.path import lexists, samestat  # a link that leads nowhere stands there, too
 from pathlib import Path
 
-from bot.admin.clone.commit import NO_REPOSITORY, CloneError, git_output
+from bot.admin.clone.commit import NO_REPOSITORY, CloneError, git_output, personal_settings
 
 CLIENT = ("prepare-commit-msg", "pre-push", "post-checkout", "post-merge")
 SERVER = ("pre-receive",)
@@ -141,27 +141,13 @@ def _same(path: Path, other: Path) -> bool:
 def _managed(folder: Path, environ: Mapping[str, str]) -> Path | None:
     """Return the folder of `core.hooksPath`, if it is set, by the person's own settings, too."""
     named: list[str] = []
-    for given in _settings(environ):
-        env = {
-            "HOME": environ.get("HOME", "/nonexistent"),
-            "GIT_CONFIG_GLOBAL": given,
-            "GIT_CONFIG_NOSYSTEM": environ.get("GIT_CONFIG_NOSYSTEM", "0"),
-        }
+    for env in personal_settings(environ):
         rows = git_output(folder, *HOOKS_PATH, env=env).split("\0")[:-1]
         pairs = [pair for pair in zip(rows[::2], rows[1::2], strict=True) if pair[0] != "command"]
         named = [*named, *(path for _, path in pairs)]
         if pairs and pairs[-1][0] != "system":  # what follows is what counts less
             return _below(folder, pairs[-1][1])
     return _below(folder, named[-1]) if named else None
-
-
-def _settings(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the files of the person's own settings, what counts most first. Source: git-config(1)."""
-    if given := environ.get("GIT_CONFIG_GLOBAL"):
-        return (given,)
-    home = Path(environ.get("HOME", "/nonexistent"))
-    folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-    return tuple(str(path) for path in (home / ".gitconfig", folder / "git" / "config"))
 
 
 def _below(folder: Path, path: str) -> Path:

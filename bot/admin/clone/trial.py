@@ -1,0 +1,175 @@
+"""Preparation of `cardinal try`: may the board be here, and the files of its folder `.cardinal/`."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bot.admin.clone.commit import (
+    NO_REPOSITORY,
+    CloneError,
+    commit_of,
+    git,
+    git_output,
+    personal_settings,
+)
+from bot.repo_config.policy_file import PATH, installed
+from rules.policy.model import Policy, parse
+from rules.policy.proposal import MARKERS, Proposal, propose
+
+FOLDER, POLICY, ANSWERS, GITIGNORE = ".cardinal", "policy.yml", "try.json", ".gitignore"
+COLUMNS = ("Tasks", "Planning", "In Progress", "Review", "QA", "Done")
+PORT = 8585
+_HOME = "board"  # the forge's own repository with the policy
+_POLICY_TEXT = """\
+# Each column of the board is a policy. `cardinal try` reads this file when it starts.
+version: 1
+board:
+  columns:
+    Tasks: {archetype: inbox}
+    Planning: {archetype: planning, agent: AGENT, model: SMALL}
+    In Progress: {archetype: execution, agent: AGENT, model: MODEL, plan_approval: required, budget_usd: 2.00}
+    Review: {archetype: review}
+    QA: {archetype: review, on_entry: [{action: ready}]}
+    Done: {archetype: terminal, on_entry: [{action: merge, method: squash}, {action: delete_branch}]}
+  limits: {usd_per_day: 10}
+"""
+_CHECKS = """\
+  repositories:
+    # How work is checked, since the repository has no .github/cardinal.yml.
+    without_policy:
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A repository that a board can serve: its top folder, its git folder, and a branch of it."""
+
+    top: Path
+    common: Path
+    into: str
+
+    @property
+    def folder(self) -> Path:
+        return self.top / FOLDER
+
+    @property
+    def is_new(self) -> bool:
+        return not (self.folder / ANSWERS).exists()
+
+    def has_setting(self, name: str) -> bool:
+        """Tell whether the person has written this setting into the folder's settings."""
+        file = self.folder / "env"
+        return file.exists() and f"\n{name}=" in f"\n{file.read_text(encoding='utf-8')}"
+
+    def answers(self) -> dict[str, object]:
+        """Return what was answered when the board was made."""
+        answers: dict[str, object] = json.loads((self.folder / ANSWERS).read_text(encoding="utf-8"))
+        return answers
+
+
+def find(folder: Path, into: str) -> Trial:
+    """Return the place around `folder`. An empty `into` is the branch that is checked out.
+
+    Raises CloneError: one sentence on what is in the way, and what to do.
+    """
+    if git_output(folder, "rev-parse", "--is-bare-repository").strip() == "true":
+        raise CloneError(f"{folder} is a bare repository: go into a clone of it")
+    top = git_output(folder, "rev-parse", "--show-toplevel").removesuffix("\n")
+    if not top:
+        raise CloneError(NO_REPOSITORY.format(folder))
+    common = git_output(folder, "rev-parse", "--path-format=absolute", "--git-common-dir").removesuffix("\n")
+    place = Trial(Path(top), Path(common), into)
+    if git_output(place.top, "ls-files", "--", FOLDER, f"{FOLDER}/*"):
+        raise CloneError(f"git tracks {FOLDER} here: what is in it may be somebody else's; remove it first")
+    if not place.is_new:
+        known = str(place.answers()["into"])
+        if into not in ("", known):
+            raise CloneError(f"this board's Done merges into {known}: leave --into out, or remove {FOLDER}")
+        return replace(place, into=known)
+    if (place.folder / "env").exists():
+        raise CloneError(f"{place.folder} is the home of a Cardinal: use another clone")
+    if not commit_of(place.top, "HEAD"):
+        raise CloneError("there is no commit yet: commit first")
+    current = git_output(place.top, "symbolic-ref", "--short", "--quiet", "HEAD").strip()
+    return Trial(place.top, place.common, _branch(place.top, into or current))
+
+
+def _branch(top: Path, into: str) -> str:
+    if not into:
+        raise CloneError("no branch is checked out here: name one with --into")
+    known = git(top, "show-ref", "--verify", "--quiet", f"refs/heads/{into}").exit_code == 0
+    if not known or into.startswith("cardinal/"):
+        raise CloneError(f"{into!r} is no branch of yours here: name another with --into")
+    if git_output(top, "rev-parse", "--is-shallow-repository").strip() == "true":
+        raise CloneError("this clone is shallow: `git fetch --unshallow` first")
+    if git_output(top, "config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$"):
+        raise CloneError("this is a partial clone, objects are missing: clone it whole")
+    if git_output(top, "rev-parse", "--show-object-format").strip() != "sha1":
+        raise CloneError(
+            "this repository has SHA-256 names, which GitHub does not have: no board can serve it"
+        )
+    if git(top, "diff", "--cached", "--quiet").exit_code != 0:
+        raise CloneError("something is staged: commit it, or `git restore --staged .`")
+    return into
+
+
+def proposal(place: Trial) -> Proposal | None:
+    """Return the checks that the branch seems to have; None where it has a policy file of its own."""
+    tree = f"refs/heads/{place.into}"
+    names = git_output(place.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", tree).split("\0")
+    if PATH in names:
+        return None
+    texts = {
+        name: git_output(place.top, "cat-file", "blob", f"{tree}:{name}") for name in MARKERS if name in names
+    }
+    return propose(frozenset(names), texts)
+
+
+def write(place: Trial, agent: str, checks: Proposal | None, environ: Mapping[str, str]) -> None:
+    """Make the folder, hidden from git by a file of its own; the answers come last, so that a killed
+    beginning is none.
+    """
+    place.folder.mkdir(mode=0o700, exist_ok=True)
+    (place.folder / GITIGNORE).write_text("*\n")
+    model, small = ("hello", "hello") if agent == "scripted" else ("default", "small")
+    text = _POLICY_TEXT.replace("AGENT", agent).replace("MODEL", model).replace("SMALL", small)
+    if checks is not None:
+        text += _CHECKS + "".join(f"    {line}\n" for line in checks.text().splitlines()[2:])
+    (place.folder / POLICY).write_text(text)
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", place.top.name).strip("-.")[:80] or "repository"
+    person, email = _identity(place.top, environ)
+    answers = {
+        "name": f"{name}-1" if name == _HOME else name,
+        "into": place.into,
+        "login": re.sub(r"[^A-Za-z0-9-]+", "-", email.partition("@")[0] or person).strip("-")[:39] or "you",
+        "person": person or "You",
+        "email": email,
+        "columns": COLUMNS,
+        "port": PORT,
+    }
+    remember(place, answers)
+
+
+def remember(place: Trial, answers: Mapping[str, object]) -> None:
+    """Write the answers, with where the repository is now: people move their folders."""
+    fresh = place.folder / f"{ANSWERS}.new"
+    fresh.write_text(json.dumps({**answers, "git": str(place.common)}, indent=1))
+    os.replace(fresh, place.folder / ANSWERS)
+
+
+def policy_of(place: Trial) -> Policy:
+    """Return the policy in the folder. Raises PolicyError."""
+    text = (place.folder / POLICY).read_text(encoding="utf-8")
+    return parse(text, home=f"local/{_HOME}", installed=installed(), profiles=())
+
+
+def _identity(top: Path, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return name and address that the person commits with; empty where none is set."""
+    identity = {"user.name": "", "user.email": ""}
+    for env in personal_settings(environ):
+        for key, known in identity.items():
+            identity[key] = known or git_output(top, "config", "--get", key, env=env).strip()
+    return identity["user.name"], identity["user.email"]

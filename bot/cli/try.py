@@ -1,0 +1,83 @@
+"""`cardinal try`: a board for your own repository, on this machine."""
+
+import os
+from pathlib import Path
+
+import click
+
+from bot.admin.clone import trial
+from bot.cli import CliError, _forge
+from bot.cli._show import clone_option, line
+from runner.agents import AGENTS
+
+# Variables in which people have their keys already, by provider.
+USUAL = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+
+
+@click.command("try")
+@click.option(
+    "--into", default="", metavar="BRANCH", help="Where Done merges.  [default: the current branch]"
+)
+@click.option(
+    "--agent", type=click.Choice(AGENTS.names()), help="Who works on the cards.  [default: scripted]"
+)
+@click.option("--yes", is_flag=True, help="Take the proposed checks unasked.")
+@click.option("--no-browser", is_flag=True, help="Open no browser.")
+@clone_option("A folder of the repository.")
+def command(into: str, agent: str | None, yes: bool, no_browser: bool, folder: Path) -> None:
+    """Try Cardinal on your own repository.
+
+    A board is served on this machine, until Ctrl-C; start it again and it goes on. All that it keeps is
+    in the folder .cardinal, hidden from git: remove that and Cardinal is gone. Finished work comes into
+    branches cardinal/..., and Done merges into your branch. Nothing else of your repository is changed.
+
+    The scripted agent needs no key, and does the same small thing on every card. A real one works in a
+    container and needs your key, as ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment.
+
+    \b
+    Examples:
+      cardinal try
+      cardinal try --agent claude --into develop
+    """
+    place = trial.find(folder, into)
+    if place.is_new:
+        _begin(place, agent or "scripted", yes=yes)
+    elif agent is not None:
+        raise CliError(f"the board is there already: change `agent:` in {place.folder / trial.POLICY}")
+    trial.remember(place, place.answers())
+    policy = trial.policy_of(place)
+    working = {column.agent for column in policy.board.columns.values() if column.archetype == "execution"}
+    for name in working:
+        _pay(name, place)
+    workspace = "local" if working <= {"scripted"} else "docker"
+    words = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
+    _forge.become("forge.portable", *words, workspace=workspace)
+
+
+def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
+    """Propose how work is checked, and make the folder once the person agrees."""
+    checks = trial.proposal(place)
+    click.echo(f"repository: {line(str(place.top))}\nDone merges into: {line(place.into)}")
+    if checks is None:
+        click.echo("checks: those of its .github/cardinal.yml")
+    else:
+        click.echo(
+            f"checks, taken from {', '.join(map(line, checks.because)) or 'nothing: none were found'}:"
+        )
+        for kind, lines in (("setup", checks.setup), ("check", checks.full)):
+            for each in lines:
+                click.echo(f"  {kind}: {line(each)}")
+    file = place.folder / trial.POLICY
+    if not yes and not click.confirm(f"Begin? (You can change all of it in {file})", default=True):
+        raise click.Abort
+    trial.write(place, agent, checks, os.environ)
+
+
+def _pay(agent: str, place: trial.Trial) -> None:
+    """Put the person's keys where Cardinal reads them. Raises CliError without any that the agent can use."""
+    needed = {f"CARDINAL_{name.upper()}_KEY": name for name in AGENTS.load(agent).secrets}
+    usual = {name: USUAL.get(provider, name) for name, provider in needed.items()}
+    for name, other in usual.items():
+        os.environ.setdefault(name, os.environ.get(other, ""))
+    if needed and not any(os.environ[name] or place.has_setting(name) for name in needed):
+        raise CliError(f"{agent} needs a key: set {' or '.join(usual.values())}, or use the scripted agent")

@@ -1,0 +1,190 @@
+"""`python -m forge.portable`: the board of `cardinal try`, until Ctrl-C. Its folder is the argument."""
+
+import argparse
+import fcntl
+import os
+import secrets
+import shutil
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forge.demo import launch
+from forge.demo.people import StoryError
+from forge.git import GitError
+from forge.portable.branches import Branches
+from forge.portable.door import Door
+from forge.portable.saved import SavedForge, StateError
+from forge.portable.world import Wanted, build, write_policy
+from forge.seed.world import World
+from forge.server import Forge
+from forge.stopping import stop_event, wait_for_stop
+from forge.store import Store
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+LOOK_S = 1.0  # between two looks at the person's branches
+OWN_KEYS = tuple(f"CARDINAL_{name}_{what}" for name in launch.PROVIDERS for what in ("KEY", "URL"))
+
+
+class TryError(Exception):
+    """The board cannot be opened; the message says why, and what to do."""
+
+
+class PortableForge(Forge):
+    """A forge with a door."""
+
+    door: Door
+
+    def answer(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterator[bytes]:
+        """Answer one request, unless the door does."""
+        refused = self.door.answer(environ)
+        if refused is None:
+            yield from super().answer(environ, start)
+            return
+        status, headers, body = refused
+        start(status, [*headers, ("Content-Length", str(len(body)))])
+        yield body
+
+
+def main() -> int:
+    """Serve the board until Ctrl-C; return the exit status."""
+    parser = argparse.ArgumentParser(prog="cardinal try", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--workspace", default="local")
+    options = parser.parse_args()
+    stopped, moved = stop_event(), threading.Event()
+    try:
+        with _alone(options.folder), _serving(options.folder, options.workspace, stopped, moved) as address:
+            print(f"the board: {address()}", flush=True)
+            print("Ctrl-C stops it; `cardinal try` goes on where it was.", flush=True)
+            if options.browser:
+                webbrowser.open(address(once=True))
+            wait_for_stop(stopped)
+    except (TryError, StoryError, GitError) as error:
+        print(f"cardinal try: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    with (folder / "try.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise TryError("it runs already for this repository: use that one, or stop it") from error
+        yield
+
+
+@contextmanager
+def _serving(
+    folder: Path, workspace: str, stopped: threading.Event, moved: threading.Event
+) -> Iterator[Callable[..., str]]:
+    """Serve the board, keep the branches together, and run Cardinal beside it."""
+    wanted = Wanted.of((folder / "try.json").read_text())
+    root = folder / "forge"
+    root.mkdir(mode=0o700, exist_ok=True)
+    saved = SavedForge(root)
+    store, world, shared = _opened(saved, wanted)
+    forge = PortableForge(root, _free(wanted.port), store=store)
+    forge.door = Door(_key(root), wanted.login)
+
+    def keep() -> None:
+        with store.lock:
+            saved.write(store, world, branches.last)
+        moved.set()
+
+    branches = Branches(store, wanted, keep, lambda text: print(text, flush=True), shared)
+    port = _free(wanted.port + 1 if wanted.port else 0)
+    cardinal_url = f"http://127.0.0.1:{port}"
+    world.app.webhook_url = f"{cardinal_url}/webhooks/github"
+    world.app.callback_urls = (f"{cardinal_url}/sign-in/back",)
+    write_policy(store, world, (folder / "policy.yml").read_text())
+    forge.keep = keep
+    keep()
+    for delivery in reversed(store.deliveries.all()):
+        if delivery.status == "pending":
+            forge.sender.take(delivery)
+    settings = {"CARDINAL_WORKSPACE": workspace, "CARDINAL_SCENARIOS": str(folder / "scenarios")}
+    launch.write_settings(folder, forge.url, port, world.registration(), settings)
+    following = threading.Thread(target=_follow, args=(branches, stopped, moved), name="branches")
+    forge.start()
+    try:
+        following.start()
+        with launch.up(folder.parent, _environment(), folder / "cardinal.log", cardinal_url):
+            board = f"/orgs/{world.project.owner.login}/projects/{world.project.number}"
+            yield lambda *, once=False: forge.door.address(forge.url, board, once=once)
+    finally:
+        stopped.set()
+        moved.set()
+        if following.ident is not None:
+            following.join()
+        forge.stop()
+
+
+def _opened(saved: SavedForge, wanted: Wanted) -> tuple[Store, World, dict[str, str]]:
+    try:
+        known = saved.read()
+    except StateError as error:
+        because = f"{saved.root}/state cannot be read ({error}): start the Cardinal that wrote it"
+        raise TryError(f"{because}, or remove {saved.root.parent} to begin anew") from error
+    if known is not None:
+        return known
+    shutil.rmtree(saved.root / "git", ignore_errors=True)  # of a first start that was killed
+    store = Store(saved.root)
+    return store, build(store, wanted), {}
+
+
+def _follow(branches: Branches, stopped: threading.Event, moved: threading.Event) -> None:
+    """Bring the branches together after each change of the forge, and look for the person's own."""
+    said = ""
+    while not stopped.is_set():
+        moved.wait(LOOK_S)
+        moved.clear()
+        try:
+            branches.bring_together()
+            said = ""
+        except (GitError, OSError) as error:
+            if str(error) != said:
+                print(f"the branches cannot be brought together: {error}", file=sys.stderr, flush=True)
+            said = str(error)
+
+
+def _key(root: Path) -> str:
+    """Return the person's key; it is made once."""
+    file = root / "key"
+    if not file.exists():
+        fresh = file.with_suffix(".new")
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as written:
+            written.write(secrets.token_urlsafe(24))
+        fresh.replace(file)
+    return file.read_text()
+
+
+def _free(port: int) -> int:
+    """Return that port if nobody listens there, else 0: any free one."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return launch.free_port()
+        return port or launch.free_port()
+
+
+def _environment() -> dict[str, str]:
+    """Return Cardinal's environment: with the person's own keys of providers, which are written nowhere."""
+    given = {name: os.environ[name] for name in OWN_KEYS if os.environ.get(name)}
+    return {**launch.own_environment(), **given}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""Branches between the forge's copy and the person's own repository, whose tree, index and settings stay."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from forge.git import ZERO_SHA, Git, GitError
+from forge.portable.world import OWNER, Wanted
+from forge.store import Store
+from forge.store.models import Repo
+
+HEADS = "refs/heads/"
+WORK = f"{HEADS}cardinal/"
+INCOMING = "refs/incoming"  # in the forge's copy alone
+QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "safe.directory=*")
+# git-fetch(1): what it may write beside objects, and what it may do beside fetching.
+FETCH = (
+    *("fetch", "--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-maintenance"),
+    *("--no-write-commit-graph", "--recurse-submodules=no"),
+)
+
+
+class Step(StrEnum):
+    """What is to be done about a branch that both sides may have moved."""
+
+    NOTHING = "nothing"
+    EXPORT = "export"  # the person's becomes the forge's
+    IMPORT = "import"  # the other way: a push of the person's
+    REMOVE = "remove"  # the forge has removed it, and nobody else has touched it
+    APART = "apart"  # both have commits that the other lacks: a person has to merge
+
+
+def step_of(ours: str, theirs: str, last: str, is_newer: Callable[[str, str], bool]) -> Step:
+    """Return what brings both together; empty where a side has no such branch.
+
+    `ours` is the forge's commit, `theirs` the person's, `last` what both had. `is_newer(a, b)`: `a` has all
+    that `b` has.
+    """
+    if ours == theirs:
+        return Step.NOTHING
+    if not ours:
+        return Step.REMOVE if last and theirs == last else Step.NOTHING
+    if not theirs:
+        return Step.NOTHING if ours == last else Step.EXPORT  # a person who removed a branch is done with it
+    if theirs == last or is_newer(ours, theirs):
+        return Step.EXPORT
+    return Step.IMPORT if is_newer(theirs, ours) else Step.APART
+
+
+@dataclass(slots=True)
+class Branches:
+    """The branches of `cardinal/`, and the one that *Done* merges into. `say` tells the person."""
+
+    store: Store
+    wanted: Wanted
+    keep: Callable[[], None]
+    say: Callable[[str], None]
+    last: dict[str, str] = field(default_factory=dict)
+    _said: dict[str, str] = field(default_factory=dict)
+
+    def bring_together(self) -> None:
+        """Look at both sides once, and do what can be done; what cannot be done now is said once."""
+        theirs, held = self._theirs()
+        base = HEADS + self.wanted.into
+        waiting = WORK + self.wanted.into
+        with self.store.lock:
+            ours = self._ours.refs()
+            for ref in sorted({*ours, *theirs} - {waiting}):
+                if ref == base or ref.startswith(WORK):
+                    self._bring(ref, ours.get(ref, ""), theirs, held)
+        taken = waiting in theirs and base in theirs and self._is_newer(theirs[base], theirs[waiting])
+        if taken and waiting not in held:
+            self._move(waiting, "", theirs[waiting])
+
+    def _bring(self, ref: str, ours: str, theirs: Mapping[str, str], held: frozenset[str]) -> None:
+        now = theirs.get(ref, "")
+        step = step_of(ours, now, self.last.get(ref, ""), self._is_newer)
+        name = ref.removeprefix(HEADS)
+        if step is Step.IMPORT:
+            self._imported(ref, ours)
+        elif step is Step.EXPORT and ref not in held:
+            self._move(ref, ours, now)
+        elif step is Step.EXPORT and name == self.wanted.into:
+            self._hand_over(
+                ours, theirs, f"{name} is checked out, so take it with `git merge --ff-only cardinal/{name}`"
+            )
+        elif step is Step.EXPORT:
+            self._say_once(ref, ours, f"{name} has new commits, but you have it checked out: leave it")
+        elif step is Step.REMOVE and ref not in held:
+            self._move(ref, "", now)
+        elif step is Step.APART and name == self.wanted.into:
+            self._hand_over(
+                ours, theirs, f"{name} has other commits since, so take it with `git merge cardinal/{name}`"
+            )
+        elif step is Step.APART:
+            self._say_once(ref, ours, f"{name} has commits of yours and others on the board: yours stay here")
+        elif step is Step.NOTHING and ours == now:
+            self.last[ref] = ours
+
+    def _hand_over(self, ours: str, theirs: Mapping[str, str], how: str) -> None:
+        """Leave the merged work in a branch beside the person's, where that cannot be moved."""
+        waiting = WORK + self.wanted.into
+        if theirs.get(waiting, "") != ours:
+            self._move(waiting, ours, theirs.get(waiting, ""))
+        name = self.wanted.into
+        self._say_once(waiting, ours, f"merged work for {name} waits in cardinal/{name}: {how}")
+
+    def _imported(self, ref: str, ours: str) -> None:
+        """Take the person's commits, as their push."""
+        self._ours.run(*QUIET, *FETCH, str(self._folder), f"+{ref}:{INCOMING}")
+        before = self._ours.refs()
+        theirs = self._ours.line("rev-parse", INCOMING)
+        self._ours.update_ref(ref, theirs, ours)
+        actor = self.store.users.get(self.wanted.login)
+        self.store.repos.after_push(self._repo, before, self._ours.refs(), actor=actor)
+        self.last[ref] = theirs
+        self.keep()
+
+    def _move(self, ref: str, new: str, old: str) -> None:
+        """Move the person's branch from `old` to `new`, unless it moved since; empty stands for none."""
+        theirs = Git(self._folder)
+        if new:
+            theirs.run(*QUIET, *FETCH, str(self._ours.path), new)
+        try:
+            theirs.run(*QUIET, "update-ref", "-m", "cardinal try", ref, new or ZERO_SHA, old or ZERO_SHA)
+        except GitError:
+            return  # it is looked at again
+        self.last[ref] = new
+        self.keep()
+
+    def _theirs(self) -> tuple[dict[str, str], frozenset[str]]:
+        """Return the person's branches, and those that a work tree has checked out or is busy with."""
+        form = "--format=%(refname)%00%(objectname)%00%(worktreepath)"
+        wanted = (HEADS + self.wanted.into, WORK.removesuffix("/"))
+        lines = Git(self._folder).line(*QUIET, "for-each-ref", form, *wanted).splitlines()
+        rows = [line.split("\0") for line in lines]
+        trees = (self._folder, *self._folder.glob("worktrees/*"))
+        busy = (tree / kind / "head-name" for tree in trees for kind in ("rebase-merge", "rebase-apply"))
+        rebased = {file.read_text().strip() for file in busy if file.is_file()}
+        held = rebased | {ref for ref, _, tree in rows if tree}
+        return {ref: sha for ref, sha, _ in rows}, frozenset(held)
+
+    def _is_newer(self, commit: str, other: str) -> bool:
+        """Tell whether a commit has all of another; either side may hold them."""
+        words = ("merge-base", "--is-ancestor", other, commit)
+        return any(git.attempt(*words) is not None for git in (self._ours, Git(self._folder)))
+
+    def _say_once(self, about: str, commit: str, text: str) -> None:
+        if self._said.get(about) != commit:
+            self._said[about] = commit
+            self.say(text)
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.wanted.git)
+
+    @property
+    def _repo(self) -> Repo:
+        return self.store.repos.get(OWNER, self.wanted.name)
+
+    @property
+    def _ours(self) -> Git:
+        return self.store.repos.git(self._repo)

@@ -1,0 +1,97 @@
+"""The door of a forge that holds somebody's own code: other users of this machine do not come in.
+
+Cardinal brings its App's key or tokens; a browser, a cookie; git, the key as its password.
+"""
+
+import base64
+import binascii
+import hmac
+import secrets
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, quote
+
+from forge.store.users import PERSON_TOKEN_PREFIX
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+COOKIE = "forge_key"
+ENTER = "/-/enter"
+OPEN = ("/login/oauth/access_token", "/-/assets/")  # asks for a secret of its own; nothing in it is anybody's
+HOSTS = ("127.0.0.1", "localhost")
+
+
+class Door:
+    """Lets in who has the key of `login`, the one person here, and who proves to be the App."""
+
+    def __init__(self, key: str, login: str) -> None:
+        self._key, self._login = key, login
+        self._ticket = ""
+
+    def address(self, url: str, path: str, *, once: bool = False) -> str:
+        """Return the address that lets a browser in and leads to `path`; `once`: it does so only one time."""
+        if once:
+            self._ticket = secrets.token_urlsafe(24)
+        return f"{url}{ENTER}?key={self._ticket if once else self._key}&to={quote(path, safe='')}"
+
+    def answer(self, environ: "WSGIEnvironment") -> tuple[str, list[tuple[str, str]], bytes] | None:
+        """Return status, headers and body where the request ends here; None where it goes on."""
+        host = str(environ.get("HTTP_HOST", "")).rpartition(":")[0]
+        if host not in HOSTS:
+            return _refusal("This board answers on this machine only, at 127.0.0.1.")
+        path = str(environ.get("PATH_INFO", ""))
+        if path == ENTER:
+            return self._entrance(parse_qs(str(environ.get("QUERY_STRING", ""))))
+        authorization = str(environ.get("HTTP_AUTHORIZATION", ""))
+        if authorization:
+            return self._known(environ, authorization)
+        if path.startswith(OPEN) or self._is_key(_cookie(environ)):
+            return None
+        if path.endswith(("/info/refs", "/git-upload-pack", "/git-receive-pack")):
+            wanted = ("WWW-Authenticate", 'Basic realm="cardinal try"')
+            return "401 Unauthorized", [wanted, ("Content-Type", "text/plain")], b"the key is the password\n"
+        return _refusal("Open the address that `cardinal try` has printed: it holds the key.")
+
+    def _known(
+        self, environ: "WSGIEnvironment", authorization: str
+    ) -> tuple[str, list[tuple[str, str]], bytes] | None:
+        scheme, _, rest = authorization.partition(" ")
+        secret = _password(rest) if scheme.lower() == "basic" else rest.strip()
+        if secret.startswith(PERSON_TOKEN_PREFIX):
+            return _refusal("People have no such token here.")
+        if self._is_key(secret):
+            environ["HTTP_AUTHORIZATION"] = f"token {PERSON_TOKEN_PREFIX}{self._login}"
+        return None
+
+    def _entrance(self, query: dict[str, list[str]]) -> tuple[str, list[tuple[str, str]], bytes]:
+        given, to = query.get("key", [""])[0], query.get("to", ["/"])[0]
+        is_ticket = bool(self._ticket) and hmac.compare_digest(given.encode(), self._ticket.encode())
+        if is_ticket:
+            self._ticket = ""
+        if not (is_ticket or self._is_key(given)) or not to.startswith("/") or to.startswith(("//", "/\\")):
+            return _refusal("That key does not fit. Open the address that `cardinal try` has printed.")
+        cookie = f"{COOKIE}={self._key}; Path=/; HttpOnly; SameSite=Strict"
+        return "303 See Other", [("Location", quote(to)), ("Set-Cookie", cookie)], b""
+
+    def _is_key(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self._key.encode())
+
+
+def _password(encoded: str) -> str:
+    try:
+        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _cookie(environ: "WSGIEnvironment") -> str:
+    try:
+        known = SimpleCookie(str(environ.get("HTTP_COOKIE", ""))).get(COOKIE)
+    except CookieError:
+        return ""
+    return known.value if known is not None else ""
+
+
+def _refusal(said: str) -> tuple[str, list[tuple[str, str]], bytes]:
+    return "403 Forbidden", [("Content-Type", "text/plain; charset=utf-8")], f"{said}\n".encode()

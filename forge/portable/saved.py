@@ -1,0 +1,96 @@
+"""Everything a forge knows, in one file that is written before each answer.
+
+What a killed process had not written did not happen: its refs go back to where the file says, and whoever
+asked had no answer yet.
+"""
+
+import io
+import os
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from forge.git import ZERO_SHA
+from forge.seed.world import World
+from forge.store import Store
+
+KEPT_DELIVERIES = 200
+PLAIN = {
+    ("builtins", "set"),
+    ("builtins", "frozenset"),
+    ("collections", "deque"),
+    ("collections", "OrderedDict"),
+    ("datetime", "datetime"),
+    ("datetime", "timedelta"),
+    ("datetime", "timezone"),
+}
+
+
+class StateError(Exception):
+    """The file cannot be read; `because` says why."""
+
+    def __init__(self, because: str) -> None:
+        self.because = because
+        super().__init__(because)
+
+
+class _Reader(pickle.Unpickler):
+    """Makes objects of the store and plain values only: the file may come from somebody else.
+
+    Source: docs.python.org/3/library/pickle.html#restricting-globals.
+    """
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        """Return a class of the store. Raises UnpicklingError for anything else."""
+        own = module_name.startswith("forge.store") or module_name == World.__module__
+        if (module_name, global_name) not in PLAIN and not own:
+            raise pickle.UnpicklingError(f"{module_name}.{global_name} is nothing that a forge keeps")
+        made = super().find_class(module_name, global_name)
+        if not isinstance(made, type) or made.__module__ not in {module_name, "datetime", "collections"}:
+            raise pickle.UnpicklingError(f"{module_name}.{global_name} is no class of the forge's")
+        return made
+
+
+@dataclass(slots=True)
+class SavedForge:
+    """The file of the forge whose repositories are below `root`."""
+
+    root: Path
+
+    @property
+    def _file(self) -> Path:
+        return self.root / "state"
+
+    def read(self) -> tuple[Store, World, dict[str, str]] | None:
+        """Return what was written last, with all refs as they were then; None if nothing ever was.
+
+        Raises StateError.
+        """
+        try:
+            store, world, shared, refs = _Reader(io.BytesIO(self._file.read_bytes())).load()
+            store.root = self.root
+            for repo in store.repos.all():
+                git = store.repos.git(repo)
+                known, now = refs[repo.full_name], git.refs()
+                for ref in sorted({*known, *now}):
+                    if known.get(ref) != now.get(ref):
+                        git.run("update-ref", ref, known.get(ref, ZERO_SHA))
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # a torn or foreign pickle raises whatever its bytes say
+            raise StateError(f"{type(error).__name__}: {error}") from error
+        return store, world, shared
+
+    def write(self, store: Store, world: World, shared: Mapping[str, str]) -> None:
+        """Write all, at once and whole, with what both sides have. The caller holds the store's lock."""
+        store.deliveries.trim(KEPT_DELIVERIES)
+        refs = {repo.full_name: store.repos.git(repo).refs() for repo in store.repos.all()}
+        fresh = self._file.with_suffix(".new")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            pickle.dump((store, world, dict(shared), refs), file, pickle.HIGHEST_PROTOCOL)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self._file)

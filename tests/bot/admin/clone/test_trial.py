@@ -1,0 +1,180 @@
+"""`cardinal try` in every shape of a repository: a board is possible, or one sentence says why not."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bot.admin.clone import trial
+from bot.admin.clone.commit import CloneError
+from bot.cli import main
+from tests.bot.admin.clone.conftest import commit, every_byte
+from tests.bot.admin.clone.test_hook_shapes import (
+    detached,
+    shallow,
+    subfolder,
+    submodule,
+    with_hooks,
+    worktree,
+)
+from tests.runner.world import git
+
+BELOW = {
+    "pytest": ("[tool.pytest.ini_options]\n", "pyproject.toml", "python3 -m pytest -q"),
+    "npm": ('{"scripts": {"test": "node --test"}}', "package.json", "npm test"),
+    "go": ("module a\n", "go.mod", "go test ./..."),
+    "cargo": ("[package]\n", "Cargo.toml", "cargo test"),
+    "make": ("test:\n\ttrue\n", "Makefile", "make test"),
+}
+
+
+def bare(clone: Path) -> Path:
+    git(clone.parent, "clone", "--quiet", "--bare", str(clone), "bare")
+    return clone.parent / "bare"
+
+
+def without_commits(clone: Path) -> Path:
+    git(clone.parent, "init", "--quiet", "empty")
+    return clone.parent / "empty"
+
+
+def staged(clone: Path) -> Path:
+    (clone / "answer").write_text("other\n")
+    git(clone, "add", "answer")
+    return clone
+
+
+def partial(clone: Path) -> Path:
+    git(clone, "config", "remote.origin.promisor", "true")
+    return clone
+
+
+def home_of_another(clone: Path) -> Path:
+    (clone / ".cardinal").mkdir()
+    (clone / ".cardinal/env").write_text("CARDINAL_PORT=1\n")
+    return clone
+
+
+def tracked(clone: Path) -> Path:
+    (clone / ".cardinal").mkdir()
+    commit(clone, **{".cardinal/try.json": "{}"})
+    return clone
+
+
+@pytest.mark.parametrize("shape", [worktree, submodule, subfolder, with_hooks, lambda clone: clone])
+def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
+    clone: Path, shape: Callable[[Path], Path]
+) -> None:
+    folder = shape(clone)
+    before = every_byte(clone)
+    place = trial.find(folder, "main" if shape is worktree else "")
+    trial.write(place, "scripted", trial.proposal(place), {})
+    assert trial.find(folder, "").into == place.into
+    kept = {path.name for path in place.folder.iterdir()}
+    assert (kept, place.folder.stat().st_mode & 0o777) == ({".gitignore", "policy.yml", "try.json"}, 0o700)
+    assert git(place.top, "status", "--porcelain", "--ignored", "--", ".cardinal") == "!! .cardinal/"
+    for path in place.folder.iterdir():
+        path.unlink()
+    place.folder.rmdir()
+    assert every_byte(clone) == before
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        (bare, "is a bare repository: go into a clone of it"),
+        (without_commits, "there is no commit yet: commit first"),
+        (shallow, "this clone is shallow: `git fetch --unshallow` first"),
+        (partial, "this is a partial clone, objects are missing: clone it whole"),
+        (detached, "no branch is checked out here: name one with --into"),
+        (staged, "something is staged: commit it, or `git restore --staged .`"),
+        (tracked, "git tracks .cardinal here"),
+        (home_of_another, "is the home of a Cardinal: use another clone"),
+        (lambda clone: clone.parent, "is in no git repository"),
+    ],
+)
+def test_where_no_board_can_be_a_sentence_says_why(
+    clone: Path, shape: Callable[[Path], Path], said: str
+) -> None:
+    folder = shape(clone)
+    before = every_byte(clone)
+    with pytest.raises(CloneError, match=said.replace("(", r"\(")):
+        trial.find(folder, "")
+    assert every_byte(clone) == before
+
+
+@pytest.mark.parametrize("into", ["nowhere", "cardinal/1-x", "--help", "HEAD", "main~0"])
+def test_only_a_branch_of_the_persons_own_is_merged_into(clone: Path, into: str) -> None:
+    git(clone, "branch", "cardinal/1-x")
+    with pytest.raises(CloneError, match="is no branch of yours here"):
+        trial.find(clone, into)
+
+
+@pytest.mark.parametrize("name", BELOW)
+def test_the_checks_that_are_there_are_proposed_and_are_a_policy(clone: Path, name: str) -> None:
+    text, file, check = BELOW[name]
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    commit(clone, **{file: text})
+    place = trial.find(clone, "")
+    trial.write(place, "claude", trial.proposal(place), {})
+    rules = trial.policy_of(place).board.repositories.without_policy
+    assert rules.validation is not None
+    assert rules.validation.full == (check,)
+    column = trial.policy_of(place).column("In Progress")
+    assert column is not None
+    assert (column.agent, column.model) == ("claude", "default")
+
+
+def test_a_repository_with_a_policy_or_without_tests(clone: Path) -> None:
+    assert trial.proposal(trial.find(clone, "main")) is None
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    commit(clone, answer="none")
+    place = trial.find(clone, "")
+    trial.write(place, "scripted", trial.proposal(place), {})
+    assert trial.policy_of(place).board.repositories.without_policy.waived
+
+
+def test_the_person_is_who_git_says_by_whichever_file(clone: Path, tmp_path: Path) -> None:
+    for name in ("user.name", "user.email"):
+        git(clone, "config", "--unset-all", name) if git(clone, "config", "--default=", name) else None
+    (tmp_path / "given").write_text("[user]\nname = Ann Ä.\nemail = ann.a+b@example.com\n")
+    place = trial.find(clone, "main")
+    trial.write(place, "scripted", None, {"GIT_CONFIG_GLOBAL": str(tmp_path / "given")})
+    answers = place.answers()
+    assert (answers["person"], answers["email"]) == ("Ann Ä.", "ann.a+b@example.com")
+    assert (answers["login"], answers["git"]) == ("ann-a-b", str(clone / ".git"))
+
+
+def invoke(clone: Path, *words: str, given: str = "") -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["try", "-C", str(clone), *words], input=given)
+    return done.exit_code, done.output
+
+
+def test_whoever_says_no_has_nothing_in_their_repository(clone: Path) -> None:
+    before = every_byte(clone)
+    code, said = invoke(clone, "--into", "main", given="n\n")
+    assert code == 1
+    assert "Done merges into: main\nchecks: those of its .github/cardinal.yml\n" in said
+    assert every_byte(clone) == before
+
+
+def test_a_real_agent_without_a_key_says_which(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "CARDINAL_ANTHROPIC_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    code, said = invoke(clone, "--yes", "--agent", "claude")
+    assert (code, said.splitlines()[-1]) == (
+        2,
+        "Error: claude needs a key: set ANTHROPIC_API_KEY, or use the scripted agent",
+    )
+
+
+def test_what_was_answered_once_is_changed_in_its_file(clone: Path) -> None:
+    trial.write(trial.find(clone, "main"), "scripted", None, {})
+    assert "change `agent:` in " in invoke(clone, "--agent", "claude")[1]
+    assert "this board's Done merges into main: leave --into out" in invoke(clone, "--into", "work")[1]
+    (clone / ".cardinal/policy.yml").write_text("version: 2\n")
+    code, said = invoke(clone)
+    assert (code, "line 1: version" in said) == (2, True), said
+    assert json.loads((clone / ".cardinal/try.json").read_text())["into"] == "main"

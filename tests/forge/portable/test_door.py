@@ -1,0 +1,88 @@
+"""Who comes in at the door of somebody's own board: who has the key, and the App."""
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from forge.portable.door import Door
+
+KEY = "a-key-of-24-bytes"
+COOKIE = f"forge_key={KEY}"
+
+
+def asked(path: str = "/", host: str = "127.0.0.1:8585", **headers: str) -> dict[str, Any]:
+    path, _, query = path.partition("?")
+    return {"HTTP_HOST": host, "PATH_INFO": path, "QUERY_STRING": query, **headers}
+
+
+def basic(password: str) -> str:
+    return f"Basic {b64encode(f'x:{password}'.encode()).decode()}"
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door(KEY, "ann")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        asked(),
+        asked("/_forge/state"),
+        asked("/_forge/drag"),
+        asked("/repos/local/shop"),
+        asked("/-/assets"),
+        asked(HTTP_COOKIE="forge_key=other"),
+        asked(HTTP_COOKIE="forge_key="),
+        asked(HTTP_COOKIE="a=b; c"),
+        asked(HTTP_AUTHORIZATION="token forge-user-ann"),
+        asked(HTTP_AUTHORIZATION=basic("forge-user-ann")),
+        asked("/-/enter?key=other"),
+        asked("/-/enter?key="),
+        asked("/-/enter"),
+        asked(f"/-/enter?key={KEY}&to=//evil.example"),
+        asked(f"/-/enter?key={KEY}&to=https://evil.example"),
+        asked(f"/-/enter?key={KEY}&to=/%5Cevil.example"),
+        asked(host="evil.example", HTTP_COOKIE=COOKIE),
+        asked(host="evil.example:8585", HTTP_COOKIE=COOKIE),
+        asked(host="", HTTP_COOKIE=COOKIE),
+    ],
+)
+def test_others_stay_outside(door: Door, request_: dict[str, Any]) -> None:
+    answer = door.answer(request_)
+    assert answer is not None
+    assert answer[0] == "403 Forbidden"
+
+
+def test_the_key_in_an_address_is_a_cookie_afterwards(door: Door) -> None:
+    address = door.address("http://127.0.0.1:8585", "/orgs/local/projects/1")
+    answer = door.answer(asked(address.removeprefix("http://127.0.0.1:8585")))
+    assert answer is not None
+    headers = dict(answer[1])
+    assert (answer[0], headers["Location"]) == ("303 See Other", "/orgs/local/projects/1")
+    assert headers["Set-Cookie"] == f"{COOKIE}; Path=/; HttpOnly; SameSite=Strict"
+    assert door.answer(asked(HTTP_COOKIE=COOKIE)) is None
+
+
+def test_the_address_that_a_browser_is_started_with_opens_once(door: Door) -> None:
+    path = door.address("", "/", once=True)
+    assert KEY not in path  # other users see the command lines of this machine
+    answers = [door.answer(asked(path)) for _ in range(2)]
+    assert [answer and answer[0] for answer in answers] == ["303 See Other", "403 Forbidden"]
+
+
+def test_git_gets_in_by_the_key_and_acts_as_the_person(door: Door) -> None:
+    request = asked("/local/shop.git/info/refs")
+    answer = door.answer(request)
+    assert answer is not None
+    assert answer[0] == "401 Unauthorized"
+    request = asked("/local/shop.git/info/refs", HTTP_AUTHORIZATION=basic(KEY))
+    assert door.answer(request) is None
+    assert request["HTTP_AUTHORIZATION"] == "token forge-user-ann"
+
+
+@pytest.mark.parametrize("given", ["Bearer a.b.c", "token ghs_1", basic("ghs_1"), "Bearer ghu_1"])
+def test_what_the_app_brings_is_left_to_the_forge(door: Door, given: str) -> None:
+    request = asked("/app", HTTP_AUTHORIZATION=given)
+    assert (door.answer(request), request["HTTP_AUTHORIZATION"]) == (None, given)

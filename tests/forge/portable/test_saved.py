@@ -1,0 +1,72 @@
+"""A forge goes on where its file says; a foreign file makes nothing but values."""
+
+import os
+import pickle
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge.portable.saved import SavedForge, StateError
+from tests.forge.portable.conftest import Portable
+from tests.runner.world import git
+
+
+def test_what_was_written_is_there_again_and_what_was_not_did_not_happen(portable: Portable) -> None:
+    saved = SavedForge(portable.root)
+    kept = portable.work("cardinal/1", "Hello.")
+    saved.write(portable.store, portable.world, {"refs/heads/main": kept})
+    portable.work("cardinal/1", "Hello, killed.")
+    portable.work("cardinal/2", "Killed, too.")
+    portable.merge("cardinal/1")
+    opened = SavedForge(portable.root).read()
+    assert opened is not None
+    store, world, shared = opened
+    refs = store.repos.git(store.repos.get("local", "shop")).branches()
+    assert (refs["cardinal/1"], refs.keys()) == (kept, {"main", "cardinal/1"})
+    assert shared == {"refs/heads/main": kept}
+    assert [item.content.title for item in world.project.items] == ["Say hello"]
+    assert store.projects.get(store.users.get("local"), 1) is world.project
+    assert oct((portable.root / "state").stat().st_mode)[-3:] == "600"
+
+
+def test_where_nothing_was_written_there_is_nothing(tmp_path: Path) -> None:
+    assert SavedForge(tmp_path).read() is None
+
+
+class Hostile:
+    """A pickle that calls something when it is read."""
+
+    def __init__(self, call: Any, *given: Any) -> None:
+        self.call, self.given = call, given
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return self.call, self.given
+
+
+@pytest.mark.parametrize("call", [os.system, subprocess.Popen, eval, getattr])
+def test_a_file_of_somebody_else_runs_nothing(tmp_path: Path, call: Any) -> None:
+    (tmp_path / "state").write_bytes(pickle.dumps(Hostile(call, f"touch {tmp_path}/ran")))
+    with pytest.raises(StateError, match="is nothing that a forge keeps"):
+        SavedForge(tmp_path).read()
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["forge.store.repos\nGitError", "forge.store.repos\nre.compile", "forge.store.base\nwraps"]
+)
+def test_names_that_lead_out_of_the_store_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "state").write_bytes(f"c{name}\n.".encode())
+    with pytest.raises(StateError, match=r"is no class|Can't get|has no"):
+        SavedForge(tmp_path).read()
+
+
+def test_a_torn_file_is_said_to_be_one(portable: Portable) -> None:
+    saved = SavedForge(portable.root)
+    saved.write(portable.store, portable.world, {})
+    whole = (portable.root / "state").read_bytes()
+    (portable.root / "state").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StateError):
+        saved.read()
+    assert git(portable.ours, "rev-parse", "main")

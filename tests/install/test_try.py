@@ -1,0 +1,156 @@
+"""From the wheel to the first merged card of somebody's own repository, killed again and again."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from forge.demo.people import wait_for
+from tests.forge.portable.conftest import besides_git
+from tests.runner.world import git
+
+LIMIT_S = 90
+TEST = (
+    "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertTrue(True)\n"
+)
+
+
+@dataclass
+class Board:
+    """The board of `cardinal try`, while it runs: its process, its address and the person's key."""
+
+    process: "subprocess.Popen[bytes]"
+    url: str
+    key: str
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Make one call as the person; return its JSON."""
+        headers = {"Authorization": f"token {self.key}"}
+        answer = requests.request(method, self.url + path, json=body, headers=headers, timeout=30)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def drag(self, column: str) -> None:
+        """Drag the first card."""
+        card = {"project": 1, "issue": "local/my-shop#1", "column": column, "actor": "ann"}
+        self.call("POST", "/_forge/drag", card)
+
+    def comment(self, *words: str) -> dict[str, Any]:
+        """Return the comment on the first card that has these words, once it is there."""
+
+        def look() -> str | None:
+            comments = self.call("GET", "/repos/local/my-shop/issues/1/comments?per_page=100")
+            fitting = [one for one in comments if all(word in one["body"] for word in words)]
+            return json.dumps(fitting[0]) if fitting else None
+
+        found: dict[str, Any] = json.loads(wait_for(f"a comment with {words}", look, limit_s=LIMIT_S))
+        return found
+
+    def pull(self) -> dict[str, Any]:
+        """Return the newest pull request; empty while there is none."""
+        pulls = self.call("GET", "/repos/local/my-shop/pulls?state=all")
+        return dict(self.call("GET", f"/repos/local/my-shop/pulls/{pulls[0]['number']}")) if pulls else {}
+
+    def wait(self, what: str, is_so: Callable[[], object]) -> None:
+        """Wait until it is so."""
+        wait_for(what, lambda: "so" if is_so() else None, limit_s=LIMIT_S)
+
+
+@contextmanager
+def board(cardinal: Path, repository: Path) -> Iterator[Board]:
+    """Run `cardinal try` as a person does, until the block ends or kills it."""
+    environment = {
+        name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "CARDINAL_"))
+    }
+    said = repository.parent / "said"
+    with said.open("ab") as out:
+        start = out.tell()
+        words = [cardinal, "try", "--yes", "--no-browser"]
+        process = subprocess.Popen(words, cwd=repository, env=environment, stdout=out, stderr=out)
+
+    def look() -> str | None:
+        assert process.poll() is None, said.read_text()
+        return next(iter(re.findall(r"http://\S+/-/enter\?key=[\w-]+", said.read_text()[start:])), None)
+
+    try:
+        url, _, key = wait_for("the address", look, limit_s=LIMIT_S).partition("/-/enter?key=")
+        yield Board(process, url, key)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        process.wait(60)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "my shop"
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", str(folder))
+    for key, text in (("user.name", "Ann"), ("user.email", "ann@example.com")):
+        git(folder, "config", key, text)
+    (folder / "tests").mkdir()
+    (folder / "tests/test_a.py").write_text(TEST)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "Begin")
+    return folder
+
+
+@pytest.mark.timeout(480)
+def test_the_first_card_is_merged_whatever_is_killed(cardinal: Path, repository: Path) -> None:
+    before = besides_git(repository)
+    with board(cardinal, repository) as it:
+        it.drag("In Progress")
+        plan = it.comment("box:approve")
+        it.process.kill()
+    with board(cardinal, repository) as it:
+        ticked = plan["body"].replace("[ ] **Approve", "[x] **Approve").replace("[ ] Approve", "[x] Approve")
+        assert ticked != plan["body"]
+        it.call("PATCH", f"/repos/local/my-shop/issues/comments/{plan['id']}", {"body": ticked})
+        it.process.kill()  # the tick was answered, so it is kept
+    with board(cardinal, repository) as it:
+        it.wait("a pull request", it.pull)
+        it.process.kill()
+    with board(cardinal, repository) as it:
+        it.comment("is done", "is ready for your review")
+        it.drag("Review")
+        review = f"/repos/local/my-shop/pulls/{it.pull()['number']}/reviews"
+        it.call("POST", review, {"event": "APPROVE"})
+        it.wait("it is no draft", lambda: not it.pull()["draft"])
+        branch = it.pull()["head"]["ref"]
+        it.wait("its branch here", lambda: branch in git(repository, "branch", "--list", "cardinal/*"))
+        it.drag("Done")
+        it.process.kill()
+    with board(cardinal, repository) as it:
+        it.wait("it is merged", lambda: it.pull()["merged"])
+        it.wait("the merged work here", lambda: "cardinal/main" in git(repository, "branch"))
+        it.wait("its branch is gone", lambda: branch not in git(repository, "branch"))
+        pulls = it.call("GET", "/repos/local/my-shop/pulls?state=all")
+    assert it.process.returncode == 0
+    assert len(pulls) == 1
+    assert git(repository, "--no-optional-locks", "status", "--porcelain") == ""
+    assert git(repository, "log", "--format=%s", "main..cardinal/main") == "Say hello (#2)"
+    assert "take it with `git merge --ff-only cardinal/main`" in (repository.parent / "said").read_text()
+    assert not [line for line in running() if str(repository) in line]
+    for path in sorted((repository / ".cardinal").rglob("*"), reverse=True):
+        path.unlink() if path.is_symlink() or not path.is_dir() else path.rmdir()
+    (repository / ".cardinal").rmdir()
+    assert besides_git(repository) == before
+
+
+def running() -> list[str]:
+    """Return where the processes of this machine are."""
+    places = []
+    for place in Path("/proc").glob("[0-9]*/cwd"):
+        try:
+            places.append(os.readlink(place))
+        except OSError:  # it has ended, or is another user's
+            continue
+    return places
