@@ -161,11 +161,15 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockerSeen:
-    """An issue that blocks the card. `name`: #12 or owner/repository#12, empty for one out of sight."""
+    """An issue that blocks the card. `name`: #12 or owner/repository#12, empty for one out of sight.
+
+    `open_to_readers`: whoever may read what is written about the card may read that issue.
+    """
 
     name: str
     title: str
     standing: Standing
+    open_to_readers: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +311,7 @@ class Snapshot:
     `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
     the commands in a minute by whoever just gave one.
     `follow_ups` are those of an investigation, read for the command about them and for one given up only.
-    `blockers` and `circle` (the names on the way on which the card waits for itself) are only read while its
+    `blockers` and `circle` (the way on which the card waits for itself) are only read while its
     run is queued.
     """
 
@@ -350,7 +354,7 @@ class Snapshot:
     struck: int = 0
     paced: int = 0
     blockers: tuple[BlockerSeen, ...] = ()
-    circle: tuple[str, ...] = ()
+    circle: tuple[BlockerSeen, ...] = ()
     checking: CheckingSeen | None = None
     only_checks: bool = False  # the event is about a run that only checks
     follow_ups: tuple[FollowUpSeen, ...] = ()

@@ -7,12 +7,14 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.github.api import roles
+from bot.state import policies
 from ledger.events.run import CHECK
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.states import Ending
 from ledger.views import cards, findings, links, messages, reports, runs, threads
 from ledger.views.cards import CardRow
+from rules.card.dependencies import may_name
 from rules.runs.mode import INVESTIGATE
 from runner.prompts import briefing
 from runner.prompts.briefing import (
@@ -71,7 +73,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
             Feedback(thread.thread_id, thread.author, thread.path, thread.line or None, thread.text)
             for thread in threads.pending(db, card.card_id)
         ),
-        related=_related(db, card),
+        related=_related(db, card, run),
         **({"request": run.asked, "requested_by": run.by} if run is not None and run.asked else {}),
     )
 
@@ -91,16 +93,21 @@ def _conversation_message(message: messages.MessageRow, last: runs.RunRow | None
     )
 
 
-def _related(db: Connection, card: CardRow) -> tuple[RelatedReport, ...]:
-    """Return the reports of the issues that blocked the card, and of its parent."""
-    parent = links.parent_of(db, card.card_id)
-    others = [
-        (link.repository, link.number, "done before this one") for link in links.of_card(db, card.card_id)
+def _related(db: Connection, card: CardRow, run: runs.RunRow | None) -> tuple[RelatedReport, ...]:
+    """Return the reports of the issues that blocked the card, and of its parent.
+
+    The agent writes for all readers of the card: it is not told what they may not read.
+    """
+    parent, policy = links.parent_of(db, card.card_id), policies.in_force(db, card.board_id)
+    others: list[tuple[links.LinkRow | links.ParentRow, str]] = [
+        (link, "done before this one") for link in links.of_card(db, card.card_id)
     ]
-    others += [(parent.repository, parent.number, "which this one is a part of")] if parent else []
+    others += [(parent, "which this one is a part of")] if parent else []
+    places = {card.repository, run.repository if run is not None else ""} - {None, ""}
     related = (
-        (f"{repository}#{number}", says, _last_report(db, repository, number))
-        for repository, number, says in others
+        (f"{it.repository}#{it.number}", says, _last_report(db, it.repository, it.number))
+        for it, says in others
+        if may_name(policy, open_to_readers=links.is_open(it.repository, it.public, places))
     )
     return tuple(RelatedReport(*report) for report in related if report[2])
 

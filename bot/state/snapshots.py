@@ -197,9 +197,15 @@ def _shared(kind: type[Any], source: type[Any]) -> tuple[str, ...]:
 def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
     run, target, board = _run(db, row), _target(db, row), board_state.of_board(db, row.board_id)
     holders = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
-    blockers = tuple(
-        BlockerSeen(_name(row, link.repository, link.number), link.title, _standing(link)) for link in holders
-    )
+    places = {row.repository, *((target.repository, target.worked_in) if target else ())} - {""}
+
+    def seen(
+        repository: str, number: int, public: bool, title: str = "", standing: Standing = Standing.OPEN
+    ) -> BlockerSeen:
+        name = _name(row, repository, number)
+        return BlockerSeen(name, title, standing, links.is_open(repository, public, places))
+
+    blockers = tuple(seen(it.repository, it.number, it.public, it.title, _standing(it)) for it in holders)
     waits = any(blocker.standing is not Standing.DONE for blocker in blockers)
     circle = links.circle(db, row.card_id) if waits else ()
     own: dict[str, Any] = {
@@ -216,7 +222,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         served=_served(db, row),
         target=target,
         blockers=blockers,
-        circle=tuple(_name(row, *place) for place in circle),
+        circle=tuple(seen(*step) for step in circle),
         begun=attempts.begun(db, row.card_id, MAX_KEPT) if row.attempts else (),
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",

@@ -6,15 +6,14 @@ from sqlalchemy import Connection
 
 from bot.state import policies
 from ledger.ids import BoardId
-from ledger.views import boards, cards, runs
+from ledger.views import boards, runs
 from rules.text import code, count
 
-MAX_NAMED = 5
 FILE = "`.github/cardinal.yml`"
 
 
 def troubles(db: Connection, board_id: BoardId) -> Iterator[str]:
-    """Yield each change that makes cards wait, with those cards and the remedy."""
+    """Yield each change that makes cards wait, with their count and the remedy."""
     lost = boards.lost_status(db, board_id)
     if lost is not None:
         happened = f"is called {code(lost)} now" if lost else "is gone"
@@ -50,12 +49,6 @@ def unknown_to_policy(db: Connection, board_id: BoardId) -> tuple[str, ...]:
 
 
 def _waiting(db: Connection, board_id: BoardId, column: str) -> str:
-    """Return the count of queued runs that wait for the column, with their cards."""
-    queued = runs.queued(db, board_id, column)
-    waiting = [card for run in queued[:MAX_NAMED] if (card := cards.get(db, run.card_id)) is not None]
-    names = [f"{card.repository}#{card.number}" for card in waiting]
-    if not names:
-        return ""
-    more = f" and {len(queued) - len(names)} more" if len(queued) > len(names) else ""
-    wait = "waits" if len(queued) == 1 else "wait"
-    return f"; {count(len(queued), 'queued run')} {wait} for it ({', '.join(names)}{more})"
+    """Return the count of queued runs that wait for the column; the board's readers may not read each."""
+    queued = len(runs.queued(db, board_id, column))
+    return f"; {count(queued, 'queued run')} {'waits' if queued == 1 else 'wait'} for it" if queued else ""

@@ -253,10 +253,10 @@ def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:
     )
     above = links.parent_of(db, seen.card_id)
     parent = f"{above.repository}#{above.number}" if above else ""
-    was = (blocked_by, len(known) - len(blocked_by), parent)
-    if was == (seen.blocked_by, seen.hidden_blockers, seen.parent):
-        return ()
-    return (LinksSeen(seen.card_id, seen.blocked_by, seen.hidden_blockers, seen.parent),)
+    public = {it.repository for it in (*known, above) if it is not None and it.public}
+    was = (blocked_by, len(known) - len(blocked_by), parent, tuple(sorted(public)))
+    now = (seen.blocked_by, seen.hidden_blockers, seen.parent, seen.public)
+    return () if was == now else (LinksSeen(seen.card_id, *now),)
 
 
 def _is_gone(db: Connection, known: cards.CardRow, seen: CardLook | None, now: datetime) -> bool:

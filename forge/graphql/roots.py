@@ -113,6 +113,11 @@ def default_branch(source: Repo, scope: Scope) -> Any:
     return {"id": f"REF_{source.id}_{name}", "name": name, "target": target}
 
 
+@resolvers.field("Repository.visibility")
+def visibility(source: Repo, _scope: Scope) -> str:
+    return "PRIVATE" if source.private else "PUBLIC"
+
+
 @resolvers.field("Repository.issue")
 def issue(source: Repo, _scope: Scope, number: int) -> Issue:
     """Return an issue; raises NotFoundError, for a pull request too."""

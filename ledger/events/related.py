@@ -40,8 +40,10 @@ class LinksSeen(CardEvent):
     """GitHub's links of the card's issue differ from those that were known.
 
     `hidden` counts open blockers that Cardinal may not see; `parent` is owner/repository#number, or empty.
+    `public` has those of their repositories that everybody may read; any other counts as private.
     """
 
     blocked_by: tuple[Blocker, ...]
     hidden: int
     parent: str
+    public: tuple[str, ...] = ()

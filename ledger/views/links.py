@@ -1,6 +1,6 @@
 """The issues that block a card, their state, and the issue that the card is a part of."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass
 
 from sqlalchemy import ColumnElement, Connection, Index, Select, Table, select, tuple_
@@ -21,14 +21,15 @@ MAX_WALKED = 1000  # issues that are looked at for a circle
 AT_ONCE = 100  # of them in one query
 MAX_HIDDEN = 50  # blockers out of sight: as many as GitHub allows in all
 Place = tuple[str, int]
+Step = tuple[str, int, bool]  # `public` at the end, as in LinkRow
 
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
     """An issue that the card's issue is blocked by. `state`: open, completed, not_planned or duplicate.
 
-    `done`: its card is done though it is open. Blockers out of sight have no `repository` and count down from
-    -1 as `number`.
+    `public`: everybody may read its repository, as far as is known. `done`: its card is done though it is
+    open. Blockers out of sight have no `repository` and count down from -1 as `number`.
     """
 
     card_id: CardId
@@ -37,6 +38,7 @@ class LinkRow:
     title: str
     state: str
     done: bool
+    public: bool
 
     @property
     def holds(self) -> bool:
@@ -51,6 +53,7 @@ class ParentRow:
     card_id: CardId
     repository: str
     number: int
+    public: bool
 
 
 links = Table(
@@ -68,6 +71,11 @@ def of_card(db: Connection, card_id: CardId) -> tuple[LinkRow, ...]:
     return listed(db, LinkRow, links, "repository", "number", card_id=card_id)
 
 
+def is_open(repository: str, public: bool, places: Set[str | None]) -> bool:
+    """Tell whether whoever may read all that is written in `places` may read that repository."""
+    return public or places == {repository}
+
+
 def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
     """Return the issue that the card's issue is a part of, or None."""
     return find(db, ParentRow, parents, card_id=card_id)
@@ -83,7 +91,7 @@ def held() -> Select[tuple[str]]:
     return select(links.c.card_id).where(_holds())
 
 
-def circle(db: Connection, card_id: CardId) -> tuple[Place, ...]:
+def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
     """Return the way on which the card waits for itself, from its issue to its issue; empty if there is none.
 
     Only what the ledger knows is walked, and of that MAX_WALKED issues at most.
@@ -93,12 +101,13 @@ def circle(db: Connection, card_id: CardId) -> tuple[Place, ...]:
         return ()
     home: Place = (card.repository, card.number)
     came_from: dict[Place, Place] = {}
+    public: dict[Place, bool] = {}
     frontier: list[Place] = [home]
     while frontier and len(came_from) < MAX_WALKED:
         reached: list[Place] = []
-        for before, after in _steps(db, frontier):
+        for before, after, public[after] in _steps(db, frontier):
             if after == home:
-                return _way(came_from, home, before)
+                return tuple((*place, public[place]) for place in _way(came_from, home, before))
             if after not in came_from:
                 came_from[after] = before
                 reached.append(after)
@@ -113,14 +122,14 @@ def _way(came_from: dict[Place, Place], home: Place, last: Place) -> tuple[Place
     return (home, *reversed(way[1:-1]), home) if len(way) > 1 else (home, home)
 
 
-def _steps(db: Connection, frontier: list[Place]) -> Iterable[tuple[Place, Place]]:
-    """Yield which issue waits for which, of the issues of the frontier that have a card."""
+def _steps(db: Connection, frontier: list[Place]) -> Iterable[tuple[Place, Place, bool]]:
+    """Yield which issue waits for which, of the issues of the frontier that have a card; is that public?"""
     for start in range(0, len(frontier), AT_ONCE):
         some = tuple_(cards.c.repository, cards.c.number).in_(frontier[start : start + AT_ONCE])
-        query = select(cards.c.repository, cards.c.number, links.c.repository, links.c.number)
+        query = select(cards.c.repository, cards.c.number, links.c.repository, links.c.number, links.c.public)
         joined = query.join(links, links.c.card_id == cards.c.card_id).where(some, _holds())
-        for repository, number, other, other_number in db.execute(joined.order_by(*query.selected_columns)):
-            yield (repository, number), (other, other_number)
+        for row in db.execute(joined.order_by(*query.selected_columns)):
+            yield (row[0], row[1]), (row[2], row[3]), row[4]
 
 
 def _holds() -> ColumnElement[bool]:
@@ -134,11 +143,12 @@ def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
     rows |= {("", -n): _unseen(n) for n in range(1, min(event.hidden, MAX_HIDDEN) + 1)}
     for row in rows.values():
         done = _is_done(db, row["repository"], row["number"])
-        insert(db, links, {"card_id": event.card_id, "done": done, **row})
+        public = row["repository"] in event.public
+        insert(db, links, {"card_id": event.card_id, "done": done, "public": public, **row})
     drop(db, parents, card_id=event.card_id)
     repository, _, number = event.parent.rpartition("#")
     if repository and number.isdecimal():
-        place = {"repository": repository, "number": int(number[:18])}
+        place = {"repository": repository, "number": int(number[:18]), "public": repository in event.public}
         keep(db, parents, {"card_id": event.card_id}, place)
 
 
@@ -175,7 +185,7 @@ def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> 
     drop(db, links, repository=event.before)
     for row in moved:  # another repository may have got a name that was free
         place = {"card_id": row.card_id, "repository": event.after, "number": row.number}
-        keep(db, links, place, {"title": row.title, "state": row.state, "done": row.done})
+        keep(db, links, place, {name: getattr(row, name) for name in ("title", "state", "done", "public")})
     change(db, parents, {"repository": event.before}, repository=event.after)
 
 

@@ -3,47 +3,66 @@
 from ledger.ids import RunId
 from ledger.states import CardState
 from rules.intents.outbound import Decision, Say
+from rules.policy.model import Policy
 from rules.snapshot import BlockerSeen, Snapshot, Standing
 from rules.text import count, plain, sentence
 
 MAX_NAMED = 3
+ELSEWHERE = "an issue in another repository"
 
 
-def waiting(snapshot: Snapshot) -> tuple[CardState, str] | None:
-    """Return the state of a waiting card and its reason; None when nothing holds its queued run back."""
+def waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | None:
+    """Return the state of a waiting card and its reason; None when nothing holds its queued run back.
+
+    Whoever may read the card may read the reason: it names no private issue of another repository.
+    """
     if snapshot.circle:
-        way = " → ".join(snapshot.circle)
+        way = " → ".join(_label(policy, issue) for issue in snapshot.circle)
         said = f"itself in a circle ({way}): remove one of these dependencies on its issue"
         return CardState.NEEDS_INPUT, f"waits for {said}"
-    left = [blocker for blocker in snapshot.blockers if blocker.standing is Standing.ABANDONED]
+    left = _of(snapshot, Standing.ABANDONED)
     if left:
-        said = f"{_named(left)}, closed as not planned: remove that dependency on the issue to start anyway"
-        return CardState.NEEDS_INPUT, f"waits for {said}, or /cardinal cancel"
-    still = [blocker for blocker in snapshot.blockers if blocker.standing is Standing.OPEN]
+        said = (
+            "closed as not planned: remove that dependency on the issue to start anyway, or /cardinal cancel"
+        )
+        return CardState.NEEDS_INPUT, f"waits for {_named(policy, left)}, {said}"
+    still = _of(snapshot, Standing.OPEN)
     if still:
-        return CardState.QUEUED, f"waits for {_named(still)}: it starts by itself then"
+        return CardState.QUEUED, f"waits for {_named(policy, still)}: it starts by itself then"
     return None
 
 
-def _named(blockers: list[BlockerSeen]) -> str:
-    seen = [
-        f"{blocker.name} ({plain(blocker.title, 60)})" if blocker.title else blocker.name
-        for blocker in blockers
-        if blocker.name
-    ]
-    more = len(seen) - MAX_NAMED
-    named = ", ".join(seen[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-    unseen = len(blockers) - len(seen)
-    hidden = f"{count(unseen, 'issue')} out of Cardinal's sight" if unseen else ""
-    return " and ".join(filter(None, (named, hidden)))
+def may_name(policy: Policy, *, open_to_readers: bool) -> bool:
+    """Tell whether a text about a card may name an issue that its readers may, or may not, all read."""
+    return open_to_readers or policy.board.private_issues == "named"
 
 
-def ask_about_blockers(snapshot: Snapshot, run_id: RunId) -> Decision:
+def _of(snapshot: Snapshot, standing: Standing) -> list[BlockerSeen]:
+    return [blocker for blocker in snapshot.blockers if blocker.standing is standing]
+
+
+def _label(policy: Policy, issue: BlockerSeen) -> str:
+    return issue.name if may_name(policy, open_to_readers=issue.open_to_readers) else ELSEWHERE
+
+
+def _named(policy: Policy, blockers: list[BlockerSeen]) -> str:
+    known = [blocker for blocker in blockers if blocker.name]
+    seen = [blocker for blocker in known if may_name(policy, open_to_readers=blocker.open_to_readers)]
+    names = [f"{it.name} ({plain(it.title, 60)})" if it.title else it.name for it in seen]
+    more = len(names) - MAX_NAMED
+    named = ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+    private, unseen = len(known) - len(seen), len(blockers) - len(known)
+    elsewhere = ELSEWHERE if private == 1 else f"{private} issues in other repositories"
+    hidden = f"{count(unseen, 'issue')} out of Cardinal's sight"
+    return " and ".join(filter(None, (named, elsewhere if private else "", hidden if unseen else "")))
+
+
+def ask_about_blockers(policy: Policy, snapshot: Snapshot, run_id: RunId) -> Decision:
     """Ask people, as a comment that notifies, where the run cannot start without them."""
-    held = waiting(snapshot)
+    held = waiting(policy, snapshot)
     if held is None or held[0] is not CardState.NEEDS_INPUT:
         return Decision()
-    left = [blocker.name for blocker in snapshot.blockers if blocker.standing is Standing.ABANDONED]
-    about = "-".join(snapshot.circle or left)[:300]
+    # The key stands in the comment, too.
+    about = "-".join(_label(policy, it) for it in snapshot.circle or _of(snapshot, Standing.ABANDONED))[:300]
     said = Say(snapshot.card_id, f"depends:{run_id}:{about}", sentence(f"{run_id} {held[1]}"))
     return Decision((said,), (f"{run_id} needs a word about what it waits for",))

@@ -99,7 +99,7 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
     if snapshot.lost and not archetype.IS_FINAL:
         return Rest(CardState.BLOCKED, snapshot.lost, Reason.OUT_OF_REACH)
     if snapshot.live_run:
-        return _of_live_run(snapshot, snapshot.live_run)
+        return _of_live_run(policy, snapshot, snapshot.live_run)
     if policy.column(snapshot.column) is None:
         return Rest(CardState.DRAFT, _unserved(snapshot.column))
     return archetype.rest(policy, snapshot)
@@ -130,7 +130,7 @@ def _ticker(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
     return (UpdateTicker(CardId(snapshot.board_id)),) if counts else ()
 
 
-def _of_live_run(snapshot: Snapshot, run: RunSeen) -> Rest | None:
+def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest | None:
     name = run.run_id
     if run.question:
         return Rest(CardState.NEEDS_INPUT, f"{name} asks: {run.question.text}")
@@ -140,7 +140,7 @@ def _of_live_run(snapshot: Snapshot, run: RunSeen) -> Rest | None:
         case RunState.PARKED:
             who = f" by {run.stop_by}" if run.stop_by else ""
             return Rest(CardState.BLOCKED, f"{name} is paused{who}") if run.stop_asked == "pause" else None
-        case RunState.QUEUED if held := waiting(snapshot):
+        case RunState.QUEUED if held := waiting(policy, snapshot):
             return Rest(*held, Reason.DEPENDENCY)
         case RunState.QUEUED | RunState.CLAIMED:
             return Rest(CardState.QUEUED, f"{name} waits for its turn")

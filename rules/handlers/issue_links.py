@@ -22,6 +22,6 @@ def update_waiting(policy: Policy, snapshot: Snapshot) -> Decision:
     run = snapshot.live_run
     if run is None or run.state is not RunState.QUEUED:
         return Decision()
-    if waiting(snapshot) is None and snapshot.reason is not Reason.DEPENDENCY:
+    if waiting(policy, snapshot) is None and snapshot.reason is not Reason.DEPENDENCY:
         return Decision()
-    return settle(policy, snapshot) + ask_about_blockers(snapshot, run.run_id)
+    return settle(policy, snapshot) + ask_about_blockers(policy, snapshot, run.run_id)

@@ -64,7 +64,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     if waits:
         seen = _posted(snapshot, run) + seen
     if run.state is RunState.QUEUED:
-        seen += ask_about_blockers(snapshot, run.run_id)
+        seen += ask_about_blockers(policy, snapshot, run.run_id)
     return seen + _meanwhile(snapshot, run, event) + circuit_breaker.came_through(snapshot, run, event)
 
 

@@ -108,4 +108,10 @@ class BoardRules(PolicyModel):
     repositories: RepositoryChoice = setting(
         RepositoryChoice(), "How a card without a repository of its own finds one."
     )
+    private_issues: Literal["hidden", "named"] = setting(
+        "hidden",
+        "Whether what Cardinal and its agents write about a card may name the issues of other, private"
+        " repositories that it waits for or is a part of: `hidden`, or `named` where whoever reads one"
+        " repository of the board may read them all.",
+    )
     modes: ModeChoice = setting(ModeChoice(), "How labels choose a run's mode.")

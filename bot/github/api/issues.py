@@ -50,6 +50,17 @@ def parent(content: Mapping[str, Any]) -> str:
     return f"{issue['repository']['nameWithOwner']}#{issue['number']}" if issue else ""
 
 
+def public(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the repositories of blockers and parent that everybody may read, in the order of names.
+
+    An internal one is for an enterprise's members. Source:
+    docs.github.com/graphql/reference/enums#repositoryvisibility.
+    """
+    linked = ((content.get("blockedBy") or {}).get("nodes") or (), (content.get("parent"),))
+    repositories = (issue["repository"] for issues in linked for issue in issues if issue)
+    return tuple(sorted({it["nameWithOwner"] for it in repositories if it.get("visibility") == "PUBLIC"}))
+
+
 def last_move(content: Mapping[str, Any], board_id: str) -> StatusChange | None:
     """Return the newest move of an issue's card on the board; None if its timeline has none.
 

@@ -23,7 +23,7 @@ class CardLook:
     `repository`, `number`, `default_branch` are None for a draft issue; the branch also in an empty
     repository. `state`: open, closed, merged; `state_reason`: completed, not_planned, …; both may be empty,
     as `option_id`, the column's. `hidden_blockers` are open and out of the App's sight; `parent` is
-    owner/repository#number, or empty.
+    owner/repository#number, or empty; `public`: which of their repositories everybody may read.
     """
 
     card_id: CardId
@@ -48,6 +48,7 @@ class CardLook:
     blocked_by: tuple[Blocker, ...] = ()
     hidden_blockers: int = 0
     parent: str = ""
+    public: tuple[str, ...] = ()
     status: tuple[tuple[str, str], ...] = ()  # the board's columns: option id and name
     repo_field: str = ""  # the value of the project's text field Repo
     personal: bool = False  # the board is a person's own

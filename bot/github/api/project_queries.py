@@ -100,9 +100,11 @@ query Card($cards: [ID!]!) {
           author { login }
           labels(first: 50) { nodes { name } }
           repository { nameWithOwner defaultBranchRef { name } }
-          parent { number repository { nameWithOwner } }
+          parent { number repository { nameWithOwner visibility } }
           issueDependenciesSummary { blockedBy }
-          blockedBy(first: 50) { nodes { number title state stateReason repository { nameWithOwner } } }
+          blockedBy(first: 50) {
+            nodes { number title state stateReason repository { nameWithOwner visibility } }
+          }
           timelineItems(last: 5, itemTypes: [PROJECT_V2_ITEM_STATUS_CHANGED_EVENT]) {
             nodes {
               ... on ProjectV2ItemStatusChangedEvent {

@@ -107,6 +107,7 @@ def _look_of(item: Mapping[str, Any]) -> CardLook:
         blocked_by=issues.blockers(content),
         hidden_blockers=issues.hidden(content),
         parent=issues.parent(content),
+        public=issues.public(content),
         status=tuple(
             (option["id"], option["name"]) for option in (project.get("field") or {}).get("options") or ()
         ),

@@ -128,7 +128,7 @@ def _readable(site: Site, visit: SignIn, card: CardRow, linked: Collection[str])
 def _names_hidden(snapshot: Snapshot, readable: frozenset[str]) -> bool:
     """Tell whether the reason of a waiting card is about an issue that the visitor may not read."""
     waits_for = (it.name for it in snapshot.blockers if it.standing is not Standing.DONE)
-    places = (name.rpartition("#") for name in (*snapshot.circle, *waits_for))
+    places = (name.rpartition("#") for name in (*(it.name for it in snapshot.circle), *waits_for))
     return any(not number or (repository and repository not in readable) for repository, _, number in places)
 
 

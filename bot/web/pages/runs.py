@@ -176,9 +176,9 @@ class RunPage:
         snapshot = snapshots.of_card(db, run.card_id) if run.state in WAITING else None
         if snapshot is None:
             return ""
-        if run.state is RunState.QUEUED and dependencies.waiting(snapshot):
-            return FOR_ISSUES  # a stream is made once for all its readers
         in_force = policies.in_force(db, run.board_id)
+        if run.state is RunState.QUEUED and dependencies.waiting(in_force, snapshot):
+            return FOR_ISSUES  # a stream is made once for all its readers
         return why(in_force, snapshots.with_place(db, snapshot), self._site.clock())
 
 

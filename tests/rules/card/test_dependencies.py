@@ -11,14 +11,18 @@ from rules.card.dependencies import waiting
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Say
 from rules.snapshot import BlockerSeen, Standing
-from tests.rules.scene import CARD, R1, asks, card, kinds, only, run, states
+from tests.rules.scene import CARD, POLICY, R1, asks, card, kinds, only, run, states
 
 LINKED = LinksSeen(CARD, (), 0, "")
 QUEUED = run(RunState.QUEUED)
 
 
 def blocker(number: int, standing: Standing = Standing.OPEN, title: str = "Tables") -> BlockerSeen:
-    return BlockerSeen(f"#{number}" if number else "", title, standing)
+    return BlockerSeen(f"#{number}" if number else "", title, standing, open_to_readers=True)
+
+
+def private(standing: Standing = Standing.OPEN) -> BlockerSeen:
+    return BlockerSeen("acme/vault#7", "Keys", standing, open_to_readers=False)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +32,8 @@ def blocker(number: int, standing: Standing = Standing.OPEN, title: str = "Table
         ((blocker(3), blocker(4, Standing.DONE)), "waits for #3 (Tables): it"),
         (tuple(blocker(n, title="") for n in (3, 4, 5, 6, 7)), "waits for #3, #4, #5 and 2 more: it"),
         ((blocker(0, title=""),), "waits for 1 issue out of Cardinal's sight: it"),
+        ((private(), blocker(3)), "waits for #3 (Tables) and an issue in another repository: it"),
+        ((private(), private()), "waits for 2 issues in other repositories: it"),
         ((blocker(3), blocker(0, title="")), "waits for #3 (Tables) and 1 issue out of Cardinal's sight: it"),
     ],
 )
@@ -39,13 +45,20 @@ def test_it_says_for_what_it_waits(blockers: tuple[BlockerSeen, ...], said: str)
 
 def test_one_that_was_given_up_or_a_circle_needs_a_word_and_a_comment() -> None:
     left = card(state=CardState.QUEUED, run=QUEUED, blockers=(blocker(3), blocker(4, Standing.ABANDONED)))
-    around = card(state=CardState.QUEUED, run=QUEUED, circle=("#1", "#2", "#1"), blockers=(blocker(3),))
-    for snapshot, words in ((left, "#4 (Tables), closed as not planned"), (around, "(#1 → #2 → #1)")):
+    way = (blocker(1), private(), blocker(1))
+    around = card(state=CardState.QUEUED, run=QUEUED, circle=way, blockers=(blocker(3),))
+    hidden = card(state=CardState.QUEUED, run=QUEUED, blockers=(private(Standing.ABANDONED),))
+    for snapshot, words in (
+        (left, "#4 (Tables), closed as not planned"),
+        (around, "(#1 → an issue in another repository → #1)"),
+        (hidden, "waits for an issue in another repository, closed as not planned"),
+    ):
         intents = asks(snapshot, LINKED)
         assert states(intents) == [CardState.NEEDS_INPUT]
         assert words in only(intents, ChangeCardState).because
         assert words in only(intents, Say).text
         assert only(intents, Say).text.startswith("r1 waits for")
+        assert "vault" not in repr(intents)  # its key stands in the comment, too
 
 
 def test_when_nothing_holds_it_back_it_waits_for_its_turn() -> None:
@@ -68,4 +81,4 @@ def test_a_run_that_is_queued_asks_at_once() -> None:
         R1, CARD, 1, "first", "In Progress", "acme/shop", "b", "scripted", "ann", "", "{}", True
     )
     assert "closed as not planned" in only(asks(left, event), Say).text
-    assert waiting(card(run=QUEUED)) is None
+    assert waiting(POLICY, card(run=QUEUED)) is None

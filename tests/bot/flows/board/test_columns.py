@@ -63,8 +63,7 @@ def test_a_renamed_column_keeps_its_cards_and_says_once_what_waits(cardinal: Car
     assert "`Doing`, which is no execution column" in cardinal.card(queued).because
     said = board_status(cardinal)
     assert "`In Progress` is called `Doing` now" in said
-    number = cardinal.card(queued).number
-    assert f"1 queued run waits for it (acme/shop#{number})" in said
+    assert "1 queued run waits for it:" in said
     assert [one.level for one in findings(cardinal)] == [Level.FAIL, Level.WARN]
     cardinal.finish(cardinal.run_of(working).run_id, files={"new.txt": b"1\n"})
     cardinal.settle()
