@@ -9,7 +9,6 @@ from sqlalchemy import (
     Connection,
     Text,
     and_,
-    case,
     cast,
     false,
     or_,
@@ -20,7 +19,6 @@ from sqlalchemy import (
 
 from ledger.ids import BoardId
 from ledger.states import ATTENTION, CardState
-from ledger.views import links
 from ledger.views.cards import cards
 from ledger.views.runs import runs
 
@@ -36,13 +34,12 @@ _NAME = cards.c.repository + "#" + cast(cards.c.number, Text)
 class CardScope:
     """What somebody may see of a board: cards about the repositories in `seen`, or about any for None.
 
-    `drafts`: those that are no issue yet, too. `named`: other repositories whose issues a reason may name.
+    `drafts`: those that are no issue yet, too.
     """
 
     board_id: BoardId
     seen: frozenset[str] | None = None
     drafts: bool = True
-    named: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +87,6 @@ def choices(db: Connection, scopes: Sequence[CardScope]) -> CardChoices:
 def in_sight(scopes: Sequence[CardScope]) -> ColumnElement[bool]:
     """Return the condition that a card is on one of these boards, and may be seen there."""
     return and_(~cards.c.archived, or_(false(), *map(within, scopes)))
-
-
-def because_in_sight(scopes: Sequence[CardScope]) -> ColumnElement[str]:
-    """Return a card's reason; empty where it would name an issue of a repository that is not in sight."""
-    unnamed = or_(false(), *(_waits_out_of_sight(scope) for scope in scopes if scope.seen is not None))
-    return case((unnamed, ""), else_=cards.c.because)
-
-
-def _waits_out_of_sight(scope: CardScope) -> ColumnElement[bool]:
-    blocker = links.links.c
-    hidden = blocker.repository.not_in(("", *(scope.seen or ()), *scope.named))
-    holding = links.held().where(blocker.card_id == cards.c.card_id, hidden)
-    return and_(cards.c.board_id == scope.board_id, holding.correlate(cards).exists())
 
 
 def asked_for(wanted: CardFilter) -> ColumnElement[bool]:

@@ -17,7 +17,6 @@ from ledger.queries.card_filter import (
     CardFilter,
     CardScope,
     asked_for,
-    because_in_sight,
     in_sight,
 )
 from ledger.states import ATTENTION, CardState
@@ -168,7 +167,7 @@ def lane_counts(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter 
 
 
 def _listed(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
-    fields = (*_FIELDS, because_in_sight(scopes), *_MORE_FIELDS)
+    fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS)
     return select(*fields).select_from(FROM).where(in_sight(scopes), asked_for(wanted))
 
 

@@ -24,7 +24,6 @@ from ledger.db.statements import Statement
 from ledger.db.tables import refresh_requests
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
-from ledger.queries.card_filter import CardScope, because_in_sight
 from ledger.states import RunState
 from ledger.views import links
 from ledger.views.cards import cards
@@ -69,17 +68,14 @@ def counts(db: Connection, board_id: BoardId) -> dict[str, int]:
     return {column: count for column, count in db.execute(query.group_by(runs.c.column))}
 
 
-def of_column(db: Connection, scope: CardScope, column: str, limit: int) -> tuple[QueuedCard, ...]:
-    """Return the head of a column's queue with what waits for other issues, by place, then age.
-
-    A reason names only issues in sight.
-    """
-    card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, because_in_sight([scope])
+def of_column(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedCard, ...]:
+    """Return the head of a column's queue with what waits for other issues, by place, then age."""
+    card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.because
     in_line = and_(cards.c.column == runs.c.column, _waits_for_none())
     query = select(runs.c.run_id, *card, runs.c.queued_at, in_line)
     query = query.select_from(runs.join(cards, cards.c.card_id == runs.c.card_id))
     is_queued = runs.c.state == literal_column("'queued'")  # as _QUEUED; `cards` have a state, too
-    mine = query.where(is_queued, runs.c.board_id == scope.board_id, runs.c.column == column, _OF_AGENT)
+    mine = query.where(is_queued, runs.c.board_id == board_id, runs.c.column == column, _OF_AGENT)
     order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
     return tuple(QueuedCard(*row) for row in db.execute(mine.order_by(*order).limit(limit)))
 

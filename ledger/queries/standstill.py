@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, l
 
 from ledger.db.tables import events, outbox
 from ledger.ids import CardId, RunId
-from ledger.queries.card_filter import CardScope, because_in_sight, in_sight, within
+from ledger.queries.card_filter import CardScope, in_sight, within
 from ledger.queue.outbox import OPEN, SHUT_OUT
 from ledger.states import RUN_HELD, RunState
 from ledger.views import failures, links, remotes, stalls
@@ -107,14 +107,10 @@ class _Board(NamedTuple):
         return self._runs(StandstillKind.NO_STEP, runs.c.last_line, RUN_HELD, NO_STEP_AFTER)
 
     def unanswered(self) -> Select[Any]:
-        return self._runs(
-            StandstillKind.UNANSWERED, because_in_sight([self.scope]), _PARKED, UNANSWERED_AFTER
-        )
+        return self._runs(StandstillKind.UNANSWERED, cards.c.because, _PARKED, UNANSWERED_AFTER)
 
     def unstarted(self) -> Select[Any]:
-        query = self._runs(
-            StandstillKind.NO_WORKER, because_in_sight([self.scope]), (RunState.QUEUED,), STALLED_AFTER
-        )
+        query = self._runs(StandstillKind.NO_WORKER, cards.c.because, (RunState.QUEUED,), STALLED_AFTER)
         return query.where(runs.c.card_id.not_in(links.held()))
 
     def _acts(self, kind: StandstillKind) -> Select[Any]:

@@ -22,7 +22,6 @@ from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
 from ledger.events.pull import ChecksSettled, MergeAwaited
-from ledger.events.related import LinksSeen
 from ledger.events.reproduction import ReproductionPlayed
 from ledger.events.run import RunEnded, RunEvent, RunQueued
 from ledger.events.stage import StageEntered, StageLeft
@@ -72,8 +71,6 @@ PAYLOADS = frozenset(
         *("WorkspaceRestored", "WorkspaceTaken"),
     )
 )
-# Kinds whose line may name any issue that blocks the card.
-REASONS = frozenset(("CardExplained", "CardStateChanged"))
 Line = tuple[Zoom, Callable[[Any], str]]
 _C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
 # What a kind says in one line. A kind that is not here is told by its name at the depth debug.
@@ -306,19 +303,10 @@ def _ended(event: RunEnded) -> str:
 
 
 def of_card(
-    db: Connection,
-    card_id: CardId,
-    zoom: Zoom = Zoom.ACTIVITY,
-    limit: int = 100,
-    before: int | None = None,
-    *,
-    reasons: bool = True,
+    db: Connection, card_id: CardId, zoom: Zoom = Zoom.ACTIVITY, limit: int = 100, before: int | None = None
 ) -> tuple[TimelineRow, ...]:
-    """Return the card's newest lines at that depth, or those before event `before`, the oldest first.
-
-    Without `reasons` none names an issue that blocks the card.
-    """
-    query = _newest(Zoom(zoom), reasons)
+    """Return the card's newest lines at that depth, or those before event `before`, the oldest first."""
+    query = _newest(Zoom(zoom))
     bounds = {"before": MAX_SEQ if before is None else before, "most": limit}
     stored = query.all(db, {**bounds, "stream": f"card:{card_id}"})
     for run_id in values(db, runs.c.run_id, "-serial", card_id=card_id):
@@ -340,14 +328,6 @@ def times_of(db: Connection, card_id: CardId, kind: type[CardEvent], since: date
     return tuple([row[0] for row in _times.all(db, mine)])
 
 
-def linked(db: Connection, card_id: CardId) -> frozenset[str]:
-    """Return the repositories of all issues that blocked the card at any time."""
-    kind = LinksSeen.__name__
-    seen = (decode(kind, body) for (body,) in _bodies.all(db, {"stream": f"card:{card_id}", "kind": kind}))
-    links = (blocker for event in seen if isinstance(event, LinksSeen) for blocker in event.blocked_by)
-    return frozenset(blocker.repository for blocker in links)
-
-
 def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
     """Return the line of one event of the card or of a run of it."""
     kind = type(event).__name__
@@ -364,7 +344,7 @@ def one_line(text: str) -> str:
 
 
 @cache
-def _newest(zoom: Zoom, reasons: bool) -> Statement:
+def _newest(zoom: Zoom) -> Statement:
     """Return the query for a stream's newest events down to that depth."""
     depths = tuple(Zoom)[: tuple(Zoom).index(zoom) + 1]
     kinds = [literal(kind) for kind, (depth, _) in LINES.items() if depth in depths]
@@ -372,8 +352,6 @@ def _newest(zoom: Zoom, reasons: bool) -> Statement:
     mine &= events.c.seq < bindparam("before", type_=BigInteger)
     if zoom is not Zoom.DEBUG:
         mine &= events.c.kind.in_(kinds)
-    if not reasons:
-        mine &= events.c.kind.not_in([literal(kind) for kind in REASONS])
     query = select(events.c.seq, events.c.at, events.c.kind, events.c.body).where(mine)
     return Statement(query.order_by(events.c.version.desc()).limit(bindparam("most", type_=BigInteger)))
 
@@ -382,8 +360,3 @@ def _newest(zoom: Zoom, reasons: bool) -> Statement:
 def _times(stream: Any, kind: Any, since: Any) -> Select[Any]:
     mine = (events.c.stream == stream) & (events.c.kind == kind) & (events.c.at > since)
     return select(events.c.at).where(mine).order_by(events.c.version)
-
-
-@statement
-def _bodies(stream: Any, kind: Any) -> Select[Any]:
-    return select(events.c.body).where((events.c.stream == stream) & (events.c.kind == kind))

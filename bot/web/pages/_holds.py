@@ -18,7 +18,6 @@ from rules.text import brief, plain
 
 MAX_QUEUED = 50  # lines of all columns
 NEXT = "a worker that is free takes it"
-OTHERS = "it waits for other issues"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +79,13 @@ def limits(db: Connection, board_id: BoardId, now: datetime) -> list[LimitView]:
     ]
 
 
-def queue(db: Connection, board: VisibleBoard, now: datetime) -> list[QueueView]:
+def queue(db: Connection, board_id: BoardId, now: datetime) -> list[QueueView]:
     """Return the columns' queues, each from its head: only for whom the board is whole."""
-    counts = run_queue.counts(db, board.board_id)
+    counts = run_queue.counts(db, board_id)
     most = max(1, MAX_QUEUED // len(counts)) if counts else 0
     lines = []
     for column, count in sorted(counts.items()):
-        head = run_queue.of_column(db, board.scope, column, most)
+        head = run_queue.of_column(db, board_id, column, most)
         lines.append(QueueView(plain(column), _places(head, now), count - len(head)))
     return lines
 
@@ -96,10 +95,7 @@ def _places(head: Sequence[run_queue.QueuedCard], now: datetime) -> list[tuple[s
     for it in head:
         places += it.in_line
         name = f"{it.repository}#{it.number}" if it.number else plain(it.title)
-        path, why = (
-            path_of(it.repository, it.number, it.card_id),
-            plain(it.because, MAX_WHY) or (NEXT if it.in_line else OTHERS),
-        )
+        path, why = path_of(it.repository, it.number, it.card_id), plain(it.because, MAX_WHY) or NEXT
         place = str(places) if it.in_line else "no place"
         listed.append((place, name, path, it.run_id, brief(now - it.queued_at), why))
     return listed

@@ -61,8 +61,7 @@ HEADERS = {
 class VisibleBoard:
     """A board of which a visitor may see something: cards about the repositories in `seen`.
 
-    `home`: the visitor may read the repository of its policy, and so sees drafts and stops, too. `named`:
-    repositories whose issues a reason may name to them.
+    `home`: the visitor may read the repository of its policy, and so sees drafts and stops, too.
     """
 
     board_id: BoardId
@@ -71,12 +70,11 @@ class VisibleBoard:
     title: str
     seen: frozenset[str]
     home: bool
-    named: frozenset[str]
 
     @property
     def scope(self) -> CardScope:
         """The cards of it that the visitor may see."""
-        return CardScope(self.board_id, self.seen, drafts=self.home, named=self.named)
+        return CardScope(self.board_id, self.seen, drafts=self.home)
 
     @property
     def path(self) -> str:
@@ -162,7 +160,7 @@ class Site:
                 since_by_name[name] = min(since, since_by_name.get(name, since))
         readable = self.readers.readable(visit, since_by_name)
         known = (
-            VisibleBoard(row.board_id, row.owner, row.number, row.title, seen, home in readable, readable)
+            VisibleBoard(row.board_id, row.owner, row.number, row.title, seen, home in readable)
             for row, home, repositories in served
             for seen in (readable.intersection(repositories),)
         )

@@ -62,7 +62,7 @@ def mount(site: Site) -> None:
             shown = _shown(db, mine, form, columns)
             stopped = _holds.stop_lines(db, mine, site.clock(), whole=whole)
             limits = _holds.limits(db, mine.board_id, site.clock()) if whole else []
-            queue = _holds.queue(db, mine, site.clock()) if whole else []
+            queue = _holds.queue(db, mine.board_id, site.clock()) if whole else []
         page = render_template(
             "board.html",
             title=plain(mine.title) or f"{owner}/{number}",

@@ -1,7 +1,7 @@
 """A card: why it does or does not move, its runs, and its timeline at three depths."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from flask import Response, make_response, render_template, request
@@ -19,7 +19,7 @@ from ledger.views import cards, links, runs
 from ledger.views.cards import CardRow
 from ledger.views.links import LinkRow
 from rules.explain import why
-from rules.snapshot import Snapshot, Standing, is_outside
+from rules.snapshot import is_outside
 from rules.text import plain, sentence, state_word, usd
 
 # What every run says on GitHub, too; the depth debug is for whoever may write to the policy's repository.
@@ -68,18 +68,12 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
     zooms = _zooms(site, visit, card)
     zoom = next((zoom for zoom in zooms if zoom == request.args.get("zoom", "")), Zoom.CONVERSATION)
     with event_store.reading(site.engine) as db:
-        linked = timeline.linked(db, card.card_id)
-    readable = _readable(site, visit, card, linked)
-    with event_store.reading(site.engine) as db:
-        shown = (zoom, MAX_LINES, _before())
-        newest = timeline.of_card(db, card.card_id, *shown, reasons=linked <= readable)
+        newest = timeline.of_card(db, card.card_id, zoom, MAX_LINES, _before())
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
         blockers = links.of_card(db, card.card_id)
-    seen = [link for link in blockers if link.repository in readable]
-    if snapshot and _names_hidden(snapshot, readable):
-        because = ""
+    seen = _readable(site, visit, card, blockers)
     lines = _fitting([_line(it) for it in newest])
     github = f"{site.config.git_url}/{card.repository}"
     return render_template(
@@ -115,21 +109,15 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
     )
 
 
-def _readable(site: Site, visit: SignIn, card: CardRow, linked: Collection[str]) -> frozenset[str]:
-    """Return which of the card's repository and `linked` the visitor may read. Raises BusyError.
+def _readable(site: Site, visit: SignIn, card: CardRow, blockers: Sequence[LinkRow]) -> list[LinkRow]:
+    """Return the blockers that the visitor may read: of another owner's nobody can say who may.
 
-    Of another owner's nobody can say who may.
+    Raises BusyError.
     """
-    owner, _, _ = card.repository.partition("/") if card.repository else ("", "", "")
-    names = {name for name in linked if not is_outside(name, owner)}
-    return site.readers.readable(visit, dict.fromkeys(names | {card.repository or ""}, card.created_at))
-
-
-def _names_hidden(snapshot: Snapshot, readable: frozenset[str]) -> bool:
-    """Tell whether the reason of a waiting card is about an issue that the visitor may not read."""
-    waits_for = (it.name for it in snapshot.blockers if it.standing is not Standing.DONE)
-    places = (name.rpartition("#") for name in (*(it.name for it in snapshot.circle), *waits_for))
-    return any(not number or (repository and repository not in readable) for repository, _, number in places)
+    owner = (card.repository or "").partition("/")[0]
+    names = {it.repository for it in blockers if not is_outside(it.repository, owner)}
+    readable = site.readers.readable(visit, dict.fromkeys(names, card.created_at))
+    return [it for it in blockers if it.repository in readable]
 
 
 def _dependency(site: Site, link: LinkRow) -> tuple[str, str, str, str]:

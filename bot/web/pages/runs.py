@@ -27,7 +27,6 @@ from ledger.views import cards, checks, plans, questions, reports, runs, stages
 from ledger.views.cards import CardRow
 from ledger.views.checks import TierRow
 from ledger.views.runs import RunRow
-from rules.card import dependencies
 from rules.explain import why
 from rules.text import brief, plain, sentence, state_word, usd
 
@@ -35,7 +34,6 @@ MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
 MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
 MAX_CHARS = 64_000  # of such lines as HTML
 AFTER = re.compile(r"[0-9]{1,18}")
-FOR_ISSUES = "waits for other issues: the page of its card names those that you may read"
 WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
 
 
@@ -177,8 +175,6 @@ class RunPage:
         if snapshot is None:
             return ""
         in_force = policies.in_force(db, run.board_id)
-        if run.state is RunState.QUEUED and dependencies.waiting(in_force, snapshot):
-            return FOR_ISSUES  # a stream is made once for all its readers
         return why(in_force, snapshots.with_place(db, snapshot), self._site.clock())
 
 

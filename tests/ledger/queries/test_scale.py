@@ -17,7 +17,6 @@ from ledger.ids import CardId, DeliveryId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries import run_queue, timeline
-from ledger.queries.card_filter import CardScope
 from ledger.queue import inbox, leases, outbox
 from ledger.views import cards, messages, plans, questions, remotes, reports, runs, spend, threads
 from tests.ledger.claims import claim_next
@@ -89,7 +88,7 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "which leases ran out": read(lambda db: leases.expired(db, "run:")),
     "who holds entries": read(outbox.holders),
     "why cards wait": read(lambda db: run_queue.reasons_of(db, (MID, CardId("c8")))),
-    "the head of a queue": read(lambda db: run_queue.of_column(db, CardScope(BOARD), "In Progress", 10)),
+    "the head of a queue": read(lambda db: run_queue.of_column(db, BOARD, "In Progress", 10)),
     "the reports of a card's runs": read(lambda db: reports.of_runs(db, (RunId("r7"), RunId("r8")))),
     "due deliveries": lambda engine: inbox.due(engine, limit=10),
     "quarantined deliveries": read(inbox.quarantined),

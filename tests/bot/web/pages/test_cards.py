@@ -156,6 +156,7 @@ def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_n
     cardinal = pages.cardinal
     store, alice = cardinal.forge.store, cardinal.person("alice")
     outside = store.issues.create(cardinal.home_repo, "Sealed <i>", "", actor=alice)
+    hide(cardinal, "board")
     item, (first, second) = waiting(cardinal, "Tables", "Keys")
     close(cardinal, first)
     cardinal.settle()
@@ -166,17 +167,16 @@ def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_n
     assert "1 of 3 done" in shown
     assert "Sealed &lt;i&gt;" in shown
     assert f'/acme/shop/issues/{issue_of(second).number}">' in shown
-    hide(cardinal, "board")
     hidden = pages.browser("mallory").get(path).text
     assert "1 of 2 done" in hidden
     assert "$0.00 in all" in hidden
     run_path = f"/runs/{cardinal.run_of(item).run_id}"
     for login in ("alice", "mallory"):
         shown = pages.browser(login).get(run_path).text
-        assert "Waits for other issues: the page of its card names those that you may read." in shown
+        assert "an issue in another repository: it starts by itself then." in shown
         assert "Sealed" not in shown
     (board,) = {it for it in re.findall(r'"(/boards/[^"?]+)"', pages.browser("alice").get("/").text)}
     for place in ("/", board, path, f"{path}?zoom=activity", f"{path}?zoom=debug"):
-        assert "Sealed" in pages.browser("alice").get(place).text, place
+        assert "an issue in another repository" in pages.browser("alice").get(place).text, place
         shown = pages.browser("mallory").get(place).text
         assert not [word for word in ("Sealed", "acme/board#", "of 3") if word in shown], place
