@@ -2,6 +2,7 @@
 
 from flask import Response, make_response, render_template
 
+from bot.state import served_boards
 from bot.web.pages._site import Site, when
 from ledger.log import event_store
 from ledger.queries.hosts import statuses
@@ -10,7 +11,7 @@ from rules.text import brief
 
 
 def mount(site: Site) -> None:
-    """Mount the page, for people who may write to a board's policy: they see the runs of that board alone."""
+    """Mount the page, for people who may write to a board's policy: they see and count its runs alone."""
 
     @site.blueprint.get("/hosts")
     def hosts() -> Response:
@@ -23,14 +24,17 @@ def mount(site: Site) -> None:
         with event_store.reading(site.engine) as db:
             listed = statuses(db)
             run_ids = {run.run_id for run in runs.held(db) if run.board_id in mine}
+            whole = mine >= {board.board_id for board in served_boards.every(db, site.config)}
+        at_work = [[run for run in host.runs if run in run_ids] for host in listed]
         shown = render_template(
             "hosts.html",
             title="Hosts",
             lines=() if listed else ("No host was seen yet: `cardinal up` makes this one known.",),
             hosts=[
-                (host, f"{brief(host.silence)} ago", [run for run in host.runs if run in run_ids])
-                for host in listed
+                (host, f"{brief(host.silence)} ago", its, host.used if whole else len(its))
+                for host, its in zip(listed, at_work, strict=True)
             ],
+            whole=whole,
             read_at=when(listed[0].at) if listed else "",
             visit=visit,
         )

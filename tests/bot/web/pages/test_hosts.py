@@ -53,3 +53,6 @@ def test_an_operator_of_one_board_sees_no_run_of_another_owners_board(pages: Pag
     assert (theirs.status_code, ours.status_code) == (200, 200)
     assert f'/runs/{run_id}"' in ours.text
     assert f'/runs/{run_id}"' not in theirs.text
+    assert "<td>0</td>" in theirs.text
+    assert "Counted are runs of boards whose policy you may write." in theirs.text
+    assert "1 of 2" not in theirs.text + ours.text  # bob does not see the other owner's board
