@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -101,6 +101,23 @@ class Readers:
         with self._taking_turns():
             return frozenset(name for name, at in sorted(since.items()) if self._reads(visit, name, at))
 
+    def soon_readable(
+        self, visit: SignIn, names: Collection[str], since: datetime, limit: int
+    ) -> tuple[frozenset[str], bool]:
+        """Return which of the repositories the visitor may read, and whether all were asked about.
+
+        At most `limit` questions are asked, and none once nobody can say: the rest is left out.
+        """
+        readable = set[str]()
+        with self._taking_turns():
+            known = [name for name in names if self._key(visit, name) in self._known]
+            others = sorted(set(names).difference(known))
+            try:
+                readable.update(name for name in (*known, *others[:limit]) if self._reads(visit, name, since))
+            except BusyError:
+                return frozenset(readable), False
+        return frozenset(readable), len(others) <= limit
+
     def role(self, visit: SignIn, repository: str) -> str:
         """Return the visitor's role in the repository, up to three minutes old. Raises BusyError."""
         with self._taking_turns():
@@ -131,8 +148,12 @@ class Readers:
         born = self._access(visit, repository).born_at
         return born is not None and born <= since + CLOCK_SLACK
 
+    @staticmethod
+    def _key(visit: SignIn, repository: str) -> tuple[str, int, str]:
+        return repository.casefold(), visit.user_id, visit.login
+
     def _access(self, visit: SignIn, repository: str) -> RepositoryAccess:
-        key = (repository.casefold(), visit.user_id, visit.login)
+        key = self._key(visit, repository)
         try:
             return self._known[key]
         except KeyError:

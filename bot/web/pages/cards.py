@@ -25,6 +25,8 @@ from rules.text import plain, sentence, state_word, usd
 # What every run says on GitHub, too; the depth debug is for whoever may write to the policy's repository.
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
 MAX_PAYLOAD = 2000
+MAX_ASKED = 10  # repositories of other issues about which one page asks GitHub: a reader has 30 in a minute
+UNASKED = "It waits for more issues, some of which you may read perhaps: load this page again in a minute."
 MAX_LINES, MAX_LINE = 200, 500
 MAX_BYTES = 64_000  # of the lines: a page stays under 100 kB
 
@@ -73,7 +75,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
         blockers = links.of_card(db, card.card_id)
-    seen = _readable(site, visit, card, blockers)
+    seen, complete = _readable(site, visit, card, blockers)
     lines = _fitting([_line(it) for it in newest])
     github = f"{site.config.git_url}/{card.repository}"
     return render_template(
@@ -85,6 +87,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
         issue=f"{github}/issues/{card.number}",
         pull=_pull(site, card),
         dependencies=[_dependency(site, link) for link in seen],
+        unasked="" if complete else UNASKED,
         done=sum(not link.holds for link in seen),
         cost=usd(sum(run.usd for run in listed)),
         runs=[
@@ -109,15 +112,17 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
     )
 
 
-def _readable(site: Site, visit: SignIn, card: CardRow, blockers: Sequence[LinkRow]) -> list[LinkRow]:
-    """Return the blockers that the visitor may read: of another owner's nobody can say who may.
+def _readable(
+    site: Site, visit: SignIn, card: CardRow, blockers: Sequence[LinkRow]
+) -> tuple[list[LinkRow], bool]:
+    """Return the blockers that the visitor may read, and whether GitHub was asked about them all.
 
-    Raises BusyError.
+    Of another owner's nobody can say who may read them. Raises BusyError.
     """
     owner = (card.repository or "").partition("/")[0]
     names = {it.repository for it in blockers if not is_outside(it.repository, owner)}
-    readable = site.readers.readable(visit, dict.fromkeys(names, card.created_at))
-    return [it for it in blockers if it.repository in readable]
+    readable, complete = site.readers.soon_readable(visit, names, card.created_at, MAX_ASKED)
+    return [it for it in blockers if it.repository in readable], complete
 
 
 def _dependency(site: Site, link: LinkRow) -> tuple[str, str, str, str]:

@@ -186,6 +186,9 @@ def test_every_repository_has_to_be_readable_and_nobody_asks_without_end(pages: 
     with pytest.raises(BusyError, match="asked too often"):
         readers.may(bob, frozenset({"acme/one-more"}), now)
     assert readers.may(bob, frozenset({"acme/shop"}), now)  # what is known can be told
+    shop = frozenset({"acme/shop"})
+    assert readers.soon_readable(bob, {"acme/one-more", "acme/shop"}, now, 9) == (shop, False)
+    assert readers.soon_readable(bob, shop, now, 9) == (shop, True)
     assert readers.may(carol, frozenset({"acme/shop"}), now)
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+from bot.web.pages.cards import MAX_ASKED, UNASKED
 from ledger.events.conversation import PersonSaid
 from ledger.ids import RunId
 from ledger.log import event_store
@@ -148,6 +149,22 @@ def test_the_depth_debug_has_the_fields_of_a_runs_own_events_for_operators_alone
     older = operator.get(f"{path}?zoom=debug&before={int(first) + 1}").text
     assert re.findall(r"event ([0-9]+), ", older) == [first]
     assert "QuestionAsked</summary>" in operator.get(f"{path}?zoom=debug&before=9x").text
+
+
+def test_a_card_with_many_dependencies_asks_for_few_at_a_time_and_shows_what_is_known(pages: Pages) -> None:
+    cardinal = pages.cardinal
+    store, alice = cardinal.forge.store, cardinal.person("alice")
+    acme, item = store.users.get("acme"), cardinal.new("Ship it")
+    for number in range(MAX_ASKED + 2):
+        repo = store.repos.create(acme, f"part{number:02}")
+        store.links.add_blocked_by(
+            issue_of(item), store.issues.create(repo, f"Part {number:02}.", "", actor=alice), actor=alice
+        )
+    cardinal.settle()
+    path, bob = f"/cards/acme/shop/{issue_of(item).number}", pages.browser("bob")
+    first, second = bob.get(path).text, bob.get(path).text
+    assert (f"of {MAX_ASKED} done" in first, UNASKED in first) == (True, True)
+    assert (f"of {MAX_ASKED + 2} done" in second, UNASKED in second) == (True, False)
 
 
 def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_not_read(
