@@ -104,7 +104,7 @@ def of_boards(
         whole = [*own, *_wholly_in(names)]
     begun = _runs(db, since, visible)
     merges = _merges(db, since, whole)
-    waited = _waited(db, since, now, whole)
+    longest, waited = _waited(db, since, now, whole)
     by_day = _by(db, spend.c.day, since, visible)
     per_merge = len(merges) or None
     return Stats(
@@ -114,10 +114,10 @@ def of_boards(
         endings=_counts(run.ending.value if run.ending else "" for run in begun),
         reasons=_counts(run.reason for run in begun if run.ending in (Ending.FAILED, Ending.LOST)),
         needed_person=sum(1 for run in begun if run.questions or run.plan_approved_by not in ("", BY_POLICY)),
-        people_s=sum(wait.people_s for wait in waited),
-        workers_s=sum(wait.worker_s for wait in waited),
-        agents_s=sum(wait.agent_s for wait in waited),
-        waits=waited[:MAX_WAITS],
+        people_s=waited[0],
+        workers_s=waited[1],
+        agents_s=waited[2],
+        waits=longest,
         merged=len(merges),
         usd_per_merge=per_merge and sum(usd for usd, _ in merges) / per_merge,
         hours_per_merge=per_merge and sum(active_s for _, active_s in merges) / 3600 / per_merge,
@@ -173,8 +173,11 @@ def _by(
 
 def _waited(
     db: Connection, since: datetime, now: datetime, whole: list[ColumnElement[bool]]
-) -> tuple[CardWait, ...]:
-    """Return what each card waited for in this time, the longest first; a wait that goes on counts so far."""
+) -> tuple[tuple[CardWait, ...], tuple[float, ...]]:
+    """Return the cards that waited longest in this time, and of all the seconds for people, workers, agents.
+
+    A wait that goes on counts so far.
+    """
     first_s, last_s = since.timestamp(), now.timestamp()
     begin = case((waits.c.began_s < first_s, first_s), else_=waits.c.began_s)
     end = case((waits.c.ended_s > last_s, last_s), else_=waits.c.ended_s)
@@ -182,10 +185,11 @@ def _waited(
     mine = and_(waits.c.ended_s > first_s, waits.c.began_s < last_s, *whole)
     card = (cards.c.repository, cards.c.number, cards.c.title)
     joined = waits.join(cards, cards.c.card_id == waits.c.card_id)
-    query = select(*card, *sums).select_from(joined).where(mine).group_by(cards.c.card_id, *card)
-    return tuple(
-        CardWait(*row) for row in db.execute(query.order_by(func.sum(end - begin).desc(), cards.c.card_id))
-    )
+    of_all = [func.sum(seconds).over() for seconds in sums]
+    query = select(*card, *sums, *of_all).select_from(joined).where(mine).group_by(cards.c.card_id, *card)
+    query = query.order_by(func.sum(end - begin).desc(), cards.c.card_id).limit(MAX_WAITS)
+    rows = [tuple(row) for row in db.execute(query)]
+    return tuple(CardWait(*row[:6]) for row in rows), rows[0][6:] if rows else (0.0, 0.0, 0.0)
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:

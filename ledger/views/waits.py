@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import change, columns, keep
+from ledger.db.rows import change, columns, insert
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardArchived, CardSeen, CardStateChanged
@@ -34,17 +34,16 @@ OPEN = 1e12  # the end of a wait that goes on: a time that never comes, so that 
 
 @dataclass(frozen=True, slots=True)
 class WaitRow:
-    """A card's wait, in seconds since 1970; `ended_s` is OPEN while it goes on."""
+    """A card's wait since the event `seq`, in seconds since 1970; `ended_s` is OPEN while it goes on."""
 
     card_id: CardId
+    seq: int
     began_s: float
     ended_s: float
     waits_for: WaitsFor
 
 
-waits = Table(
-    "view_waits", VIEWS, *columns(WaitRow, "card_id", "began_s"), Index("view_waits_ended", "ended_s")
-)
+waits = Table("view_waits", VIEWS, *columns(WaitRow, "card_id", "seq"), Index("view_waits_ended", "ended_s"))
 fold = Fold()
 
 
@@ -67,8 +66,8 @@ def _archived(db: Connection, it: Recorded, event: CardArchived) -> None:
 def _begin(db: Connection, it: Recorded, card_id: CardId, state: CardState) -> None:
     _end(db, it, card_id)
     if state in OF_STATE:
-        key = {"card_id": card_id, "began_s": it.at.timestamp()}
-        keep(db, waits, key, {"ended_s": OPEN, "waits_for": OF_STATE[state]})
+        began = {"card_id": card_id, "seq": it.seq, "began_s": it.at.timestamp()}
+        insert(db, waits, {**began, "ended_s": OPEN, "waits_for": OF_STATE[state]})
 
 
 def _end(db: Connection, it: Recorded, card_id: CardId) -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import Engine
 
+from ledger.db.rows import count
 from ledger.event import Event
 from ledger.events.board import CardArchived, CardStateChanged
 from ledger.events.conversation import AssistantMetered
@@ -18,6 +19,7 @@ from ledger.log import event_store
 from ledger.queries import stats
 from ledger.queries.stats import ASSISTANT, CardWait, SpendShare
 from ledger.states import ATTENTION, CardState, Ending
+from ledger.views.waits import waits
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
 
 SINCE = NOW - timedelta(hours=1)
@@ -131,6 +133,22 @@ def test_a_card_waits_for_a_worker_anew_each_time_that_it_is_queued(ledger: Engi
         figures = stats.of_boards(db, SINCE, later(36_015))
     assert (figures.workers_s, figures.people_s, figures.agents_s) == (15, 35_980, 20)
     assert figures.waits == (CardWait("acme/app", 1, "Issue 1", 35_980, 15, 20),)
+
+
+def test_two_changes_in_one_instant_are_two_waits_and_sums_count_more_cards_than_are_listed(
+    ledger: Engine,
+) -> None:
+    cards = [CardId(f"C{number}") for number in range(stats.MAX_WAITS + 2)]
+    known = (replace(card_seen(card, number), arrived=False) for number, card in enumerate(cards, start=1))
+    write(ledger, board_seen(), *known)
+    for number, card in enumerate(cards):
+        for before, after in pairwise((CardState.DRAFT, CardState.NEEDS_INPUT, CardState.QUEUED)):
+            write(ledger, CardStateChanged(card, before, after, ""), after_s=100 - number)
+    with event_store.reading(ledger) as db:
+        assert count(db, waits, card_id="C0") == 2
+        figures = stats.of_boards(db, SINCE, later(100))
+    assert [wait.number for wait in figures.waits] == list(range(len(cards), 2, -1))
+    assert figures.workers_s == sum(range(len(cards)))
 
 
 @pytest.mark.parametrize("state", ATTENTION)
