@@ -340,6 +340,7 @@ class Snapshot:
     last_answered: int
     closed: str = ""
     approved_head: str = ""
+    moved_at: datetime | None = None  # when Cardinal saw the card come to its column
     put_back: int = 0
     begun: tuple[datetime, ...] = ()
     board_owner: str = ""

@@ -170,6 +170,7 @@ class Reviewed(IssueFact):
     verdict: str
     body: str
     head: str = ""
+    submitted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,6 +289,7 @@ def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> Ev
                 fact.body,
                 threads,
                 fact.head,
+                fact.submitted_at,
             ),
         )
 

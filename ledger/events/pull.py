@@ -1,6 +1,7 @@
 """Events of a card's pull request: opened, pushed to, reviewed, merged, closed."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from ledger.events.board import CardEvent
 
@@ -40,7 +41,7 @@ class PullChanged(CardEvent):
 @dataclass(frozen=True, slots=True)
 class ReviewSubmitted(CardEvent):
     """Somebody submitted a review. `verdict`: approved, changes_requested or commented; threads are one
-    batch. `head` is the commit that was looked at.
+    batch. `head` is the commit that was looked at. `submitted_at` is by GitHub's clock, before its delivery.
     """
 
     review_id: int
@@ -50,6 +51,7 @@ class ReviewSubmitted(CardEvent):
     body: str
     threads: tuple[Thread, ...]
     head: str = ""
+    submitted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from ledger.events.board import ABANDONED, CardArchived, IssueClosed, IssueReope
 from ledger.events.conversation import PersonSaid
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
 from ledger.states import CardState, Ending
-from rules.card.column_actions import has_action
+from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
 from rules.card.state import change, explain, settle
+from rules.card.trigger import RuleTrigger, was_before
 from rules.columns.review import changes_asked
 from rules.handlers import comment
 from rules.intents.internal import StopRun
@@ -39,10 +40,7 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
     if snapshot.live_run:
         return Decision((), (f"{snapshot.live_run.run_id} is alive: the review waits for its end",))
     if event.verdict == "approved":
-        if policy.archetype(snapshot.column).IS_FINAL and snapshot.open_pull:
-            because = "it is approved: drag the card here again, or /cardinal retry, to merge it"
-            return explain(snapshot, because)
-        return settle(policy, snapshot)
+        return _approved(policy, snapshot, event, now)
     request = changes_asked(policy, snapshot)
     if policy.archetype(snapshot.column).STARTS_RUNS:
         request = request.replace("drag the card to", "/cardinal retry here, or drag the card again to")
@@ -51,6 +49,18 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
     text = f"{request[0].upper()}{request[1:]}."
     notice = Decision((Say(snapshot.card_id, f"review:{event.review_id}", text, "pull"),))
     return change(policy, snapshot, CardState.CHANGES_REQUESTED, request) + notice
+
+
+def _approved(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
+    """Show an approval; merge in a last column only what was approved before somebody dragged it there."""
+    column = policy.column(snapshot.column)
+    if column is None or not policy.archetype(snapshot.column).IS_FINAL or not snapshot.open_pull:
+        return settle(policy, snapshot)
+    missed = event.submitted_at is not None and not was_before(snapshot.moved_at, event.submitted_at)
+    if missed and snapshot.state is CardState.BLOCKED and may_move(policy, snapshot.mover):
+        occasion = RuleTrigger(f"review:{event.review_id}", event.author, now)
+        return act(policy, snapshot, column.entry_actions, occasion)
+    return explain(snapshot, "it is approved: drag the card here again, or /cardinal retry, to merge it")
 
 
 def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: datetime) -> Decision:

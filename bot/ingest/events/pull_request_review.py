@@ -3,7 +3,16 @@
 Source: docs.github.com/webhooks/webhook-events-and-payloads#pull_request_review.
 """
 
-from bot.ingest.events._payload import Payload, account, login, number, own, text, text_or_empty
+from bot.ingest.events._payload import (
+    Payload,
+    account,
+    login,
+    moment_or_none,
+    number,
+    own,
+    text,
+    text_or_empty,
+)
 from bot.ingest.facts import Fact, Reviewed, ReviewTakenBack
 
 SUBJECT = ("pull_request", "review")
@@ -30,5 +39,6 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             verdict=text(payload, "review.state").lower(),  # REST says APPROVED, the webhook approved
             body=text_or_empty(payload, "review.body"),
             head=text_or_empty(payload, "review.commit_id"),
+            submitted_at=moment_or_none(payload, "review.submitted_at"),
         ),
     )

@@ -1,6 +1,7 @@
 """Verdicts, the pull request's life and closed issues: what becomes of the card."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -31,8 +32,23 @@ from rules.intents.outbound import (
     WriteRunComment,
 )
 from rules.runs.kill_switch import spread
-from rules.snapshot import Snapshot, Stop
-from tests.rules.scene import BOARD, CARD, R1, asks, card, ended, given, kinds, only, pull, run, said, states
+from rules.snapshot import Mover, Snapshot, Stop
+from tests.rules.scene import (
+    BOARD,
+    CARD,
+    NOW,
+    R1,
+    asks,
+    card,
+    ended,
+    given,
+    kinds,
+    only,
+    pull,
+    run,
+    said,
+    states,
+)
 
 S = CardState
 
@@ -127,6 +143,24 @@ def test_an_issue_closed_by_somebody_who_may_not_destroys_nothing(by: str) -> No
 def test_an_approval_of_a_card_that_stands_in_done_says_how_it_is_merged() -> None:
     snapshot = card("Done", S.BLOCKED, run=ended(), pull=pull(), verdict="approved")
     assert "/cardinal retry" in only(asks(snapshot, review("approved")), CardExplained).because
+
+
+@pytest.mark.parametrize(
+    ("submitted_s", "state", "mover", "merges"),
+    [
+        (-60, S.BLOCKED, Mover("bob", "write"), True),
+        (+60, S.BLOCKED, Mover("bob", "write"), False),
+        (-60, S.DONE, Mover("bob", "write"), False),
+        (-60, S.BLOCKED, Mover("eve", "triage"), False),
+    ],
+)
+def test_an_approval_that_came_before_the_drag_merges_late_for_whoever_may_move_cards(
+    submitted_s: int, state: CardState, mover: Mover, merges: bool
+) -> None:
+    before = reviewed("Done", state, "approved")
+    snapshot = replace(before, moved_at=NOW, mover=mover, approved_head=pull().head)
+    event = replace(review("approved"), submitted_at=NOW + timedelta(seconds=submitted_s))
+    assert ("MergePull" in kinds(asks(snapshot, event))) is merges
 
 
 def test_what_could_not_be_decided_is_said_on_the_card() -> None:

@@ -5,6 +5,7 @@ import pytest
 from bot.runspec import builder
 from forge.store.board import Item
 from forge.store.models import Pull, Role
+from forge.store.registration import Delivery
 from forge.store.reviews import LineComment
 from ledger.events.pull import BranchDeleted, PullChanged, ReviewDismissed, ReviewSubmitted
 from ledger.events.run import Progressed, RunStopAsked, ThreadAnswered
@@ -192,6 +193,30 @@ def test_an_approved_card_dragged_to_done_is_merged_and_its_branch_deleted(cardi
     assert pull.merged_at is not None
     assert [one.branch for one in cardinal.events(BranchDeleted)] == [cardinal.card(item).branch]
     assert cardinal.card(item).state == "done"
+    cardinal.assert_nothing_is_stuck()
+
+
+@pytest.mark.parametrize("before_the_drag", [True, False])
+def test_an_approval_that_is_told_late_counts_for_the_drag_that_came_after_it(
+    cardinal: Cardinal, before_the_drag: bool
+) -> None:
+    item = delivered(cardinal)
+    pull, late = cardinal.pull_of(item), list[Delivery]()
+    if before_the_drag:
+        review(cardinal, pull, "APPROVE")
+        late = list(cardinal.mail)
+        cardinal.mail.clear()
+    cardinal.clock.forward(60)
+    cardinal.drag(item, "Done")
+    cardinal.settle()
+    assert cardinal.card(item).state == "blocked"
+    cardinal.clock.forward(60)
+    if not before_the_drag:
+        review(cardinal, pull, "APPROVE")
+    cardinal.mail.extend(late)
+    cardinal.settle()
+    assert (pull.merged_at is not None) is before_the_drag
+    assert cardinal.card(item).state == ("done" if before_the_drag else "blocked")
     cardinal.assert_nothing_is_stuck()
 
 
