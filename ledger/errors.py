@@ -73,7 +73,9 @@ class NewerLedgerError(LedgerError):
 
     def __init__(self, actual: int, known: int, what: str = "migration") -> None:
         self.actual, self.known, self.what = actual, known, what
-        step = "; upgrade Cardinal on this host" if what == "migration" else ""
+        step = (
+            "; upgrade Cardinal on this host, or restore a back-up of before" if what == "migration" else ""
+        )
         super().__init__(f"the ledger is at {what} {actual}, newer than {known}: nothing was changed{step}")
 
 

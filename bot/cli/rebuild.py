@@ -1,9 +1,11 @@
 """`cardinal rebuild`: the views folded again, or an upgrade taken back, while work goes on."""
 
+from functools import partial
+
 import click
 
 from bot.cli import _home
-from ledger.lifecycle import again
+from ledger.lifecycle import again, upgrade_backup
 from ledger.lifecycle.open import connect
 from ledger.lifecycle.upgrade import upgrade
 
@@ -32,7 +34,7 @@ def command(take_back: bool) -> None:
         return
     engine = connect(config.database_url)
     try:
-        upgrade(engine, _say, back=True)
+        upgrade(engine, _say, before=partial(upgrade_backup.back_up, say=click.echo), back=True)
     finally:
         engine.dispose()
     click.echo("the ledger is this version's")

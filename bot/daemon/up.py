@@ -26,6 +26,7 @@ from bot.system.config import Config
 from bot.system.host_name import host_name
 from bot.web.webhook import PATH
 from ledger.errors import CardinalError
+from ledger.lifecycle import upgrade_backup
 from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.private_files import make_folder
 from ledger.log import event_store
@@ -108,7 +109,8 @@ def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config],
     def progress(position: int, last: int) -> None:
         say(f"views of this version are folded beside those at work: {position} of {last} events")
 
-    engine = open_ledger(config.database_url, progress=progress)
+    before = partial(upgrade_backup.back_up, say=say)
+    engine = open_ledger(config.database_url, progress=progress, before=before)
     with event_store.reading(engine) as db:
         served_boards.refuse_another(db, config)
     engine.dispose()

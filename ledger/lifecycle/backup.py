@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
+from shutil import disk_usage
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -42,28 +43,55 @@ def backup(engine: Engine, target: Path) -> ChainReport:
     """Copy the ledger as it is at one moment to `target`, which appears whole or not at all; return what was
     checked.
 
-    Raises BackupError on PostgreSQL and when `target` exists, BrokenChainError when the copy's chain is
-    broken.
+    Raises BackupError on PostgreSQL, when `target` exists or cannot be written, BrokenChainError when the
+    copy's chain is broken.
     """
     _require_sqlite(engine.dialect.name)
     if target.exists():
         raise BackupError(f"{target} exists: name a file that does not, so that no older back-up is lost")
-    make_folder(target.parent)
+    with copied(engine, target) as partial:
+        return check(partial)
+
+
+@contextmanager
+def copied(engine: Engine, target: Path) -> Iterator[Path]:
+    """Give a copy of the SQLite ledger as it is at one moment; at the end it becomes `target`, or none does.
+
+    Raises BackupError where there is no room, or it cannot be written.
+    """
+    source = Path(str(engine.url.database))
     partial = target.with_name(target.name + ".partial")
-    partial.unlink(missing_ok=True)
-    make_file(partial)  # a copy outside of the home is for this user alone, too
-    with _connected(str(engine.url.database)) as source, _connected(str(partial)) as copy:
-        source.backup(copy, pages=-1)  # one read transaction: writers go on, the copy is of one moment
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file that can be carried away
-    report = check(partial)
-    _flush(partial)
-    partial.replace(target)
-    _flush(target.parent)
-    return report
+    try:
+        make_folder(target.parent)
+        partial.unlink(missing_ok=True)
+        _require_room(source, target.parent)
+        make_file(partial)  # a copy outside of the home is for this user alone, too
+        try:
+            with _connected(str(source)) as ledger, _connected(str(partial)) as copy:
+                ledger.backup(
+                    copy, pages=-1
+                )  # one read transaction: writers go on, the copy is of one moment
+                copy.execute("PRAGMA journal_mode = DELETE")  # one file that can be carried away
+            yield partial
+            _flush(partial)
+            partial.replace(target)
+            _flush(target.parent)
+        finally:
+            partial.unlink(missing_ok=True)
+    except (OSError, sqlite.Error) as error:
+        step = "make room there, or let this user write there"
+        raise BackupError(f"{target} cannot be written: {error}; {step}") from error
 
 
 def check(file: Path) -> ChainReport:
     """Return the report on the chain in `file`. Raises BackupError for other files, BrokenChainError."""
+    require_sound(file)
+    with _ledger_in(file) as db:
+        return verify(db)
+
+
+def require_sound(file: Path) -> None:
+    """Raise BackupError where the file is no ledger whose pages are whole; its chain is not looked at."""
     if not file.is_file():
         raise BackupError(f"{file} is no file")
     with _connected(str(file)) as db:
@@ -74,8 +102,6 @@ def check(file: Path) -> ChainReport:
             raise BackupError(f"{file} cannot be read as a ledger: {error}") from error
     if problem != "ok" or not tables:
         raise BackupError(f"{file} is no sound ledger: {problem if tables else 'it has no events'}")
-    with _ledger_in(file) as db:
-        return verify(db)
 
 
 def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainReport:
@@ -148,6 +174,15 @@ def _set_aside(file: Path) -> None:
         beside = file.with_name(file.name + part)
         if beside.exists():
             beside.rename(file.with_name(f"{file.name}.broken{free or ''}{part}"))
+
+
+def _require_room(source: Path, folder: Path) -> None:
+    """Raise BackupError before a copy would fill the disk, on which a Cardinal at work may write."""
+    parts = (source, source.with_name(f"{source.name}-wal"))
+    needed = sum(part.stat().st_size for part in parts if part.exists())
+    free = disk_usage(folder).free
+    if free < needed:
+        raise BackupError(f"the ledger needs {needed / 1e6:.1f} MB, {folder} has {free / 1e6:.1f}: make room")
 
 
 def _require_sqlite(backend: str) -> None:

@@ -17,7 +17,7 @@ from ledger.errors import LedgerUrlError
 from ledger.lifecycle.edition import require_live
 from ledger.lifecycle.migrations.m0007_editions import SIGN
 from ledger.lifecycle.private_files import make_file, make_folder
-from ledger.lifecycle.upgrade import Progress, require_current, upgrade
+from ledger.lifecycle.upgrade import Before, Progress, require_current, upgrade
 
 # That SQLite keeps prepared for each connection. One event's views, rules and entries take about 150, and to
 # prepare them anew costs a quarter of an event; the driver keeps 128.
@@ -33,10 +33,12 @@ def open_ledger(
     durable: bool = True,
     answer_s: float = ANSWER_S,
     progress: Progress | None = None,
+    before: Before | None = None,
 ) -> Engine:
     """Return an engine for `sqlite:///path` or `postgresql://…`, its tables brought up to date when
-    `migrate`; `progress` is called while that takes a while. Writes are refused once another version took
-    over. An SQLite file that is not `durable` can lose its last commits in a power cut: for tests only.
+    `migrate`; `progress` is called while that takes a while, `before` where another version has it so far.
+    Writes are refused once another version took over. An SQLite file that is not `durable` can lose its last
+    commits in a power cut: for tests only.
     A statement that PostgreSQL does not answer within `answer_s` raises OperationalError.
 
     Safe to keep over a fork: idle connections are closed just before it, so the child opens its own. Raises
@@ -46,7 +48,7 @@ def open_ledger(
     engine = connect(url, durable=durable, answer_s=answer_s)
     try:
         if migrate:
-            upgrade(engine, progress)
+            upgrade(engine, progress, before=before)
         else:
             require_current(engine)
         engine.update_execution_options(**{GUARD: require_live})

@@ -32,6 +32,8 @@ ABANDONED_AFTER = timedelta(days=1)  # since its newest page
 BEFORE = "before editions"  # stands for the Cardinal that knew none
 
 Progress = Callable[[int, int], None]  # gets the events that are folded, and all
+# Gets the transaction that takes the ledger over, before its first write, and the edition that has it so far.
+Before = Callable[[Connection, EditionRow | None], None]
 
 
 def is_current(engine: Engine) -> bool:
@@ -52,16 +54,22 @@ def require_current(engine: Engine) -> None:
 
 
 def upgrade(
-    engine: Engine, progress: Progress | None = None, *, back: bool = False, most: int = PAGE
+    engine: Engine,
+    progress: Progress | None = None,
+    *,
+    before: Before | None = None,
+    back: bool = False,
+    most: int = PAGE,
 ) -> tuple[str, ...]:
     """Make the ledger that of this code; return the names of the migrations that were due and are done now.
 
+    `before` is called once the ledger is about to go over from another edition; what it raises prevents it.
     `most` events are folded under one lock. Raises NewerLedgerError, and OutdatedError where another edition
     took over from this one, unless the ledger goes `back` to it.
     """
     done: tuple[str, ...] | None = () if is_current(engine) else None
     if done is None:
-        done = fold_beside(engine, _take_over, progress, back=back, most=most)
+        done = fold_beside(engine, _take_over, progress, before=before, back=back, most=most)
     sweep(engine)
     return done
 
@@ -71,6 +79,7 @@ def fold_beside(
     take_over: Callable[[Connection], None],
     progress: Progress | None = None,
     *,
+    before: Before | None = None,
     back: bool = False,
     most: int = PAGE,
 ) -> tuple[str, ...]:
@@ -84,7 +93,7 @@ def fold_beside(
         if position and progress is not None:
             progress(position, last)
         if count < most:
-            done = _switch(engine, take_over, back, most)
+            done = _switch(engine, take_over, before, back, most)
         elif engine.dialect.name == "sqlite":
             time.sleep(PAUSE_S)
     return done
@@ -111,14 +120,17 @@ def _fold_page(db: Connection, most: int) -> int:
 
 
 def _switch(
-    engine: Engine, take_over: Callable[[Connection], None], back: bool, most: int
+    engine: Engine, take_over: Callable[[Connection], None], before: Before | None, back: bool, most: int
 ) -> tuple[str, ...] | None:
     """Take the ledger over in one transaction; None while more than a page of events is to be folded."""
     with writing(engine, alone=True) as db, unbound(db):
         _refuse_outdated(db, back)
         rows = every(db)
-        if current_number(db) and not _is_live(rows) and _is_behind(db, rows, most):
+        goes_over = current_number(db) and not _is_live(rows)
+        if goes_over and _is_behind(db, rows, most):
             return None
+        if goes_over and before is not None:
+            before(db, live(rows))
         done = migrate(db)
         _prepare(db)  # of an empty ledger, only now
         _fold_page(db, most)

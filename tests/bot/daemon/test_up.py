@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 
 from bot.daemon import lock_file
 from bot.daemon.lock_file import Presence
+from bot.daemon.up import NoRedisError, work
 from bot.scheduler import queues
 from bot.system import config as configuration
 from bot.system import redis as embedded_redis
@@ -33,6 +34,8 @@ from tests.bot.conftest import SECRET, start_redis
 from tests.bot.daemon.test_group import alive, until
 from tests.bot.daemon.test_web_server import post
 from tests.bot.ingest.samples import sample
+from tests.ledger.older import make_older
+from tests.ledgers import new_ledger
 
 DELIVERY = json.dumps(sample("issues", action="pinned")).encode()
 PARTS = {"redis", "web-1", "control-1", "control-2", "publish-1", "assist-1", "runs-1", "runs-2", "ticker"}
@@ -222,6 +225,17 @@ def test_serve_and_work_run_their_own_parts_with_what_these_need_only(
         assert not any(alive(pid) for pid in pids)
     redis.kill()
     redis.wait(60)
+
+
+def test_an_older_ledger_is_backed_up_beside_it(
+    environ: dict[str, str], tmp_path: Path, config: Config
+) -> None:
+    make_older(new_ledger(config.database_url))
+    said: list[str] = []
+    with pytest.raises(NoRedisError):
+        work(environ, tmp_path, said.append, names=(), tick=False)
+    (copy,) = (config.home / "data").glob("upgrade-from-*")
+    assert str(copy) in said[0]
 
 
 def test_a_second_one_in_the_same_home_is_refused(
