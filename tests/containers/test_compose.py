@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -17,6 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.containers.locked import AGENT, ROOT, docker, need_image
+from tests.ledger.older import make_older
+from tests.ledgers import new_ledger
 
 COMPOSE = ROOT / "docker/compose.yml"
 USER = 1000  # of both images
@@ -100,6 +103,11 @@ def prepare(home: Path) -> None:
         (home / folder).mkdir(mode=0o700)
     webs = "".join(f"{name}={lines[name]}\n" for name in ("CARDINAL_WEBHOOK_SECRET", "CARDINAL_REDIS_URL"))
     (home / "web/env").write_text(webs, encoding="utf-8")
+    _give(home)
+
+
+def _give(home: Path) -> None:
+    """Give the home to the image's user."""
     if os.geteuid() == 0:
         for path in (home, *home.rglob("*")):
             os.chown(path, USER, USER)
@@ -128,8 +136,16 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     need_image("cardinal:latest")
     stack = free_stack(tmp_path_factory.mktemp("compose") / "home")
     prepare(stack.home)
+    make_older(new_ledger(f"sqlite:///{stack.home}/data/ledger.db"))
+    _give(stack.home)
     with stack.up():
         yield stack
+
+
+def test_one_of_the_services_upgrades_the_ledger_and_each_finds_the_copy_of_before(stack: Stack) -> None:
+    (copy,) = re.findall(r"`cardinal restore (\S+) ", stack.compose("logs", "--no-color").stdout)
+    for service in ("web", "workers"):
+        assert stack.run(service, "ls", copy).stdout.strip() == copy, service
 
 
 def test_the_web_process_answers_on_this_machine(stack: Stack) -> None:
