@@ -23,7 +23,7 @@ from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
 from ledger.events.pull import ChecksSettled, MergeAwaited
 from ledger.events.reproduction import ReproductionPlayed
-from ledger.events.run import RunEnded, RunEvent, RunQueued
+from ledger.events.run import RunEnded, RunEvent, RunQueued, ToolUsed
 from ledger.events.stage import StageEntered, StageLeft
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.ids import CardId, RunId
@@ -46,7 +46,8 @@ class Zoom(StrEnum):
 class TimelineRow:
     """One line; `seq` is its event's, `run_id` is None for an event of no run.
 
-    `payload` has the event's fields as JSON, at the depth debug and for kinds in PAYLOADS alone.
+    `payload` has the event's fields as JSON, at the depth debug and for kinds in PAYLOADS alone. `step` is
+    the event of a line about the use of a tool.
     """
 
     seq: int
@@ -57,6 +58,7 @@ class TimelineRow:
     text: str
     at: datetime
     payload: str = ""
+    step: ToolUsed | None = None
 
 
 # Kinds whose fields tell of a run's own work. Others may tell of other cards, or of the board's policy.
@@ -303,10 +305,19 @@ def _ended(event: RunEnded) -> str:
 
 
 def of_card(
-    db: Connection, card_id: CardId, zoom: Zoom = Zoom.ACTIVITY, limit: int = 100, before: int | None = None
+    db: Connection,
+    card_id: CardId,
+    zoom: Zoom = Zoom.ACTIVITY,
+    limit: int = 100,
+    before: int | None = None,
+    *,
+    steps: bool = False,
 ) -> tuple[TimelineRow, ...]:
-    """Return the card's newest lines at that depth, or those before event `before`, the oldest first."""
-    query = _newest(Zoom(zoom))
+    """Return the card's newest lines at that depth, or those before event `before`, the oldest first.
+
+    With `steps` every use of a tool has a line.
+    """
+    query = _newest(Zoom(zoom), steps)
     bounds = {"before": MAX_SEQ if before is None else before, "most": limit}
     stored = query.all(db, {**bounds, "stream": f"card:{card_id}"})
     for run_id in values(db, runs.c.run_id, "-serial", card_id=card_id):
@@ -333,7 +344,8 @@ def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
     kind = type(event).__name__
     zoom, tell = LINES.get(kind, (Zoom.DEBUG, lambda _e: kind))
     run_id = event.run_id if isinstance(event, RunEvent) else None
-    return TimelineRow(seq, card_id, run_id, zoom, kind, one_line(tell(event)), at)
+    step = event if isinstance(event, ToolUsed) else None
+    return TimelineRow(seq, card_id, run_id, zoom, kind, one_line(tell(event)), at, step=step)
 
 
 def one_line(text: str) -> str:
@@ -344,10 +356,11 @@ def one_line(text: str) -> str:
 
 
 @cache
-def _newest(zoom: Zoom) -> Statement:
+def _newest(zoom: Zoom, steps: bool) -> Statement:
     """Return the query for a stream's newest events down to that depth."""
     depths = tuple(Zoom)[: tuple(Zoom).index(zoom) + 1]
-    kinds = [literal(kind) for kind, (depth, _) in LINES.items() if depth in depths]
+    shown = {kind for kind, (depth, _) in LINES.items() if depth in depths}
+    kinds = [literal(kind) for kind in sorted(shown | ({ToolUsed.__name__} if steps else set()))]
     mine = events.c.stream == bindparam("stream", type_=Text)
     mine &= events.c.seq < bindparam("before", type_=BigInteger)
     if zoom is not Zoom.DEBUG:

@@ -1,19 +1,17 @@
 """A card: why it does or does not move, its runs, and its timeline at three depths."""
 
-import json
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from flask import Response, make_response, render_template, request
-from markupsafe import escape
 
 from bot.state import policies, served_boards, snapshots
 from bot.web.acting import offered
+from bot.web.pages import _timeline
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, when
+from bot.web.pages._timeline import MAX_LINE
 from ledger.log import event_store
-from ledger.queries import timeline
-from ledger.queries.timeline import TimelineRow, Zoom
+from ledger.queries.timeline import Zoom
 from ledger.queue.sign_ins import SignIn
 from ledger.views import cards, links, runs
 from ledger.views.cards import CardRow
@@ -24,22 +22,8 @@ from rules.text import plain, sentence, state_word, usd
 
 # What every run says on GitHub, too; the depth debug is for whoever may write to the policy's repository.
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
-MAX_PAYLOAD = 2000
 MAX_ASKED = 10  # repositories of other issues about which one page asks GitHub: a reader has 30 in a minute
 UNASKED = "It waits for more issues, some of which you may read perhaps: load this page again in a minute."
-MAX_LINES, MAX_LINE = 200, 500
-MAX_BYTES = 64_000  # of the lines: a page stays under 100 kB
-
-
-class LineView(NamedTuple):
-    """A line of the timeline, and the fields of its event."""
-
-    seq: int
-    at: str
-    run_id: str
-    text: str
-    kind: str
-    payload: str
 
 
 def mount(site: Site) -> None:
@@ -70,13 +54,12 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
     zooms = _zooms(site, visit, card)
     zoom = next((zoom for zoom in zooms if zoom == request.args.get("zoom", "")), Zoom.CONVERSATION)
     with event_store.reading(site.engine) as db:
-        newest = timeline.of_card(db, card.card_id, zoom, MAX_LINES, _before())
+        lines, cut = _timeline.newest(db, card.card_id, zoom, _before())
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
         blockers = links.of_card(db, card.card_id)
     seen, complete = _readable(site, visit, card, blockers)
-    lines = _fitting([_line(it) for it in newest])
     github = f"{site.config.git_url}/{card.repository}"
     return render_template(
         "card.html",
@@ -102,7 +85,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
             for run in listed
         ],
         timeline=lines,
-        cut=len(lines) < len(newest) or len(lines) == MAX_LINES,
+        cut=cut,
         zoom=zoom,
         zooms=zooms,
         before=_before(),
@@ -147,22 +130,6 @@ def _before() -> int | None:
     """Return the event before which the lines are wanted; None for the newest."""
     wanted = request.args.get("before", "")
     return int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 18 else None
-
-
-def _line(it: TimelineRow) -> LineView:
-    payload = json.dumps(json.loads(it.payload), indent=1)[:MAX_PAYLOAD] if it.payload else ""
-    return LineView(it.seq, when(it.at), it.run_id or "", plain(it.text, MAX_LINE), it.kind, payload)
-
-
-def _fitting(lines: Sequence[LineView]) -> Sequence[LineView]:
-    """Return the last lines, of at most MAX_BYTES of HTML together."""
-    room, first = MAX_BYTES, len(lines)
-    for line in reversed(lines):
-        room -= len(escape(line.text + line.payload).encode())
-        if room < 0:
-            break
-        first -= 1
-    return lines[first:]
 
 
 def _pull(site: Site, card: CardRow) -> tuple[str, str] | None:

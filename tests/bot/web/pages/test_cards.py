@@ -4,7 +4,8 @@ import re
 
 from bot.web.pages.cards import MAX_ASKED, UNASKED
 from ledger.events.conversation import PersonSaid
-from ledger.ids import RunId
+from ledger.events.run import QuestionAsked, ToolUsed
+from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
 from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
@@ -197,3 +198,31 @@ def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_n
         assert "an issue in another repository" in pages.browser("alice").get(place).text, place
         shown = pages.browser("mallory").get(place).text
         assert not [word for word in ("Sealed", "acme/board#", "of 3") if word in shown], place
+
+
+def test_steps_in_a_row_are_folded_at_the_middle_depth_and_open_to_their_lines(pages: Pages) -> None:
+    run_id = pages.run()
+    hostile = "<script>\u202e\x1b[2J" + "x" * 10_000
+    told = [
+        *(ToolUsed(run_id, "Bash", f"make {number}", True) for number in range(60)),
+        ToolUsed(run_id, "Edit", "a.py", True),
+        ToolUsed(run_id, "Bash", "pytest", False),
+        QuestionAsked(run_id, QuestionId("q1"), "agent", "Which?", ()),
+        *(ToolUsed(run_id, hostile, hostile, True) for _ in range(60)),
+    ]
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        event_store.append(db, *told, at=pages.cardinal.clock())
+    alice = pages.browser("alice")
+    path = re.findall(r'"(/cards/[^"]+)"', alice.get("/").text)[0]
+    middle = alice.get(f"{path}?zoom=activity").text
+    assert f" {run_id} ran 60 commands · edited 1 file</summary>" in middle
+    assert f"11 earlier ones are left out here: <code>cardinal log {run_id}</code>" in middle
+    assert "<bdi>Bash: make 11</bdi>" in middle
+    assert "make 10<" not in middle
+    after = middle.partition("Bash: make 59")[2]
+    assert re.findall(r"<bdi>(Bash: pytest \(failed\)|question: Which\?)</bdi>", after.split("</details>")[1])
+    assert f" {run_id} took 60 other steps</summary>" in middle
+    assert not [word for word in ("<script>", "\u202e", "\x1b") if word in middle]
+    assert len(middle.encode()) < 100_000
+    assert "make 59" not in alice.get(path).text
+    assert " ran 60 commands" not in alice.get(f"{path}?zoom=debug").text
