@@ -11,9 +11,17 @@ from playwright.sync_api import Page, expect
 
 from bot.web.live.streams import StreamLimits
 from ledger.event import Event
-from ledger.events.run import AgentSaid, CommandChecked, RunEnded
+from ledger.events.run import (
+    AgentSaid,
+    CommandChecked,
+    Progressed,
+    QuestionAnswered,
+    RunEnded,
+    RunRequeued,
+    RunStepped,
+)
 from ledger.log import event_store
-from ledger.states import Ending
+from ledger.states import Ending, RunState
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
 from tests.bot.web.live.serving import serving
@@ -46,17 +54,22 @@ def town(tmp_path: Path) -> Iterator[Watched]:
         yield Watched(cardinal, Pages.over(cardinal).app, place)
 
 
+def sign_in(page: Page, town: Watched, path: str) -> None:
+    """Open a page of Cardinal as bob, who signs in there."""
+    page.context.add_cookies([{"name": "forge_person", "value": "bob", "url": town.cardinal.forge.url}])
+    page.goto(f"{town.cardinal.services.config.public_url}{path}")
+    page.get_by_role("link", name="Sign in with GitHub").click()
+    page.get_by_role("button", name="Sign in as bob").click()
+
+
 def test_a_run_is_watched_over_dropped_connections_and_a_server_that_starts_anew(
     page: Page, town: Watched
 ) -> None:
     cardinal, engine = town.cardinal, town.cardinal.services.engine
     run_id = Pages(cardinal, town.app).run()
     lines, state = page.locator("#lines > li > bdi"), page.locator("#live")
-    page.context.add_cookies([{"name": "forge_person", "value": "bob", "url": cardinal.forge.url}])
     with serving(town.app, engine, SHORT, town.place):
-        page.goto(f"{cardinal.services.config.public_url}/runs/{run_id}")
-        page.get_by_role("link", name="Sign in with GitHub").click()
-        page.get_by_role("button", name="Sign in as bob").click()
+        sign_in(page, town, f"/runs/{run_id}")
         expect(state).to_have_text("live")
         page.evaluate("window.loaded = 'once'")
         loaded = lines.all_inner_texts()
@@ -83,3 +96,46 @@ def test_a_run_is_watched_over_dropped_connections_and_a_server_that_starts_anew
         page.reload()
         assert lines.all_inner_texts() == followed
         expect(page.locator("script, img")).to_have_count(0)
+
+
+def test_a_question_that_arises_is_answered_on_the_open_page_and_no_typed_word_is_lost(
+    page: Page, town: Watched
+) -> None:
+    cardinal, pages = town.cardinal, Pages(town.cardinal, town.app)
+    run_id = pages.run()
+    cardinal.begin(run_id)
+    tell = page.get_by_placeholder("Your words")
+    answer = page.get_by_placeholder("Your answer")
+    with serving(town.app, cardinal.services.engine, SHORT, town.place):
+        sign_in(page, town, f"/runs/{run_id}")
+        page.evaluate("window.loaded = 'once'")
+        tell.fill("use less")
+        with page.expect_response("**/forms"):
+            town.happens(RunStepped(run_id, RunState.WORKING, RunState.VALIDATING))
+        expect(page.locator("#now .state")).to_have_text("validating")
+        expect(tell).to_have_value("use less")
+        town.happens(RunStepped(run_id, RunState.VALIDATING, RunState.WORKING))
+        first = cardinal.ask(run_id, "Which <b>port</b>?", "8080")
+        expect(page.get_by_role("button", name="8080")).to_be_visible()
+        expect(page.locator("#forms legend")).to_have_text("Which <b>port</b>?")
+        expect(tell).to_have_count(0)  # a parked run reads nothing
+        expect(page.locator("#forms .text")).to_contain_text("it was not sent: use less")
+        answer.press_sequentially("neither")
+        town.happens(Progressed(run_id, "one"))
+        expect(page.locator("#lines")).to_contain_text("one")
+        expect(answer).to_have_value("neither")
+        expect(answer).to_be_focused()
+        town.happens(QuestionAnswered(run_id, first, "alice", "8080"), RunRequeued(run_id, "answered"))
+        expect(answer).to_have_count(0)
+        expect(page.locator("#forms .text").last).to_contain_text("it was not sent: neither")
+        cardinal.begin(run_id)
+        cardinal.ask(run_id, "And which host?")
+        answer.fill("localhost")
+        assert page.evaluate("window.loaded") == "once"
+        page.get_by_role("button", name="Answer").click()
+        expect(page.get_by_role("status").first).to_contain_text("bob gave /cardinal answer")
+        expect(page.locator("#live")).to_have_text("live")
+        expect(page.locator("#now")).to_contain_text("bob: localhost")
+        expect(answer).to_have_count(0)
+        cardinal.begin(run_id)
+        expect(tell).to_be_visible()

@@ -1,11 +1,13 @@
 "use strict";
 // Keeps an open page as it would be if it were loaded now. The page works without this.
 // data-live: the address of the page's stream; data-after: the last event that the page shows.
+// data-offers: another word when other forms may be offered; data-forms: the address of this reader's forms.
 (() => {
-  const MOST = 1000, LONGEST_S = 60;
+  const MOST = 1000, LONGEST_S = 60, AGAIN_MS = 10_000;
   const SILENT_MS = 90_000;  // longer than a stream lives: the connection is gone without a word
   const lines = document.getElementById("lines"), now = document.getElementById("now");
   const state = document.getElementById("live"), {live, after} = state.dataset;
+  const forms = document.getElementById("forms"), sent = new WeakSet();
   let seen = after, source = null, shown = "", wait_s = 1, again = 0, guard = 0, over = false;
 
   const close = () => { source?.close(); source = null; clearTimeout(again); clearTimeout(guard); };
@@ -42,9 +44,62 @@
       const link = now.contains(document.activeElement) && document.activeElement.getAttribute("href");
       now.innerHTML = shown = event.data;
       if (link) now.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
+      renewForms();
     });
     source.addEventListener("over", () => { over = true; close(); state.textContent = "over"; });
   }
+
+  const offers = () => now.querySelector("[data-offers]").dataset.offers;
+  let offered = offers(), asking = false, failed = false;
+
+  async function renewForms() {
+    if (asking || offers() === offered) return;
+    asking = true;
+    const wanted = offers();
+    try {
+      const answer = await fetch(forms.dataset.forms, {signal: AbortSignal.timeout(AGAIN_MS)});
+      if (answer.status >= 500) throw new Error(answer.statusText);
+      if (answer.ok) replaceForms(await answer.text());
+      if (failed) state.textContent = over ? "over" : "live";
+      failed = false;
+      offered = wanted;  // whoever may not see them any more is told so where the page is loaded again
+    } catch (error) {
+      failed = true;
+      state.textContent = `the forms are old just now (${error.message}): the page asks again`;
+      setTimeout(renewForms, AGAIN_MS);
+      return;
+    } finally {
+      asking = false;
+    }
+    renewForms();  // what changed meanwhile
+  }
+
+  // A form that is offered still stays as it is, with the reader's words in it.
+  const kind = (form) => form.elements.namedItem("name").value + form.textContent;
+  function replaceForms(html) {
+    const made = document.createElement("template");
+    made.innerHTML = html;
+    const fresh = new Map([...made.content.querySelectorAll("form")].map((form) => [kind(form), form]));
+    for (const form of forms.querySelectorAll("form")) {
+      if (!fresh.has(kind(form))) remove(form);
+      else fresh.set(kind(form), form);
+    }
+    let place = forms.querySelector("form");
+    for (const form of fresh.values()) {
+      if (form === place) place = form.nextElementSibling;
+      else forms.insertBefore(form, place);
+    }
+  }
+
+  function remove(form) {
+    const words = form.querySelector("textarea")?.value;
+    form.remove();
+    if (!words || sent.has(form)) return;
+    const note = forms.appendChild(document.createElement("p"));
+    note.className = "text";
+    note.textContent = `Nobody waits for this any more, so it was not sent:\n${words}`;
+  }
+  forms.addEventListener("submit", (event) => sent.add(event.target));
 
   // As `brief` in rules/text.py.
   const brief = (s) => s < 120 ? `${s} s` : s < 7200 ? `${Math.floor(s / 60)} min`

@@ -13,6 +13,7 @@ from bot.render.markdown import links
 from bot.render.run.evidence import LOG
 from bot.state import policies, snapshots
 from bot.web.acting import offered
+from bot.web.acting.offered import FormView
 from bot.web.live import assets
 from bot.web.live.response import PageUpdate, StreamResponse, message
 from bot.web.live.terminal import terminal_html
@@ -26,6 +27,7 @@ from ledger.states import RunState
 from ledger.views import cards, checks, plans, questions, reports, runs, stages
 from ledger.views.cards import CardRow
 from ledger.views.checks import TierRow
+from ledger.views.questions import QuestionRow
 from ledger.views.runs import RunRow
 from rules.explain import why
 from rules.text import brief, plain, sentence, state_word, usd
@@ -48,6 +50,14 @@ def mount(site: Site) -> None:
             return site.stranger()
         visible = run_visible(site, visit, run)
         return site.nothing(visit) if visible is None else RunPage(site, *visible).whole(visit)
+
+    @site.blueprint.get("/runs/<run>/forms")
+    def run_forms(run: str) -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        visible = run_visible(site, visit, run)
+        return site.nothing(visit) if visible is None else RunPage(site, *visible).forms(visit)
 
     @site.blueprint.get("/live/runs/<run>")
     def run_stream(run: str) -> Response:
@@ -76,16 +86,21 @@ class RunPage:
         lines = _fitting(map(self._line, reversed(fresh.lines)))
         omitted = self._omitted(fresh.omitted + len(fresh.lines) - len(lines), 0)
         nonce = "" if self.run.ended_at else assets.nonce()
-        newest = self._card.run_id == self.run.run_id
-        forms = offered.for_card(self._site, visit, self._card.card_id) if newest else ()
         values = {"after": fresh.last, "nonce": nonce, "visit": visit, "title": f"Run {self.run.run_id}"}
-        shown = render_template(
-            "run.html", activity=[omitted, *reversed(lines)], forms=forms, **values, **now
-        )
+        activity = [omitted, *reversed(lines)]
+        shown = render_template("run.html", activity=activity, forms=self._forms(visit), **values, **now)
         answer = make_response(shown)
         if nonce:
             answer.headers["Content-Security-Policy"] = assets.policy(HEADERS, nonce)
         return answer
+
+    def forms(self, visit: SignIn) -> Response:
+        """Return the part of the page that is its reader's own: no stream has it, all readers share those."""
+        return make_response(render_template("run_forms.html", run=self.run, forms=self._forms(visit)))
+
+    def _forms(self, visit: SignIn) -> tuple[FormView, ...]:
+        newest = self._card.run_id == self.run.run_id
+        return offered.for_card(self._site, visit, self._card.card_id) if newest else ()
 
     def later(self, after: int) -> PageUpdate:
         """Return what there is after that event; where that is very much, the beginning of it."""
@@ -126,8 +141,10 @@ class RunPage:
     def _now(self, db: Connection, run: RunRow, card: CardRow) -> dict[str, object]:
         """Return the values of what each message replaces."""
         plan, report = plans.newest(db, run.run_id), reports.get(db, run.run_id)
+        of_run = questions.of_run(db, run.run_id)
         return {
             "run": run,
+            "offers": _offers(run, of_run),
             "lines": [sentence(plain(text, MAX_LINE)) for text in (run.detail, self._waits(db, run)) if text],
             "state": state_word(run.ending or run.state),
             "facts": _facts(run),
@@ -148,7 +165,7 @@ class RunPage:
                     plain(row.answered_by),
                     row.withdrawn,
                 )
-                for row in questions.of_run(db, run.run_id)[-MAX_ROWS:]
+                for row in of_run[-MAX_ROWS:]
             ],
             "checks": [
                 {
@@ -176,6 +193,12 @@ class RunPage:
             return ""
         in_force = policies.in_force(db, run.board_id)
         return why(in_force, snapshots.with_place(db, snapshot), self._site.clock())
+
+
+def _offers(run: RunRow, of_run: Iterable[QuestionRow]) -> str:
+    """Return a word that is another one when other forms may be offered; an open page then asks for them."""
+    unanswered = (row.question_id for row in of_run if row.answered_at is None and not row.withdrawn)
+    return " ".join((run.state, f"{run.plan_revision}{run.plan_approved:d}", *unanswered))
 
 
 def _seen() -> int:

@@ -2,11 +2,13 @@
 
 import re
 
+from bot.web.authorization import KEPT_S
 from ledger.events.board import CardMoved, StopLifted, StopOrdered
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunStopAsked
 from ledger.states import RunState
 from tests.bot.web.pages.forms import asked, at_work, form_to_cancel, forms, page_of, planned, send
+from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Browser, Pages
 
 
@@ -28,6 +30,27 @@ def test_an_answer_on_a_page_is_that_of_a_comment_and_is_told_on_the_card(pages:
     assert pages.cardinal.comment(item, "`bob` gave `/cardinal answer` on Cardinal's page: “2”.")
     assert pages.cardinal.comment(item, "8081")
     pages.cardinal.assert_nothing_is_stuck()
+
+
+def test_an_open_page_gets_the_forms_of_its_reader_apart_from_the_stream_that_all_share(pages: Pages) -> None:
+    item = asked(pages)
+    run_id = pages.cardinal.run_of(item).run_id
+    bob, mallory, path = pages.browser("bob"), pages.browser("mallory"), f"/runs/{run_id}/forms"
+    stream = bob.get(f"/live/runs/{run_id}").text
+    assert f' {run_id}-q1"' in stream
+    assert "<form" not in stream
+    page = bob.get(path).text
+    assert "<html" not in page
+    assert page.count("<form") == bob.get(f"/runs/{run_id}").text.count('<form class="act"')
+    assert "<form" not in mallory.get(path).text
+    assert pages.browser("bob", signed_in=False).get(path).status_code == 401
+    form = forms(bob, path)[f"answer:{run_id}-q1"]
+    assert send(bob, {**form, "text": "8080"}).headers["Location"].startswith(f"/runs/{run_id}?acted=")
+    assert f"answer:{run_id}-q1" not in forms(bob, path)
+    hide(pages.cardinal)
+    pages.cardinal.clock.forward(KEPT_S + 1)
+    refused, nothing = mallory.get(path), mallory.get("/runs/r999/forms")
+    assert (refused.status_code, refused.text) == (404, nothing.text)
 
 
 def test_a_plan_is_approved_on_the_page_of_its_run(pages: Pages) -> None:
