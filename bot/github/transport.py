@@ -4,6 +4,7 @@ import fcntl
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -195,7 +196,7 @@ def _leases(record: bytes) -> dict[str, float]:
 
 
 class Wire:
-    """Sends as one identity. Connections are made at the first call of each process: none crosses a fork."""
+    """Sends as one identity. Connections are made at the first call of each thread: none crosses a fork."""
 
     def __init__(
         self,
@@ -208,8 +209,7 @@ class Wire:
     ) -> None:
         self._places = places
         self._base_url, self._clock, self._budget, self._read_s = base_url, clock, budget, read_s
-        self._token, self._speaker = token, Speaker(token)
-        self._made: tuple[int, Requester] | None = None
+        self._token, self._mine = token, threading.local()
 
     @property
     def graphql_url(self) -> str:
@@ -221,13 +221,14 @@ class Wire:
 
         Raises the GithubError that fits; UnavailableError where a write may or may not have happened.
         """
-        self._speaker.reach = call.reach
+        speaker, requester = self._connection()
+        speaker.reach = call.reach
         if self._budget is not None:
             self._token(call.reach)  # a missing one is requested before this call holds a slot
         try:
             with self._places.hold(str(call)):
                 self._take(call)
-                status, headers, text = self._requester().requestJson(
+                status, headers, text = requester.requestJson(
                     call.method,
                     call.path,
                     parameters=dict(call.params or {}),
@@ -277,18 +278,19 @@ class Wire:
                 return self._budget.seen()[1]
         return self._clock().timestamp()
 
-    def _requester(self) -> Requester:
-        pid = os.getpid()
-        if self._made is None or self._made[0] != pid:
-            self._made = (pid, self._new_requester())
-        return self._made[1]
+    def _connection(self) -> tuple[Speaker, Requester]:
+        """Return this thread's own: PyGithub keeps address and body of a call until they are sent."""
+        if getattr(self._mine, "pid", None) != os.getpid():
+            self._mine.pid, self._mine.speaker = os.getpid(), Speaker(self._token)
+            self._mine.requester = self._new_requester(self._mine.speaker)
+        return self._mine.speaker, self._mine.requester
 
-    def _new_requester(self) -> Requester:
+    def _new_requester(self, speaker: Speaker) -> Requester:
         """Make PyGithub's requester, without its own retries and throttles: outbox and budget do those."""
         # At the debug level it logs whole answers, and one of them is a token.
         logging.getLogger("github.Requester").setLevel(logging.INFO)
         return Requester(
-            auth=self._speaker,
+            auth=speaker,
             base_url=self._base_url,
             timeout=cast(int, (CONNECT_S, self._read_s)),  # passed on to requests, which takes the pair
             user_agent=USER_AGENT,
