@@ -2,8 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -21,7 +20,8 @@ KEPT_S, MAX_KEPT = 180, 2000
 EACH_A_MINUTE, ALL_AN_HOUR = 30, 1000
 LAST = 3  # the priority of these calls: Cardinal's own go first
 TOO_OFTEN = "it was asked too often"
-TURN_S = 2.0  # a thread's wait for another's call: there are few threads, and deliveries need them, too
+TURN_S = 2.0  # a thread's wait for others' calls
+AT_ONCE = 4  # readers about whom GitHub is asked: fewer than the web server's threads for pages
 
 
 class BusyError(CardinalError):
@@ -78,28 +78,28 @@ class RepositoryAccess:
 
 
 class Readers:
-    """Cached answers about readers; one call at a time goes to GitHub."""
+    """Cached answers about readers. About each of them one call at a time goes to GitHub, of few at once."""
 
-    def __init__(self, hub_of: Callable[[str], Hub], clock: Clock) -> None:
+    def __init__(self, hub_of: Callable[[str], Hub], clock: Clock, *, turn_s: float = TURN_S) -> None:
         self._hub_of = hub_of  # by a repository's name
+        self._turn_s = turn_s
         self._known: TTLCache[tuple[str, int, str], RepositoryAccess] = TTLCache(
             MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp()
         )
         self._pace = RequestLimiter(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
-        self._turn = threading.Lock()
+        self._asking = set[int]()  # readers, by their id
+        self._changed = threading.Condition()  # guards both
 
     def may(self, visit: SignIn, names: frozenset[str], since: datetime) -> bool:
         """Tell whether the visitor may read all of these repositories; False for an empty set.
 
         A repository made after `since` under an old name is another one. Raises BusyError.
         """
-        with self._taking_turns():
-            return bool(names) and all(self._reads(visit, name, since) for name in sorted(names))
+        return bool(names) and all(self._reads(visit, name, since) for name in sorted(names))
 
     def readable(self, visit: SignIn, since: Mapping[str, datetime]) -> frozenset[str]:
         """Return the repositories that the visitor may read, each judged as by `may`. Raises BusyError."""
-        with self._taking_turns():
-            return frozenset(name for name, at in sorted(since.items()) if self._reads(visit, name, at))
+        return frozenset(name for name, at in sorted(since.items()) if self._reads(visit, name, at))
 
     def soon_readable(
         self, visit: SignIn, names: Collection[str], since: datetime, limit: int
@@ -109,19 +109,18 @@ class Readers:
         At most `limit` questions are asked, and none once nobody can say: the rest is left out.
         """
         readable = set[str]()
-        with self._taking_turns():
+        with self._changed:
             known = [name for name in names if self._key(visit, name) in self._known]
-            others = sorted(set(names).difference(known))
-            try:
-                readable.update(name for name in (*known, *others[:limit]) if self._reads(visit, name, since))
-            except BusyError:
-                return frozenset(readable), False
+        others = sorted(set(names).difference(known))
+        try:
+            readable.update(name for name in (*known, *others[:limit]) if self._reads(visit, name, since))
+        except BusyError:
+            return frozenset(readable), False
         return frozenset(readable), len(others) <= limit
 
     def role(self, visit: SignIn, repository: str) -> str:
         """Return the visitor's role in the repository, up to three minutes old. Raises BusyError."""
-        with self._taking_turns():
-            return self._access(visit, repository).role
+        return self._access(visit, repository).role
 
     def writes(self, visit: SignIn, repository: str) -> bool:
         """Tell whether the visitor may write to the repository. Raises BusyError."""
@@ -135,15 +134,6 @@ class Readers:
         if not self._pace.allows(visit.user_id):
             raise BusyError(TOO_OFTEN)
 
-    @contextmanager
-    def _taking_turns(self) -> Iterator[None]:
-        if not self._turn.acquire(timeout=TURN_S):
-            raise BusyError("others are being asked about")
-        try:
-            yield
-        finally:
-            self._turn.release()
-
     def _reads(self, visit: SignIn, repository: str, since: datetime) -> bool:
         born = self._access(visit, repository).born_at
         return born is not None and born <= since + CLOCK_SLACK
@@ -153,12 +143,27 @@ class Readers:
         return repository.casefold(), visit.user_id, visit.login
 
     def _access(self, visit: SignIn, repository: str) -> RepositoryAccess:
+        """Return what is known, or GitHub's answer: to another thread's question, if it asks just now."""
         key = self._key(visit, repository)
+        with self._changed:
+            turn = self._changed.wait_for(lambda: self._known.get(key) or self._may_ask(visit), self._turn_s)
+            if isinstance(turn, RepositoryAccess):
+                return turn
+            if not turn:
+                raise BusyError("others are being asked about")
+            self._asking.add(visit.user_id)
         try:
-            return self._known[key]
-        except KeyError:
-            access = self._known[key] = self._fetch(visit, repository)
+            access = self._fetch(visit, repository)
+            with self._changed:
+                self._known[key] = access
             return access
+        finally:
+            with self._changed:
+                self._asking.discard(visit.user_id)
+                self._changed.notify_all()
+
+    def _may_ask(self, visit: SignIn) -> bool:
+        return visit.user_id not in self._asking and len(self._asking) < AT_ONCE
 
     def _fetch(self, visit: SignIn, repository: str) -> RepositoryAccess:
         if not self._pace.take(visit.user_id):

@@ -1,0 +1,53 @@
+"""A slow answer of GitHub about one reader keeps up nobody else, and never all threads."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Event, Semaphore
+
+import pytest
+
+from bot.github.client import Hub
+from bot.web.authorization import AT_ONCE, BusyError, Readers
+from ledger.queue.sign_ins import SignIn
+from tests.bot.flows.opening import opened
+
+WAIT_S = 60
+
+
+def test_a_check_that_hangs_keeps_up_its_own_reader_alone_until_too_many_hang(tmp_path: Path) -> None:
+    hung, goes_on = Semaphore(0), Event()
+    with ExitStack() as until_then:
+        cardinal = until_then.enter_context(opened(tmp_path))
+
+        def hub_of(repository: str) -> Hub:
+            if repository == "acme/slow":
+                hung.release()
+                assert goes_on.wait(WAIT_S)
+            return cardinal.services.hub
+
+        def asks_slowly(visit: SignIn) -> bool:
+            threads.submit(readers.may, visit, frozenset({"acme/slow"}), now)
+            return hung.acquire(timeout=WAIT_S)
+
+        readers, now = Readers(hub_of, cardinal.clock, turn_s=0.1), cardinal.clock()
+        alice, bob, carol = (
+            SignIn(cardinal.person(name).id, name, now) for name in ("alice", "bob", "carol")
+        )
+        shop, board = frozenset({"acme/shop"}), frozenset({"acme/board"})
+        threads = until_then.enter_context(ThreadPoolExecutor(AT_ONCE))
+        until_then.callback(goes_on.set)
+        assert readers.may(alice, shop, now)
+        assert asks_slowly(alice)
+        assert readers.may(bob, shop, now)
+        assert readers.may(alice, shop, now)  # that is known
+        with pytest.raises(BusyError, match="others are being asked about"):
+            readers.may(alice, board, now)
+        assert all(asks_slowly(SignIn(number, f"stranger{number}", now)) for number in range(1, AT_ONCE))
+        assert readers.may(bob, shop, now)
+        with pytest.raises(BusyError, match="others are being asked about"):
+            readers.may(carol, shop, now)
+        goes_on.set()
+        threads.shutdown()
+        assert readers.may(carol, shop, now)
+        assert readers.may(alice, board, now)
