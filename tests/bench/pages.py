@@ -98,6 +98,7 @@ def _paths(size: int) -> dict[str, str]:
         "card_activity": f"{card}?zoom=activity",
         "run": f"/runs/r{size}",
         "money": "/money?days=90",
+        "health": "/health",
         "hosts": "/hosts",
     }
 
