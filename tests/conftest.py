@@ -1,5 +1,6 @@
 """What every suite shares: service addresses, a summary by suite, and no skipped test in CI."""
 
+import gc
 import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator
@@ -44,6 +45,17 @@ class WholeFiles(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
     """Take this scheduler whatever `--dist` says."""
     return WholeFiles(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while thousands of tests are collected, and later never look at what these are."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @cache

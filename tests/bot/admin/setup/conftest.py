@@ -104,7 +104,7 @@ class Town:
     def init(self, *options: str, **environ: str) -> Running:
         """Start `cardinal init` with these options."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CARDINAL_")}
-        command = [sys.executable, "-u", "-c", "from bot.cli import main; main()", "init", *options]
+        command = [sys.executable, "-u", "-m", "bot.cli", "init", *options]
         started = subprocess.Popen(
             command,
             cwd=self.root,
