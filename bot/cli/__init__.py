@@ -52,7 +52,7 @@ class FolderGroup(CommandGroup):
         """Return the command; None when no file has its name."""
         if cmd_name not in COMMANDS.names():
             return None
-        gc.disable()  # imports leave little garbage, and the searches for it take a tenth of a command's start
+        gc.disable()  # imports leave little garbage, and searching for it slows the start
         try:
             return COMMANDS.load(cmd_name).command
         finally:

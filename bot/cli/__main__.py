@@ -8,7 +8,7 @@ from bot.cli import main
 
 def run() -> None:
     """Run the command that the words name, and end the process."""
-    atexit.register(gc.freeze)  # what is left ends with the process: taking it apart takes a fifth of a short one
+    atexit.register(gc.freeze)  # taking apart what ends with the process is a fifth of a short one's work
     main(prog_name="cardinal")
 
 
