@@ -4,7 +4,7 @@ from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.state.served_boards import ServedBoard, UnservedBoardError
 from bot.sync import board as board_sync
-from bot.system.config import BoardAddress
+from bot.system.setting_types import BoardAddress
 from ledger.errors import CardinalError
 from ledger.events.board import BoardRemoved, BoardServed
 from ledger.ids import BoardId

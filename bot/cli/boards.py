@@ -13,7 +13,7 @@ from bot.cli._show import json_option, line, show, table
 from bot.cli.init import BOARD, REPOSITORY
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
-from bot.system.config import BoardAddress
+from bot.system.setting_types import BoardAddress
 from ledger.views import boards, runs
 
 HEADS = ("board", "title", "policy in", "weight", "runs")

@@ -17,7 +17,8 @@ from bot.cli import _home
 from bot.cli._show import line
 from bot.system import github_address
 from bot.system.clock import utc_now
-from bot.system.config import BoardAddress, Config
+from bot.system.config import Config
+from bot.system.setting_types import BoardAddress
 from bot.web.webhook import PATH as WEBHOOK_PATH
 
 PUBLIC = re.compile(r"https?://[^\s/?#@\\]+/?")

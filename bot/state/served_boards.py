@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, Engine
 
 from bot.github.client import Hub
-from bot.system.config import BoardAddress, Config
+from bot.system.config import Config
+from bot.system.setting_types import BoardAddress
 from ledger.errors import CardinalError
 from ledger.ids import BoardId
 from ledger.log import event_store

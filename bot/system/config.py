@@ -6,12 +6,11 @@ its name in capitals: `port` is `CARDINAL_PORT`.
 
 import dataclasses
 import os
-import re
 import stat
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -19,58 +18,24 @@ from pydantic.dataclasses import dataclass
 from bot.system.env_file import EnvLineError, parse
 from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
+from bot.system.setting_types import (
+    Address,
+    BoardAddress,
+    LabelName,
+    LogLevel,
+    RepositoryName,
+    as_board,
+    as_prices,
+    as_words,
+    as_workspace,
+)
 from ledger.errors import CardinalError
-from runner import workspaces
 from runner.artifacts import sealing
+from runner.run.run_spec import TokenPrice
 
 PREFIX = "CARDINAL_"
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
 ENV_FILE = "env"
-
-Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
-RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
-LabelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
-LogLevel = Literal["debug", "info", "warning", "error"]
-
-
-class BoardAddress(NamedTuple):
-    """The login of an organisation or a person and the project's number, as in the board's address.
-
-    The number is 0 while no board is set.
-    """
-
-    owner: str = ""
-    number: int = 0
-
-    def __bool__(self) -> bool:
-        return self.number > 0
-
-    def __str__(self) -> str:
-        return f"{self.owner}/{self.number}"
-
-
-def _board(given: object) -> object:
-    """Return the BoardAddress that `acme/1` means; anything but text is left to pydantic."""
-    if not isinstance(given, str):
-        return given
-    match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([1-9][0-9]{0,9})", given)
-    if match is None:
-        raise ValueError("the owner's login and the project's number were expected, like acme/1")
-    return BoardAddress(match[1], int(match[2]))
-
-
-def _words(given: object) -> object:
-    """Return the words between the commas; anything but text is left to pydantic."""
-    return (
-        tuple(filter(None, (word.strip() for word in given.split(",")))) if isinstance(given, str) else given
-    )
-
-
-def _workspace(given: object) -> object:
-    """Return the name of a workspace backend, or auto."""
-    if given not in ("auto", *workspaces.names()):
-        raise ValueError(f"one of auto, {', '.join(workspaces.names())} was expected")
-    return given
 
 
 class ConfigError(CardinalError):
@@ -124,7 +89,7 @@ class Config:
         "", description="The App's client id, by which people sign in on these pages."
     )
     client_secret: Secret = Field(Secret(), description="The App's client secret, for the same.")
-    board: Annotated[BoardAddress, BeforeValidator(_board)] = Field(
+    board: Annotated[BoardAddress, BeforeValidator(as_board)] = Field(
         BoardAddress(),
         description="The board: its owner (an organisation, or a person) and its number, `acme/1`.",
     )
@@ -139,7 +104,7 @@ class Config:
     host_name: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$")] = Field(
         "", description="The name of this host among those of one ledger; if unset, made once for the home."
     )
-    labels: Annotated[tuple[LabelName, ...], BeforeValidator(_words)] = Field(
+    labels: Annotated[tuple[LabelName, ...], BeforeValidator(as_words)] = Field(
         (), description="Labels of this host, which a column's `runs_on` can demand; commas between."
     )
     run_workers: int = Field(2, ge=1, le=64, description="How many runs work at once on this machine.")
@@ -162,7 +127,7 @@ class Config:
     progress_every_s: float = Field(
         2, ge=0, le=600, description="Least seconds between edits of a run's comment."
     )
-    workspace: Annotated[str, BeforeValidator(_workspace)] = Field(
+    workspace: Annotated[str, BeforeValidator(as_workspace)] = Field(
         "auto", description="Where agents work: `docker`, `local`, or `auto`: docker where an engine answers."
     )
     anthropic_key: Secret = Field(
@@ -179,12 +144,17 @@ class Config:
     compatible_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")] = Field(
         "", description="The root of that provider's API."
     )
+    prices: Annotated[tuple[TokenPrice, ...], BeforeValidator(as_prices)] = Field(
+        (),
+        description="What models cost, in dollars per million tokens of input and output: "
+        "`my-model=0.60/2.50`; commas between. They come before the price list.",
+    )
     share_with_owners: bool = Field(
         False,
         description="Whether boards of other owners than the first board's may use these keys and "
         "`CARDINAL_SKILLS`; unless set, they have `keys/<owner>.env` and `skills/<owner>/` in the home.",
     )
-    private_hosts: Annotated[tuple[str, ...], BeforeValidator(_words)] = Field(
+    private_hosts: Annotated[tuple[str, ...], BeforeValidator(as_words)] = Field(
         (), description="Hosts that may have private addresses, where a policy lists them; commas between."
     )
     allow_unsandboxed: bool = Field(

@@ -29,7 +29,7 @@ def providers(config: Config, owner: str) -> dict[str, Provider]:
         url = (own.get(f"{PREFIX}{name.upper()}_URL") if key else "") or usual
         key = key or (secret.reveal() if shared else "")
         if key and url:
-            made[name] = Provider(name, url, key)
+            made[name] = Provider(name, url, key, config.prices)
     return made
 
 

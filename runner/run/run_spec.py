@@ -64,12 +64,25 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenPrice:
+    """What a model costs, as the operator says: dollars per million tokens of input and of output."""
+
+    model: str
+    input_usd: float
+    output_usd: float
+
+
+@dataclass(frozen=True, slots=True)
 class Provider:
-    """A model provider: the root URL of its API, and the key that only the gateway knows."""
+    """A model provider: the root URL of its API, and the key that only the gateway knows.
+
+    `prices` are the operator's own, for models of any provider.
+    """
 
     name: str
     url: str
     key: str = field(repr=False)
+    prices: tuple[TokenPrice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from runner import workspaces as parts
 from runner.agents.contract import AgentAdapter
 from runner.errors import RunnerError
 from runner.exec.launch import launch_problem
+from runner.gateway.models.limits import SETTINGS
+from runner.gateway.models.prices import UnknownPriceError, price_of
+from runner.run.run_spec import Provider
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.docker import engine as docker
 from runner.workspaces.docker.errors import ImageMissingError
@@ -86,15 +89,18 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
             yield fail("agents", f"the policy asks for {name}", "correct .github/cardinal.yml")
             continue
         agent = known_agents.load(name)
-        unpaid = [provider for provider in agent.secrets if provider not in paid]
         version = f" {agent.version}" if agent.version else ""
-        if agent.secrets and len(unpaid) == len(agent.secrets):
-            keys = " or ".join(f"CARDINAL_{provider.upper()}_KEY" for provider in unpaid)
-            yield fail("agents", f"nobody pays for {name}{version}", f"set {keys}")
+        payers = [paid[provider] for provider in agent.secrets if provider in paid]
+        known = f"{name}{version}" + "".join(f", {SETTINGS[payer.name]} pays" for payer in payers)
+        if agent.secrets and not payers:
+            keys = " or ".join(SETTINGS[provider] for provider in agent.secrets)
+            yield fail("agents", f"nobody pays for {known}", f"set {keys}")
+        elif unknown := _without_price(agent, wanted[name], payers):
+            yield fail("agents", f"the gateway would refuse {known}", str(unknown))
         elif agent.in_image and on_images and not _has(agent):
-            yield fail("agents", f"{IMAGE} has no {name}{version}", "build it anew: cardinal images agent")
+            yield fail("agents", f"{IMAGE} has no {known}", "build it anew: cardinal images agent")
         else:
-            yield ok("agents", f"{name}{version} can work")
+            yield ok("agents", f"{known}: can work")
     if not paid:
         yield warn(
             "models",
@@ -103,17 +109,33 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
         )
 
 
-def _wanted(patient: DoctorContext) -> frozenset[str]:
+def _wanted(patient: DoctorContext) -> dict[str, set[str]]:
+    """Return the agents that columns name, each with the models that they ask it for."""
     if patient.engine is None:
-        return frozenset()
+        return {}
     with event_store.reading(patient.engine) as db:
         policies = [policies_in_force.in_force(db, board.board_id) for board in boards.all_boards(db)]
-    return frozenset(
-        column.agent
-        for policy in policies
-        for name, column in policy.board.columns.items()
-        if policy.archetype(name).STARTS_RUNS
-    )
+    wanted: dict[str, set[str]] = {}
+    for policy in policies:
+        for name, column in policy.board.columns.items():
+            if policy.archetype(name).STARTS_RUNS:
+                wanted.setdefault(column.agent, set()).add(column.model)
+    return wanted
+
+
+def _without_price(agent: AgentAdapter, models: set[str], payers: list[Provider]) -> UnknownPriceError | None:
+    """Return why the gateway would refuse one of these models: nobody knows its price."""
+    unknown = None
+    for model in sorted({name for wanted in models for name in agent.models(wanted)}):
+        for payer in payers:
+            try:
+                price_of(payer, model)
+                break
+            except UnknownPriceError as error:
+                unknown = error
+        else:
+            return unknown
+    return None
 
 
 def _has(agent: AgentAdapter) -> bool:

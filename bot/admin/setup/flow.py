@@ -33,8 +33,9 @@ from bot.state.served_boards import ServedBoard
 from bot.system import config as configuration
 from bot.system import git_exclude
 from bot.system.clock import Clock
-from bot.system.config import BoardAddress, Config
+from bot.system.config import Config
 from bot.system.secret import Secret
+from bot.system.setting_types import BoardAddress
 from bot.web.webhook import PATH as WEBHOOK_PATH
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store

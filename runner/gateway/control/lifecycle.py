@@ -33,8 +33,7 @@ LOOK_S = 0.5  # between two looks at the clock: a wait stands still while the ma
 
 def warm() -> None:
     """Load everything that a gateway would load at its first calls."""
-    prices.price_of("anthropic", "", "?")
-    prices.price_of("openai", "", "?")
+    prices.warm()
     routes.trust()
     importlib.import_module("runner.gateway.control.mcp_server")
     importlib.import_module("httpcore2")

@@ -4,11 +4,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, lru_cache
+from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
-from genai_prices import Usage, calc_price, data_snapshot, extract_usage
-from genai_prices.types import ModelInfo, Provider
+from genai_prices import Usage, calc_price, data_snapshot, extract_usage, types
+
+from runner.errors import RunnerError
+from runner.run.run_spec import Provider, TokenPrice
 
 _STEP_TOKENS = 10_000
 _REMEMBERED = 200
@@ -17,6 +20,16 @@ _FLAT = {
     "anthropic": ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
     "openai": ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
 }
+
+
+class UnknownPriceError(RunnerError):
+    """Nobody knows what the model costs, so no budget could bound it."""
+
+    def __init__(self, provider: str, model: str) -> None:
+        super().__init__(
+            f"no price is known for {model} of {provider}: set CARDINAL_PRICES={model}=INPUT/OUTPUT, "
+            "in dollars per million tokens, restart Cardinal, then retry"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +42,10 @@ class Cost:
 
 
 class ModelPrice:
-    """The price of one model; `known`: the list has it, else the dearest model counts."""
+    """The price of one model."""
 
-    def __init__(self, provider: Provider, model: ModelInfo, *, known: bool) -> None:
-        self.provider, self.model, self.known = provider, model, known
+    def __init__(self, provider: types.Provider, model: types.ModelInfo) -> None:
+        self.provider, self.model = provider, model
         self._rates: dict[object, tuple[float, float]] = {}
 
     def cost(
@@ -72,40 +85,40 @@ class ModelPrice:
 
 
 @lru_cache(maxsize=256)
-def price_of(provider: str, url: str, model: str) -> ModelPrice:
-    """Return the price of a model, or the dearest of that provider for an unknown one.
+def price_of(provider: Provider, model: str) -> ModelPrice:
+    """Return the price of a model: the operator's own, else that of the list. Raises UnknownPriceError.
 
     A `compatible` provider is known by its address, else by the model's name, else taken for OpenAI.
     """
-    ways: tuple[dict[str, str], ...] = ({"provider_id": provider},)
-    if provider == "compatible":
-        ways = ({"provider_api_url": url}, {}, {"provider_id": "openai"})
+    for price in provider.prices:
+        if price.model == model:
+            return _own(price)
+    ways: tuple[dict[str, str], ...] = ({"provider_id": provider.name},)
+    if provider.name == "compatible":
+        ways = ({"provider_api_url": provider.url}, {}, {"provider_id": "openai"})
     for way in ways:
         try:
             price = calc_price(Usage(input_tokens=1), model, **way)  # type: ignore[call-overload]
         except (LookupError, ValueError):
             continue
-        return ModelPrice(price.provider, price.model, known=True)
-    return _dearest("openai" if provider == "compatible" else provider)
+        return ModelPrice(price.provider, price.model)
+    raise UnknownPriceError(provider.name, model)
+
+
+def _own(price: TokenPrice) -> ModelPrice:
+    """Return the operator's price; a cached token costs what any other does, written or read."""
+    rates = types.ModelPrice(
+        input_mtok=Decimal(str(price.input_usd)), output_mtok=Decimal(str(price.output_usd))
+    )
+    model = types.ModelInfo(price.model, types.ClauseEquals(price.model), prices=rates)
+    return ModelPrice(types.Provider("operator", "the operator", "^$"), model)
+
+
+def warm() -> None:
+    """Load the price list."""
+    data_snapshot.get_snapshot()
 
 
 def tokens_of(count_bytes: int) -> int:
     """Return the approximate tokens of so many bytes."""
     return -(-count_bytes // _BYTES_PER_TOKEN)
-
-
-@cache
-def _dearest(provider: str) -> ModelPrice:
-    used = Usage(input_tokens=1000, output_tokens=1000)
-    best: tuple[float, ModelPrice] | None = None
-    for candidate in data_snapshot.get_snapshot().providers:
-        for model in candidate.models if candidate.id == provider else ():
-            try:
-                usd = float(model.calc_price(used, candidate).total_price)
-            except ValueError:  # priced by something else than tokens
-                continue
-            if best is None or usd > best[0]:
-                best = (usd, ModelPrice(candidate, model, known=False))
-    if best is None:
-        raise LookupError(f"the price list has no provider {provider!r}")
-    return best[1]

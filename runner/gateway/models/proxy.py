@@ -8,12 +8,12 @@ import httpx2
 from runner.errors import RunnerError
 from runner.gateway.control import asgi
 from runner.gateway.control.link import Terms
-from runner.gateway.control.messages import CallRefusal, Settled, Warned
+from runner.gateway.control.messages import CallRefusal, Settled
 from runner.gateway.control.uplink import Order, Uplink
 from runner.gateway.models.forward import CutError, Forward, ModelCall
 from runner.gateway.models.limits import SETTINGS, RateLimiter, RunBudget, Streaks
 from runner.gateway.models.meter import Experience, Meter
-from runner.gateway.models.prices import price_of
+from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.protocol import ModelRequest, UnreadableCallError, Wire, parsed
 from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import UnknownCostError, outreach, weights
@@ -55,7 +55,6 @@ class Models:
         self._forward = Forward(terms.waits, transport, uplink.say, self._streaks)
         self._room = asgi.BodyRoom(terms.request_bytes, all_bytes=2 * terms.request_bytes)
         self._rate_reported_s = -_RATE_REPORT_S
-        self._unknown: set[str] = set()
         self._live: set[asyncio.Task[None]] = set()
         self._turned = asyncio.Event()
 
@@ -150,12 +149,10 @@ class Models:
         return request
 
     def _meter(self, wire: Wire, provider: Provider, request: ModelRequest) -> Meter:
-        price = price_of(wire.provider, provider.url, request.model)
-        if not price.known and request.model not in self._unknown:
-            self._unknown.add(request.model)
-            self._uplink.say(
-                Warned(f"no price is known for the model {request.model}: it counts as {price.model.id}")
-            )
+        try:
+            price = price_of(provider, request.model)
+        except UnknownPriceError as error:
+            raise CallRefusedError("model", str(error)) from error
         return Meter(request, wire, price, self._budget, self._experience, weights(request.given))
 
     async def _reserve(self, meter: Meter, receive: asgi.Receive) -> None:

@@ -18,6 +18,7 @@ from ledger.events.policy import PolicyLoaded
 from ledger.log import event_store
 from ledger.queue import hosts as known_hosts
 from rules.policy.repository import IMAGE
+from runner.run.run_spec import TokenPrice
 from tests.ledger.queue.test_hosts import beat, fall_silent
 from tests.ledger.samples import BOARD, NOW, board_seen
 from tests.ledgers import new_ledger
@@ -126,4 +127,39 @@ def test_only_agents_of_the_image_are_missed_in_it(patient: DoctorContext) -> No
     claude, scripted = runner.agents(patient)
     assert (claude.level, claude.next_step) == (Level.FAIL, "build it anew: cardinal images agent")
     assert claude.message.startswith(f"{IMAGE} has no claude ")
-    assert (scripted.level, scripted.message) == (Level.OK, "scripted 1 can work")
+    assert (scripted.level, scripted.message) == (Level.OK, "scripted 1: can work")
+
+
+@pytest.mark.usefixtures("bare_engine")
+@pytest.mark.parametrize(
+    ("model", "prices", "step"),
+    [
+        ("default", (), "build it anew"),
+        (
+            "made-up",
+            (),
+            "no price is known for made-up of anthropic: set CARDINAL_PRICES=made-up=INPUT/OUTPUT",
+        ),
+        ("made-up", (TokenPrice("made-up", 1.0, 2.0),), "build it anew"),
+    ],
+)
+def test_a_column_whose_models_price_nobody_knows_is_said_before_a_run_is_refused(
+    patient: DoctorContext, engine: Engine, model: str, prices: tuple[TokenPrice, ...], step: str
+) -> None:
+    policy = POLICY.replace("model: default", f"model: {model}")
+    with event_store.writing(engine) as db:
+        event_store.append(db, PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
+    claude, _ = runner.agents(replace(patient, config=replace(patient.config, prices=prices)))
+    assert claude.next_step.startswith(step)
+
+
+@pytest.mark.usefixtures("bare_engine")
+def test_who_pays_for_an_agent_is_said_without_the_key(patient: DoctorContext, engine: Engine) -> None:
+    policy = POLICY.replace("agent: scripted, model: test", "agent: opencode, model: default")
+    with event_store.writing(engine) as db:
+        event_store.append(db, PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
+    config = replace(patient.config, compatible_key=Secret("sesame"), compatible_url="https://llm.example")
+    claude, opencode = runner.agents(replace(patient, config=replace(config, anthropic_key=Secret(""))))
+    assert (claude.level, claude.next_step) == (Level.FAIL, "set CARDINAL_ANTHROPIC_KEY")
+    assert "CARDINAL_COMPATIBLE_KEY pays" in opencode.message
+    assert "sesame" not in opencode.message

@@ -10,7 +10,7 @@ from bot.github.client import Hub
 from bot.github.errors import UnavailableError
 from bot.ingest import delivery as deliveries
 from bot.outbox.contract import OutboxContext
-from bot.system.config import BoardAddress
+from bot.system.setting_types import BoardAddress
 from forge.store.board import Item, Project
 from ledger.events.board import CardSeen
 from ledger.events.policy import PolicyLoaded

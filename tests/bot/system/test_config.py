@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from bot.system import github_address
 from bot.system.config import FIELDS, Config, ConfigError, read
 from bot.system.env_file import changed
+from runner.run.run_spec import TokenPrice
 
 PAGES = {"PUBLIC_URL": "https://cardinal.example", "CLIENT_ID": "Iv1", "CLIENT_SECRET": "c"}
 
@@ -228,3 +229,15 @@ def test_lines_are_changed_in_place_and_the_rest_stays() -> None:
 def test_the_public_address_is_what_browsers_call_it(tmp_path: Path, named: str, origin: str) -> None:
     settings = {f"CARDINAL_{name}": text for name, text in (PAGES | {"PUBLIC_URL": named}).items()}
     assert read(settings, tmp_path).public_url == origin
+
+
+@pytest.mark.parametrize("text", ["m", "m=1", "=1/2", "m=1/x", "m=-1/2", "m=nan/1", "m=1/2 n=1/2", "m=1e9/1"])
+def test_a_price_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    (problem,) = problems({"CARDINAL_PRICES": text}, tmp_path)
+    assert "CARDINAL_PRICES: " in problem
+    assert "MODEL=INPUT/OUTPUT was expected" in problem
+
+
+def test_prices_are_of_models_with_any_name(tmp_path: Path) -> None:
+    prices = read({"CARDINAL_PRICES": "vendor/m:7b=0.6/2.50, a=b=0/0"}, tmp_path).prices
+    assert prices == (TokenPrice("vendor/m:7b", 0.6, 2.5), TokenPrice("a=b", 0.0, 0.0))

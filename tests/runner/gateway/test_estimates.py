@@ -17,6 +17,7 @@ from runner.gateway.models.openai import Chat, Responses
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import UnreadableCallError, parse_request, parsed
 from runner.gateway.models.request_contents import UnknownCostError, Weight, weights
+from runner.run.run_spec import Provider
 from tests.runner.gateway.upstream import Answer, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, error_of, finish, scene
 
@@ -257,7 +258,7 @@ def test_what_a_provider_is_to_remember_is_dear_however_it_is_written() -> None:
     assert parsed(escaped) == given
     most = []
     for body in (plain, escaped):
-        call, price = parse_request(Messages(), given, body), price_of("anthropic", "", CLAUDE)
+        call, price = parse_request(Messages(), given, body), price_of(Provider("anthropic", "", ""), CLAUDE)
         most.append(Meter(call, Messages(), price, RunBudget(), Experience(), weights(given))._most_usd)
     assert most[0] == most[1] > 0
 

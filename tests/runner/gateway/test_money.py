@@ -10,13 +10,14 @@ import genai_prices
 import pytest
 
 from runner.agents.contract import Usage
-from runner.gateway.control.messages import CallRefusal, Settled, Warned
+from runner.gateway.control.messages import CallRefusal, Settled
 from runner.gateway.models.anthropic import Messages
 from runner.gateway.models.limits import RunBudget
 from runner.gateway.models.meter import Experience, Meter
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import weights
+from runner.run.run_spec import Provider, TokenPrice
 from tests.runner.gateway.upstream import Answer, chat, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, eventually, finish, scene
 
@@ -106,14 +107,36 @@ def test_a_call_without_tools_is_no_turn(world: Scene) -> None:
     assert served(world, "messages", CLAUDE, messages("hi", usage=ANTHROPIC), tools=[]).turns == 0
 
 
-def test_an_unknown_model_counts_as_the_dearest_known_and_is_warned_of_once(world: Scene) -> None:
-    used = served(world, "messages", "strange-1", messages("hi", usage=ANTHROPIC, output_tokens=700))
-    known = (CLAUDE, "claude-opus-4-1", "claude-haiku-4-5", "claude-3-opus-latest")
-    tokens = {"input_tokens": 54_200, "cache_read_tokens": 50_000, "cache_write_tokens": 3000}
-    for model in known:
-        assert used.usd >= price("anthropic", model, **tokens, output_tokens=700)
-    served(world, "messages", "strange-1", messages("hi", usage=ANTHROPIC))
-    assert ["strange-1" in one.text for one in world.ears.all(Warned)] == [True]
+@pytest.mark.parametrize("name", ["messages", "chat", "compatible"])
+def test_a_model_without_a_known_price_is_refused_before_it_costs_anything(world: Scene, name: str) -> None:
+    reply = world.post(PATHS[name], ask("strange-1"))
+    assert reply.status == 400
+    (refused,) = world.ears.wait(CallRefusal)
+    assert refused.kind == "model"  # the run ends with the sentence, nothing is tried again
+    assert "set CARDINAL_PRICES=strange-1=INPUT/OUTPUT" in refused.detail
+    assert world.upstream.got == []
+
+
+def test_the_operators_own_price_counts_cached_or_not_and_comes_before_the_list(tmp_path: Path) -> None:
+    own = (TokenPrice("strange-1", 2.0, 30.0), TokenPrice(GPT, 0.0, 0.0))
+    with scene(tmp_path, prices=own) as world:
+        expected = pytest.approx(54_200 * 2e-6 + 700 * 30e-6, abs=1e-9)
+        figures = messages("hi", usage=ANTHROPIC, output_tokens=700)
+        assert served(world, "messages", "strange-1", figures) == Usage(expected, 54_200, 700, 1)  # type: ignore[arg-type]
+        figures = chat("hi", usage=CHAT)
+        assert served(world, "compatible", "strange-1", figures) == Usage(expected, 54_200, 700, 1)  # type: ignore[arg-type]
+        assert served(world, "compatible", GPT, figures) == Usage(0.0, 54_200, 700, 1)
+
+
+def test_the_operators_own_price_bounds_the_budget(tmp_path: Path) -> None:
+    with scene(tmp_path, prices=(TokenPrice("strange-1", 2.0, 30.0),)) as world:
+        world.open(usd_left=0.03)
+        used = served(world, "compatible", "strange-1", chat("word " * 400, usage=None), max_tokens=100_000)
+        assert json.loads(world.upstream.got[0].body)["max_tokens"] < 3_000  # of 0.03 + slack
+        assert used.usd > 0.01
+        assert world.post(PATHS["compatible"], ask("strange-1", max_tokens=100_000)).status == 400
+        assert [one.kind for one in world.ears.wait(CallRefusal)] == ["budget"]
+        assert len(world.upstream.got) == 1
 
 
 def test_figures_that_are_none_are_replaced_by_an_estimate(world: Scene) -> None:
@@ -196,7 +219,7 @@ def test_what_was_cached_before_is_not_counted_on_for_calls_at_once() -> None:
     budget, experience = RunBudget(), Experience()
 
     def meter() -> Meter:
-        price = price_of("anthropic", "", CLAUDE)
+        price = price_of(Provider("anthropic", "", ""), CLAUDE)
         return Meter(call, Messages(), price, budget, experience, weights(given))
 
     budget.grant(0.20)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from runner.gateway.control.link import Gateway, Terms, Waits
 from runner.gateway.control.messages import GatewayEvent
-from runner.run.run_spec import Provider
+from runner.run.run_spec import Provider, TokenPrice
 from tests.runner.gateway.upstream import Upstream, chat, messages, provider, responses
 
 KEY = "sk-test-the-real-key-0123456789"
@@ -163,15 +163,17 @@ def ask(model: str = CLAUDE, *, stream: bool = True, **fields: Any) -> dict[str,
     return {"model": model, "stream": stream, "tools": [{"name": "t"}], **fields}
 
 
-def providers(url: str) -> dict[str, Provider]:
-    return {name: Provider(name, url, KEY) for name in ("anthropic", "openai", "compatible")}
+def providers(url: str, prices: tuple[TokenPrice, ...] = ()) -> dict[str, Provider]:
+    return {name: Provider(name, url, KEY, prices) for name in ("anthropic", "openai", "compatible")}
 
 
 @contextlib.contextmanager
-def scene(folder: Path, terms: Terms = TERMS, *, keys: bool = True) -> Iterator[Scene]:
+def scene(
+    folder: Path, terms: Terms = TERMS, *, keys: bool = True, prices: tuple[TokenPrice, ...] = ()
+) -> Iterator[Scene]:
     """Run a gateway before a provider; nothing is left of either."""
     with provider() as upstream:
-        gateway = Gateway.spawn(folder / "gateway", terms, providers(upstream.url) if keys else {})
+        gateway = Gateway.spawn(folder / "gateway", terms, providers(upstream.url, prices) if keys else {})
         try:
             made = Scene(upstream, gateway, Ears(gateway))
             made.open()

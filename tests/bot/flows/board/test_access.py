@@ -10,7 +10,7 @@ import pytest
 from bot.admin.doctor import DoctorContext, mend, repositories
 from bot.runspec.builder import HubRemote
 from bot.sync import access
-from bot.system.config import BoardAddress
+from bot.system.setting_types import BoardAddress
 from forge.store.board import Item
 from forge.store.models import UserType
 from forge.store.registration import Installation

@@ -14,7 +14,7 @@ from bot.state import served_boards
 from bot.state.served_boards import NoBoardChosenError, OtherBoardError, ServedBoard, UnservedBoardError
 from bot.sync import card as card_sync
 from bot.sync import column_order, sweep
-from bot.system.config import BoardAddress
+from bot.system.setting_types import BoardAddress
 from forge.store.board import Item, Project
 from forge.store.models import Repo, Role
 from ledger.events.board import BoardServed, CardArchived

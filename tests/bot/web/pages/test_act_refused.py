@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from bot.render.markdown.marker import marker_of
-from bot.system.config import BoardAddress
+from bot.system.setting_types import BoardAddress
 from bot.web.acting.form import MAX_BYTES, new_token
 from bot.web.app import make_app
 from bot.web.pages.act import ACTS_A_MINUTE, ACTS_AT_ONCE

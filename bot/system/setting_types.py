@@ -1,0 +1,69 @@
+"""Types of the operator's settings: what a variable's text means."""
+
+import re
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import StringConstraints
+
+from runner import workspaces
+from runner.run.run_spec import TokenPrice
+
+Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
+RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
+LabelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class BoardAddress(NamedTuple):
+    """The login of an organisation or a person and the project's number, as in the board's address.
+
+    The number is 0 while no board is set.
+    """
+
+    owner: str = ""
+    number: int = 0
+
+    def __bool__(self) -> bool:
+        return self.number > 0
+
+    def __str__(self) -> str:
+        return f"{self.owner}/{self.number}"
+
+
+def as_board(given: object) -> object:
+    """Return the BoardAddress that `acme/1` means; anything but text is left to pydantic."""
+    if not isinstance(given, str):
+        return given
+    match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([1-9][0-9]{0,9})", given)
+    if match is None:
+        raise ValueError("the owner's login and the project's number were expected, like acme/1")
+    return BoardAddress(match[1], int(match[2]))
+
+
+def as_words(given: object) -> object:
+    """Return the words between the commas; anything but text is left to pydantic."""
+    return (
+        tuple(filter(None, (word.strip() for word in given.split(",")))) if isinstance(given, str) else given
+    )
+
+
+def as_workspace(given: object) -> object:
+    """Return the name of a workspace backend, or auto."""
+    if given not in ("auto", *workspaces.names()):
+        raise ValueError(f"one of auto, {', '.join(workspaces.names())} was expected")
+    return given
+
+
+def as_prices(given: object) -> object:
+    """Return the TokenPrices that `my-model=0.60/2.50` means; anything but text is left to pydantic."""
+    if not isinstance(given, str):
+        return given
+    return tuple(_price(word) for word in filter(None, (word.strip() for word in given.split(","))))
+
+
+def _price(word: str) -> TokenPrice:
+    model, _, usd = word.rpartition("=")
+    match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)/([0-9]{1,4}(?:\.[0-9]{1,6})?)", usd)
+    if not model or " " in model or match is None:
+        raise ValueError("MODEL=INPUT/OUTPUT was expected, in dollars per million tokens: my-model=0.60/2.50")
+    return TokenPrice(model, float(match[1]), float(match[2]))
