@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from bot.admin.doctor import CheckResult, DoctorContext
 from bot.system.config import Config
 from bot.system.scrub import scrub
-from bot.system.secret import Secret
+from bot.system.secret import secrets_in
 from ledger.lifecycle.private_files import write_file
 from ledger.log import event_store
 from ledger.queries.standstill import UNDONE_AFTER
@@ -56,10 +56,7 @@ def _texts(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[
 
 def secrets_of(config: Config) -> Iterator[str]:
     """Return every secret of the settings, and the passwords in addresses: those of databases."""
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if isinstance(value, Secret):
-            yield value.reveal()
+    yield from secrets_in(config)
     for address in (config.database_url, config.redis_url or ""):
         parts = urlsplit(address)
         written = parts.netloc.rpartition("@")[0].partition(":")[2]

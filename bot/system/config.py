@@ -5,8 +5,6 @@ its name in capitals: `port` is `CARDINAL_PORT`.
 """
 
 import dataclasses
-import os
-import stat
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from bot.system.env_file import EnvLineError, parse
+from bot.system.env_file import lines_of, why_foreign
 from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
 from bot.system.setting_types import (
@@ -23,11 +21,13 @@ from bot.system.setting_types import (
     BoardAddress,
     LabelName,
     LogLevel,
+    OptionalAddress,
     RepositoryName,
     as_board,
     as_prices,
     as_words,
     as_workspace,
+    problems_of_payment,
 )
 from ledger.errors import CardinalError
 from runner.artifacts import sealing
@@ -134,6 +134,18 @@ class Config:
         Secret(), description="The key for Anthropic's API; only a run's gateway gets it."
     )
     anthropic_url: Address = Field("https://api.anthropic.com", description="The root of Anthropic's API.")
+    vertex_project: Annotated[str, StringConstraints(pattern=r"^[a-z0-9.:-]{0,60}$")] = Field(
+        "", description="The Google Cloud project that pays for Claude on Vertex AI, in place of Anthropic."
+    )
+    vertex_region: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{2,40}$")] = Field(
+        "global", description="Where Vertex AI answers: `global`, `eu`, `us`, or a region."
+    )
+    vertex_credentials: Secret = Field(
+        Secret(),
+        description="A service account's key, or what `gcloud auth application-default login` writes: the "
+        "JSON, or the path of its file; in the file, from the home. Only a run's gateway gets it.",
+    )
+    vertex_url: OptionalAddress = Field("", description="The root of Vertex AI's API; Google's unless set.")
     openai_key: Secret = Field(
         Secret(), description="The key for OpenAI's API; only a run's gateway gets it."
     )
@@ -141,9 +153,7 @@ class Config:
     compatible_key: Secret = Field(
         Secret(), description="The key for another provider that speaks OpenAI's Chat Completions."
     )
-    compatible_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")] = Field(
-        "", description="The root of that provider's API."
-    )
+    compatible_url: OptionalAddress = Field("", description="The root of that provider's API.")
     prices: Annotated[tuple[TokenPrice, ...], BeforeValidator(as_prices)] = Field(
         (),
         description="What models cost, in dollars per million tokens of input and output: "
@@ -185,7 +195,7 @@ class Config:
         description="Where runs leave their files and their work for all hosts of one ledger: a folder that "
         "they share, or `s3://bucket/prefix`; `artifacts` in the home unless set.",
     )
-    store_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")] = Field(
+    store_url: OptionalAddress = Field(
         "", description="The root of an S3-compatible server; Amazon's unless set."
     )
     store_region: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{0,40}$")] = Field(
@@ -253,9 +263,9 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     """
     named = environ.get(PREFIX + "HOME")
     home = cwd / (named or ".cardinal")
-    if not named and (foreign := _why_foreign(home)):
+    if not named and (foreign := why_foreign(home)):
         raise ConfigError((foreign,))
-    lines, problems = _file_lines(home / ENV_FILE)
+    lines, problems = lines_of(home / ENV_FILE)
     given = lines | {name: text for name, text in environ.items() if name.startswith(PREFIX)}
     known = {PREFIX + name.upper(): name for name in FIELDS}
     problems += [
@@ -279,8 +289,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
         problems.append(
             f"{PREFIX}STORE_ACCESS_KEY and {PREFIX}STORE_SECRET_KEY belong together: set both or none"
         )
-    if values.get("compatible_key") and not values.get("compatible_url"):
-        problems.append(f"{PREFIX}COMPATIBLE_KEY is set without {PREFIX}COMPATIBLE_URL: set both")
+    problems += problems_of_payment(values)
     try:
         sealing.key_of(values.get("store_encryption_key", ""))
     except ValueError as error:
@@ -296,35 +305,6 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     if problems:
         raise ConfigError(tuple(problems))
     return config
-
-
-def _why_foreign(home: Path) -> str:
-    """Return why a home that nobody named, but that lies in the current folder, is not obeyed; else nothing.
-
-    Cardinal makes it for its user alone. One that came with a clone or from somebody else looks otherwise.
-    """
-    try:
-        there = home.stat()
-    except OSError:
-        return ""
-    if there.st_uid == os.geteuid() and not stat.S_IMODE(there.st_mode) & 0o077:
-        return ""
-    return (
-        f"{home} is somebody else's or open to others, so it is not obeyed: it may have come with this "
-        f"folder. If it is yours, `chmod 700 {home}`, or name it in {PREFIX}HOME"
-    )
-
-
-def _file_lines(path: Path) -> tuple[dict[str, str], list[str]]:
-    """Return the env file's settings and its mistakes; none for a missing file."""
-    try:
-        return parse(path.read_text(encoding="utf-8")), []
-    except FileNotFoundError:
-        return {}, []
-    except EnvLineError as error:
-        return {}, [f"{path} line {error.line}: {error.because}"]
-    except (OSError, UnicodeDecodeError) as error:
-        return {}, [f"{path} cannot be read: {type(error).__name__}"]
 
 
 def _unknown(name: str, known: Mapping[str, str]) -> str:
@@ -357,14 +337,25 @@ def _resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]
             values[name] = bases.get(name, (Path(),))[0] / values[name]
     if values.get("store") and not values["store"].startswith("s3:"):
         values["store"] = str(bases.get("store", (Path(),))[0] / values["store"])
-    key = values.get("private_key", "")
-    if not key or key.lstrip().startswith("-----BEGIN"):
+    return [
+        *_read_file(values, bases, "private_key", "-----BEGIN", "PEM"),
+        *_read_file(values, bases, "vertex_credentials", "{", "JSON"),
+    ]
+
+
+def _read_file(
+    values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]], name: str, begins: str, kind: str
+) -> list[str]:
+    """Put the text of a file in place of its path, unless it is the text already; return the mistakes."""
+    given = values.get(name, "")
+    if not given or given.lstrip().startswith(begins):
         return []
     try:
-        places = [folder / key for folder in bases["private_key"]]
+        places = [folder / given for folder in bases[name]]
         path = next((place for place in places if place.exists()), places[0])
-        values["private_key"] = path.read_text(encoding="ascii")
+        values[name] = path.read_text(encoding="ascii")
     except (OSError, ValueError) as error:
-        values["private_key"] = ""
-        return [f"{PREFIX}PRIVATE_KEY is neither PEM text nor a readable PEM file: {type(error).__name__}"]
+        values[name] = ""
+        problem = f"{PREFIX}{name.upper()} is neither {kind} text nor a readable {kind} file"
+        return [f"{problem}: {type(error).__name__}"]
     return []

@@ -1,8 +1,11 @@
-"""Env file, as python-dotenv reads it. A mistake is named by its line, never by its text."""
+"""Env file, as python-dotenv reads it, and whose home is obeyed. No mistake is named by its text."""
 
 import io
+import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from dotenv.parser import Binding, parse_stream
 
@@ -73,3 +76,32 @@ def _mistake(written: str) -> str:
     return (
         f"text after the quote of {quoted['name']}" if ends else f"the quote of {quoted['name']} never ends"
     )
+
+
+def why_foreign(home: Path) -> str:
+    """Return why a home that nobody named, but that lies in the current folder, is not obeyed; else nothing.
+
+    Cardinal makes it for its user alone. One that came with a clone or from somebody else looks otherwise.
+    """
+    try:
+        there = home.stat()
+    except OSError:
+        return ""
+    if there.st_uid == os.geteuid() and not stat.S_IMODE(there.st_mode) & 0o077:
+        return ""
+    return (
+        f"{home} is somebody else's or open to others, so it is not obeyed: it may have come with this "
+        f"folder. If it is yours, `chmod 700 {home}`, or name it in CARDINAL_HOME"
+    )
+
+
+def lines_of(path: Path) -> tuple[dict[str, str], list[str]]:
+    """Return the env file's settings and its mistakes; none for a missing file."""
+    try:
+        return parse(path.read_text(encoding="utf-8")), []
+    except FileNotFoundError:
+        return {}, []
+    except EnvLineError as error:
+        return {}, [f"{path} line {error.line}: {error.because}"]
+    except (OSError, UnicodeDecodeError) as error:
+        return {}, [f"{path} cannot be read: {type(error).__name__}"]

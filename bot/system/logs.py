@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from bot.system.config import Config
 from bot.system.scrub import scrub
+from bot.system.secret import secrets_in
 
 # What a terminal obeys, in the one-byte form as well; the line's own breaks are written out before.
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -38,8 +39,7 @@ class Lines(logging.Formatter):
 def set_up(config: Config) -> None:
     """Send every record of at least the configured level to standard error, instead of elsewhere."""
     lines = logging.StreamHandler(sys.stderr)
-    hidden = (config.webhook_secret, config.private_key, config.client_secret)
-    lines.setFormatter(Lines([secret.reveal() for secret in hidden]))
+    lines.setFormatter(Lines(secrets_in(config)))
     root = logging.getLogger()
     root.handlers[:] = [lines]
     root.setLevel(config.log_level.upper())

@@ -5,14 +5,14 @@ from pathlib import Path
 from bot.system.config import PREFIX, Config, ConfigError
 from bot.system.env_file import EnvLineError, parse
 from rules.policy.roles import LOGIN
-from runner.run.run_spec import Provider
+from runner.run.run_spec import Provider, VertexProvider
 
 FOLDER = "keys"  # in the home: a file OWNER.env for each owner, in lower case
 NAMES = ("anthropic", "openai", "compatible")
 
 
 def providers(config: Config, owner: str) -> dict[str, Provider]:
-    """Return the providers that a board of `owner` may call, by name: those with a key and an address.
+    """Return the providers that a board of `owner` may call, by whose protocol they speak: those with a key.
 
     The owner's own keys come first. The operator's are for the owner of CARDINAL_BOARD, and for others only
     with CARDINAL_SHARE_WITH_OWNERS. Raises ConfigError, without any value, for a file that cannot be read.
@@ -23,14 +23,25 @@ def providers(config: Config, owner: str) -> dict[str, Provider]:
         ("openai", config.openai_key, config.openai_url),
         ("compatible", config.compatible_key, config.compatible_url),
     )
-    made = {}
+    made: dict[str, Provider] = {}
     for name, secret, usual in known:
         key = own.get(f"{PREFIX}{name.upper()}_KEY")
         url = (own.get(f"{PREFIX}{name.upper()}_URL") if key else "") or usual
         key = key or (secret.reveal() if shared else "")
         if key and url:
             made[name] = Provider(name, url, key, config.prices)
+    if "anthropic" not in made and shared and (other := _instead(config)):
+        made["anthropic"] = other
     return made
+
+
+def _instead(config: Config) -> Provider | None:
+    """Return who is paid for Anthropic's models in its place, if anybody is."""
+    if config.vertex_project:
+        key = config.vertex_credentials.reveal()
+        place = {"project": config.vertex_project, "region": config.vertex_region}
+        return VertexProvider("vertex", config.vertex_url, key, config.prices, **place)
+    return None
 
 
 def operators(config: Config, owner: str) -> bool:

@@ -1,7 +1,9 @@
 """Types of the operator's settings: what a variable's text means."""
 
+import json
 import re
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import StringConstraints
 
@@ -9,8 +11,12 @@ from runner import workspaces
 from runner.run.run_spec import TokenPrice
 
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
+OptionalAddress = Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")]
 RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
 LabelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
+_TOGETHER = (("vertex_project", "vertex_credentials"),)
+_WAYS = ("anthropic_key", "vertex_project")  # to pay for Anthropic's models
+_GOOGLE_KINDS = ("service_account", "authorized_user")
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
@@ -67,3 +73,34 @@ def _price(word: str) -> TokenPrice:
     if not model or " " in model or match is None:
         raise ValueError("MODEL=INPUT/OUTPUT was expected, in dollars per million tokens: my-model=0.60/2.50")
     return TokenPrice(model, float(match[1]), float(match[2]))
+
+
+def problems_of_payment(values: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with the settings that say who pays for models; none repeats a value."""
+    problems = []
+    for names in _TOGETHER:
+        if 0 < sum(bool(values.get(name)) for name in names) < len(names):
+            problems.append(f"{_listed(names)} belong together: set all, or none")
+    if values.get("compatible_key") and not values.get("compatible_url"):
+        problems.append("CARDINAL_COMPATIBLE_KEY is set without CARDINAL_COMPATIBLE_URL: set both")
+    ways = [name for name in _WAYS if values.get(name)]
+    if len(ways) > 1:
+        problems.append(f"{_listed(ways)} would each pay for Anthropic's models: set one of them")
+    if (given := values.get("vertex_credentials")) and _kind_of(given) not in _GOOGLE_KINDS:
+        problems.append(
+            "CARDINAL_VERTEX_CREDENTIALS is neither a service account's key nor what "
+            "`gcloud auth application-default login` writes: name such a file"
+        )
+    return problems
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(f"CARDINAL_{name.upper()}" for name in names)
+
+
+def _kind_of(text: str) -> object:
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return given.get("type") if isinstance(given, dict) else None

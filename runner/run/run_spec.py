@@ -86,6 +86,17 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
+class VertexProvider(Provider):
+    """Google's Vertex AI: `key` is the JSON of a service account's key, or of a person's own login.
+
+    `url` is empty for Google's own address.
+    """
+
+    project: str = ""
+    region: str = "global"
+
+
+@dataclass(frozen=True, slots=True)
 class ValidationSpec:
     """Shell lines of the repository's policy: set-up after a clone, fast checks, full checks.
 

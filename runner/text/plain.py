@@ -1,14 +1,17 @@
 """Text for events and people: redacted, truncated, on one line. Pure."""
 
+import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 _SHAPES = re.compile(
     r"""
     gh[pousr]_[A-Za-z0-9._-]{36,}                # GitHub: also its longer, stateless tokens
     | github_pat_[A-Za-z0-9_]{22,}
     | (?<![A-Za-z0-9])sk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{20,}   # model providers
-    | AKIA[0-9A-Z]{16}
+    | A[KS]IA[0-9A-Z]{16}
+    | (?<![A-Za-z0-9])ya29\.[A-Za-z0-9_-]{20,}   # Google
     | xox[abprs]-[A-Za-z0-9-]{10,}
     | (?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}   # JWT
     | (?i:(?<=authorization:[ ])(?:basic|bearer|token)[ ]+[A-Za-z0-9+/=._-]{8,})
@@ -21,10 +24,26 @@ _SHAPES = re.compile(
 # What every shape begins with or holds, in lower case: text without any is spared the slow expression. Of
 # "authorization" a part without the letters that more than one capital stands for.
 _SIGNS = (
-    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "sk-", "akia", "xox", "eyj", "uthor"),
+    *(
+        "ghp_",
+        "gho_",
+        "ghu_",
+        "ghs_",
+        "ghr_",
+        "github_pat_",
+        "sk-",
+        "akia",
+        "asia",
+        "ya29.",
+        "xox",
+        "eyj",
+        "uthor",
+    ),
     "-----begin ",
     "://",
 )
+_SECRET_NAMES = ("private_key", "private_key_id", "client_secret", "refresh_token")  # in a file of Google's
+_PEM_LINE = 12  # the last one may be short, and says nothing alone
 REDACTED = "[redacted]"
 CUT = " …[cut]"
 
@@ -54,9 +73,23 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
     Secrets under 6 characters stay: removing every "a" would make the text unreadable.
     """
-    for secret in sorted((known for known in secrets if len(known) >= 6), key=len, reverse=True):
-        text = text.replace(secret, REDACTED)
+    forms = {form for secret in secrets for form in secret_forms(secret) if len(form) >= 6}
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, REDACTED)
     lowered = text.lower()
     if not any(sign in lowered for sign in _SIGNS):
         return text
     return _SHAPES.sub(REDACTED, text)
+
+
+@lru_cache(maxsize=64)
+def secret_forms(secret: str) -> tuple[str, ...]:
+    """Return a secret and the parts that give it away: secret values of its JSON, lines of its PEM."""
+    try:
+        given = json.loads(secret)
+    except (ValueError, RecursionError):
+        given = None
+    inner = [given[name] for name in _SECRET_NAMES if name in given] if isinstance(given, dict) else []
+    whole = (secret, *(value for value in inner if isinstance(value, str)))
+    lines = (line.strip() for form in whole if "-----BEGIN " in form for line in form.splitlines())
+    return (*whole, *(line for line in lines if len(line) >= _PEM_LINE and "-----" not in line))

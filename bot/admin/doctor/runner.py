@@ -19,6 +19,7 @@ from runner.errors import RunnerError
 from runner.exec.launch import launch_problem
 from runner.gateway.models.limits import SETTINGS
 from runner.gateway.models.prices import UnknownPriceError, price_of
+from runner.gateway.models.routes import missing_extra
 from runner.run.run_spec import Provider
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.docker import engine as docker
@@ -95,6 +96,8 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
         if agent.secrets and not payers:
             keys = " or ".join(SETTINGS[provider] for provider in agent.secrets)
             yield fail("agents", f"nobody pays for {known}", f"set {keys}")
+        elif missing := next(filter(None, map(missing_extra, payers)), ""):
+            yield fail("agents", f"nobody can pay for {known}", missing)
         elif unknown := _without_price(agent, wanted[name], payers):
             yield fail("agents", f"the gateway would refuse {known}", str(unknown))
         elif agent.in_image and on_images and not _has(agent):

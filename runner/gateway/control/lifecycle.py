@@ -19,7 +19,7 @@ from runner.gateway.control.asgi import App, Receive, Scope, Send
 from runner.gateway.control.link import Terms
 from runner.gateway.control.messages import Warned
 from runner.gateway.control.uplink import Uplink
-from runner.gateway.models import prices, routes
+from runner.gateway.models import prices, routes, upstream
 from runner.gateway.models.proxy import Models
 from runner.gateway.network.addresses import NetworkAccess, NetworkRules
 from runner.gateway.network.proxy import serve
@@ -34,7 +34,7 @@ LOOK_S = 0.5  # between two looks at the clock: a wait stands still while the ma
 def warm() -> None:
     """Load everything that a gateway would load at its first calls."""
     prices.warm()
-    routes.trust()
+    upstream.trust()
     importlib.import_module("runner.gateway.control.mcp_server")
     importlib.import_module("httpcore2")
     importlib.import_module("anyio._backends._asyncio")

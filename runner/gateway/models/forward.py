@@ -15,7 +15,8 @@ from runner.gateway.models import routes, sse
 from runner.gateway.models.limits import SETTINGS, Streaks
 from runner.gateway.models.meter import Meter
 from runner.gateway.models.protocol import ModelRequest, loaded
-from runner.gateway.models.routes import Route
+from runner.gateway.models.routes import Route, upstream_of
+from runner.gateway.models.upstream import AgentRequest, CredentialsError, Upstream, returned
 from runner.run.run_spec import Provider
 from runner.text.plain import one_line, redact
 
@@ -69,6 +70,7 @@ class Forward:
     ) -> None:
         self._waits, self._transport, self._say, self._streaks = waits, transport, say, streaks
         self._silent: set[str] = set()
+        self._upstreams: dict[str, Upstream] = {}
 
     async def run(self, call: ModelCall, send: Send) -> None:
         """Forward a call and return its answer. Raises CutError when the answer ends in the middle."""
@@ -91,13 +93,8 @@ class Forward:
             self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.request.turns))
 
     async def _attempt(self, call: ModelCall, send: Send) -> None:
-        request, provider = call.request, call.provider
-        try:
-            out = routes.request(
-                provider, call.route.path, call.query, request.sent, call.headers, self._waits
-            )
-        except (httpx2.InvalidURL, ValueError) as error:
-            raise _FailedError(0, f"the settings have no proper address for {provider.name}") from error
+        provider = call.provider
+        out = await self._outgoing(call)
         try:
             async with asyncio.timeout(self._waits.connect_s + self._waits.first_byte_s) as limit:
                 call.sent = True
@@ -117,6 +114,20 @@ class Forward:
             why = f"{type(error).__name__}: {error}"
             raise _FailedError(0, f"{provider.name} cannot be reached or hung up ({why})") from error
 
+    async def _outgoing(self, call: ModelCall) -> httpx2.Request:
+        name = call.provider.name
+        incoming = AgentRequest(call.route.path, call.query, call.request, call.headers)
+        try:
+            if name not in self._upstreams:
+                self._upstreams[name] = upstream_of(call.provider)
+            return routes.request(await self._upstreams[name].outgoing(incoming), self._waits)
+        except CredentialsError as error:
+            raise _FailedError(401, str(error)) from error
+        except ConnectionError as error:
+            raise _FailedError(0, str(error)) from error
+        except (httpx2.InvalidURL, ValueError) as error:
+            raise _FailedError(0, f"the settings have no proper address for {name}") from error
+
     async def _take(
         self, call: ModelCall, response: httpx2.Response, send: Send, limit: asyncio.Timeout
     ) -> None:
@@ -128,7 +139,7 @@ class Forward:
         call.accepted = status < 300
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         streamed = call.accepted and kind == "text/event-stream"
-        headers = routes.returned(response.headers.raw, streamed=streamed)
+        headers = returned(response.headers.raw, streamed=streamed)
         if call.request.changed:
             headers.append((b"x-cardinal-changed", call.request.changed.encode()))
         call.started = True

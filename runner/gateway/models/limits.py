@@ -9,6 +9,7 @@ SETTINGS = {
     "anthropic": "CARDINAL_ANTHROPIC_KEY",
     "openai": "CARDINAL_OPENAI_KEY",
     "compatible": "CARDINAL_COMPATIBLE_KEY",
+    "vertex": "CARDINAL_VERTEX_CREDENTIALS",
 }
 _BAD_KEY = (401, 403)
 _SLACK_SHARE, _SLACK_USD = 0.10, 0.05

@@ -11,11 +11,13 @@ from typing import Any
 from genai_prices import Usage, calc_price, data_snapshot, extract_usage, types
 
 from runner.errors import RunnerError
-from runner.run.run_spec import Provider, TokenPrice
+from runner.run.run_spec import Provider, TokenPrice, VertexProvider
 
 _STEP_TOKENS = 10_000
 _REMEMBERED = 200
 _BYTES_PER_TOKEN = 4  # of English text and code, about
+_SELLERS = {"vertex": "google"}  # as the list names who sells
+_REGIONAL = 1.1  # source: platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
 _FLAT = {
     "anthropic": ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
     "openai": ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
@@ -42,10 +44,10 @@ class Cost:
 
 
 class ModelPrice:
-    """The price of one model."""
+    """The price of one model, `factor` times that of the list."""
 
-    def __init__(self, provider: types.Provider, model: types.ModelInfo) -> None:
-        self.provider, self.model = provider, model
+    def __init__(self, provider: types.Provider, model: types.ModelInfo, factor: float = 1.0) -> None:
+        self.provider, self.model, self._factor = provider, model, factor
         self._rates: dict[object, tuple[float, float]] = {}
 
     def cost(
@@ -81,7 +83,7 @@ class ModelPrice:
         priced = self.model.calc_price(
             used, self.provider, genai_request_timestamp=at, price_context=context or None
         )
-        return float(priced.total_price)
+        return float(priced.total_price) * self._factor
 
 
 @lru_cache(maxsize=256)
@@ -93,7 +95,7 @@ def price_of(provider: Provider, model: str) -> ModelPrice:
     for price in provider.prices:
         if price.model == model:
             return _own(price)
-    ways: tuple[dict[str, str], ...] = ({"provider_id": provider.name},)
+    ways: tuple[dict[str, str], ...] = ({"provider_id": _SELLERS.get(provider.name, provider.name)},)
     if provider.name == "compatible":
         ways = ({"provider_api_url": provider.url}, {}, {"provider_id": "openai"})
     for way in ways:
@@ -101,7 +103,8 @@ def price_of(provider: Provider, model: str) -> ModelPrice:
             price = calc_price(Usage(input_tokens=1), model, **way)  # type: ignore[call-overload]
         except (LookupError, ValueError):
             continue
-        return ModelPrice(price.provider, price.model)
+        regional = isinstance(provider, VertexProvider) and provider.region != "global"
+        return ModelPrice(price.provider, price.model, _REGIONAL if regional else 1.0)
     raise UnknownPriceError(provider.name, model)
 
 

@@ -17,7 +17,7 @@ from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.protocol import ModelRequest, UnreadableCallError, Wire, parsed
 from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import UnknownCostError, outreach, weights
-from runner.gateway.models.routes import LISTS, ROUTES, Route, models_listed, wire_of
+from runner.gateway.models.routes import LISTS, ROUTES, Route, missing_extra, models_listed, wire_of
 from runner.gateway.network.addresses import NetworkAccess
 from runner.run.run_spec import Provider
 
@@ -123,13 +123,15 @@ class Models:
             raise CallRefusedError("rate", f"more than {most} calls of models in a minute: wait a moment")
         if not self._uplink.is_open:
             raise CallRefusedError("closed", "no turn is open: models answer only a working agent")
-        if self._streaks.over(name):
-            raise CallRefusedError("closed", self._streaks.over(name))
         provider = self._providers.get(name)
         if provider is None or not provider.key:
             raise CallRefusedError(
                 "key", f"there is no key for {name}: set {SETTINGS[name]}, restart Cardinal, then retry"
             )
+        if self._streaks.over(provider.name):
+            raise CallRefusedError("closed", self._streaks.over(provider.name))
+        if missing := missing_extra(provider):
+            raise CallRefusedError("key", missing)
         return provider
 
     def _read_request(self, route: Route, body: bytes) -> ModelRequest:

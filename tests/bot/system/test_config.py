@@ -241,3 +241,35 @@ def test_a_price_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
 def test_prices_are_of_models_with_any_name(tmp_path: Path) -> None:
     prices = read({"CARDINAL_PRICES": "vendor/m:7b=0.6/2.50, a=b=0/0"}, tmp_path).prices
     assert prices == (TokenPrice("vendor/m:7b", 0.6, 2.5), TokenPrice("a=b", 0.0, 0.0))
+
+
+ACCOUNT = '{"type": "service_account", "private_key": "sesame"}'
+VERTEX = {"CARDINAL_VERTEX_PROJECT": "acme-1", "CARDINAL_VERTEX_CREDENTIALS": ACCOUNT}
+
+
+def test_credentials_of_google_are_json_or_the_path_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "robot.json").write_text(ACCOUNT)
+    for given in (ACCOUNT, "robot.json"):
+        config = read(VERTEX | {"CARDINAL_VERTEX_CREDENTIALS": given}, tmp_path)
+        assert config.vertex_credentials.reveal() == ACCOUNT
+        assert "sesame" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"VERTEX_CREDENTIALS": ""},
+            "_PROJECT and CARDINAL_VERTEX_CREDENTIALS belong together",
+        ),
+        ({"VERTEX_PROJECT": ""}, "_PROJECT and CARDINAL_VERTEX_CREDENTIALS belong together"),
+        ({"VERTEX_CREDENTIALS": "no.json"}, "neither JSON text nor a readable JSON file: FileNotFoundError"),
+        ({"VERTEX_CREDENTIALS": '{"type": "external_account"}'}, "neither a service account's key nor"),
+        ({"VERTEX_CREDENTIALS": "{sesame"}, "neither a service account's key nor"),
+        ({"ANTHROPIC_KEY": "k"}, "CARDINAL_ANTHROPIC_KEY and CARDINAL_VERTEX_PROJECT would each pay"),
+    ],
+)
+def test_a_payment_that_is_no_clear_one_is_refused(tmp_path: Path, given: dict[str, str], said: str) -> None:
+    found = " ".join(problems(VERTEX | {f"CARDINAL_{name}": text for name, text in given.items()}, tmp_path))
+    assert said in found
+    assert "sesame" not in found

@@ -7,6 +7,7 @@ import pytest
 from bot.system import config as configuration
 from bot.system import model_keys
 from bot.system.config import Config, ConfigError
+from runner.run.run_spec import VertexProvider
 
 
 def config_of(home: Path, **more: str) -> Config:
@@ -57,3 +58,19 @@ def test_a_wrong_file_is_named_without_its_values(tmp_path: Path, text: str) -> 
     with pytest.raises(ConfigError, match=r"beta\.env") as caught:
         model_keys.providers(config_of(tmp_path), "beta")
     assert "sk-beta" not in str(caught.value)
+
+
+def test_an_account_at_google_pays_for_those_who_share_it_and_have_no_own_key(
+    tmp_path: Path,
+) -> None:
+    account = '{"type": "service_account"}'
+    vertex = {"CARDINAL_VERTEX_PROJECT": "acme-1", "CARDINAL_VERTEX_CREDENTIALS": account}
+    vertex["CARDINAL_ANTHROPIC_KEY"] = ""
+    config = config_of(tmp_path, **vertex)
+    payer = model_keys.providers(config, "acme")["anthropic"]
+    assert payer == VertexProvider("vertex", "", account, project="acme-1", region="global")
+    assert keys(config, "beta") == {}
+    config = config_of(tmp_path, CARDINAL_SHARE_WITH_OWNERS="true", **vertex)
+    assert model_keys.providers(config, "beta")["anthropic"] == payer
+    write(tmp_path, "beta", "CARDINAL_ANTHROPIC_KEY=sk-beta\n")
+    assert keys(config, "beta") == {"anthropic": "sk-beta"}

@@ -169,11 +169,18 @@ def providers(url: str, prices: tuple[TokenPrice, ...] = ()) -> dict[str, Provid
 
 @contextlib.contextmanager
 def scene(
-    folder: Path, terms: Terms = TERMS, *, keys: bool = True, prices: tuple[TokenPrice, ...] = ()
+    folder: Path,
+    terms: Terms = TERMS,
+    *,
+    keys: bool = True,
+    prices: tuple[TokenPrice, ...] = (),
+    payer: Callable[[str], Provider] | None = None,
 ) -> Iterator[Scene]:
-    """Run a gateway before a provider; nothing is left of either."""
+    """Run a gateway before a provider; nothing is left of either. `payer` takes its address."""
     with provider() as upstream:
-        gateway = Gateway.spawn(folder / "gateway", terms, providers(upstream.url, prices) if keys else {})
+        payers = providers(upstream.url, prices) if keys else {}
+        payers |= {"anthropic": payer(upstream.url)} if payer else {}
+        gateway = Gateway.spawn(folder / "gateway", terms, payers)
         try:
             made = Scene(upstream, gateway, Ears(gateway))
             made.open()

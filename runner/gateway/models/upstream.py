@@ -1,0 +1,107 @@
+"""How a provider is called: the agent's request as the provider wants it, with what says who pays."""
+
+import ssl
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from runner.errors import RunnerError
+from runner.gateway.models.protocol import ModelRequest
+from runner.run.run_spec import Provider
+
+RawHeaders = Iterable[tuple[bytes, bytes]]
+# source: RFC 9110, 7.6.1
+_HOP_BY_HOP = frozenset(
+    {
+        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection"),
+        *(b"te", b"trailer", b"transfer-encoding", b"upgrade", b"http2-settings"),
+    }
+)
+# Headers that would name another payer, or make the answer unreadable for the gateway.
+_NOT_SENT = _HOP_BY_HOP | {
+    *(b"host", b"content-length", b"expect", b"accept-encoding", b"cookie", b"forwarded"),
+    *(b"authorization", b"x-api-key", b"api-key", b"openai-organization", b"openai-project"),
+}
+_NOT_RETURNED = _HOP_BY_HOP | {b"set-cookie", b"alt-svc"}
+
+
+class CredentialsError(RunnerError):
+    """What the operator gave is refused or cannot be used; the text holds nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """A request of the agent: its path at the provider's own API, query, contents and headers."""
+
+    path: str
+    query: bytes
+    request: ModelRequest
+    headers: RawHeaders
+
+    @property
+    def betas(self) -> tuple[str, ...]:
+        """The names in its `anthropic-beta` headers."""
+        lines = (value.decode("ascii", "ignore") for name, value in self.headers if name == b"anthropic-beta")
+        return tuple(filter(None, (beta.strip() for line in lines for beta in line.split(","))))
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """The same request for the provider; `headers` are all but those of the transport."""
+
+    url: str
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
+
+
+class Upstream(ABC):
+    """A provider as a gateway calls it."""
+
+    @abstractmethod
+    async def outgoing(self, incoming: AgentRequest) -> Outgoing:
+        """Return the provider's form of a request. Raises CredentialsError."""
+
+
+class Direct(Upstream):
+    """A provider that speaks the agent's own protocol, and is paid by a key."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._root = provider.url.rstrip("/").removesuffix("/v1")
+        key = provider.key.encode()
+        plain = provider.name == "anthropic"
+        self._payer = (b"x-api-key", key) if plain else (b"authorization", b"Bearer " + key)
+
+    async def outgoing(self, incoming: AgentRequest) -> Outgoing:
+        """Return the client's request with the real key in place of its own."""
+        query = f"?{incoming.query.decode('ascii', 'ignore')}" if incoming.query else ""
+        sent = [
+            header
+            for header in _kept(incoming.headers, _NOT_SENT)
+            if not header[0].startswith(b"x-forwarded")
+        ]
+        url = self._root + incoming.path + query
+        return Outgoing(url, incoming.request.sent, (*sent, self._payer))
+
+
+@cache
+def trust() -> ssl.SSLContext:
+    """Return the TLS context for providers, with the machine's own authorities."""
+    return ssl.create_default_context()
+
+
+def returned(headers: RawHeaders, *, streamed: bool) -> list[tuple[bytes, bytes]]:
+    """Return the headers that the client gets; a stream may be cut, so it has no length."""
+    drop = _NOT_RETURNED | ({b"content-length"} if streamed else set())
+    return list(_kept(headers, drop))
+
+
+def _kept(headers: RawHeaders, drop: frozenset[bytes] | set[bytes]) -> Iterable[tuple[bytes, bytes]]:
+    lowered = [(name.lower(), value) for name, value in headers]
+    named = {
+        option.strip().lower()
+        for name, value in lowered
+        if name == b"connection"
+        for option in value.split(b",")
+    }
+    return [(name, value) for name, value in lowered if name not in drop and name not in named]
