@@ -146,6 +146,21 @@ class Config:
         "JSON, or the path of its file; in the file, from the home. Only a run's gateway gets it.",
     )
     vertex_url: OptionalAddress = Field("", description="The root of Vertex AI's API; Google's unless set.")
+    bedrock_region: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{0,40}$")] = Field(
+        "", description="The region of Amazon Bedrock, if it pays for Claude in place of Anthropic."
+    )
+    bedrock_profile: Annotated[str, StringConstraints(pattern=r"^[a-z-]{0,20}$")] = Field(
+        "",
+        description="The inference profile that names of models begin with, as that says where requests may "
+        "go: `eu`, `us`, `global`, …",
+    )
+    bedrock_access_key: Annotated[str, StringConstraints(pattern=r"^[^\s]{0,200}$")] = Field(
+        "", repr=False, description="The access key for Bedrock; those of the machine's role unless set."
+    )
+    bedrock_secret_key: Secret = Field(
+        Secret(), description="The secret of that access key; only a run's gateway gets it."
+    )
+    bedrock_url: OptionalAddress = Field("", description="The root of Bedrock's API; Amazon's unless set.")
     openai_key: Secret = Field(
         Secret(), description="The key for OpenAI's API; only a run's gateway gets it."
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 from bot.system.config import PREFIX, Config, ConfigError
 from bot.system.env_file import EnvLineError, parse
 from rules.policy.roles import LOGIN
-from runner.run.run_spec import Provider, VertexProvider
+from runner.run.run_spec import BedrockProvider, Provider, VertexProvider
 
 FOLDER = "keys"  # in the home: a file OWNER.env for each owner, in lower case
 NAMES = ("anthropic", "openai", "compatible")
@@ -41,6 +41,16 @@ def _instead(config: Config) -> Provider | None:
         key = config.vertex_credentials.reveal()
         place = {"project": config.vertex_project, "region": config.vertex_region}
         return VertexProvider("vertex", config.vertex_url, key, config.prices, **place)
+    if config.bedrock_region:
+        return BedrockProvider(
+            "bedrock",
+            config.bedrock_url,
+            config.bedrock_secret_key.reveal(),
+            config.prices,
+            region=config.bedrock_region,
+            profile=config.bedrock_profile,
+            access_key=config.bedrock_access_key,
+        )
     return None
 
 

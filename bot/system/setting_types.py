@@ -14,8 +14,12 @@ Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?
 OptionalAddress = Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")]
 RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
 LabelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
-_TOGETHER = (("vertex_project", "vertex_credentials"),)
-_WAYS = ("anthropic_key", "vertex_project")  # to pay for Anthropic's models
+_TOGETHER = (
+    ("vertex_project", "vertex_credentials"),
+    ("bedrock_region", "bedrock_profile"),
+    ("bedrock_access_key", "bedrock_secret_key"),
+)
+_WAYS = ("anthropic_key", "vertex_project", "bedrock_region")  # to pay for Anthropic's models
 _GOOGLE_KINDS = ("service_account", "authorized_user")
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -83,6 +87,8 @@ def problems_of_payment(values: Mapping[str, Any]) -> list[str]:
             problems.append(f"{_listed(names)} belong together: set all, or none")
     if values.get("compatible_key") and not values.get("compatible_url"):
         problems.append("CARDINAL_COMPATIBLE_KEY is set without CARDINAL_COMPATIBLE_URL: set both")
+    if values.get("bedrock_access_key") and not values.get("bedrock_region"):
+        problems.append("CARDINAL_BEDROCK_ACCESS_KEY is set without CARDINAL_BEDROCK_REGION: set both")
     ways = [name for name in _WAYS if values.get(name)]
     if len(ways) > 1:
         problems.append(f"{_listed(ways)} would each pay for Anthropic's models: set one of them")

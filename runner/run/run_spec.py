@@ -97,6 +97,18 @@ class VertexProvider(Provider):
 
 
 @dataclass(frozen=True, slots=True)
+class BedrockProvider(Provider):
+    """Amazon Bedrock: `key` is the secret of `access_key`; both are empty for the machine's own credentials.
+
+    `profile` begins the names of models, like `eu` or `global`. `url` is empty for Amazon's own address.
+    """
+
+    region: str = ""
+    profile: str = ""
+    access_key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ValidationSpec:
     """Shell lines of the repository's policy: set-up after a clone, fast checks, full checks.
 

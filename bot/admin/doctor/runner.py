@@ -20,7 +20,7 @@ from runner.exec.launch import launch_problem
 from runner.gateway.models.limits import SETTINGS
 from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.routes import missing_extra
-from runner.run.run_spec import Provider
+from runner.run.run_spec import BedrockProvider, Provider
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.docker import engine as docker
 from runner.workspaces.docker.errors import ImageMissingError
@@ -92,7 +92,7 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
         agent = known_agents.load(name)
         version = f" {agent.version}" if agent.version else ""
         payers = [paid[provider] for provider in agent.secrets if provider in paid]
-        known = f"{name}{version}" + "".join(f", {SETTINGS[payer.name]} pays" for payer in payers)
+        known = f"{name}{version}" + "".join(f", {_pays(payer)}" for payer in payers)
         if agent.secrets and not payers:
             keys = " or ".join(SETTINGS[provider] for provider in agent.secrets)
             yield fail("agents", f"nobody pays for {known}", f"set {keys}")
@@ -124,6 +124,13 @@ def _wanted(patient: DoctorContext) -> dict[str, set[str]]:
             if policy.archetype(name).STARTS_RUNS:
                 wanted.setdefault(column.agent, set()).add(column.model)
     return wanted
+
+
+def _pays(payer: Provider) -> str:
+    """Return by what an agent is paid; never a key."""
+    if isinstance(payer, BedrockProvider) and not payer.access_key:
+        return "this machine's own credentials of AWS pay"
+    return f"{SETTINGS[payer.name]} pays"
 
 
 def _without_price(agent: AgentAdapter, models: set[str], payers: list[Provider]) -> UnknownPriceError | None:

@@ -138,15 +138,18 @@ class Forward:
             raise _FailedError(status, f"{name} answers with a redirect: is its URL in the settings right?")
         call.accepted = status < 300
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        streamed = call.accepted and kind == "text/event-stream"
+        framing = self._upstreams[name].framing(kind)
+        streamed = call.accepted and (kind == sse.KIND or framing is not None)
         headers = returned(response.headers.raw, streamed=streamed)
+        if streamed and framing:
+            headers = [(b"content-type", sse.KIND.encode()), *(h for h in headers if h[0] != b"content-type")]
         if call.request.changed:
             headers.append((b"x-cardinal-changed", call.request.changed.encode()))
         call.started = True
         await send({"type": "http.response.start", "status": status, "headers": headers})
         passing = _Passing(call, response, send, limit, self._waits.idle_s)
         if streamed:
-            self._ended(call, cut=await passing.stream(self._say))
+            self._ended(call, cut=await passing.stream(self._say, framing))
         else:
             self._answered(call, status, await passing.whole())
         await send({"type": "http.response.body", "body": b""})
@@ -210,7 +213,9 @@ class _Passing:
             await self._pass(chunk)
         return bytes(kept)
 
-    async def stream(self, say: Callable[[GatewayMessage], None]) -> bool:
+    async def stream(
+        self, say: Callable[[GatewayMessage], None], framing: Callable[[bytes], bytes] | None
+    ) -> bool:
         """Forward a stream; True when it exceeded the budget and was cut, between two events.
 
         Growth is reported now and then; pings of a provider that hangs are no sign of life.
@@ -218,7 +223,13 @@ class _Passing:
         events, meter, wire = sse.SseParser(), self.call.meter, self.call.route.wire
         clock = asyncio.get_running_loop().time
         reported_at, reported_bytes = clock(), 0
-        async for chunk in self._chunks():
+        async for piece in self._chunks():
+            try:
+                chunk = framing(piece) if framing else piece
+            except ValueError as error:
+                raise _FailedError(0, f"{self.call.provider.name}: {error}") from error
+            if not chunk:
+                continue
             if meter is not None:
                 if clock() - reported_at >= _ALIVE_S and meter.reading.text_bytes > reported_bytes:
                     reported_at, reported_bytes = clock(), meter.reading.text_bytes
@@ -249,6 +260,6 @@ class _Passing:
 
 
 def _error_text(given: dict[str, object]) -> str:
-    error = given.get("error")
+    error = given.get("error") or given.get("message")
     message = error.get("message") if isinstance(error, dict) else error
     return one_line(str(message or "no message"), 200)

@@ -11,12 +11,13 @@ from typing import Any
 from genai_prices import Usage, calc_price, data_snapshot, extract_usage, types
 
 from runner.errors import RunnerError
-from runner.run.run_spec import Provider, TokenPrice, VertexProvider
+from runner.gateway.models.bedrock import model_id
+from runner.run.run_spec import BedrockProvider, Provider, TokenPrice, VertexProvider
 
 _STEP_TOKENS = 10_000
 _REMEMBERED = 200
 _BYTES_PER_TOKEN = 4  # of English text and code, about
-_SELLERS = {"vertex": "google"}  # as the list names who sells
+_SELLERS = {"vertex": "google", "bedrock": "aws"}  # as the list names who sells
 _REGIONAL = 1.1  # source: platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
 _FLAT = {
     "anthropic": ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
@@ -95,12 +96,13 @@ def price_of(provider: Provider, model: str) -> ModelPrice:
     for price in provider.prices:
         if price.model == model:
             return _own(price)
+    sold_as = model_id(provider, model) if isinstance(provider, BedrockProvider) else model
     ways: tuple[dict[str, str], ...] = ({"provider_id": _SELLERS.get(provider.name, provider.name)},)
     if provider.name == "compatible":
         ways = ({"provider_api_url": provider.url}, {}, {"provider_id": "openai"})
     for way in ways:
         try:
-            price = calc_price(Usage(input_tokens=1), model, **way)  # type: ignore[call-overload]
+            price = calc_price(Usage(input_tokens=1), sold_as, **way)  # type: ignore[call-overload]
         except (LookupError, ValueError):
             continue
         regional = isinstance(provider, VertexProvider) and provider.region != "global"

@@ -19,7 +19,7 @@ from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import UnknownCostError, outreach, weights
 from runner.gateway.models.routes import LISTS, ROUTES, Route, missing_extra, models_listed, wire_of
 from runner.gateway.network.addresses import NetworkAccess
-from runner.run.run_spec import Provider
+from runner.run.run_spec import BedrockProvider, Provider
 
 _RATE_REPORT_S = 5.0
 _STATUS = {"rate": 429, "closed": 403, "key": 403, "size": 413}  # else 400: nobody tries that again
@@ -93,6 +93,9 @@ class Models:
             provider = self._admit(route.wire)
             body = await self._room.read(receive)
             held_bytes = len(body)
+            if route.free and isinstance(provider, BedrockProvider):  # clients estimate then
+                await asgi.answer(send, 404, route.wire.error(404, "route", "Bedrock counts no tokens"))
+                return
             request = self._read_request(route, body)
             meter = None if route.free else self._meter(route.wire, provider, request)
             if meter is not None:
@@ -124,7 +127,7 @@ class Models:
         if not self._uplink.is_open:
             raise CallRefusedError("closed", "no turn is open: models answer only a working agent")
         provider = self._providers.get(name)
-        if provider is None or not provider.key:
+        if provider is None:
             raise CallRefusedError(
                 "key", f"there is no key for {name}: set {SETTINGS[name]}, restart Cardinal, then retry"
             )

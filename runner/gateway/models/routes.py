@@ -12,10 +12,13 @@ from runner.gateway.models.anthropic import Messages
 from runner.gateway.models.openai import Chat, Responses
 from runner.gateway.models.protocol import Wire
 from runner.gateway.models.upstream import Direct, Outgoing, Upstream, trust
-from runner.run.run_spec import Provider, VertexProvider
+from runner.run.run_spec import BedrockProvider, Provider, VertexProvider
 
 _KEEP_S = 15.0
-_EXTRAS = {"vertex": ("google", "google.auth")}  # by provider, the package that signs for it
+_EXTRAS = {
+    "vertex": ("google", "google.auth"),
+    "bedrock": ("botocore",),
+}  # by provider, the package that signs for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,5 +98,9 @@ def upstream_of(provider: Provider) -> Upstream:
             from runner.gateway.models.vertex import Vertex
 
             return Vertex(provider)
+        case BedrockProvider():
+            from runner.gateway.models.bedrock import Bedrock
+
+            return Bedrock(provider)
         case _:
             return Direct(provider)

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")  # source: html.spec.whatwg.org, 9.2.5
+KIND = "text/event-stream"
 _LONGEST_END = 4
 _EVENT_BYTES = 16_000_000
 

@@ -2,7 +2,7 @@
 
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,6 +23,8 @@ _NOT_SENT = _HOP_BY_HOP | {
     *(b"host", b"content-length", b"expect", b"accept-encoding", b"cookie", b"forwarded"),
     *(b"authorization", b"x-api-key", b"api-key", b"openai-organization", b"openai-project"),
 }
+# The name of Anthropic, and that of Bedrock and Vertex AI.
+_RENAMED = {"advanced-tool-use-2025-11-20": "tool-search-tool-2025-10-19"}
 _NOT_RETURNED = _HOP_BY_HOP | {b"set-cookie", b"alt-svc"}
 
 
@@ -60,7 +62,14 @@ class Upstream(ABC):
 
     @abstractmethod
     async def outgoing(self, incoming: AgentRequest) -> Outgoing:
-        """Return the provider's form of a request. Raises CredentialsError."""
+        """Return the provider's form of a request.
+
+        Raises CredentialsError, and ConnectionError where credentials cannot be had now.
+        """
+
+    def framing(self, kind: str) -> Callable[[bytes], bytes] | None:  # noqa: ARG002
+        """Return what makes server-sent events of a stream of this content type, if it needs that."""
+        return None
 
 
 class Direct(Upstream):
@@ -82,6 +91,12 @@ class Direct(Upstream):
         ]
         url = self._root + incoming.path + query
         return Outgoing(url, incoming.request.sent, (*sent, self._payer))
+
+
+def known_betas(betas: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+    """Return the betas that a platform knows, each once, under its own names."""
+    named = (_RENAMED.get(beta, beta) for beta in betas)
+    return tuple(dict.fromkeys(beta for beta in named if beta in known))
 
 
 @cache

@@ -5,14 +5,21 @@ Source: platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai.
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 
-from runner.gateway.models.upstream import AgentRequest, CredentialsError, Outgoing, Upstream, trust
+from runner.gateway.models.upstream import (
+    AgentRequest,
+    CredentialsError,
+    Outgoing,
+    Upstream,
+    known_betas,
+    trust,
+)
 from runner.run.run_spec import VertexProvider
 
 VERSION = "vertex-2023-10-16"
@@ -29,7 +36,6 @@ BETAS = frozenset({
     "interleaved-thinking-2025-05-14", "per-turn-control-2026-07-01", "thinking-binding-controls-2026-08-01",
     "thinking-display-updates-2026-08-18", "tool-search-tool-2025-10-19", "web-search-2025-03-05",
 })  # fmt: skip
-_RENAMED = {"advanced-tool-use-2025-11-20": "tool-search-tool-2025-10-19"}
 
 
 class Vertex(Upstream):
@@ -125,12 +131,6 @@ def root(provider: VertexProvider) -> str:
             return f"https://aiplatform.{provider.region}.rep.googleapis.com"
         case region:
             return f"https://{region}-aiplatform.googleapis.com"
-
-
-def known_betas(betas: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
-    """Return the betas that a platform knows, each once, under its own names."""
-    named = (_RENAMED.get(beta, beta) for beta in betas)
-    return tuple(dict.fromkeys(beta for beta in named if beta in known))
 
 
 def translate(provider: VertexProvider, given: Mapping[str, Any], *, counting: bool) -> tuple[str, bytes]:

@@ -1,11 +1,13 @@
 """What the doctor finds of hosts, and of the agents that work there."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -163,3 +165,32 @@ def test_who_pays_for_an_agent_is_said_without_the_key(patient: DoctorContext, e
     assert (claude.level, claude.next_step) == (Level.FAIL, "set CARDINAL_ANTHROPIC_KEY")
     assert "CARDINAL_COMPATIBLE_KEY pays" in opencode.message
     assert "sesame" not in opencode.message
+
+
+@pytest.mark.usefixtures("bare_engine")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"vertex_project": "p", "vertex_credentials": Secret("sesame")}, "CARDINAL_VERTEX_CREDENTIALS pays"),
+        (
+            {"bedrock_access_key": "a", "bedrock_secret_key": Secret("sesame")},
+            "CARDINAL_BEDROCK_SECRET_KEY pays",
+        ),
+        ({}, "this machine's own credentials of AWS pay"),
+    ],
+)
+def test_a_cloud_that_pays_is_named(patient: DoctorContext, given: dict[str, Any], said: str) -> None:
+    cloud = {"bedrock_region": "eu-west-1", "bedrock_profile": "eu"} if "vertex_project" not in given else {}
+    config = replace(patient.config, anthropic_key=Secret(""), **cloud, **given)
+    claude, _ = runner.agents(replace(patient, config=config))
+    assert said in claude.message
+    assert "sesame" not in claude.message
+
+
+@pytest.mark.usefixtures("bare_engine")
+def test_an_extra_that_is_missing_is_said(patient: DoctorContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "botocore", None)
+    cloud = {"bedrock_region": "eu-west-1", "bedrock_profile": "eu"}
+    config = replace(patient.config, anthropic_key=Secret(""), **cloud)
+    claude, _ = runner.agents(replace(patient, config=config))
+    assert (claude.level, "pip install 'cardinal-board[bedrock]'" in claude.next_step) == (Level.FAIL, True)

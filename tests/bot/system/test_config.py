@@ -266,6 +266,9 @@ def test_credentials_of_google_are_json_or_the_path_of_its_file(tmp_path: Path) 
         ({"VERTEX_CREDENTIALS": "no.json"}, "neither JSON text nor a readable JSON file: FileNotFoundError"),
         ({"VERTEX_CREDENTIALS": '{"type": "external_account"}'}, "neither a service account's key nor"),
         ({"VERTEX_CREDENTIALS": "{sesame"}, "neither a service account's key nor"),
+        ({"BEDROCK_REGION": "eu-west-1"}, "BEDROCK_REGION and CARDINAL_BEDROCK_PROFILE belong together"),
+        ({"BEDROCK_ACCESS_KEY": "a"}, "BEDROCK_ACCESS_KEY and CARDINAL_BEDROCK_SECRET_KEY belong together"),
+        ({"BEDROCK_ACCESS_KEY": "a", "BEDROCK_SECRET_KEY": "sesame"}, "without CARDINAL_BEDROCK_REGION"),
         ({"ANTHROPIC_KEY": "k"}, "CARDINAL_ANTHROPIC_KEY and CARDINAL_VERTEX_PROJECT would each pay"),
     ],
 )

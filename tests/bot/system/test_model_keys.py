@@ -7,7 +7,7 @@ import pytest
 from bot.system import config as configuration
 from bot.system import model_keys
 from bot.system.config import Config, ConfigError
-from runner.run.run_spec import VertexProvider
+from runner.run.run_spec import BedrockProvider, VertexProvider
 
 
 def config_of(home: Path, **more: str) -> Config:
@@ -74,3 +74,18 @@ def test_an_account_at_google_pays_for_those_who_share_it_and_have_no_own_key(
     assert model_keys.providers(config, "beta")["anthropic"] == payer
     write(tmp_path, "beta", "CARDINAL_ANTHROPIC_KEY=sk-beta\n")
     assert keys(config, "beta") == {"anthropic": "sk-beta"}
+
+
+def test_bedrock_pays_by_an_access_key_or_the_machines_own(tmp_path: Path) -> None:
+    region = {
+        "CARDINAL_ANTHROPIC_KEY": "",
+        "CARDINAL_BEDROCK_REGION": "eu-west-1",
+        "CARDINAL_BEDROCK_PROFILE": "eu",
+    }
+    secrets = {"CARDINAL_BEDROCK_ACCESS_KEY": "AK", "CARDINAL_BEDROCK_SECRET_KEY": "s"}
+    for given, key, access in (({}, "", ""), (secrets, "s", "AK")):
+        payer = model_keys.providers(config_of(tmp_path, **region, **given), "acme")["anthropic"]
+        assert payer == BedrockProvider(
+            "bedrock", "", key, region="eu-west-1", profile="eu", access_key=access
+        )
+    assert keys(config_of(tmp_path, **region), "beta") == {}

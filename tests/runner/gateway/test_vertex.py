@@ -22,7 +22,8 @@ from runner.agents.contract import Usage
 from runner.gateway.control.messages import CallRefusal, ProviderFailure
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.routes import missing_extra
-from runner.gateway.models.vertex import BETAS, known_betas, root, translate
+from runner.gateway.models.upstream import known_betas
+from runner.gateway.models.vertex import BETAS, root, translate
 from runner.run.run_spec import Provider, VertexProvider
 from runner.text.plain import redact, secret_forms
 from tests.runner.gateway.upstream import Answer, messages
