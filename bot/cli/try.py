@@ -8,10 +8,13 @@ import click
 from bot.admin.clone import trial
 from bot.cli import CliError, _forge
 from bot.cli._show import clone_option, line
+from bot.system import model_keys
 from runner.agents import AGENTS
 
 # Variables in which people have their keys already, by provider.
 USUAL = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+# Settings by which somebody else than a key of Anthropic pays for its models.
+INSTEAD = ("CARDINAL_SUBSCRIPTION_TOKEN", "CARDINAL_VERTEX_PROJECT", "CARDINAL_BEDROCK_REGION")
 
 
 @click.command("try")
@@ -48,7 +51,7 @@ def command(into: str, agent: str | None, yes: bool, no_browser: bool, folder: P
     policy = trial.policy_of(place)
     working = {column.agent for column in policy.board.columns.values() if column.archetype == "execution"}
     for name in working:
-        _pay(name, place)
+        pay(name, place)
     workspace = "local" if working <= {"scripted"} else "docker"
     words = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
     _forge.become("forge.portable", *words, workspace=workspace)
@@ -73,9 +76,12 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
     trial.write(place, agent, checks, os.environ)
 
 
-def _pay(agent: str, place: trial.Trial) -> None:
+def pay(agent: str, place: trial.Trial) -> None:
     """Put the person's keys where Cardinal reads them. Raises CliError without any that the agent can use."""
-    needed = {f"CARDINAL_{name.upper()}_KEY": name for name in AGENTS.load(agent).secrets}
+    secrets = AGENTS.load(agent).secrets
+    if "anthropic" in secrets and any(os.environ.get(name) or place.has_setting(name) for name in INSTEAD):
+        return
+    needed = {f"CARDINAL_{name.upper()}_KEY": name for name in secrets if name in model_keys.NAMES}
     usual = {name: USUAL.get(provider, name) for name, provider in needed.items()}
     for name, other in usual.items():
         os.environ.setdefault(name, os.environ.get(other, ""))

@@ -5,7 +5,7 @@ its name in capitals: `port` is `CARDINAL_PORT`.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
@@ -134,6 +134,16 @@ class Config:
         Secret(), description="The key for Anthropic's API; only a run's gateway gets it."
     )
     anthropic_url: Address = Field("https://api.anthropic.com", description="The root of Anthropic's API.")
+    subscription_token: Secret = Field(
+        Secret(),
+        description="The token of a Claude subscription, as `claude setup-token` prints it, for Claude Code "
+        "alone; only a run's gateway gets it.",
+    )
+    allow_subscription: bool = Field(
+        False,
+        description="The subscription is yours, you know its terms, and runs may use it up. Needed for its "
+        "token.",
+    )
     vertex_project: Annotated[str, StringConstraints(pattern=r"^[a-z0-9.:-]{0,60}$")] = Field(
         "", description="The Google Cloud project that pays for Claude on Vertex AI, in place of Anthropic."
     )
@@ -317,9 +327,19 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
             for problem in error.errors(include_input=False)
         ]
         raise ConfigError((*problems, *wrong)) from None  # the cause would show the values
+    problems += _unconfirmed(config)
     if problems:
         raise ConfigError(tuple(problems))
     return config
+
+
+def _unconfirmed(config: Config) -> Iterator[str]:
+    """Yield what the operator gave without saying that it is meant."""
+    if config.subscription_token and not config.allow_subscription:
+        yield (
+            f"{PREFIX}SUBSCRIPTION_TOKEN lets everybody's cards use up a person's own subscription: if you "
+            f"want that and its terms allow it, set {PREFIX}ALLOW_SUBSCRIPTION=true"
+        )
 
 
 def _unknown(name: str, known: Mapping[str, str]) -> str:

@@ -32,7 +32,14 @@ def providers(config: Config, owner: str) -> dict[str, Provider]:
             made[name] = Provider(name, url, key, config.prices)
     if "anthropic" not in made and shared and (other := _instead(config)):
         made["anthropic"] = other
+    if config.subscription_token and _is_operators(config, owner):  # a person's own: never shared
+        token = config.subscription_token.reveal()
+        made["subscription"] = Provider("subscription", config.anthropic_url, token, config.prices)
     return made
+
+
+def _is_operators(config: Config, owner: str) -> bool:
+    return owner.casefold() == config.board.owner.casefold()
 
 
 def _instead(config: Config) -> Provider | None:
@@ -56,7 +63,7 @@ def _instead(config: Config) -> Provider | None:
 
 def operators(config: Config, owner: str) -> bool:
     """Tell whether a board of `owner` may use what the operator has: keys and private skills."""
-    return config.share_with_owners or owner.casefold() == config.board.owner.casefold()
+    return config.share_with_owners or _is_operators(config, owner)
 
 
 def file_of(config: Config, owner: str) -> Path:

@@ -19,7 +19,13 @@ _TOGETHER = (
     ("bedrock_region", "bedrock_profile"),
     ("bedrock_access_key", "bedrock_secret_key"),
 )
-_WAYS = ("anthropic_key", "vertex_project", "bedrock_region")  # to pay for Anthropic's models
+_WAYS = (
+    "anthropic_key",
+    "subscription_token",
+    "vertex_project",
+    "bedrock_region",
+)  # to pay for Anthropic's models
+_SUBSCRIPTION = "sk-ant-oat"
 _GOOGLE_KINDS = ("service_account", "authorized_user")
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -87,6 +93,11 @@ def problems_of_payment(values: Mapping[str, Any]) -> list[str]:
             problems.append(f"{_listed(names)} belong together: set all, or none")
     if values.get("compatible_key") and not values.get("compatible_url"):
         problems.append("CARDINAL_COMPATIBLE_KEY is set without CARDINAL_COMPATIBLE_URL: set both")
+    if (token := values.get("subscription_token")) and not token.startswith(_SUBSCRIPTION):
+        problems.append(
+            f"CARDINAL_SUBSCRIPTION_TOKEN does not begin with {_SUBSCRIPTION}: it is what "
+            "`claude setup-token` prints; a key belongs into CARDINAL_ANTHROPIC_KEY"
+        )
     if values.get("bedrock_access_key") and not values.get("bedrock_region"):
         problems.append("CARDINAL_BEDROCK_ACCESS_KEY is set without CARDINAL_BEDROCK_REGION: set both")
     ways = [name for name in _WAYS if values.get(name)]

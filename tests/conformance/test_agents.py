@@ -14,7 +14,7 @@ LAYOUT = Layout(
     "http://127.0.0.1:4000", "http://127.0.0.1:4001",
 )  # fmt: skip
 MODELS = {"scripted": "hello"}  # agent -> a model that is always there, where `default` is none
-PROVIDERS = {"anthropic", "openai", "compatible"}
+PROVIDERS = {"anthropic", "openai", "compatible", "subscription"}
 HOSTILE = [
     "",
     "{",

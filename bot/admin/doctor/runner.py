@@ -94,7 +94,9 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
         payers = [paid[provider] for provider in agent.secrets if provider in paid]
         known = f"{name}{version}" + "".join(f", {_pays(payer)}" for payer in payers)
         if agent.secrets and not payers:
-            keys = " or ".join(SETTINGS[provider] for provider in agent.secrets)
+            keys = " or ".join(
+                SETTINGS[provider] for provider in agent.secrets if provider in model_keys.NAMES
+            )
             yield fail("agents", f"nobody pays for {known}", f"set {keys}")
         elif missing := next(filter(None, map(missing_extra, payers)), ""):
             yield fail("agents", f"nobody can pay for {known}", missing)

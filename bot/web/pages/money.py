@@ -25,6 +25,7 @@ FIGURES = (
     *("merged", "usd_per_merge", "hours_per_merge"),
 )
 CARD_FIGURES = ("people_s of a card", "worker_s of a card", "agent_s of a card")
+ESTIMATE = "A subscription pays for Claude Code: its dollars are an estimate, by the price list."
 LIMIT_FIGURES = ("spent_usd", "reserved_usd", "limit_usd")
 
 
@@ -40,7 +41,10 @@ def mount(site: Site) -> None:
         shown = render_template(
             "money.html",
             title="Money and flow",
-            lines=() if figures.runs or figures.usd else ("Nothing that you may see was spent.",),
+            lines=(
+                *(() if figures.runs or figures.usd else ("Nothing that you may see was spent.",)),
+                *((ESTIMATE,) if site.config.subscription_token else ()),
+            ),
             facts=_facts(figures),
             forecasts=[f"{plain(board)}: {forecasts.words(it)}." for board, it in _limits(site, visit)],
             waits=_waits(figures),

@@ -147,7 +147,7 @@ class RunPage:
             "offers": _offers(run, of_run),
             "lines": [sentence(plain(text, MAX_LINE)) for text in (run.detail, self._waits(db, run)) if text],
             "state": state_word(run.ending or run.state),
-            "facts": _facts(run),
+            "facts": facts_of(run, estimated=bool(self._site.config.subscription_token)),
             "elapsed": brief((run.ended_at or self._site.clock()) - run.queued_at),
             "stages": [
                 (plain(row.stage), row.left_at is not None, usd(row.usd))
@@ -228,15 +228,16 @@ def _evidence(gate: TierRow | None) -> dict[str, object] | None:
     return {"result": f"the gate {result} on a clean checkout, on {when(gate.at)}", "facts": facts}
 
 
-def _facts(run: RunRow) -> tuple[tuple[str, str], ...]:
+def facts_of(run: RunRow, *, estimated: bool) -> tuple[tuple[str, str], ...]:
     """Return what a run is known by, as pairs of a name and a value."""
+    estimate = " (an estimate: a subscription pays)" if estimated and run.agent == "claude" else ""
     return (
         ("agent", plain(f"{run.agent} {run.agent_version}".strip())),
         ("asked by", plain(f"{run.by}{f' ({run.door})' if run.door else ''}")),
         ("repository", plain(run.repository)),
         ("branch", plain(run.branch)),
         ("attempt", f"{run.attempt} ({run.kind})"),
-        ("cost", usd(run.usd)),
+        ("cost", f"{usd(run.usd)}{estimate}"),
         ("time at work", brief(timedelta(seconds=run.active_s))),
         ("queued", when(run.queued_at)),
         ("ended", when(run.ended_at) if run.ended_at else "not yet"),

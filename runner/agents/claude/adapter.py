@@ -20,7 +20,7 @@ class Claude:
 
     name = "claude"
     version = "2.1.330"
-    secrets: tuple[str, ...] = ("anthropic",)
+    secrets: tuple[str, ...] = ("anthropic", "subscription")
     trusted = False
     in_image = True
 

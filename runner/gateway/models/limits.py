@@ -9,6 +9,7 @@ SETTINGS = {
     "anthropic": "CARDINAL_ANTHROPIC_KEY",
     "openai": "CARDINAL_OPENAI_KEY",
     "compatible": "CARDINAL_COMPATIBLE_KEY",
+    "subscription": "CARDINAL_SUBSCRIPTION_TOKEN",
     "vertex": "CARDINAL_VERTEX_CREDENTIALS",
     "bedrock": "CARDINAL_BEDROCK_SECRET_KEY",
 }

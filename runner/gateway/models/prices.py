@@ -17,7 +17,7 @@ from runner.run.run_spec import BedrockProvider, Provider, TokenPrice, VertexPro
 _STEP_TOKENS = 10_000
 _REMEMBERED = 200
 _BYTES_PER_TOKEN = 4  # of English text and code, about
-_SELLERS = {"vertex": "google", "bedrock": "aws"}  # as the list names who sells
+_SELLERS = {"vertex": "google", "bedrock": "aws", "subscription": "anthropic"}  # as the list names who sells
 _REGIONAL = 1.1  # source: platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
 _FLAT = {
     "anthropic": ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),

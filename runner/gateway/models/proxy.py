@@ -8,7 +8,7 @@ import httpx2
 from runner.errors import RunnerError
 from runner.gateway.control import asgi
 from runner.gateway.control.link import Terms
-from runner.gateway.control.messages import CallRefusal, Settled
+from runner.gateway.control.messages import CallRefusal, Settled, Warned
 from runner.gateway.control.uplink import Order, Uplink
 from runner.gateway.models.forward import CutError, Forward, ModelCall
 from runner.gateway.models.limits import SETTINGS, RateLimiter, RunBudget, Streaks
@@ -55,6 +55,7 @@ class Models:
         self._forward = Forward(terms.waits, transport, uplink.say, self._streaks)
         self._room = asgi.BodyRoom(terms.request_bytes, all_bytes=2 * terms.request_bytes)
         self._rate_reported_s = -_RATE_REPORT_S
+        self._estimates = False  # that dollars are one was said
         self._live: set[asyncio.Task[None]] = set()
         self._turned = asyncio.Event()
 
@@ -127,6 +128,8 @@ class Models:
         if not self._uplink.is_open:
             raise CallRefusedError("closed", "no turn is open: models answer only a working agent")
         provider = self._providers.get(name)
+        if provider is None and name == "anthropic":
+            provider = self._providers.get("subscription")
         if provider is None:
             raise CallRefusedError(
                 "key", f"there is no key for {name}: set {SETTINGS[name]}, restart Cardinal, then retry"
@@ -158,6 +161,9 @@ class Models:
             price = price_of(provider, request.model)
         except UnknownPriceError as error:
             raise CallRefusedError("model", str(error)) from error
+        if provider.name == "subscription" and not self._estimates:
+            self._estimates = True
+            self._uplink.say(Warned("a subscription pays: dollars are an estimate, by the price list"))
         return Meter(request, wire, price, self._budget, self._experience, weights(request.given))
 
     async def _reserve(self, meter: Meter, receive: asgi.Receive) -> None:

@@ -25,6 +25,8 @@ _NOT_SENT = _HOP_BY_HOP | {
 }
 # The name of Anthropic, and that of Bedrock and Vertex AI.
 _RENAMED = {"advanced-tool-use-2025-11-20": "tool-search-tool-2025-10-19"}
+_BETA = b"anthropic-beta"
+_OAUTH = "oauth-2025-04-20"  # the beta without which Anthropic takes no token in place of a key
 _NOT_RETURNED = _HOP_BY_HOP | {b"set-cookie", b"alt-svc"}
 
 
@@ -44,7 +46,7 @@ class AgentRequest:
     @property
     def betas(self) -> tuple[str, ...]:
         """The names in its `anthropic-beta` headers."""
-        lines = (value.decode("ascii", "ignore") for name, value in self.headers if name == b"anthropic-beta")
+        lines = (value.decode("ascii", "ignore") for name, value in self.headers if name == _BETA)
         return tuple(filter(None, (beta.strip() for line in lines for beta in line.split(","))))
 
 
@@ -73,13 +75,14 @@ class Upstream(ABC):
 
 
 class Direct(Upstream):
-    """A provider that speaks the agent's own protocol, and is paid by a key."""
+    """A provider that speaks the agent's own protocol, and is paid by a key, or by a subscription's token."""
 
     def __init__(self, provider: Provider) -> None:
         self._root = provider.url.rstrip("/").removesuffix("/v1")
         key = provider.key.encode()
         plain = provider.name == "anthropic"
         self._payer = (b"x-api-key", key) if plain else (b"authorization", b"Bearer " + key)
+        self._subscribed = provider.name == "subscription"
 
     async def outgoing(self, incoming: AgentRequest) -> Outgoing:
         """Return the client's request with the real key in place of its own."""
@@ -89,6 +92,9 @@ class Direct(Upstream):
             for header in _kept(incoming.headers, _NOT_SENT)
             if not header[0].startswith(b"x-forwarded")
         ]
+        if self._subscribed:
+            betas = ",".join(dict.fromkeys((*incoming.betas, _OAUTH))).encode()
+            sent = [*(header for header in sent if header[0] != _BETA), (_BETA, betas)]
         url = self._root + incoming.path + query
         return Outgoing(url, incoming.request.sent, (*sent, self._payer))
 

@@ -176,12 +176,14 @@ def test_who_pays_for_an_agent_is_said_without_the_key(patient: DoctorContext, e
             {"bedrock_access_key": "a", "bedrock_secret_key": Secret("sesame")},
             "CARDINAL_BEDROCK_SECRET_KEY pays",
         ),
+        ({"subscription_token": Secret("sesame")}, "CARDINAL_SUBSCRIPTION_TOKEN pays"),
         ({}, "this machine's own credentials of AWS pay"),
     ],
 )
 def test_a_cloud_that_pays_is_named(patient: DoctorContext, given: dict[str, Any], said: str) -> None:
-    cloud = {"bedrock_region": "eu-west-1", "bedrock_profile": "eu"} if "vertex_project" not in given else {}
-    config = replace(patient.config, anthropic_key=Secret(""), **cloud, **given)
+    if not given or "bedrock_access_key" in given:
+        given = {**given, "bedrock_region": "eu-west-1", "bedrock_profile": "eu"}
+    config = replace(patient.config, anthropic_key=Secret(""), **given)
     claude, _ = runner.agents(replace(patient, config=config))
     assert said in claude.message
     assert "sesame" not in claude.message

@@ -276,3 +276,15 @@ def test_a_payment_that_is_no_clear_one_is_refused(tmp_path: Path, given: dict[s
     found = " ".join(problems(VERTEX | {f"CARDINAL_{name}": text for name, text in given.items()}, tmp_path))
     assert said in found
     assert "sesame" not in found
+
+
+def test_a_subscription_is_handed_over_knowingly(tmp_path: Path) -> None:
+    token = {"CARDINAL_SUBSCRIPTION_TOKEN": "sk-ant-oat01-sesame"}
+    (problem,) = problems(token, tmp_path)
+    assert "set CARDINAL_ALLOW_SUBSCRIPTION=true" in problem
+    allowed = {"CARDINAL_ALLOW_SUBSCRIPTION": "true"}
+    assert read(token | allowed, tmp_path).subscription_token.reveal() == "sk-ant-oat01-sesame"
+    (problem,) = problems(allowed | {"CARDINAL_SUBSCRIPTION_TOKEN": "sk-ant-api03-sesame"}, tmp_path)
+    assert "a key belongs into CARDINAL_ANTHROPIC_KEY" in problem
+    assert "sesame" not in problem
+    assert read(allowed, tmp_path).allow_subscription

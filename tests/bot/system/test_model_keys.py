@@ -89,3 +89,10 @@ def test_bedrock_pays_by_an_access_key_or_the_machines_own(tmp_path: Path) -> No
             "bedrock", "", key, region="eu-west-1", profile="eu", access_key=access
         )
     assert keys(config_of(tmp_path, **region), "beta") == {}
+
+
+def test_a_subscription_is_for_the_operators_own_boards_alone_whatever_is_shared(tmp_path: Path) -> None:
+    more = {"CARDINAL_SUBSCRIPTION_TOKEN": "sk-ant-oat01-x", "CARDINAL_ALLOW_SUBSCRIPTION": "true"}
+    config = config_of(tmp_path, CARDINAL_ANTHROPIC_KEY="", CARDINAL_SHARE_WITH_OWNERS="true", **more)
+    assert keys(config, "acme") == {"subscription": "sk-ant-oat01-x"}
+    assert keys(config, "beta") == {}

@@ -40,7 +40,7 @@ def bedrock_of(url: str = "", **more: Any) -> BedrockProvider:
 def bedrock(folder: Path, models: tuple[str, ...] = (OPUS,), **more: Any) -> Iterator[Scene]:
     """Run a gateway that pays for Anthropic's models on Bedrock."""
     terms = type(TERMS)(models=models)
-    with scene(folder, terms, payer=lambda url: bedrock_of(url, **more)) as world:
+    with scene(folder, terms, others=lambda url: {"anthropic": bedrock_of(url, **more)}) as world:
         yield world
 
 

@@ -108,11 +108,11 @@ def account(token_uri: str) -> str:
 def vertex(folder: Path, tokens: TokenServer, key: str = "") -> Iterator[Scene]:
     """Run a gateway that pays for Anthropic's models on Vertex."""
 
-    def payer(url: str) -> Provider:
+    def others(url: str) -> dict[str, Provider]:
         given = key or account(tokens.url)
-        return VertexProvider("vertex", url, given, project="acme-1", region="europe-west1")
+        return {"anthropic": VertexProvider("vertex", url, given, project="acme-1", region="europe-west1")}
 
-    with scene(folder, payer=payer) as world:
+    with scene(folder, others=others) as world:
         yield world
 
 

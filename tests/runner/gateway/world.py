@@ -174,13 +174,12 @@ def scene(
     *,
     keys: bool = True,
     prices: tuple[TokenPrice, ...] = (),
-    payer: Callable[[str], Provider] | None = None,
+    others: Callable[[str], Mapping[str, Provider]] = lambda _: {},
 ) -> Iterator[Scene]:
-    """Run a gateway before a provider; nothing is left of either. `payer` takes its address."""
+    """Run a gateway before a provider; nothing is left of either. `others` takes its address."""
     with provider() as upstream:
         payers = providers(upstream.url, prices) if keys else {}
-        payers |= {"anthropic": payer(upstream.url)} if payer else {}
-        gateway = Gateway.spawn(folder / "gateway", terms, payers)
+        gateway = Gateway.spawn(folder / "gateway", terms, {**payers, **others(upstream.url)})
         try:
             made = Scene(upstream, gateway, Ears(gateway))
             made.open()

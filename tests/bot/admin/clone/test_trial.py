@@ -1,7 +1,9 @@
 """`cardinal try` in every shape of a repository: a board is possible, or one sentence says why not."""
 
 import json
+import os
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -168,6 +170,17 @@ def test_a_real_agent_without_a_key_says_which(clone: Path, monkeypatch: pytest.
         2,
         "Error: claude needs a key: set ANTHROPIC_API_KEY, or use the scripted agent",
     )
+
+
+@pytest.mark.parametrize("name", ["SUBSCRIPTION_TOKEN", "VERTEX_PROJECT", "BEDROCK_REGION"])
+def test_whoever_pays_in_another_way_needs_no_key_and_gets_none_beside_it(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-beside")
+    monkeypatch.delenv("CARDINAL_ANTHROPIC_KEY", raising=False)
+    monkeypatch.setenv(f"CARDINAL_{name}", "x")
+    import_module("bot.cli.try").pay("claude", trial.find(clone, "main"))
+    assert "CARDINAL_ANTHROPIC_KEY" not in os.environ  # both would be an error
 
 
 def test_what_was_answered_once_is_changed_in_its_file(clone: Path) -> None:
