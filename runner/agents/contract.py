@@ -234,6 +234,9 @@ class AgentAdapter(Protocol):
         or a model's own name); the main one first.
         """
 
+    def provider(self, wanted: str) -> str:
+        """Return which of anthropic, openai and compatible it asks for those models; empty for none."""
+
     def session_files(self, session_id: str) -> tuple[str, ...]:
         """Return shell patterns of the files in the home that are this session: nothing but its memory.
 

@@ -51,6 +51,8 @@ def test_it_says_what_it_is_and_what_it_needs(name: str) -> None:
     assert workspaces.of_agent(agent)
     assert bool(agent.models("default")) == bool(agent.secrets)
     assert agent.trusted == (not agent.secrets)
+    assert {agent.provider(wanted) for wanted in ("default", "x", "anthropic/x")} <= {*agent.secrets, ""}
+    assert bool(agent.provider("default")) == bool(agent.secrets)
 
 
 @pytest.mark.parametrize("phase", Phase)

@@ -1,7 +1,7 @@
 """Can agents work here: git, engine, image, sandbox, the agents' versions and keys."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import builder
@@ -19,7 +19,7 @@ from runner.errors import RunnerError
 from runner.exec.launch import launch_problem
 from runner.gateway.models.limits import SETTINGS
 from runner.gateway.models.prices import UnknownPriceError, price_of
-from runner.gateway.models.routes import missing_extra
+from runner.gateway.models.routes import missing_extra, payer_of
 from runner.run.run_spec import BedrockProvider, Provider
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.docker import engine as docker
@@ -90,18 +90,10 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
             yield fail("agents", f"the policy asks for {name}", "correct .github/cardinal.yml")
             continue
         agent = known_agents.load(name)
-        version = f" {agent.version}" if agent.version else ""
-        payers = [paid[provider] for provider in agent.secrets if provider in paid]
-        known = f"{name}{version}" + "".join(f", {_pays(payer)}" for payer in payers)
-        if agent.secrets and not payers:
-            keys = " or ".join(
-                SETTINGS[provider] for provider in agent.secrets if provider in model_keys.NAMES
-            )
-            yield fail("agents", f"nobody pays for {known}", f"set {keys}")
-        elif missing := next(filter(None, map(missing_extra, payers)), ""):
-            yield fail("agents", f"nobody can pay for {known}", missing)
-        elif unknown := _without_price(agent, wanted[name], payers):
-            yield fail("agents", f"the gateway would refuse {known}", str(unknown))
+        said, problem, step = _payment(agent, sorted(wanted[name]), paid)
+        known = f"{name} {agent.version}{said}"
+        if problem:
+            yield fail("agents", f"{problem} {known}", step)
         elif agent.in_image and on_images and not _has(agent):
             yield fail("agents", f"{IMAGE} has no {known}", "build it anew: cardinal images agent")
         else:
@@ -123,9 +115,31 @@ def _wanted(patient: DoctorContext) -> dict[str, set[str]]:
     wanted: dict[str, set[str]] = {}
     for policy in policies:
         for name, column in policy.board.columns.items():
-            if policy.archetype(name).STARTS_RUNS:
+            kind = policy.archetype(name)
+            if kind.STARTS_RUNS or kind.HAS_ASSISTANT:
                 wanted.setdefault(column.agent, set()).add(column.model)
     return wanted
+
+
+def _payment(agent: AgentAdapter, models: list[str], paid: Mapping[str, Provider]) -> tuple[str, str, str]:
+    """Return who pays for an agent's models, as a sentence's end; and the first problem with a step."""
+    allowed = {name: payer for name, payer in paid.items() if name in agent.secrets}
+    said: dict[str, None] = {}
+    for wanted in models:
+        if not (protocol := agent.provider(wanted)):
+            continue
+        payer = payer_of(protocol, allowed)
+        if payer is None:
+            return f", model {wanted}", "nobody pays for", f"set {SETTINGS[protocol]}"
+        said[f", {_pays(payer)}"] = None
+        if missing := missing_extra(payer):
+            return "".join(said), "nobody can pay for", missing
+        try:
+            for model in agent.models(wanted):
+                price_of(payer, model)
+        except UnknownPriceError as error:
+            return "".join(said), "the gateway would refuse", str(error)
+    return "".join(said), "", ""
 
 
 def _pays(payer: Provider) -> str:
@@ -133,21 +147,6 @@ def _pays(payer: Provider) -> str:
     if isinstance(payer, BedrockProvider) and not payer.access_key:
         return "this machine's own credentials of AWS pay"
     return f"{SETTINGS[payer.name]} pays"
-
-
-def _without_price(agent: AgentAdapter, models: set[str], payers: list[Provider]) -> UnknownPriceError | None:
-    """Return why the gateway would refuse one of these models: nobody knows its price."""
-    unknown = None
-    for model in sorted({name for wanted in models for name in agent.models(wanted)}):
-        for payer in payers:
-            try:
-                price_of(payer, model)
-                break
-            except UnknownPriceError as error:
-                unknown = error
-        else:
-            return unknown
-    return None
 
 
 def _has(agent: AgentAdapter) -> bool:

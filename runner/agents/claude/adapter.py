@@ -28,6 +28,10 @@ class Claude:
         """Return the one model that it and its subagents ask for; a name that is not ours stays as it is."""
         return (_MODELS.get(wanted, wanted),)
 
+    def provider(self, wanted: str) -> str:
+        """Return the only one that it asks."""
+        return "anthropic"
+
     def session_files(self, session_id: str) -> tuple[str, ...]:
         """Return its lines and those of its subagents."""
         return (f"claude/projects/*/{session_id}.jsonl", f"claude/projects/*/{session_id}/*/*.jsonl")

@@ -21,6 +21,10 @@ class Codex:
         """Return the one model that it asks for; a name that is not ours stays as it is."""
         return (_MODELS.get(wanted, wanted),)
 
+    def provider(self, wanted: str) -> str:
+        """Return the only one that it asks."""
+        return "openai"
+
     def session_files(self, session_id: str) -> tuple[str, ...]:
         """Return its rollout."""
         return (f".codex/sessions/*/*/*/rollout-*-{session_id}.jsonl",)

@@ -64,6 +64,10 @@ class OpenCode:
         """Return the one model that it asks for, as its provider names it."""
         return (_model(wanted)[1],)
 
+    def provider(self, wanted: str) -> str:
+        """Return the one that the name of the model says, else the compatible one."""
+        return _model(wanted)[0]
+
     def session_files(self, session_id: str) -> tuple[str, ...]:
         """Return its database, which all sessions of the home share."""
         return (".local/share/opencode/opencode*.db", ".local/share/opencode/opencode*.db-wal")

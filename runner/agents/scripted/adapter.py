@@ -25,6 +25,10 @@ class Scripted:
         """Return nothing: no provider is asked."""
         return ()
 
+    def provider(self, wanted: str) -> str:
+        """Return nothing: no provider is asked."""
+        return ""
+
     def session_files(self, session_id: str) -> tuple[str, ...]:
         """Return its one file."""
         return (f"scripted-{session_id}.json",)

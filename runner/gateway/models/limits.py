@@ -13,7 +13,9 @@ SETTINGS = {
     "vertex": "CARDINAL_VERTEX_CREDENTIALS",
     "bedrock": "CARDINAL_BEDROCK_SECRET_KEY",
 }
-_BAD_KEY = (401, 403)
+_FORBIDDEN = 403
+_BAD_KEY = (401, _FORBIDDEN)
+_MAY = ", and that it may use the model"
 _SLACK_SHARE, _SLACK_USD = 0.10, 0.05
 
 
@@ -131,7 +133,8 @@ class Streaks:
         """Count a failure and return its event. A refused key is final at once."""
         count = self._in_a_row[provider] = self._in_a_row.get(provider, 0) + 1
         if status in _BAD_KEY:
-            said = f"{provider} refuses the key ({status}): check {SETTINGS[provider]}, then retry. {detail}"
+            check = f"check {SETTINGS[provider]}" + (_MAY if status == _FORBIDDEN else "")
+            said = f"{provider} refuses the key ({status}): {check}, then retry. {detail}"
         elif count >= self.most:
             said = f"{provider} failed {count} times in a row, last: {detail}"
         else:

@@ -17,7 +17,7 @@ from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.protocol import ModelRequest, UnreadableCallError, Wire, parsed
 from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import UnknownCostError, outreach, weights
-from runner.gateway.models.routes import LISTS, ROUTES, Route, missing_extra, models_listed, wire_of
+from runner.gateway.models.routes import LISTS, ROUTES, Route, missing_extra, models_listed, payer_of, wire_of
 from runner.gateway.network.addresses import NetworkAccess
 from runner.run.run_spec import BedrockProvider, Provider
 
@@ -127,9 +127,7 @@ class Models:
             raise CallRefusedError("rate", f"more than {most} calls of models in a minute: wait a moment")
         if not self._uplink.is_open:
             raise CallRefusedError("closed", "no turn is open: models answer only a working agent")
-        provider = self._providers.get(name)
-        if provider is None and name == "anthropic":
-            provider = self._providers.get("subscription")
+        provider = payer_of(name, self._providers)
         if provider is None:
             raise CallRefusedError(
                 "key", f"there is no key for {name}: set {SETTINGS[name]}, restart Cardinal, then retry"

@@ -83,6 +83,12 @@ def request(outgoing: Outgoing, waits: Waits) -> httpx2.Request:
     )
 
 
+def payer_of(protocol: str, providers: Mapping[str, Provider]) -> Provider | None:
+    """Return who is paid for calls in the protocol of anthropic, openai or compatible, if anybody is."""
+    other = providers.get("subscription") if protocol == "anthropic" else None
+    return providers.get(protocol, other)
+
+
 def missing_extra(provider: Provider) -> str:
     """Return what to install before this provider can be called; empty where all is there."""
     name = provider.name

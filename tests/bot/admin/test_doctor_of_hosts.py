@@ -156,15 +156,42 @@ def test_a_column_whose_models_price_nobody_knows_is_said_before_a_run_is_refuse
 
 
 @pytest.mark.usefixtures("bare_engine")
-def test_who_pays_for_an_agent_is_said_without_the_key(patient: DoctorContext, engine: Engine) -> None:
-    policy = POLICY.replace("agent: scripted, model: test", "agent: opencode, model: default")
+@pytest.mark.parametrize(
+    ("model", "said", "step"),
+    [
+        ("default", "opencode 1.18.33, CARDINAL_COMPATIBLE_KEY pays", "build it anew"),
+        (
+            "anthropic/claude-opus-5-5",
+            "nobody pays for opencode 1.18.33, model anthropic/",
+            "set CARDINAL_ANTHROPIC_KEY",
+        ),
+        ("openai/gpt-5.5", "nobody pays for opencode 1.18.33, model openai/", "set CARDINAL_OPENAI_KEY"),
+    ],
+)
+def test_who_pays_for_the_models_of_an_agent_is_said_without_the_key(
+    patient: DoctorContext, engine: Engine, model: str, said: str, step: str
+) -> None:
+    policy = POLICY.replace("agent: scripted, model: test", f"agent: opencode, model: {model}")
     with event_store.writing(engine) as db:
         event_store.append(db, PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
     config = replace(patient.config, compatible_key=Secret("sesame"), compatible_url="https://llm.example")
-    claude, opencode = runner.agents(replace(patient, config=replace(config, anthropic_key=Secret(""))))
-    assert (claude.level, claude.next_step) == (Level.FAIL, "set CARDINAL_ANTHROPIC_KEY")
-    assert "CARDINAL_COMPATIBLE_KEY pays" in opencode.message
-    assert "sesame" not in opencode.message
+    config = replace(config, anthropic_key=Secret(""), subscription_token=Secret("sesame"))
+    claude, opencode = runner.agents(replace(patient, config=config))
+    assert "CARDINAL_SUBSCRIPTION_TOKEN pays" in claude.message
+    assert said in opencode.message
+    assert opencode.next_step.startswith(step)
+    assert "sesame" not in opencode.message + opencode.next_step + claude.message
+
+
+@pytest.mark.usefixtures("bare_engine")
+def test_the_assistant_of_a_planning_column_needs_a_payer_as_well(
+    patient: DoctorContext, engine: Engine
+) -> None:
+    policy = f"{POLICY}    Planning: {{archetype: planning, agent: codex, model: small}}\n"
+    with event_store.writing(engine) as db:
+        event_store.append(db, PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
+    codex = next(found for found in runner.agents(patient) if "codex" in found.message)
+    assert (codex.level, codex.next_step) == (Level.FAIL, "set CARDINAL_OPENAI_KEY")
 
 
 @pytest.mark.usefixtures("bare_engine")

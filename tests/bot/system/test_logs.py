@@ -1,5 +1,6 @@
 """A log line is one line and holds no secret."""
 
+import json
 import logging
 from dataclasses import replace
 
@@ -43,6 +44,24 @@ def test_a_long_record_is_cut_and_says_so() -> None:
     line = formatted("x" * 1_000_000)
     assert len(line) < 5000
     assert "cut=" in line
+
+
+def test_no_secret_of_the_settings_is_in_a_line_nor_a_line_of_a_key(config: Config) -> None:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    pem = f"-----BEGIN PRIVATE {'KEY'}-----\n{'MIIEvQ' * 9}\n{'x9Kd+/' * 9}\n-----END PRIVATE {'KEY'}-----\n"
+    account = json.dumps({"type": "service_account", "private_key": pem, "private_key_id": "0a1b2c3d4e5f"})
+    names = ("openai_key", "compatible_key", "bedrock_secret_key", "subscription_token", "store_secret_key")
+    given = {name: Secret(f"sesame of {name}") for name in names}
+    try:
+        logs.set_up(replace(config, vertex_credentials=Secret(account), **given))
+        said = " ".join((*(secret.reveal() for secret in given.values()), *pem.splitlines(), "0a1b2c3d4e5f"))
+        record = logging.LogRecord("bot", logging.ERROR, __file__, 1, said, None, None)
+        line = root.handlers[0].format(record)
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+    assert not {part for part in ("sesame", "MIIEvQ", "x9Kd", "0a1b2c") if part in line}
 
 
 def test_setting_up_keeps_the_level_and_quiets_libraries(config: Config) -> None:

@@ -148,6 +148,9 @@ SAMPLES = {
             def models(self, wanted):
                 return ()
 
+            def provider(self, wanted):
+                return ""
+
             def begin(self, task, layout):
                 return Dialogue(task.prompt)
 

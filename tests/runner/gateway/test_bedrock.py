@@ -168,7 +168,7 @@ def test_a_refused_signature_ends_the_run_with_the_setting(tmp_path: Path) -> No
         reply = world.post(PATHS["messages"], ask(OPUS))
         (failure,) = world.ears.wait(ProviderFailure)
         assert (reply.status, failure.final) == (403, True)
-        assert "check CARDINAL_BEDROCK_SECRET_KEY" in failure.detail
+        assert "check CARDINAL_BEDROCK_SECRET_KEY, and that it may use the model, then" in failure.detail
         assert SECRET not in reply.body.decode() + failure.detail
 
 
