@@ -272,7 +272,10 @@ def change_repository() -> Json:
             store().repos.add_signing_key(*needed_texts(wanted, "Repository", "email", "key"))
         case "ruleset":
             branch = needed_text(wanted, "branch", "Repository")
-            store().repos.set_rules(repo, branch, *wanted.get("rules", ()))
+            rules, bypass = wanted.get("rules", ()), bool(wanted.get("bypass"))
+            store().repos.set_rules(repo, branch, *rules, bypass=bypass)
+        case "deploy":
+            store().repos.deploy(repo, *needed_texts(wanted, "Deployment", "environment", "sha"))
         case other:
             raise UnprocessableError(f"Unknown action: {other}")
     return {"repository": repo.full_name}

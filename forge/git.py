@@ -1,13 +1,19 @@
 """One bare git repository on disk, read and written through the `git` command."""
 
+import json
 import os
 import re
+import shlex
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from forge import rulesets
 
 GIT_TIMEOUT_S = 60
 COPY_TIMEOUT_S = 1800  # without hard links all objects are copied
@@ -36,6 +42,9 @@ UPDATE_HOOK = """#!/bin/sh
 if grep -qxF "$1" protected 2>/dev/null; then
   echo "error: GH006: Protected branch update failed for $1." >&2
   exit 1
+fi
+if [ -f rules ]; then
+  @PYTHON@ -I @RULESETS@ "$@" || exit 1
 fi
 [ -f signed ] || exit 0
 [ "$3" = 0000000000000000000000000000000000000000 ] && exit 0
@@ -211,7 +220,11 @@ class Git:
             config.write(CONFIG)
         (self.path / "hooks").mkdir(exist_ok=True)
         hook = self.path / "hooks" / "update"
-        hook.write_text(UPDATE_HOOK)
+        places = {"@PYTHON@": sys.executable, "@RULESETS@": str(Path(rulesets.__file__).resolve())}
+        text = UPDATE_HOOK
+        for mark, place in places.items():
+            text = text.replace(mark, shlex.quote(place))
+        hook.write_text(text)
         hook.chmod(0o755)
 
     def protect(self, branches: list[str]) -> None:
@@ -221,6 +234,10 @@ class Git:
     def want_signatures(self, patterns: list[tuple[str, str]]) -> None:
         """Make pushes of unverified commits to these refs be declined, each with its code."""
         (self.path / "signed").write_text("".join(f"{code} {pattern}\n" for code, pattern in patterns))
+
+    def set_rules(self, rules: Mapping[str, Any]) -> None:
+        """Make pushes that break these rules be declined; they are given by the pattern of their branches."""
+        (self.path / "rules").write_text(json.dumps(rules))
 
     @property
     def signers(self) -> Path:

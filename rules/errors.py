@@ -23,3 +23,11 @@ class PersonaError(PolicyError):
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__(problems)
         self.args = ("the stages cannot begin:\n" + "\n".join(f"- {problem}" for problem in problems),)
+
+
+class BranchRulesError(RulesError):
+    """Rules of its branch would refuse a run's push; each of `refusals` says which one and what to set."""
+
+    def __init__(self, refusals: tuple[str, ...]) -> None:
+        self.refusals = refusals
+        super().__init__(f"its push would be refused: {'; '.join(refusals)}. No agent was started")

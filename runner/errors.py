@@ -1,7 +1,11 @@
 """The runner's errors, by what the run can do about them."""
 
+import re
+
 from ledger.errors import CardinalError
 
+# What git and GitHub write around the reason of a refused push.
+_FRAME = re.compile(r"\bremote: *|\berror: (?=GH0)| Repository rule violations found for \S+")
 SILENT = "it did not say why"
 
 
@@ -149,7 +153,7 @@ class PushRefusedError(RepositoryError):
         hint = " A maintainer gives leave with `/cardinal allow workflows`; then retry." if of_ci else ""
         if "verified signatures" in detail:  # github.com/github/gh-aw/issues/29301 shows the whole answer
             hint = " Say `repository: {commits: {sign: ssh}}` in its policy, with a key on the hosts; retry."
-        why = f"a branch protection or rule refuses it.{hint} GitHub: {detail}"
+        why = f"a branch protection or rule refuses it.{hint} GitHub: {_FRAME.sub('', detail)}"
         super().__init__(f"{branch} was not pushed: {why}")
 
 

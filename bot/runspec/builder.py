@@ -13,8 +13,8 @@ from bot.github.client import Hub
 from bot.github.errors import RateLimitedError, UnavailableError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles, skills
+from bot.runspec import branch_rules, reproduction
 from bot.runspec import briefing as briefings
-from bot.runspec import reproduction
 from bot.runspec import stages as run_stages
 from bot.state import policies as policies_in_force
 from bot.system.config import Config, ConfigError
@@ -132,8 +132,8 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
     """Return the specification of a run that was just claimed, and the way to its repository.
 
     The repository's rules are read from its default branch, never from the agent's. Raises a GithubError when
-    GitHub cannot be asked, and PolicyError when the repository's file is not a policy or a persona of the
-    column's stages cannot be used.
+    GitHub cannot be asked, PolicyError when the repository's file is not a policy or a persona of the
+    column's stages cannot be used, and BranchRulesError when GitHub would refuse the push.
     """
     hub = services.hub
     with event_store.reading(services.engine) as db:
@@ -165,6 +165,9 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         host=services.host,
     )
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
+        if not spec.investigates:
+            exists, begun = bool(card.pull_head), run.agent_started
+            spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
         spec = _instructed(spec, services, card, rules)
         spec = reproduction.with_reproduction(services, spec, run, card, rules)
         spec = spec if spec.investigates else _staged(services, spec, column)

@@ -29,7 +29,7 @@ def claim_s(services: Services) -> float:
 def make_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:
     """Return the result of `builder.make`; retry while GitHub is away or wants fewer calls.
 
-    Raises the GithubError that waiting does not help, or that lasted; PolicyError; StaleClaimError.
+    Raises the GithubError that waiting does not help, or that lasted; a RulesError; StaleClaimError.
     """
     waited_s, pause_s = 0.0, FIRST_WAIT_S
     while True:

@@ -21,7 +21,7 @@ from ledger.errors import CardinalError
 from ledger.ids import CardId, DeliveryId, RunId
 from ledger.log import event_store
 from ledger.views import runs
-from rules.errors import PolicyError
+from rules.errors import RulesError
 from runner import supervisor, workspaces
 from runner.errors import KilledError
 from runner.exec.deadline import Deadline
@@ -168,7 +168,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
                 allow_unsandboxed=services.config.allow_unsandboxed,
                 providers=model_keys.providers(services.config, services.board.owner),
             )
-    except (GithubError, PolicyError, KilledError, ConfigError) as error:
+    except (GithubError, RulesError, KilledError, ConfigError) as error:
         log.warning("run given back run=%s reason=%s", run_id, error)
         failure = error
     finally:

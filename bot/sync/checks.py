@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
-from bot.github.api import checks, repositories
+from bot.github.api import checks, repositories, rulesets
 from bot.github.api.checks import Check, Light
 from bot.reactor import reactor
 from bot.render.pull.gate_check import OWN_CHECKS
@@ -38,7 +38,8 @@ def read(services: Services, card: cards.CardRow, *, patient: bool = True) -> Ev
     """
     repository, head = card.pull_repository or "", card.pull_head
     base_branch = repositories.default_branch(services.hub, repository)
-    required = checks.required(services.hub, repository, base_branch)
+    rules = rulesets.of_branch(services.hub, repository, base_branch)
+    required = checks.required(services.hub, repository, base_branch, rules)
     by_name = {check.name: check for check in checks.of_commit(services.hub, repository, head)}
     counted = {name: by_name.get(name) for name in sorted(required - OWN_CHECKS or by_name)}
     pending = tuple(

@@ -96,9 +96,26 @@ def branch_rules(repo: Repo, branch: str) -> ResponseReturnValue:
     source = {
         "ruleset_source_type": "Repository",
         "ruleset_source": repo.full_name,
-        "ruleset_id": repo.id,
     }
-    return [{**rule, **source} for rule in rules]
+    return [{"ruleset_id": 0, **rule, **source} for rule in rules]
+
+
+@blueprint.on("GET", "/rulesets/<int:number>", "metadata")
+def show_ruleset(repo: Repo, number: int) -> ResponseReturnValue:
+    """Answer with one ruleset, and whether the caller may bypass it."""
+    pattern = existing(dict(enumerate(repo.rules, 1)).get(number))
+    bypass = "always" if pattern in repo.bypassed else "never"
+    return {
+        "id": number,
+        "name": pattern,
+        "target": "branch",
+        "source_type": "Repository",
+        "source": repo.full_name,
+        "enforcement": "active",
+        "current_user_can_bypass": bypass,
+        "conditions": {"ref_name": {"include": [f"refs/heads/{pattern}"], "exclude": []}},
+        "rules": list(repo.rules[pattern]),
+    }
 
 
 @blueprint.on("GET", "/git/ref/<path:ref>", "contents")

@@ -92,6 +92,8 @@ class Repo(Node):
     required_checks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # names, by branch
     ruleset_checks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the same, by a ruleset
     rules: dict[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)  # of rulesets, by pattern
+    bypassed: set[str] = field(default_factory=set)  # patterns whose rules bind nobody here
+    deployed: set[tuple[str, str]] = field(default_factory=set)  # environments, each with a commit
     signed_branches: set[str] = field(default_factory=set)  # branch protection wants verified commits
     merge_queues: set[str] = field(default_factory=set)  # branches that are merged through a queue only
     auto_merge_allowed: bool = False
@@ -102,14 +104,30 @@ class Repo(Node):
         return f"{self.owner.login}/{self.name}"
 
     def rules_of(self, branch: str) -> list[dict[str, Any]]:
-        """Return the rules of rulesets for a branch, each with its type, those about checks left out."""
+        """Return the rules of rulesets for a branch, each with its type and the number of its ruleset.
+
+        Those about checks are left out.
+        """
         return [
-            rule for pattern, rules in self.rules.items() if fnmatchcase(branch, pattern) for rule in rules
+            {**rule, "ruleset_id": number}
+            for number, (pattern, rules) in enumerate(self.rules.items(), 1)
+            if fnmatchcase(branch, pattern)
+            for rule in rules
         ]
 
+    def binding_rules(self, branch: str, kind: str) -> list[dict[str, Any]]:
+        """Return the rules of this type for the branch that nobody here may bypass."""
+        binding = (
+            rule
+            for pattern, rules in self.rules.items()
+            if pattern not in self.bypassed and fnmatchcase(branch, pattern)
+            for rule in rules
+        )
+        return [rule for rule in binding if rule["type"] == kind]
+
     def has_rule(self, branch: str, kind: str) -> bool:
-        """Return whether a ruleset has a rule of this type for the branch."""
-        return any(rule["type"] == kind for rule in self.rules_of(branch))
+        """Return whether a ruleset has a rule of this type for the branch that nobody here may bypass."""
+        return bool(self.binding_rules(branch, kind))
 
     def needed_checks(self, branch: str) -> tuple[str, ...]:
         """Return the names of the checks that must pass before a merge into the branch, by whatever rule."""

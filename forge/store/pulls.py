@@ -14,6 +14,7 @@ from forge.merging import (
     rebased_commit,
     squash_commit,
 )
+from forge.rulesets import LINEAR, against_texts
 from forge.store.base import Part, existing
 from forge.store.models import PASSING, Issue, Pull, Repo, User
 from forge.store.repos import UNSIGNED
@@ -201,7 +202,15 @@ class Pulls(Part):
             return "Changes have been requested by a reviewer with write access."
         if self.store.reviews.count(pull, "APPROVED") < needed:
             return f"At least {needed} approving review is required by reviewers with write access."
-        return self._unsigned(pull) or self._missing_checks(pull)
+        return self._unsigned(pull) or self._missing_checks(pull) or self._undeployed(pull)
+
+    def _undeployed(self, pull: Pull) -> str:
+        """Return which environment the head must be deployed to before; empty when it was, everywhere."""
+        for rule in pull.repo.binding_rules(pull.base_ref, "required_deployments"):
+            for environment in rule["parameters"]["required_deployment_environments"]:
+                if (environment, pull.head_sha) not in pull.repo.deployed:
+                    return f"Must be deployed to {environment} before it can be merged."
+        return ""
 
     def _unsigned(self, pull: Pull) -> str:
         """Return GitHub's words where a commit lacks the verified signature that the base asks for."""
@@ -225,12 +234,9 @@ class Pulls(Part):
         if sha is not None and sha != pull.head_sha:
             raise ConflictError("Head branch was modified. Review and try the merge again.")
         self._check_may_merge(pull, queued=queued)
-        if method is MergeMethod.MERGE and pull.repo.has_rule(pull.base_ref, "required_linear_history"):
-            raise NotAllowedError(
-                "Repository rule violations found\n\nThis branch must not contain merge commits."
-            )
         commit = self._merged(pull, method, title, message, actor)
         git = self.store.repos.git(pull.repo)
+        self._check_result(pull, method, git.commit(commit).message)
         before = git.refs()
         git.update_ref(f"refs/heads/{pull.base_ref}", commit, pull.base_sha)
         issue, now = pull.issue, self.store.clock.now()
@@ -255,6 +261,19 @@ class Pulls(Part):
             raise NotAllowedError(rule)
         if pull.base_ref in pull.repo.merge_queues and not queued:
             raise NotAllowedError("Changes must be made through the merge queue")
+
+    def _check_result(self, pull: Pull, method: MergeMethod, message: str) -> None:
+        """Raise NotAllowedError where a rule of the base does not take what the merge would add to it."""
+        said = []
+        if method is MergeMethod.MERGE and pull.repo.has_rule(pull.base_ref, "required_linear_history"):
+            said.append(LINEAR)
+        for rule in pull.repo.binding_rules(pull.base_ref, "commit_message_pattern"):
+            said += against_texts(rule, (message,))
+        for rule in pull.repo.binding_rules(pull.base_ref, "pull_request"):
+            if method.value not in rule["parameters"].get("allowed_merge_methods", (method.value,)):
+                said.append(f"The merge method {method.value} is not allowed.")
+        if said:
+            raise NotAllowedError("Repository rule violations found\n\n" + "\n\n".join(said))
 
     def _merged(
         self, pull: Pull, method: MergeMethod, title: str | None, message: str | None, actor: User

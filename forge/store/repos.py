@@ -115,17 +115,28 @@ class Repos(Part):
         repo.signed_branches.add(branch)
         self._tell_git(repo)
 
-    def set_rules(self, repo: Repo, pattern: str, *rules: dict[str, Any]) -> None:
-        """Give the branches that fit a pattern these rules of a ruleset, in place of those they had."""
+    def set_rules(self, repo: Repo, pattern: str, *rules: dict[str, Any], bypass: bool = False) -> None:
+        """Give the branches that fit a pattern these rules of a ruleset, in place of those they had.
+
+        With `bypass` they bind nobody who calls or pushes here.
+        """
         repo.rules[pattern] = rules
+        (repo.bypassed.add if bypass else repo.bypassed.discard)(pattern)
         self._tell_git(repo)
 
     def _tell_git(self, repo: Repo) -> None:
         signed = [("GH006", f"refs/heads/{branch}") for branch in sorted(repo.signed_branches)]
-        for pattern, rules in repo.rules.items():
+        binding = {name: rules for name, rules in repo.rules.items() if name not in repo.bypassed}
+        for pattern, rules in binding.items():
             if any(rule["type"] == "required_signatures" for rule in rules):
                 signed.append(("GH013", f"refs/heads/{pattern}"))
         self.git(repo).want_signatures(signed)
+        self.git(repo).set_rules(binding)
+
+    def deploy(self, repo: Repo, environment: str, sha: str) -> None:
+        """Let a commit be deployed to an environment; pull requests that waited for it are merged."""
+        repo.deployed.add((environment, sha))
+        self.store.merges.reconsider(repo, sha)
 
     def add_signing_key(self, email: str, key: str) -> None:
         """Verify by this public SSH key what the owner of an address commits."""

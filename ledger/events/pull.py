@@ -132,8 +132,8 @@ class GroupGone(CardEvent):
 class MergeAwaited(CardEvent):
     """GitHub merges the pull request by itself once it can, or does so no more.
 
-    `how`: queue, auto (as soon as its checks pass) or empty: no more, and `because` says why. `head` is the
-    commit that is to be merged.
+    `how`: queue, auto (as soon as its checks pass) or empty: no more, and `because` says why. With a `how` it
+    says what is awaited, if that is no check. `head` is the commit that is to be merged.
     """
 
     number: int

@@ -28,6 +28,9 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
         return Decision((), ("the merge has come or gone since",))
     if event.how:
         because = WAITS.get(event.how, WAITS["auto"]).format(number=pull.number)
+        if event.because:
+            awaits = plain(event.because, 160)
+            because = f"pull request #{pull.number} waits for {awaits}, and GitHub merges it then"
         return explain(snapshot, because, Reason.MERGE_QUEUE) + astray(policy, snapshot)
     here = _merge_step(policy, snapshot) is not None
     if not here and may_move(policy, snapshot.mover):

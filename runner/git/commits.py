@@ -59,9 +59,13 @@ def own(commit: Commit, committer: Committer, run_id: str, card: str, when: str)
     said = _OURS.sub("", commit.message.replace("\0", ""))[:_MESSAGE_CHARS].strip() or f"Work of run {run_id}"
     _, _, last = said.rpartition("\n\n")
     together = last != said and _TRAILERS.match(last)
-    trailers = f"Cardinal-Run: {run_id}\nCardinal-Card: {card}"
-    message = f"{said}{'' if together else chr(10)}\n{trailers}"
+    message = f"{said}{'' if together else chr(10)}\n{trailers(run_id, card)}"
     return replace(commit, author=name, authored=when, committer=name, committed=when, message=message)
+
+
+def trailers(run_id: str, card: str) -> str:
+    """Return the lines with which the message of each commit of Cardinal ends."""
+    return f"Cardinal-Run: {run_id}\nCardinal-Card: {card}"
 
 
 def git_time(at: datetime, earlier_s: int = 0) -> str:

@@ -110,3 +110,48 @@ def test_no_ref_is_set_to_an_unsigned_commit_that_no_branch_has(town: Town, clon
         shop.create_git_ref("refs/heads/cardinal/1-x", loose)
     assert refused.value.status == 422
     assert "Commits must have verified signatures." in refused.value.data["message"]
+
+
+PATTERN = {"operator": "starts_with", "pattern": "fix: "}
+
+
+def test_a_ruleset_declines_messages_and_names_that_do_not_fit_and_takes_those_that_do(
+    town: Town, clone: Path
+) -> None:
+    rules = [{"type": "commit_message_pattern", "parameters": PATTERN}, {"type": "non_fast_forward"}]
+    change(town, action="ruleset", branch="cardinal/*", rules=rules)
+    commit(clone, "NEWS.md", "one\n")
+    refused = git(clone, "push", "origin", "HEAD:refs/heads/cardinal/1-x", check=False).stderr
+    assert "GH013: Repository rule violations found for refs/heads/cardinal/1-x." in refused
+    assert "Commit message must start with the pattern: fix: " in refused
+    git(clone, "push", "-q", "origin", "HEAD:refs/heads/elsewhere")
+    git(clone, "commit", "-q", "--amend", "-m", "fix: one")
+    git(clone, "push", "-q", "origin", "HEAD:refs/heads/cardinal/1-x")
+    git(clone, "commit", "-q", "--amend", "-m", "fix: two")
+    forced = git(clone, "push", "-f", "origin", "HEAD:refs/heads/cardinal/1-x", check=False).stderr
+    assert "Cannot force-push to this branch." in forced
+    change(town, action="ruleset", branch="cardinal/*", rules=rules, bypass=True)
+    git(clone, "push", "-qf", "origin", "HEAD:refs/heads/cardinal/1-x")
+    _, ruleset = town.app().requester.requestJsonAndCheck("GET", "/repos/acme/shop/rulesets/1")
+    assert ruleset["current_user_can_bypass"] == "always"
+
+
+def test_a_merge_waits_for_the_deployment_and_fits_the_pattern_of_messages(town: Town, clone: Path) -> None:
+    git(clone, "switch", "-qc", "topic")
+    sha = commit(clone, "NEWS.md", "one\n")
+    git(clone, "push", "-q", "origin", "topic")
+    pull = town.app().get_repo("acme/shop").create_pull("main", "topic", title="x", body="")
+    deployed = {"required_deployment_environments": ["staging"]}
+    rules = [
+        {"type": "required_deployments", "parameters": deployed},
+        {"type": "commit_message_pattern", "parameters": PATTERN},
+    ]
+    change(town, action="ruleset", branch="main", rules=rules)
+    with pytest.raises(GithubException) as waiting:
+        pull.merge(merge_method="squash", commit_title="fix: x")
+    assert waiting.value.data["message"] == "Must be deployed to staging before it can be merged."
+    change(town, action="deploy", environment="staging", sha=sha)
+    with pytest.raises(GithubException) as unfit:
+        pull.merge(merge_method="squash", commit_title="x")
+    assert (unfit.value.status, "must start with the pattern: fix: " in str(unfit.value)) == (405, True)
+    assert pull.merge(merge_method="squash", commit_title="fix: x").merged

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
+from bot.admin.doctor import CheckResult, DoctorContext, _branch_rules, fail, ok, warn
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
@@ -16,7 +16,7 @@ from rules.errors import PolicyError
 from rules.policy.board import BoardRules
 from rules.policy.repository import RepositoryRules
 
-MAX_REPOSITORIES = 30  # that are asked about: five calls each, a few more where there is a profile
+MAX_REPOSITORIES = 30  # that are asked about: eight calls each, more with a profile or rules
 
 
 def checks(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -78,6 +78,7 @@ def _of(patient: DoctorContext, repository: str, board: BoardRules) -> Iterator[
     else:
         yield _profile(patient, repository, commit, rules) or _checked(repository, rules)
         yield from _guides(patient, repository, commit, rules)
+        yield from _branch_rules.look(patient, repository, rules)
 
 
 def _profile(

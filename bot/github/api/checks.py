@@ -1,6 +1,7 @@
 """Checks of a commit: check runs, commit statuses, required checks, job logs."""
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -11,6 +12,7 @@ import requests
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError, UnavailableError
 from bot.github.transport import send_plain
+from rules.runs.branch_rules import BranchRule, required_checks
 
 log = logging.getLogger(__name__)
 PAGE, MAX_PAGES = 100, 5  # 500 checks on one commit
@@ -67,25 +69,15 @@ def of_commit(hub: Hub, repository: str, sha: str) -> tuple[Check, ...]:
     return tuple(by_name.values())
 
 
-def required(hub: Hub, repository: str, branch: str) -> frozenset[str]:
-    """Return the names of the checks that a merge into the branch requires.
+def required(hub: Hub, repository: str, branch: str, rules: Iterable[BranchRule]) -> frozenset[str]:
+    """Return the names of the checks that a merge into the branch requires, by its protection or `rules`.
 
-    Source: docs.github.com/rest/repos/rules#get-rules-for-a-branch and
-    docs.github.com/rest/branches/branches#get-a-branch (protection).
+    Source: docs.github.com/rest/branches/branches#get-a-branch (protection).
     """
-    root = repository_path(repository)
-    name = quote(branch, safe="")
-    protection = hub.rest("GET", f"{root}/branches/{name}").body.get("protection") or {}
-    names = set((protection.get("required_status_checks") or {}).get("contexts") or ())
-    try:
-        rules = hub.rest("GET", f"{root}/rules/branches/{name}", params={"per_page": PAGE}).body
-    except (NotFoundError, PermissionMissingError):  # an older server, or a plan without rulesets
-        rules = ()
-    for rule in rules:
-        if rule.get("type") == "required_status_checks":
-            listed = (rule.get("parameters") or {}).get("required_status_checks") or ()
-            names |= {str(check["context"]) for check in listed}
-    return frozenset(names)
+    path = f"{repository_path(repository)}/branches/{quote(branch, safe='')}"
+    protection = hub.rest("GET", path).body.get("protection") or {}
+    names = (protection.get("required_status_checks") or {}).get("contexts") or ()
+    return frozenset(names) | required_checks(rules)
 
 
 def log_tail(hub: Hub, repository: str, check: Check) -> str:

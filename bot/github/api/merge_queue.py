@@ -40,12 +40,21 @@ def read(hub: Hub, pull_id: str) -> Merging:
 
 
 def wait(
-    hub: Hub, repository: str, pull_id: str, *, method: str, head: str, words: Mapping[str, str], refused: str
+    hub: Hub,
+    repository: str,
+    pull_id: str,
+    *,
+    method: str,
+    head: str,
+    words: Mapping[str, str],
+    refused: str,
+    deploys: bool = False,
 ) -> str:
     """Let GitHub merge at `head` by itself and return how: queue or auto; empty if it cannot.
 
-    `refused` is the reason against a merge now. A pull request that waits already stays so. Raises
-    ConflictError if the head moved, UnavailableError if it can be merged after all.
+    `refused` is the reason against a merge now; `deploys`: it is a deployment that is awaited. A pull request
+    that waits already stays so. Raises ConflictError if the head moved, UnavailableError if it can be merged
+    after all.
     """
     try:
         now = read(hub, pull_id)
@@ -55,7 +64,7 @@ def wait(
         raise ConflictError("merge", 409, "the head has moved")
     if now.queued or now.auto:
         return QUEUE if now.queued else AUTO
-    running = _is_running(hub, repository, head, refused)
+    running = deploys or _is_running(hub, repository, head, refused)
     if now.has_queue and not running:
         hub.graphql(project_queries.ENQUEUE_PULL, {"pull": pull_id, "head": head})
         return QUEUE

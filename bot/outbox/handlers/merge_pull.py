@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from bot.github.api import checks as checks_api
-from bot.github.api import merge_queue, pulls, repositories
+from bot.github.api import merge_queue, pulls, repositories, rulesets
 from bot.github.api.checks import Light
 from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
@@ -24,6 +24,7 @@ from ledger.views import cards, checks
 from rules.card.column_actions import has_action
 from rules.card.move_rights import may_move
 from rules.intents.outbound import MergePull
+from rules.runs.branch_rules import SIGN, BranchRule, environments, of_merge
 from rules.runs.gate import unmergeable
 from rules.snapshot import NOBODY
 
@@ -54,7 +55,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     gate_check.demand_same(context, card, intent.head)
     words = _words(card, pull.number) if intent.method == "squash" else {}
     try:
-        commit, how = _merge(context.hub, card, pull, intent, words)
+        commit, how, awaits = _merge(context.hub, card, pull, intent, words)
     except ConflictError as error:
         because = f"#{pull.number} changed in the meantime: look at it again, then drag the card here again"
         raise GivenUpError(because) from error
@@ -70,7 +71,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
         if fresh is None or fresh.pull_number != pull.number or fresh.pull_state != "open":
             return ()
         if how:
-            return (MergeAwaited(intent.card_id, pull.number, how, intent.head, ""),)
+            return (MergeAwaited(intent.card_id, pull.number, how, intent.head, awaits),)
         return (PullChanged(intent.card_id, pull.number, "merged", False, intent.head),)
 
     return ActResult(commit, intent.head, events)
@@ -84,31 +85,57 @@ def _words(card: cards.CardRow, number: int) -> dict[str, str]:
 
 def _merge(
     hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
-) -> tuple[str, str]:
-    """Return the commit, or GitHub's way to merge by itself later; raises its refusal without either."""
-    method, head = intent.method, intent.head
-    refused = _unmet(hub, pull.repository, head)
+) -> tuple[str, str, str]:
+    """Return the commit, or GitHub's way to merge by itself later and what for, if it is no check.
+
+    Raises the refusal without either.
+    """
+    method, head, repository = intent.method, intent.head, pull.repository
+    base = repositories.default_branch(hub, repository)
+    rules = rulesets.of_branch(hub, repository, base)
+    # Signatures are GitHub's to judge: it alone knows the keys.
+    findings = of_merge(rules, base, method, "\n\n".join(words.values()), signed=True)
+    against = rulesets.binding(hub, repository, tuple(each for each in findings if each.refuses))
+    if against:
+        raise RefusedError("merge", 405, "; ".join(each.text for each in against))
+    refused, awaits = _unmet(hub, repository, base, rules, head), ""
     if not refused:
         try:
-            return pulls.merge(hub, pull.repository, pull.number, method=method, head=head, words=words), ""
+            return pulls.merge(hub, repository, pull.number, method=method, head=head, words=words), "", ""
         except RefusedError as error:
-            refused = error.because
+            refused, awaits = _explained(error.because, rules)
     how = merge_queue.wait(
-        hub, pull.repository, card.pull_node_id, method=method, head=head, words=words, refused=refused
+        hub,
+        repository,
+        card.pull_node_id,
+        method=method,
+        head=head,
+        words=words,
+        refused=refused,
+        deploys=bool(awaits),
     )
     if not how:
         raise RefusedError("merge", 405, refused)
-    return "", how
+    return "", how, awaits
 
 
-def _unmet(hub: Hub, repository: str, head: str) -> str:
+def _explained(refused: str, rules: tuple[BranchRule, ...]) -> tuple[str, str]:
+    """Return GitHub's refusal with what to do about it, and the deployment that is awaited, if it is one."""
+    said = refused.rstrip(". ")
+    if "signatures" in said.lower():
+        return f"{said}: {SIGN}", ""
+    names = ", ".join(code(name, 80) for name in environments(rules))
+    if not names or "deploy" not in said.lower():
+        return refused, ""
+    return f"{said}: it waits until its commit is deployed to {names}", f"its deployment to {names}"
+
+
+def _unmet(hub: Hub, repository: str, base: str, rules: tuple[BranchRule, ...], head: str) -> str:
     """Return the required check that is not green, in GitHub's words; empty when all are.
 
     GitHub checks this too, unless the App may bypass the rules.
     """
-    required = (
-        checks_api.required(hub, repository, repositories.default_branch(hub, repository)) - OWN_CHECKS
-    )  # the ledger has more
+    required = checks_api.required(hub, repository, base, rules) - OWN_CHECKS  # the ledger has more
     known = (
         {check.name: check.light for check in checks_api.of_commit(hub, repository, head)} if required else {}
     )

@@ -74,3 +74,8 @@ def test_a_push_that_github_refuses_for_its_files_of_ci_names_the_way_on(said: s
     sentence = str(PushRefusedError("cardinal/7-totals", said))
     assert said in sentence
     assert ("`/cardinal allow workflows`" in sentence) is told
+
+
+def test_a_refused_push_says_the_rules_reason_without_its_frame() -> None:
+    said = "remote: error: GH013: Repository rule violations found for refs/heads/x. remote: remote: - No."
+    assert str(PushRefusedError("x", said)).endswith("refuses it. GitHub: GH013: - No.")

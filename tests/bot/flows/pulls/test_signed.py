@@ -6,6 +6,7 @@ from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.runs.test_validation import set_rules, worked
 from tests.runner.git.test_signing import OWNER, new_key
 
+BRANCH = "cardinal/5-add-them-up"
 RULES = "version: 1\nrepository: {commits: {sign: %s}, validation: {full: ['true']}}\n"
 
 
@@ -28,9 +29,11 @@ def test_what_cardinal_signs_is_verified_and_delivered(cardinal: Cardinal, tmp_p
     cardinal.assert_nothing_is_stuck()
 
 
-def test_a_push_refused_for_its_signature_says_what_to_set(cardinal: Cardinal, tmp_path: Path) -> None:
+def test_a_push_refused_for_its_signature_says_what_to_set(cardinal: Cardinal) -> None:
     set_rules(cardinal, RULES % "none")
-    want_signatures(cardinal, new_key(tmp_path, "-t", "ed25519").path)
+    repos = cardinal.forge.store.repos
+    repos.want_signatures(cardinal.repo, BRANCH)  # by branch protection, which the App may not read
     item = worked(cardinal)
-    assert cardinal.run_of(item).ending == "failed"
+    assert (cardinal.run_of(item).ending, cardinal.run_of(item).branch) == ("failed", BRANCH)
+    assert "was not pushed" in cardinal.card(item).because
     assert "`repository: {commits: {sign: ssh}}`" in cardinal.card(item).because

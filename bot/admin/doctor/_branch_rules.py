@@ -1,0 +1,46 @@
+"""What rulesets of a repository say against Cardinal's commits and merges; for the check of repositories."""
+
+from collections.abc import Iterator
+
+from bot.admin.doctor import CheckResult, DoctorContext, fail, warn
+from bot.github.api import repositories, rulesets
+from bot.runspec.branch_rules import pushes
+from bot.runspec.builder import COMMITTER, signing_key
+from bot.state import policies
+from bot.system.config import ConfigError
+from ledger.log import event_store
+from rules.policy.repository import RepositoryRules
+from rules.runs.branch_rules import of_merge, of_push
+from runner.git.commits import trailers
+
+BRANCH = "cardinal/1-card"  # a branch like those of cards
+
+
+def look(patient: DoctorContext, repository: str, rules: RepositoryRules) -> Iterator[CheckResult]:
+    """Yield the rules that refuse, or may refuse, what Cardinal does in the repository."""
+    try:
+        signing = signing_key(patient.config, rules)
+    except ConfigError as error:
+        yield fail("rules", f"{repository}: {error.problems[0]}", "set them, or no run starts there")
+        return
+    hub = patient.hub_of(repository)
+    base = repositories.default_branch(hub, repository)
+    pushed = pushes(BRANCH, COMMITTER, signing, trailers("r1", f"{repository}#1"))
+    findings = of_push(rulesets.of_branch(hub, repository, BRANCH), pushed)
+    of_base = rulesets.of_branch(hub, repository, base)
+    for method in _methods(patient):
+        findings += of_merge(of_base, base, method, "", signed=signing is not None)
+    left = rulesets.binding(hub, repository, tuple(dict.fromkeys(findings)))
+    for each in left:
+        yield (fail if each.refuses else warn)("rules", f"{repository}: {each.problem}", each.step)
+
+
+def _methods(patient: DoctorContext) -> tuple[str, ...]:
+    """Return the merge methods of the boards' policies."""
+    if patient.engine is None:
+        return ()
+    with event_store.reading(patient.engine) as db:
+        in_force = [policies.in_force(db, board.board_id) for board in patient.boards()]
+    columns = (column for policy in in_force for column in policy.board.columns.values())
+    steps = (step for column in columns for step in column.entry_actions if step["action"] == "merge")
+    return tuple(sorted({str(step.get("method", "squash")) for step in steps}))

@@ -1,0 +1,39 @@
+"""Rulesets of a run's own branch: what they would refuse is said before its agent starts."""
+
+from dataclasses import replace
+
+from bot.github.api import rulesets
+from bot.github.client import Hub
+from rules.errors import BranchRulesError
+from rules.runs.branch_rules import BranchRule, Pushes, message_demands, of_push
+from runner.git.commits import trailers
+from runner.run.run_spec import Committer, RunSpec, SigningKey
+
+
+def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
+    """Return the specification, whose agent is told what messages of commits must be like.
+
+    `exists`: GitHub has the branch. `begun`: the agent has worked, so that the push is tried in any case.
+    Raises BranchRulesError where the push would be refused.
+    """
+    rules = rulesets.of_branch(hub, spec.repository, spec.branch)
+    ending = trailers(spec.run_id, spec.full_reference)
+    pushed = pushes(spec.branch, spec.committer, spec.signing, ending, exists=exists)
+    refusing = () if begun else tuple(each for each in of_push(rules, pushed) if each.refuses)
+    if refusing and (left := rulesets.binding(hub, spec.repository, refusing)):
+        raise BranchRulesError(tuple(each.text for each in left))
+    return _told(spec, rules)
+
+
+def pushes(
+    branch: str, author: Committer, signing: SigningKey | None, ending: str, *, exists: bool = False
+) -> Pushes:
+    """Return what Cardinal pushes to a branch, for the rules to judge."""
+    committer = signing.owner.email if signing else author.email
+    return Pushes(branch, author.email, committer, ending, signing is not None, exists)
+
+
+def _told(spec: RunSpec, rules: tuple[BranchRule, ...]) -> RunSpec:
+    words = " ".join(message_demands(rules))
+    more = f"{words} GitHub refuses others." if words else ""
+    return replace(spec, instructions="\n\n".join(filter(None, (spec.instructions, more))))
