@@ -9,7 +9,7 @@ from bot.admin.clone import commit as clone
 from bot.cli import CommandGroup
 from bot.cli._show import block, clone_option, json_option, line, show
 from bot.render import missing_checks
-from bot.repo_config import personas, policy_file, skills
+from bot.repo_config import paths, personas, policy_file, skills
 from bot.repo_config import profiles as profile_files
 from bot.repo_config.skill_sources import Shelf, folder_shelf
 from ledger.parts import charter
@@ -18,7 +18,7 @@ from rules.policy.messages import capped
 from rules.policy.model import parse
 from rules.policy.persona import MAX_BYTES as PERSONA_BYTES
 from rules.policy.persona import parse_persona
-from rules.policy.proposal import MARKERS, propose
+from rules.policy.proposal import markers, propose
 from rules.policy.stages import is_persona
 from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY
@@ -70,13 +70,9 @@ def proposed(folder: Path) -> None:
     if not clone.commit_of(folder, "HEAD"):
         raise clone.CloneError(f"{folder} has no commit to look at: go into your clone, and commit first")
     top = ("--full-tree", "HEAD")
-    names = clone.git_output(folder, "ls-tree", "-r", "-z", "--name-only", *top).split("\0")
-    texts = {
-        name: clone.git_output(folder, "cat-file", "blob", f"HEAD:{name}")
-        for name in MARKERS
-        if name in names
-    }
-    proposal = propose(frozenset(names), texts)
+    names = frozenset(clone.git_output(folder, "ls-tree", "-r", "-z", "--name-only", *top).split("\0"))
+    texts = {name: clone.git_output(folder, "cat-file", "blob", f"HEAD:{name}") for name in markers(names)}
+    proposal = propose(names, texts)
     click.echo(proposal.text(), nl=False)
     click.echo(
         f"taken from: {', '.join(map(line, proposal.because)) or 'nothing: no checks known'}", err=True
@@ -129,7 +125,10 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return ("the file is not UTF-8", *beside), ()
     except PolicyError as error:
         return (*error.problems, *beside), ()
-    return beside, (*missing_checks.hints(policy.repository), *_skill_hints(file))
+    root = file.resolve().parent.parent  # the file is in `.github`
+    absent = paths.missing(root, text, policy.repository)
+    hints = (*missing_checks.hints(policy.repository), *absent, *_skill_hints(file))
+    return (*paths.links(root, text, policy.repository), *beside), hints
 
 
 def _own_profiles(file: Path) -> tuple[str, ...]:

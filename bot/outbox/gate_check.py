@@ -44,6 +44,7 @@ def seen_of(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
         image=result.image,
         base=result.base,
         definition=result.definition,
+        paths=result.paths,
     )
 
 

@@ -32,20 +32,23 @@ from rules.chatops.parser import WORKFLOWS
 from rules.commands.approve import BY_RULES
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
-from rules.policy.repository import Guardrails, RepositoryRules
+from rules.policy.repository import Guardrails, RepositoryRules, folder
 from rules.runs import plan_approval
 from runner import workspaces
 from runner.artifacts.backend import StoreSpec
+from runner.checks.by_path import describe_paths
 from runner.errors import RemoteAwayError
 from runner.guards import builtin as guards
 from runner.guards.path_patterns import protected
 from runner.prompts.briefing import Briefing
+from runner.run.instructions import LayerKind, own
 from runner.run.run_spec import (
     INVESTIGATE,
     Committer,
     Guards,
     HostPaths,
     Limits,
+    PathSpec,
     ResourceSpec,
     ReviewThread,
     RunSpec,
@@ -265,6 +268,7 @@ def _instructed(spec: RunSpec, services: Services, card: CardRow, rules: Reposit
         layers=(
             *profile.layers,
             *guides.layers(services.hub, spec.repository, spec.base, rules),
+            own(LayerKind.GUIDE, "Checks by path", policy_file.PATH, describe_paths(spec.validation)),
             *skilled.layers,
         ),
         skill_files=skilled.files,
@@ -287,10 +291,21 @@ def signing_key(config: Config, rules: RepositoryRules) -> SigningKey | None:
 def validation_of(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:
     """Return set-up and checks as the policy at the commit `base` has them."""
     checks = rules.validation
+    paths = tuple(
+        PathSpec(
+            path=folder(name),
+            directory=folder(path.working_directory) or folder(name),
+            setup=path.setup,
+            fast=path.validation.fast,
+            full=path.validation.full,
+        )
+        for name, path in rules.paths.items()
+    )
+    known: dict[str, Any] = {"definition": rules.definition, "paths": paths}
     if checks is None or not base:  # without a commit the run ends with that, before any check
-        return ValidationSpec(rules.setup, waived=True, definition=rules.definition)
+        return ValidationSpec(rules.setup, waived=True, **known)
     absent = "" if rules.checked else missing_checks.why(repository, has_file=has_file)
-    return ValidationSpec(rules.setup, checks.fast, checks.full, absent=absent, definition=rules.definition)
+    return ValidationSpec(rules.setup, checks.fast, checks.full, absent=absent, **known)
 
 
 def _staged(services: Services, spec: RunSpec, column: ColumnPolicy) -> RunSpec:

@@ -276,7 +276,8 @@ class ValidationEnded(RunEvent):
 
     `clean`: it was the gate, on a clean checkout where no agent was; `image` is that of its commands.
     `definition` is the SHA-256 of the checks' lines as the default branch had them, empty where it was not
-    kept.
+    kept. `paths` are those of a monorepo whose checks these were, `.` for the repository's own; none where
+    the policy names none.
     """
 
     iteration: int
@@ -287,6 +288,7 @@ class ValidationEnded(RunEvent):
     image: str = ""
     clean: bool = False
     definition: str = ""
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

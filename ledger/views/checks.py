@@ -51,6 +51,7 @@ class TierRow:
     image: str
     clean: bool
     definition: str
+    paths: tuple[str, ...]
     at: datetime
 
 

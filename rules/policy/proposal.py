@@ -3,8 +3,11 @@
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+
+from rules.policy.paths import folder_problem
+from rules.policy.repository import MAX_PATHS, ROOT
 
 MARKERS = (
     "pyproject.toml",
@@ -16,6 +19,8 @@ MARKERS = (
     "Cargo.toml",
     "Makefile",
 )
+MAX_MARKERS = 200  # each of them is read
+_ELSES = re.compile(r"(?:^|/)(?:node_modules|vendor|third_party|testdata|fixtures|\.[^/]*)/")
 _PYTEST = re.compile(r"(?m)^\[(?:tool\.pytest[.\w]*|tool:pytest|pytest)\]")
 _MAKE_TEST = re.compile(r"(?m)^(?:test|check)(?= *:(?![:=]))")
 _NPM_PLACEHOLDER = "no test specified"  # docs.npmjs.com/cli/commands/npm-init writes it
@@ -28,20 +33,53 @@ class Proposal:
     setup: tuple[str, ...] = ()
     full: tuple[str, ...] = ()
     because: tuple[str, ...] = ()
+    paths: Mapping[str, "Proposal"] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the policy file; without checks it says `none`."""
-        lines = ["version: 1", "repository:"]
-        if self.setup:
-            lines.append(f"  setup: {json.dumps(self.setup)}")
-        lines.append(
-            f"  validation: {{full: {json.dumps(self.full)}}}" if self.full else "  validation: none"
-        )
+        own = self._lines() if self.full else [*self._lines(), "validation: none"]
+        lines = ["version: 1", "repository:", *(f"  {line}" for line in own)]
+        if self.paths:
+            lines.append("  paths:")
+        for name, part in self.paths.items():
+            lines.append(f"    {json.dumps(name, ensure_ascii=False)}: {{{', '.join(part._lines())}}}")
         return "\n".join([*lines, ""])
+
+    def _lines(self) -> list[str]:
+        setup = [f"setup: {json.dumps(self.setup)}"] if self.setup else []
+        return [*setup, *([f"validation: {{full: {json.dumps(self.full)}}}"] if self.full else [])]
+
+
+def markers(names: Collection[str]) -> tuple[str, ...]:
+    """Return the files that `propose` wants to read, those of the root first."""
+    known = (name for name in names if PurePosixPath(name).name in MARKERS and not _ELSES.search(name))
+    return tuple(sorted(known, key=lambda name: (name.count("/"), name))[:MAX_MARKERS])
 
 
 def propose(names: Collection[str], texts: Mapping[str, str]) -> Proposal:
-    """Return what to run in a repository with these paths; `texts` are those of MARKERS that are there.
+    """Return what to run in a repository with these files; `texts` are those of `markers`.
+
+    Where the root has no checks, each outermost folder that has some becomes a path.
+    """
+    own = _propose_in(names, texts)
+    if own.full:
+        return own
+    paths: dict[str, Proposal] = {}
+    for folder in dict.fromkeys(str(PurePosixPath(name).parent) for name in texts):
+        outer = any(f"{folder}/".startswith(f"{path}/") for path in paths)
+        if folder == ROOT or outer or folder_problem(folder) or len(paths) == MAX_PATHS:
+            continue
+        below = {name.removeprefix(f"{folder}/") for name in names if name.startswith(f"{folder}/")}
+        read = {name: texts[f"{folder}/{name}"] for name in below if f"{folder}/{name}" in texts}
+        part = _propose_in(below, read)
+        if part.full:
+            paths[folder] = part
+    because = (f"{path}/{file}" for path, part in paths.items() for file in part.because)
+    return replace(own, because=(*own.because, *because), paths=paths)
+
+
+def _propose_in(names: Collection[str], texts: Mapping[str, str]) -> Proposal:
+    """Return what to run in one folder.
 
     Every language that is there is checked. A target `test` or `check` of a Makefile comes before all others:
     whoever wrote it has decided what is run.

@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 IMAGE = "cardinal/agent:latest"  # that `cardinal images` builds
 BROWSER_IMAGE = "cardinal/browser:latest"  # the same
@@ -20,6 +20,9 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 Names = Annotated[tuple[Name, ...], Field(max_length=50)]
 ProfileName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Lines = Annotated[tuple[Line, ...], Field(max_length=50)]
+MAX_PATHS = 50
+ROOT = "."  # the repository's own folder
+Folder = Annotated[str, StringConstraints(strip_whitespace=False, max_length=300)]
 _APP_ADDRESS = r"^(?:http://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?(?:/[!-~]{0,300})?)?$"
 
 
@@ -58,6 +61,21 @@ def _checks(value: object) -> object:
     if isinstance(value, str) and value != "none":
         raise ValueError("name `fast` or `full` checks, or say none")
     return None if value == "none" else value
+
+
+def folder(written: str) -> str:
+    """Return a folder as git names it: without the slash at its end."""
+    return written.removesuffix("/")
+
+
+class PathRules(PolicyModel):
+    """A folder of a [monorepo](#monorepos), with checks for the files in it."""
+
+    working_directory: Folder = setting(
+        "", "Where its shell lines run, from the root of the repository; left out: in the folder itself."
+    )
+    setup: Lines = setting((), "Shell lines that prepare it, after the repository's own.")
+    validation: Validation = Field(description="Its checks, `fast` and `full`: one of them at least.")
 
 
 class RepositoryLimits(PolicyModel):
@@ -175,6 +193,9 @@ class RepositoryRules(PolicyModel):
         "The repository's [checks](#validation), `fast` and `full`; or `none`: nothing is"
         " checked, and every pull request says so. Without any, a run ends before an agent is started.",
     )
+    paths: Annotated[dict[Folder, PathRules], Field(max_length=MAX_PATHS)] = setting(
+        {}, "Folders of a [monorepo](#monorepos) with checks of their own; the deepest one is a file's."
+    )
     limits: RepositoryLimits = setting(RepositoryLimits(), "How far one run may go.")
     guardrails: Guardrails = setting(Guardrails(), "What an agent must leave alone.")
     commits: Commits = setting(Commits(), "Whether [commits](#commits) are signed.")
@@ -188,9 +209,12 @@ class RepositoryRules(PolicyModel):
 
     @property
     def definition(self) -> str:
-        """The SHA-256 of the checks: the lines of setup, fast and full, or that there are none."""
+        """The SHA-256 of the checks: the lines of setup, fast and full, or none, and paths."""
         checks = self.validation
-        lines = None if checks is None else [self.setup, checks.fast, checks.full]
+        lines: object = None if checks is None else [self.setup, checks.fast, checks.full]
+        if self.paths:
+            paths = [[name, path.model_dump(mode="json")] for name, path in self.paths.items()]
+            lines = [lines, self.setup, paths]
         return sha256(json.dumps(lines).encode()).hexdigest()
 
     @property

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from rules.policy.board import BoardRules
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import located, sentences, unknown
+from rules.policy.paths import path_problems
 from rules.policy.repository import Guardrails, RepositoryRules
 from rules.policy.roles import Role
 from rules.policy.stages import stage_problems
@@ -71,9 +72,10 @@ def repository_problems(
     own: Names | None,
     at: Path = ("repository",),
 ) -> Iterator[str]:
-    """Yield a sentence for each key that is no guard's, and where the profile is neither built in nor one of
-    the repository's `own`, if known. `at` is where these rules are in the file.
+    """Yield a sentence for each key that is no guard's, for paths that are no folders, and where the profile
+    is neither built in nor one of the repository's `own`, if known. `at` is where these rules stand.
     """
+    yield from path_problems(rules, written, (*at, "paths"))
     if installed.guards is not None:
         keys = (*Guardrails.model_fields, *installed.guards)
         for key in rules.guardrails.actions:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ledger.events import reproduction
 from runner.artifacts.keep import keep_files
+from runner.checks.by_path import set_up_of
 from runner.checks.places import BROWSER, clean_room, note_hosts, start_command
 from runner.errors import CommandTimeoutError, KilledError, RunnerError, WorkspaceError
 from runner.exec.child import SIGKILLED, Child, finish
@@ -153,7 +154,7 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
         with clean_room(run, BROWSER, name, wanted.image) as room:
             image = room.image
             try:
-                outcome = seen.outcome(_in_room(run, room, wanted, seen, began))
+                outcome = seen.outcome(_in_room(run, room, wanted, head, seen, began))
             except KilledError as error:
                 outcome = seen.outcome(str(error), killed=True)
             kept = keep_files(run, room, phase)
@@ -179,7 +180,9 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
     )
 
 
-def _in_room(run: RunContext, room: Workspace, wanted: ReproductionSpec, seen: Browsed, began: float) -> str:
+def _in_room(
+    run: RunContext, room: Workspace, wanted: ReproductionSpec, head: str, seen: Browsed, began: float
+) -> str:
     """Set up, then browse; return why the program ended early, or nothing. Raises KilledError."""
     weighed = replace(run, workspace=room, scales=Scales())
 
@@ -192,7 +195,7 @@ def _in_room(run: RunContext, room: Workspace, wanted: ReproductionSpec, seen: B
     def left_s() -> float:
         return max(0.0, wanted.limit_s - (time.monotonic() - began))
 
-    for command in run.order.validation.setup:
+    for command in set_up_of(run.mirror, run.order.validation, head):
         child = start_command(run, room, command, cap_bytes=_OUTPUT_BYTES, of_column=True)
         ran = finish(child, what=f"set-up ({command})", timeout_s=left_s(), beat=beat)
         note_hosts(run)

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ledger.events.bounds import RoundFailed
@@ -14,6 +14,7 @@ from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
 from runner.run.context import RunContext
+from runner.run.run_spec import ValidationSpec
 from runner.text.plain import redact, tail
 from runner.workspaces.contract import Workspace
 
@@ -28,31 +29,29 @@ TIMED_OUT = 124  # as timeout(1) says it
 class Tier:
     """One round of checks: `name` is fast or full, `head` the checked commit, `base` GitHub's.
 
-    The mirror has both. `clean`: it is the gate, on a clean checkout where the agent never was.
+    The mirror has both. `checks` are those of this commit. `clean`: it is the gate, on a clean checkout where
+    the agent never was, and set-up runs there first.
     """
 
     name: str
     iteration: int
     head: str
     base: str
+    checks: ValidationSpec
     clean: bool = False
 
 
 def run_tier(
-    run: RunContext,
-    room: Workspace,
-    tier: Tier,
-    commands: Sequence[str],
-    *,
-    set_up: Sequence[str] = (),
-    tidy: Callable[[], None] = lambda: None,
+    run: RunContext, room: Workspace, tier: Tier, *, tidy: Callable[[], None] = lambda: None
 ) -> bool:
-    """Run `set_up`, then `commands`, in order until one fails, then `tidy`; return whether all passed.
+    """Run the tier's commands in order until one fails, then `tidy`; return whether all passed.
 
     The result becomes an event at the very end, so an interrupted round leaves none. A failure has its
     signature, to be compared with the next one.
     """
-    run_id = run.order.run_id
+    run_id, checks = run.order.run_id, tier.checks
+    set_up = checks.setup if tier.clean else ()
+    commands = checks.full if tier.name == "full" else checks.fast
     for number, command in enumerate((*set_up, *commands)):
         checked, output, log = _check(run, room, tier, command)
         kept = artifact_events(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
@@ -77,7 +76,8 @@ def _ended(run: RunContext, room: Workspace, tier: Tier, *, passed: bool) -> Val
         base=tier.base,
         image=room.image,
         clean=tier.clean,
-        definition=run.order.validation.definition,
+        definition=tier.checks.definition,
+        paths=tier.checks.covers,
     )
 
 

@@ -9,6 +9,7 @@ from ledger.events.guard import GuardsJudged, Violation
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
 from runner.branch.export import export_commit, peoples, published
 from runner.branch.rebase import seen
+from runner.checks.by_path import all_lines
 from runner.checks.repair_limits import bound_refusals
 from runner.guards import builtin
 from runner.guards.contract import Breach, Change
@@ -59,8 +60,7 @@ def judge(run: RunContext, head: str) -> GuardsJudged:
 
 def judgement(run: RunContext, head: str, last: GuardsJudged | None) -> GuardsJudged:
     """Return the guards' judgement of a commit in the mirror: the last one where nothing is different."""
-    lines = run.order.validation
-    rules = replace(run.order.guards, checks=(*lines.setup, *lines.fast, *lines.full))
+    rules = replace(run.order.guards, checks=all_lines(run.order.validation))
     base = run.mirror.head(run.order.base_branch)
     rules_digest = _digest(asdict(rules))
     if last is not None and (last.head, last.base, last.rules) == (head, base, rules_digest):

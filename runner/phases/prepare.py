@@ -15,6 +15,7 @@ from runner import errors, workspaces
 from runner.artifacts.keep import keep
 from runner.branch.export import export_commit, head_name
 from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
+from runner.checks.by_path import all_lines, set_up_of
 from runner.checks.places import clear_away, note_hosts, start_command, tenancy
 from runner.exec.child import finish
 from runner.git.mirror import Heads
@@ -54,10 +55,9 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     if order.tools.network not in run.workspace.networks:
         raise errors.NetworkError(order.workspace, order.tools.network, run.workspace.networks)
     if run.workspace.locked and not allow_unsandboxed:
-        checks = order.validation
         if not run.agent.trusted:
             raise errors.UnsandboxedError(run.agent.name, run.workspace.locked)
-        if checks.setup or checks.fast or checks.full:  # the repository's commands, on an agent's work
+        if all_lines(order.validation):  # the repository's commands, on an agent's work
             raise errors.UnsandboxedError("what the repository's policy runs", run.workspace.locked)
 
 
@@ -267,7 +267,7 @@ def set_up(run: RunContext, base: str) -> None:
 
     Only the result on an untouched base is kept for others: on a branch the set-up may be the agent's.
     """
-    commands = run.order.validation.setup
+    commands = set_up_of(run.mirror, run.order.validation, run.checkout.commit())
     if not commands:
         return
     locks = run.checkout.lock_files()

@@ -4,12 +4,14 @@ from ledger.events.bounds import ValidationWaived
 from ledger.events.run import RunEnded
 from ledger.states import Ending, RunState
 from runner import agents
+from runner.checks.by_path import checks_of
 from runner.checks.places import empty_place
 from runner.checks.tier import Tier, run_tier
 from runner.errors import NetworkError, UnsandboxedError
 from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
+from runner.phases.validate import same_checks
 from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.log import RunLog
@@ -46,9 +48,8 @@ def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_
 
 def _passes(run: RunContext, head: str, base: str) -> bool:
     """Check the commit, unless an earlier claim did; waived checks pass."""
-    known, wanted = run.history.validation, run.order.validation
-    same = known is not None and (known.head, known.definition) == (head, wanted.definition)
-    if known is not None and same and known.clean:
+    known, wanted = run.history.validation, checks_of(run.mirror, run.order.validation, base, head)
+    if known is not None and known.head == head and known.clean and same_checks(known, wanted):
         return known.passed
     if wanted.waived:
         run.log.append(ValidationWaived(run.order.run_id, head, base, wanted.definition))
@@ -56,11 +57,11 @@ def _passes(run: RunContext, head: str, base: str) -> bool:
     if not (wanted.full or wanted.fast):
         raise failed("no_validation", wanted.absent or "the repository's policy names no checks")
     name = "full" if wanted.full else "fast"
-    tier = Tier(name, run.history.iterations + 1, head, base, clean=True)
+    tier = Tier(name, run.history.iterations + 1, head, base, wanted, clean=True)
     run.mirror.remember(f"{run.order.run_id}-head", head)
     ref = f"refs/cardinal/{run.order.run_id}-head"
     run.checkout.clone_from(ref, run.order.branch, run.order.base_branch)
-    return run_tier(run, run.workspace, tier, wanted.full or wanted.fast, set_up=wanted.setup)
+    return run_tier(run, run.workspace, tier)
 
 
 def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:

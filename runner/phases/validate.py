@@ -1,11 +1,11 @@
 """Validate phase: fast checks, then the gate, before a pull request is offered."""
 
-from collections.abc import Sequence
-
 from ledger.events.bounds import RoundBegan, ValidationWaived
+from ledger.events.run import ValidationEnded
 from ledger.model.limit_answers import GO_ON, STOP, Subject
 from ledger.states import RunState
 from runner.branch.export import export_commit, head_name
+from runner.checks.by_path import checks_of
 from runner.checks.places import GATE, clean_room
 from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, describe_failure
 from runner.checks.tier import Tier, run_tier
@@ -13,7 +13,7 @@ from runner.phases.early import publish_early
 from runner.phases.work import repair
 from runner.run.context import RunContext
 from runner.run.exits import failed
-from runner.run.run_spec import RunSpec
+from runner.run.run_spec import RunSpec, ValidationSpec
 
 
 def validate(run: RunContext, start: str) -> None:
@@ -26,12 +26,13 @@ def validate(run: RunContext, start: str) -> None:
         head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
         if not has_changes(run, head, start):
             return
-        head = publish_early(run) or head
+        head = export_commit(run, publish_early(run) or head)
         run.step(RunState.VALIDATING)
-        if run.order.validation.waived:
+        checks = checks_of(run.mirror, run.order.validation, run.mirror.head(run.order.base_branch), head)
+        if checks.waived:
             _waive(run, head)
             return
-        if _passed_already(run, head) or _pass(run, head):
+        if _passed_already(run, checks, head) or _pass(run, checks, head):
             return
         bound_repairs(run)
         # By the failed round: refusals of guards count as iterations too.
@@ -62,26 +63,30 @@ def has_changes(run: RunContext, head: str, start: str) -> bool:
 
 def _waive(run: RunContext, head: str) -> None:
     """Record that the policy waives the checks of this commit."""
-    head, base = export_commit(run, head), run.mirror.head(run.order.base_branch)
+    base = run.mirror.head(run.order.base_branch)
     if run.history.waived != head:
         run.log.append(ValidationWaived(run.order.run_id, head, base, run.order.validation.definition))
 
 
-def _passed_already(run: RunContext, head: str) -> bool:
-    ended, wanted = run.history.validation, run.order.validation
-    last_tier = "full" if wanted.full else "fast"
-    if ended is None or not ended.clean or ended.definition != wanted.definition:
+def _passed_already(run: RunContext, checks: ValidationSpec, head: str) -> bool:
+    ended = run.history.validation
+    last_tier = "full" if checks.full else "fast"
+    if ended is None or not ended.clean or not same_checks(ended, checks):
         return False
     return ended.passed and ended.head == head and ended.tier == last_tier
 
 
-def _pass(run: RunContext, head: str) -> bool:
+def same_checks(ended: ValidationEnded, checks: ValidationSpec) -> bool:
+    """Whether the tier that ended had the same checks, of the same paths."""
+    return (ended.definition, ended.paths) == (checks.definition, checks.covers)
+
+
+def _pass(run: RunContext, checks: ValidationSpec, head: str) -> bool:
     """Return whether the work passes. A failure that the agent has not seen yet is not checked again.
 
     The host's mirror decides, not the workspace. Raises Park where the change is too large, or where the
     files are unchanged since a failure that the agent has seen.
     """
-    head = export_commit(run, head)
     bound_size(run, run.mirror.diff(run.mirror.head(run.order.base_branch), head))
     rounds, tree = run.history.rounds, run.mirror.tree(head)
     newest = rounds.newest
@@ -90,23 +95,22 @@ def _pass(run: RunContext, head: str) -> bool:
     known = rounds.on(tree)
     if known is not None:
         ask_about_standstill(run, known.iteration)
-    return _check(run, head)
+    return _check(run, checks, head)
 
 
-def _check(run: RunContext, head: str) -> bool:
+def _check(run: RunContext, checks: ValidationSpec, head: str) -> bool:
     """Run both tiers as the next iteration: the fast one in the workspace, then the gate, within its limit.
 
     A fast tier alone is the gate: in the agent's workspace any command can pass.
     """
     iteration = run.history.iterations + 1
-    wanted = run.order.validation
-    if not wanted.full:
-        return pass_gate(run, head, iteration, "fast", wanted.fast)
-    if wanted.fast:
-        tier = Tier("fast", iteration, head, run.mirror.head(run.order.base_branch))
+    if not checks.full:
+        return _pass_gate(run, checks, head, iteration)
+    if checks.fast:
+        tier = Tier("fast", iteration, head, run.mirror.head(run.order.base_branch), checks)
         run.log.append(RoundBegan(run.order.run_id, iteration, head))
         # What checks leave behind, or do to the branch, is not the agent's work.
-        if not run_tier(run, run.workspace, tier, wanted.fast, tidy=lambda: run.checkout.restore(head)):
+        if not run_tier(run, run.workspace, tier, tidy=lambda: run.checkout.restore(head)):
             return False
     full_runs = run.history.full_runs
     if full_runs >= run.order.limits.full_runs * run.allowance.times(Subject.REPAIRS):
@@ -116,15 +120,16 @@ def _check(run: RunContext, head: str) -> bool:
             f"{why} {describe_failure(run.history.rounds)} Shall the agent go on?",
             (GO_ON, STOP),
         )
-    return pass_gate(run, head, iteration, "full", wanted.full)
+    return _pass_gate(run, checks, head, iteration)
 
 
-def pass_gate(run: RunContext, head: str, iteration: int, name: str, commands: Sequence[str]) -> bool:
+def _pass_gate(run: RunContext, checks: ValidationSpec, head: str, iteration: int) -> bool:
     """Run set-up and checks on a clean checkout of `head`, the newest export.
 
     Set-up runs there as well, as part of the evidence. Raises RepositoryError, WorkspaceError or
     StopRequested.
     """
-    tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch), clean=True)
+    base = run.mirror.head(run.order.base_branch)
+    tier = Tier("full" if checks.full else "fast", iteration, head, base, checks, clean=True)
     with clean_room(run, GATE, head_name(run)) as room:
-        return run_tier(run, room, tier, commands, set_up=run.order.validation.setup)
+        return run_tier(run, room, tier)

@@ -109,11 +109,23 @@ class BedrockProvider(Provider):
 
 
 @dataclass(frozen=True, slots=True)
+class PathSpec:
+    """Shell lines of the policy for the files below the folder `path`; they run in `directory`."""
+
+    path: str
+    directory: str
+    setup: tuple[str, ...] = ()
+    fast: tuple[str, ...] = ()
+    full: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ValidationSpec:
     """Shell lines of the repository's policy: set-up after a clone, fast checks, full checks.
 
     `waived`: the policy asks for no checks. `absent` says for people why there are none otherwise.
-    `definition` is the SHA-256 of the policy's section, for evidence.
+    `definition` is the SHA-256 of the policy's section, for evidence. `paths` have lines of their own;
+    `covers` are those whose lines are among these already, with `.` for the repository's own.
     """
 
     setup: tuple[str, ...] = ()
@@ -122,6 +134,8 @@ class ValidationSpec:
     waived: bool = False
     absent: str = ""
     definition: str = ""
+    paths: tuple[PathSpec, ...] = ()
+    covers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

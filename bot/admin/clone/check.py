@@ -23,10 +23,11 @@ from ledger.views import checks
 from ledger.views.checks import CheckRow
 from rules.policy.column import ColumnPolicy
 from runner import supervisor
+from runner.checks.by_path import checks_of
 from runner.git.mirror import Mirror
 from runner.git.object_files import write_ref
 from runner.run.log import RunLog
-from runner.run.run_spec import HostPaths, RunSpec
+from runner.run.run_spec import HostPaths, RunSpec, ValidationSpec
 from runner.text.plain import one_line
 
 BRANCH, BASE = "commit", "base"  # the only branches of the copy that is checked
@@ -45,12 +46,26 @@ class LocalResult:
 
 
 def has_checks(cloned: ClonedCommit, *, fast: bool) -> bool:
-    """Tell whether the policy names checks, or fast ones. Raises CloneError where it should name some."""
-    rules = cloned.policy.repository
-    policy = validation_of(cloned.name, cloned.base, rules, has_file=cloned.has_file)
+    """Tell whether the policy names checks for the commit, or fast ones.
+
+    Raises CloneError where it should name some, and GitError.
+    """
+    policy = _validation(cloned, fast=fast)
     if policy.absent:
         raise CloneError(policy.absent)
-    return bool(policy.fast or (policy.full and not fast))
+    with tempfile.TemporaryDirectory(prefix="cardinal-paths.") as name:
+        mirror = Mirror(Path(name), cloned.name, FolderRemote(""), no_beat)
+        borrow(mirror.path, cloned.repository, cloned.objects)
+        policy = checks_of(mirror, policy, cloned.base, cloned.commit)
+    return bool(policy.fast or policy.full)
+
+
+def _validation(cloned: ClonedCommit, *, fast: bool) -> ValidationSpec:
+    """Return set-up and checks in one tier: all checks, or only the fast ones."""
+    rules = cloned.policy.repository
+    known = validation_of(cloned.name, cloned.base, rules, has_file=cloned.has_file)
+    paths = tuple(replace(path, full=() if fast else (*path.fast, *path.full)) for path in known.paths)
+    return replace(known, full=() if fast else (*known.fast, *known.full), paths=paths)
 
 
 def run_checks(
@@ -113,7 +128,6 @@ def _claim(engine: Engine, order: RunSpec) -> tuple[RunSpec, Lease]:
 
 def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Path, *, fast: bool) -> RunSpec:
     rules = cloned.policy.repository
-    policy = validation_of(cloned.name, cloned.base, rules, has_file=cloned.has_file)
     run_id = RunId(f"local-{token_hex(4)}")
     return RunSpec(
         run_id=run_id,
@@ -132,7 +146,7 @@ def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Pat
         briefing="",
         places=HostPaths(*(root / each for each in ("mirrors", "workspaces", "logs", "scenarios"))),
         committer=COMMITTER,
-        validation=replace(policy, full=() if fast else (*policy.fast, *policy.full)),
+        validation=_validation(cloned, fast=fast),
         **from_policy(config, column, rules),
     )
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.admin.clone.commit import ClonedCommit, FolderRemote, borrow, no_beat
-from bot.runspec.builder import guards_of
+from bot.runspec.builder import guards_of, validation_of
 from ledger.events.guard import Violation
+from runner.checks.by_path import all_lines
 from runner.git.mirror import Mirror
 from runner.guards.diff import Known, change_of
 from runner.phases.guard import violations
@@ -18,8 +19,7 @@ def findings(cloned: ClonedCommit, *published: str) -> tuple[Violation, ...]:
     Raises GitError and LongHistoryError.
     """
     rules = cloned.policy.repository
-    checks = rules.validation
-    lines = (*rules.setup, *(checks.fast if checks else ()), *(checks.full if checks else ()))
+    lines = all_lines(validation_of(cloned.name, cloned.base, rules, has_file=cloned.has_file))
     with tempfile.TemporaryDirectory(prefix="cardinal-guards.") as name:
         mirror = Mirror(Path(name), cloned.name, FolderRemote(""), no_beat)
         borrow(mirror.path, cloned.repository, cloned.objects)

@@ -47,6 +47,7 @@ class Seen:
     image: str = ""
     base: str = ""
     definition: str = ""
+    paths: tuple[str, ...] = ()
     site: str = ""  # where Cardinal's pages are, empty where they are not served
 
 
@@ -150,6 +151,7 @@ def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
         base=seen.base,
         image=seen.image,
         definition=seen.definition,
+        paths=seen.paths,
         site=seen.site,
     )
     tails = evidence.tails(seen.checks)

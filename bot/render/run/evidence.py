@@ -41,7 +41,14 @@ def failing(checks: tuple[CheckRow, ...]) -> str:
 
 
 def proof(
-    checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, definition: str = "", site: str = ""
+    checks: tuple[CheckRow, ...],
+    *,
+    head: str,
+    base: str,
+    image: str,
+    definition: str = "",
+    paths: tuple[str, ...] = (),
+    site: str = "",
 ) -> str:
     """Return the proof of the result, folded: commits, image, checks and digests of logs.
 
@@ -57,6 +64,7 @@ def proof(
         f"base {code(base or 'not recorded', 64)}",
         f"image: {where}",
         *((f"checks as the default branch named them {code(definition, 64)}",) if definition else ()),
+        *((f"paths whose checks these are: {', '.join(code(path) for path in paths)}",) if paths else ()),
         *_whole(checks, site),
     )
     table = ["| command | exit code | took | SHA-256 of its log |", "| --- | --- | --- | --- |", *rows]

@@ -223,7 +223,13 @@ def _evidence(gate: TierRow | None) -> dict[str, object] | None:
     if gate is None:
         return None
     image = "" if gate.image == "local" else gate.image
-    facts = (("head", gate.head), ("base", gate.base), ("image", plain(image)), ("checks", gate.definition))
+    facts = (
+        ("head", gate.head),
+        ("base", gate.base),
+        ("image", plain(image)),
+        ("checks", gate.definition),
+        ("paths", plain(", ".join(gate.paths))),
+    )
     result = "passed" if gate.passed else "failed"
     return {"result": f"the gate {result} on a clean checkout, on {when(gate.at)}", "facts": facts}
 

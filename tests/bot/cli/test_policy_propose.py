@@ -46,3 +46,22 @@ def test_a_clone_without_a_commit_says_what_to_do(clone: Path) -> None:
     result = CliRunner().invoke(main, ["policy", "propose", "-C", str(clone)])
     assert result.exit_code == 2
     assert "has no commit to look at: go into your clone, and commit first" in result.stderr
+
+
+def test_a_path_that_is_a_link_in_the_clone_is_refused_and_one_that_is_missing_is_told(clone: Path) -> None:
+    file = clone / ".github" / "cardinal.yml"
+    file.parent.mkdir()
+    file.write_text(
+        "version: 1\nrepository:\n  validation: none\n  paths:\n"
+        "    linked/api: {validation: {full: [x]}}\n    gone: {validation: {full: [x]}}\n"
+    )
+    (clone / "real" / "api").mkdir(parents=True)
+    (clone / "linked").symlink_to("real")
+    refused = CliRunner().invoke(main, ["policy", "validate", str(file)])
+    assert refused.exit_code == 1
+    assert "line 5: repository.paths.linked/api: is a link here, or below one" in refused.stdout
+    (clone / "linked").unlink()
+    (clone / "linked" / "api").mkdir(parents=True)
+    told = CliRunner().invoke(main, ["policy", "validate", str(file)])
+    assert told.exit_code == 0
+    assert "line 6: repository.paths.gone: is no folder here" in told.stdout

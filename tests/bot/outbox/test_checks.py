@@ -117,6 +117,14 @@ def test_a_commit_of_the_queue_is_let_through_by_the_checks_of_now_alone(
     assert [one.conclusion for one in checks(stage, head)] == [conclusion]
 
 
+def test_the_evidence_of_a_monorepo_names_the_paths_whose_checks_ran(stage: Stage) -> None:
+    head = pulled(stage)
+    paths = (".", "services/api")
+    stage.happen(ValidationEnded(RUN, 2, "full", True, head, "b" * 40, "local", clean=True, paths=paths))
+    stage.do(WriteCheck(stage.card_id, head))
+    assert "paths whose checks these are: `.`, `services/api`" in checks(stage, head)[-1].output["summary"]
+
+
 def test_a_history_that_was_written_anew_contradicts_the_heads_that_github_holds(
     stage: Stage, tmp_path: Path
 ) -> None:

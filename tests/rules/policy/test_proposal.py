@@ -3,7 +3,7 @@
 import pytest
 
 from rules.policy.model import parse_repository
-from rules.policy.proposal import propose
+from rules.policy.proposal import markers, propose
 
 NPM = '{"scripts": {"test": "jest"}}'
 NO_NPM = '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'
@@ -39,3 +39,24 @@ def test_the_files_decide_what_is_run(
     rules = parse_repository(proposal.text())
     assert rules.setup == setup
     assert rules.waived if not full else rules.validation is not None and rules.validation.full == full
+
+
+def test_the_folders_of_a_monorepo_become_paths_where_the_root_has_no_checks() -> None:
+    files = {
+        "package.json": NO_NPM,
+        "web/package.json": NPM,
+        "web/widgets/package.json": NPM,
+        "services/api/go.mod": "",
+        "web/node_modules/left/package.json": NPM,
+        "docs/Makefile": "all:\n",
+    }
+    read = markers(files)
+    assert "web/node_modules/left/package.json" not in read
+    proposal = propose(files.keys(), {name: files[name] for name in read})
+    rules = parse_repository(proposal.text())
+    assert rules.waived
+    assert {name: (path.setup, path.validation.full) for name, path in rules.paths.items()} == {
+        "web": (("npm install",), ("npm test",)),
+        "services/api": ((), ("go test ./...",)),
+    }
+    assert propose(files.keys(), files | {"package.json": NPM}).paths == {}

@@ -125,3 +125,21 @@ def test_a_folder_outside_of_a_repository_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ("check", "-C", str(tmp_path)))
     assert done.exit_code == 2
     assert "go into your clone" in done.output
+
+
+def test_in_a_monorepo_the_changed_files_decide_which_checks_run(clone: Path, check: Check) -> None:
+    path = (
+        '  paths: {web/: {setup: [touch ready], validation: {full: ["test -f ready && grep -q new page"]}}}\n'
+    )
+    git(clone, "switch", "--quiet", "main")
+    commit(clone, policy=POLICY + path, **{"web/page": "old"})
+    git(clone, "switch", "--quiet", "--create", "paths")
+    commit(clone, **{"web/page": "new"})
+    done = check()
+    assert [line for line in done.output.splitlines() if line.startswith("$")][1:] == [
+        line for line in done.output.splitlines() if line.startswith("$ cd web || exit; ")
+    ], done.output
+    assert done.exit_code == 0, done.output
+    assert "No check ran: the policy names none of this kind." in check("--fast").output
+    commit(clone, answer="wrong")
+    assert "grep -q right answer: failed" in check().output
