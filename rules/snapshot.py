@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from ledger.events.pull import CheckFailure
+from ledger.events.related import CardProposed
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending, Gate, RunState
@@ -311,6 +312,7 @@ class Snapshot:
     `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
     the commands in a minute by whoever just gave one.
     `follow_ups` are those of an investigation, read for the command about them and for one given up only.
+    `proposed` is the card in another repository that an answer, or an act that was given up, is about.
     `blockers` and `circle` (the way on which the card waits for itself) are only read while its
     run is queued.
     """
@@ -359,6 +361,7 @@ class Snapshot:
     checking: CheckingSeen | None = None
     only_checks: bool = False  # the event is about a run that only checks
     follow_ups: tuple[FollowUpSeen, ...] = ()
+    proposed: CardProposed | None = None
     served: bool = False
     assistant_waits: bool = False  # the planning assistant asked, and nobody wrote since
     target: TargetSeen | None = None  # where the issue's own repository may not be the one

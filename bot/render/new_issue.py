@@ -11,7 +11,10 @@ def title(text: str) -> str:
     return cut(" ".join(tame(text).split()), TITLE_LIMIT) or "(no title)"
 
 
-def write(*, run_id: str, number: int | None, body: str, reason: str) -> str:
-    """Return the issue's text without its marker: the agent's words are quoted."""
-    of = f" of #{number}" if number is not None else ""
+def write(*, run_id: str, number: int | None, body: str, reason: str, repository: str = "") -> str:
+    """Return the issue's text without its marker: the agent's words are quoted.
+
+    `repository` is that of the card, where the issue is in another one.
+    """
+    of = f" of {repository}#{number}" if number is not None else ""
     return fit((quote(body, BODY_LIMIT), f"Proposed by run {run_id}{of}: {line(reason, 500)}"))

@@ -18,6 +18,7 @@ ASKERS: Mapping[str, str] = {
     "validation": "cannot make the checks pass",
     "stage": "needs you before its next stage",
     "leave": "is not finished, but its card was dragged away",
+    "elsewhere": "needs work in another repository",
 }
 HOW_TO_ANSWER: Mapping[str, str] = {
     "leave": "Tick one, or reply `/cardinal cancel` or `/cardinal finish`. The run goes on meanwhile.",
@@ -25,6 +26,8 @@ HOW_TO_ANSWER: Mapping[str, str] = {
     " Whatever changes the files of CI runs with this repository's secrets: read it first.",
     "guard": "Tick one, or write what it shall do instead: the agent does that, and is judged again."
     " `guardrails:` in .github/cardinal.yml says what is asked about.",
+    "elsewhere": "Tick one or reply. The issue is made with these words, for whoever reads that repository,"
+    " and needs your write access there. It stands in the board's inbox; the run goes on with your answer.",
     "permission": "Tick one or simply reply; the run goes on from where it stands."
     " `/cardinal allow <pattern>` allows more than this one for the whole card.",
 }

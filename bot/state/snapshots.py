@@ -1,5 +1,6 @@
 """The rules' snapshot of one card, made of the ledger's views."""
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -12,8 +13,10 @@ from ledger.event import Event
 from ledger.events.conversation import CommandGiven
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import CheckFailure, ChecksSettled
-from ledger.events.run import CHECK, RunEnded, RunEvent, RunParked, RunStepped
+from ledger.events.related import CardProposed
+from ledger.events.run import CHECK, QuestionAnswered, RunEnded, RunEvent, RunParked, RunStepped
 from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.log import event_store
 from ledger.model.limit_answers import Code
 from ledger.model.shared_failures import shared_cause
 from ledger.queries import attempts, run_queue
@@ -64,6 +67,7 @@ from rules.snapshot import (
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
+MAX_RUN_EVENTS = 100_000  # searched for a proposal
 MAX_HELD = 20  # held comments that a command can choose from
 
 
@@ -101,7 +105,14 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
                 halt=halt_of(db, snapshot.board_id),
             )
         case EntryGivenUp(act="create_card"):
-            return replace(snapshot, follow_ups=_follow_ups(db, card_id, event.key.removeprefix("card:")))
+            named = event.key.removeprefix("card:")
+            run_id, _, number = named.partition(":")
+            wanted = _proposed(db, RunId(run_id), lambda seen: str(seen.proposal) == number)
+            return replace(snapshot, follow_ups=_follow_ups(db, card_id, named), proposed=wanted)
+        case QuestionAnswered(code=Code.CREATE):
+            question_id = event.question_id
+            wanted = _proposed(db, event.run_id, lambda seen: seen.question_id == question_id)
+            return replace(snapshot, proposed=wanted)
         case RunEnded():
             cause = shared_cause(event.reason, event.detail)
             struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
@@ -140,6 +151,13 @@ def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpS
         )
         for number, follow_up in enumerate(report.follow_ups, start=1)
     )
+
+
+def _proposed(db: Connection, run_id: RunId, fits: Callable[[CardProposed], bool]) -> CardProposed | None:
+    """Return the run's proposal of a card in another repository that fits; None without one."""
+    seen = (it.event for it in event_store.read(db, stream=f"run:{run_id}", limit=MAX_RUN_EVENTS))
+    cards_wanted = (event for event in seen if isinstance(event, CardProposed) and event.repository)
+    return next(filter(fits, cards_wanted), None)
 
 
 def _ci(db: Connection, snapshot: Snapshot, card_id: CardId) -> CiSeen | None:

@@ -81,3 +81,11 @@ def add_sub_issue(scope: Scope, given: Input) -> Input:
     scope.require(parent, "write", Role.TRIAGE)
     scope.store.links.add_sub_issue(parent, child, actor=scope.actor)
     return {"issue": parent, "subIssue": child}
+
+
+@resolvers.mutation("addBlockedBy")
+def add_blocked_by(scope: Scope, given: Input) -> Input:
+    blocked, blocking = scope.node(given["issueId"], Issue), scope.node(given["blockingIssueId"], Issue)
+    scope.require(blocked, "write", Role.TRIAGE)
+    scope.store.links.add_blocked_by(blocked, blocking, actor=scope.actor)
+    return {"issue": blocked, "blockingIssue": blocking}

@@ -8,12 +8,19 @@ from ledger.events.run import RunEvent
 
 @dataclass(frozen=True, slots=True)
 class CardProposed(RunEvent):
-    """The agent wants a new card for work that is not its own. `proposal` counts in the run from 1."""
+    """The agent wants a new card for work that is not its own. `proposal` counts in the run from 1.
+
+    `repository` is where, if it is another one than the card's: people are asked by `question_id` first. The
+    card's `relation` to the new one is blocked_by or blocks there; empty here.
+    """
 
     proposal: int
     title: str
     body: str
     reason: str
+    repository: str = ""
+    relation: str = ""
+    question_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,8 +179,9 @@ class ToolUsed(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked(RunEvent):
-    """The run needs a person. `asker`: agent, permission, budget, limit, rebase, workflows,
-    guard, validation, stage or leave.
+    """The run needs a person. `asker`: agent, permission, elsewhere, budget, limit, rebase, workflows,
+    guard, validation, stage, leave or
+    elsewhere.
 
     `subject` and `codes`, one for each choice, are those of `limit_answers.py`; an agent's choices have no
     codes. About size, the numbers say how large the change is where that is over a limit; `digest` is of

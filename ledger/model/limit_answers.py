@@ -38,6 +38,7 @@ class Subject(StrEnum):
     STAGE = "stage"  # a later one
     ROUNDS = "rounds"  # through the stages
     TOOL = "tool"
+    ELSEWHERE = "elsewhere"  # a card in another repository
     LEAVING = "leaving"  # the column, while its run is at work
 
 
@@ -57,6 +58,7 @@ class Code(StrEnum):
     DENY = "deny"
     CANCEL = "cancel"
     FINISH = "finish"
+    CREATE = "create"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +81,20 @@ ALLOW_CARD = AnswerChoice(Code.ALLOW_CARD, "Allow it for this card from now on")
 DENY = AnswerChoice(Code.DENY, "Do not allow it")
 CANCEL = AnswerChoice(Code.CANCEL, "Cancel the run")
 FINISH = AnswerChoice(Code.FINISH, "Let it finish")
+MAKE_CARD = AnswerChoice(Code.CREATE, "Make the card there")
+NO_CARD = AnswerChoice(Code.DENY, "Do not make it")
 RESERVED = (
     *(GO_ON, AS_FAR, STOP, PUBLISH, PUBLISH_PROTECTED, WITHOUT_REBASE),
-    *(TRY_AGAIN, ALLOW_ONCE, ALLOW_CARD, DENY, CANCEL, FINISH),
+    *(TRY_AGAIN, ALLOW_ONCE, ALLOW_CARD, DENY, CANCEL, FINISH, MAKE_CARD, NO_CARD),
 )
+OF_TURN = frozenset(
+    {Subject.WORK, Subject.TOOL, Subject.ELSEWHERE}
+)  # asked for the agent: it gets the answer
 _SPENDING = frozenset({Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS})
 # Words decide nothing here, and there is no agent that could act on them before somebody has chosen.
 CHOSEN_ONLY = _SPENDING | {Subject.START, Subject.ROUNDS, Subject.LEAVING}
 LIMITS = _SPENDING | {Subject.REPAIRS, Subject.SIZE, Subject.GUARD, Subject.WORKFLOWS}
-_AGREES = frozenset({Code.GO_ON, Code.PUBLISH, Code.TRY_AGAIN, Code.ALLOW_ONCE})
+_AGREES = frozenset({Code.GO_ON, Code.PUBLISH, Code.TRY_AGAIN, Code.ALLOW_ONCE, Code.CREATE})
 _REFUSES = frozenset({Code.STOP, Code.DENY})
 _YES = frozenset({"yes", "y", "ok", "okay", "sure", "go on", "continue", "yes please", "yes, please"})
 _NO = frozenset({"no", "n", "stop", "no thanks", "no, thanks", "no thank you", "no, thank you"})
@@ -103,6 +110,7 @@ _SUBJECTS = {
     "validation": Subject.REPAIRS,
     "stage": Subject.STAGE,
     "leave": Subject.LEAVING,
+    "elsewhere": Subject.ELSEWHERE,
 }
 _WORDS = {subject: word for word, subject in _SUBJECTS.items()} | {
     Subject.TIME: "limit",

@@ -42,8 +42,14 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
 
 
 def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
-    """Report a follow-up of a person that could not be made; an agent's one is only in the log."""
+    """Report a card that a person wanted and that could not be made; an agent's one is only in the log."""
     because = f"{plain(event.key, 40)} was given up: {plain(event.because, 160)}"
+    if (wanted := snapshot.proposed) is not None:
+        text = f"The card that {wanted.run_id} proposed in {wanted.repository} could not be made as agreed: "
+        return Decision(
+            (Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(text + plain(event.because, 300))),),
+            (because,),
+        )
     for follow_up in snapshot.follow_ups:
         if event.key == f"card:{follow_up.run_id}:{follow_up.proposal}":
             what = f"Follow-up {follow_up.proposal} of {follow_up.run_id}"

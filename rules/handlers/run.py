@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events import findings, related
 from ledger.events import run as runs
 from ledger.ids import CardId
-from ledger.model.limit_answers import Subject, subject_of
+from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import Ending, RunState
 from rules.card.dependencies import ask_about_blockers
 from rules.card.drag_out import release
@@ -115,7 +115,27 @@ def answered(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, n
     """Write the answer into the question's comment."""
     settled = SettleQuestion(snapshot.card_id, event.run_id, event.question_id)
     state = settle(policy, snapshot) if _newest(snapshot, event) else Decision()
-    return Decision((settled,), (f"{event.by} answered",)) + state + shown(policy, snapshot, event, now)
+    record = Decision((settled,), (f"{event.by} answered",)) + _agreed_card(snapshot, event)
+    return record + state + shown(policy, snapshot, event, now)
+
+
+def _agreed_card(snapshot: Snapshot, event: runs.QuestionAnswered) -> Decision:
+    """Make the card in another repository that somebody just agreed to."""
+    wanted = snapshot.proposed
+    if event.code != Code.CREATE or wanted is None:
+        return Decision()
+    made = CreateCard(
+        snapshot.card_id,
+        event.run_id,
+        wanted.proposal,
+        wanted.title,
+        wanted.body,
+        wanted.reason,
+        repository=wanted.repository,
+        relation=wanted.relation,
+        by=event.by,
+    )
+    return Decision((made,), (f"{event.by} wants the card in {wanted.repository}",))
 
 
 def pushed(policy: Policy, snapshot: Snapshot, event: runs.BranchPushed, now: datetime) -> Decision:
@@ -135,7 +155,12 @@ def thread_answered(
 
 
 def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardProposed, now: datetime) -> Decision:
-    """Make the card that the agent wants; it stands in the inbox, and no run starts on it by itself."""
+    """Make the card that the agent wants; it stands in the inbox, and no run starts on it by itself.
+
+    One in another repository waits for a person's answer.
+    """
+    if event.repository:
+        return Decision((), (f"{event.run_id} wants a card in {event.repository}: people are asked",))
     made = CreateCard(snapshot.card_id, event.run_id, event.proposal, event.title, event.body, event.reason)
     return Decision((made,), (f"{event.run_id} wants a new card",))
 

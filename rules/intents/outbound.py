@@ -181,6 +181,8 @@ class CreateCard(Intent):
     """Make an issue that a run's agent asked for, and a card of it in the board's inbox.
 
     `proposal` counts in the run from 1. `again`: somebody wants it, so one that was given up is tried anew.
+    `repository` is another one than the card's, where `by` agreed to it: the card's `relation` to the new one
+    is blocked_by or blocks.
     """
 
     run_id: RunId
@@ -189,6 +191,9 @@ class CreateCard(Intent):
     body: str
     reason: str
     again: bool = False
+    repository: str = ""
+    relation: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ _NAME_BYTES = 100
 ATTACHED_BYTES = 32_000  # of one text: with its quotes it travels in one message of the gateway
 _ITEMS = 40
 _MAX_LINES = 10_000_000
+_REPOSITORY = r"^([A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100})?$"
 _TARGET = r"^(#?[1-9][0-9]{0,8}|[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}#[1-9][0-9]{0,8})$"
 
 
@@ -181,8 +182,21 @@ class GoToStageInput(Tool):
 
 class CreateCardInput(FollowUpInput):
     """Propose a new card for work that is not part of this one. It is made at once; people decide what
-    becomes of it, so leave it alone.
+    becomes of it, so leave it alone. With `repository`, for work that this card needs there, people are asked
+    first: you are stopped until somebody answers.
     """
+
+    repository: Annotated[
+        str,
+        Field(
+            pattern=_REPOSITORY,
+            description="Another repository, owner/name; left out: this one. `show_card` lists which.",
+        ),
+    ] = ""
+    relation: Annotated[
+        Literal["blocked_by", "blocks"],
+        Field(description="With `repository`, read as: this card … the new one."),
+    ] = "blocked_by"
 
 
 class LinkCardInput(Tool):

@@ -162,9 +162,9 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
 
 
 def answer_text(answered: Question) -> str:
-    """Return a person's answer for the agent; with the question, for a permission."""
+    """Return a person's answer for the agent; with the question, where Cardinal asked it."""
     answer = answered.answer or ""
-    return f"{answered.event.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
+    return f"{answered.event.text}\n\n{answer}" if answered.subject is not Subject.WORK else answer
 
 
 def _granted(run: RunContext, answered: Question | None) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def _answers(history: History) -> str:
     rows = [
         f"Question: {strip_hidden(question.event.text)}\nAnswer: {strip_hidden(question.answer)}"
         for question in history.questions
-        if question.subject is Subject.WORK and question.answer is not None
+        if question.subject in (Subject.WORK, Subject.ELSEWHERE) and question.answer is not None
     ]
     return "\n\n".join((_ASKED_BEFORE, *rows)) if rows else ""
 

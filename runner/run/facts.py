@@ -9,7 +9,15 @@ from ledger.events.bounds import RoundFailed
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.run import BranchPushed, QuestionAsked, UsageMetered
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, extended, subject_of
+from ledger.model.limit_answers import (
+    OF_TURN,
+    Code,
+    QuestionSource,
+    Subject,
+    asker_of,
+    extended,
+    subject_of,
+)
 from runner.text.untrusted import delimit_untrusted, without_invisible
 
 GUARD_TURN = "repair-guard"
@@ -65,7 +73,7 @@ class Question:
     @property
     def is_own(self) -> bool:
         """Whether Cardinal's supervisor asks for itself, and not for a tool that the agent wants to use."""
-        return asker_of(self.event.asker) is QuestionSource.SUPERVISOR and self.subject is not Subject.TOOL
+        return asker_of(self.event.asker) is QuestionSource.SUPERVISOR and self.subject not in OF_TURN
 
     def permits(self, subject: Subject, *codes: Code) -> bool:
         """Whether it is about that subject, and was answered with one of these codes."""

@@ -17,7 +17,7 @@ from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.ids import QuestionId, RunId
-from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, code_of
+from ledger.model.limit_answers import OF_TURN, Code, QuestionSource, Subject, asker_of, code_of
 from ledger.states import RunState
 from ledger.views.runs import state_after
 from runner.run.facts import (
@@ -138,7 +138,7 @@ class History:
 
     def undelivered_answer(self) -> Question | None:
         """Return the agent's answered question whose answer no later turn has delivered."""
-        question = self.newest(Subject.WORK, Subject.TOOL)
+        question = self.newest(*OF_TURN)
         if question is None or question.answer is None or self._carried(question):
             return None
         return question

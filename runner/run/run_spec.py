@@ -305,6 +305,7 @@ class RunSpec:
     host: str = ""  # the name of the host that holds the claim
     signing: SigningKey | None = None  # for the commits that Cardinal writes; None: they are unsigned
     early: bool = False  # publish what the guards let pass before the work is done
+    elsewhere: tuple[str, ...] = ()  # other repositories in which the run may propose cards
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
 
     @property

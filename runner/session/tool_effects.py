@@ -8,7 +8,7 @@ from typing import Any
 from ledger.events import run as happened
 from ledger.events.related import CardLinked, CardProposed
 from ledger.events.turn import BoardToolCalled
-from ledger.model.limit_answers import Subject, is_reserved, of_agent
+from ledger.model.limit_answers import MAKE_CARD, NO_CARD, Subject, is_reserved, of_agent, question
 from runner.agents import board_tools
 from runner.run.history import History
 from runner.run.run_spec import RunSpec
@@ -22,6 +22,8 @@ _BRIEFING_BYTES = 8_000
 _TEXT_BYTES = 600
 _ITEMS = 20
 _CARDS = 5  # that a run may propose
+_ELSEWHERE = 2  # of them in other repositories
+_ELSEWHERE_BYTES = 4_000  # people read all of such a card before it is made
 _LINKS = 10
 _FILES = 10
 _WORK_ONLY = frozenset({"finish", "tick", "thread", "go_to_stage", "create_card", "link_card", "attach"})
@@ -58,7 +60,7 @@ def effect_of(
     body = json.dumps(stored, ensure_ascii=False)
     recorded = BoardToolCalled(order.run_id, session_id, call.call_id, call.tool, body)
     meant = _meaning(board_tools.BoardCall(call.call_id, call.tool, clean), order, history)
-    parks = isinstance(clean, board_tools.AskInput | board_tools.BlockInput)
+    parks = _asks(clean) is not None
     return Effect((recorded, *meant), {"ok": True}, parks, attaches)
 
 
@@ -71,10 +73,19 @@ def _redacted(value: Any) -> Any:
     return {key: _redacted(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+def _asks(given: board_tools.Tool) -> Subject | None:
+    """Return what people are asked about by such a call; None for nothing."""
+    if isinstance(given, board_tools.AskInput | board_tools.BlockInput):
+        return Subject.WORK
+    elsewhere = isinstance(given, board_tools.CreateCardInput) and given.repository
+    return Subject.ELSEWHERE if elsewhere else None
+
+
 def _repeated(call: board_tools.BoardCall, history: History) -> Effect:
-    if call.tool not in ("ask", "block"):
+    subject = _asks(call.input)
+    if subject is None:
         return Effect((), {"ok": True, "repeated": True})
-    question = history.newest(Subject.WORK)
+    question = history.newest(subject)
     if question is None or question.answer is None:
         return Effect((), {"ok": True, "repeated": True}, parks=True)
     return Effect((), {"ok": True, "repeated": True, "answer": question.answer})
@@ -102,8 +113,8 @@ def _misfit(call: board_tools.BoardCall, order: RunSpec, history: History) -> st
             known = [thread.thread_id for thread in order.threads]
             if thread_id not in known:
                 return f"there is no such thread; there are {', '.join(known) or 'none'}"
-        case board_tools.CreateCardInput() if history.proposed >= _CARDS:
-            return f"this run proposed {_CARDS} cards already: name further work in `finish`, open_questions"
+        case board_tools.CreateCardInput() as card:
+            return _unfit_card(card, order, history)
         # Not a matter of the schema: a text that was redacted may be a little longer than the agent's.
         case board_tools.AttachInput(content=content) if (
             len(content.encode("utf-8", "replace")) > board_tools.ATTACHED_BYTES
@@ -116,6 +127,23 @@ def _misfit(call: board_tools.BoardCall, order: RunSpec, history: History) -> st
                 return f"this run linked {_LINKS} cards already: name further ones in `finish`"
             if _spelt_out(target, order).lower() == order.full_reference.lower():
                 return "this is the card itself: name the number of another one"
+    return ""
+
+
+def _unfit_card(card: board_tools.CreateCardInput, order: RunSpec, history: History) -> str:
+    """Return why the card cannot be proposed, or nothing."""
+    repository, body = card.repository, card.body
+    if history.proposed >= _CARDS:
+        return f"this run proposed {_CARDS} cards already: name further work in `finish`, open_questions"
+    if not repository:
+        return ""
+    if repository.casefold() not in map(str.casefold, order.elsewhere):
+        known = ", ".join(order.elsewhere) or "none"
+        return f"this card has no work in {repository}: repositories for it are {known}"
+    if sum(question.subject is Subject.ELSEWHERE for question in history.questions) >= _ELSEWHERE:
+        return f"this run proposed {_ELSEWHERE} cards in other repositories already: say the rest in `finish`"
+    if len(body.encode("utf-8", "replace")) > _ELSEWHERE_BYTES:
+        return f"people read all of it before it is made: a body there may have {_ELSEWHERE_BYTES:,} bytes"
     return ""
 
 
@@ -141,11 +169,31 @@ def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> t
             return (_question(order, history, question, choices),)
         case board_tools.BlockInput(reason=reason):
             return (_question(order, history, reason, ()),)
+        case board_tools.CreateCardInput() as card if card.repository:
+            return _proposed_elsewhere(card, order, history)
         case board_tools.CreateCardInput(title=title, body=body, reason=reason):
             return (CardProposed(run_id, history.proposed + 1, title, body, reason),)
         case board_tools.LinkCardInput(target=target, relation=relation, reason=reason):
             return (CardLinked(run_id, _spelt_out(target, order), relation, reason),)
     return ()  # attach is for the store; finish and thread wait until the branch is on GitHub: see `report`
+
+
+def _proposed_elsewhere(
+    card: board_tools.CreateCardInput, order: RunSpec, history: History
+) -> tuple[happened.RunEvent, ...]:
+    """Return the proposal, and the question that shows people all of it."""
+    there = next(name for name in order.elsewhere if name.casefold() == card.repository.casefold())
+    question_id = history.next_question_id(order.run_id)
+    stands = "is blocked by" if card.relation == "blocked_by" else "blocks"
+    text = (
+        f"Make an issue in {there}? This card {stands} it then. {card.reason}\n\n{card.title}\n\n{card.body}"
+    )
+    proposal = history.proposed + 1
+    given = (card.title, card.body, card.reason, there, card.relation, question_id)
+    return (
+        CardProposed(order.run_id, proposal, *given),
+        question(order.run_id, question_id, Subject.ELSEWHERE, text, (MAKE_CARD, NO_CARD)),
+    )
 
 
 def _question(
@@ -191,6 +239,7 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
         "attempt": order.attempt,
         "kind": order.kind,
         "mode": order.mode,
+        "other_repositories": order.elsewhere,
         "plan": _plan(history, text_bytes),
         "threads": [
             {

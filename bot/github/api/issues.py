@@ -83,6 +83,11 @@ def add_sub_issue(hub: Hub, parent_id: str, child_id: str) -> None:
     hub.graphql(project_queries.ADD_SUB_ISSUE, {"parent": parent_id, "child": child_id})
 
 
+def add_blocked_by(hub: Hub, blocked_id: str, blocking_id: str) -> None:
+    """Make an issue wait for another one; raises RefusedError if it does already."""
+    hub.graphql(project_queries.ADD_BLOCKED_BY, {"blocked": blocked_id, "blocking": blocking_id})
+
+
 def closed_by(hub: Hub, repository: str, number: int) -> str:
     """Return the login that closed the issue last; empty if it is open or gone, or GitHub names nobody.
 

@@ -263,6 +263,12 @@ mutation AddSubIssue($parent: ID!, $child: ID!) {
 }
 """
 
+ADD_BLOCKED_BY = """
+mutation AddBlockedBy($blocked: ID!, $blocking: ID!) {
+  addBlockedBy(input: {issueId: $blocked, blockingIssueId: $blocking}) { issue { id } }
+}
+"""
+
 MERGING = """
 query Merging($pull: ID!) {
   node(id: $pull) {

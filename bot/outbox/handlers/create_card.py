@@ -4,19 +4,22 @@ import logging
 
 from sqlalchemy import Connection
 
-from bot.github.api import issues, projects
+from bot.github.api import issues, projects, roles
 from bot.github.client import Hub, repository_path
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.posting import made_before
-from bot.outbox.targets import read_card
+from bot.outbox.targets import read_card, run_of
 from bot.render import new_issue
 from bot.render.markdown.marker import digest_of, mark
+from bot.state import other_repositories
 from ledger.event import Event
 from ledger.events.findings import FollowUpMade
+from ledger.events.related import CardLinked
 from ledger.ids import BoardId, CardId
 from ledger.queue.outbox import Entry
 from ledger.views import boards, findings
+from ledger.views.cards import CardRow
 from rules.intents.outbound import CreateCard
 
 log = logging.getLogger(__name__)
@@ -29,21 +32,38 @@ MAX_PAGES = 3  # of 100 issues each, that were changed since the entry was made
 def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActResult:
     """Make the issue and put it on the board; the marker finds an earlier attempt's issue."""
     card = read_card(context, intent.card_id)
-    repository = card.repository
+    repository = intent.repository or card.repository
     if repository is None:
         raise GivenUpError("its card has no repository in which an issue could be made")
-    text = new_issue.write(run_id=intent.run_id, number=card.number, body=intent.body, reason=intent.reason)
+    if intent.repository:
+        _require_leave(context, intent, card)
+    origin = card.repository or "" if intent.repository else ""
+    text = new_issue.write(
+        run_id=intent.run_id,
+        number=card.number,
+        body=intent.body,
+        reason=intent.reason,
+        repository=origin,
+    )
     path = f"{repository_path(repository)}/issues"
     left = made_before(context.hub, path, entry, params={"state": "all"}, most=MAX_PAGES)
     made, _ = next(left, (None, None)) if entry.attempts > 1 else (None, None)
     if made is None:
         body = {"title": new_issue.title(intent.title), "body": mark(text, entry.key)}
         made = context.hub.rest("POST", path, body=body).body
-    _make_part(context.hub, card.content_id, str(made["node_id"]))
+    relation = "relates"
+    if intent.repository:
+        depends = _make_dependency(context.hub, intent.relation, card.content_id, str(made["node_id"]))
+        relation = intent.relation if depends or entry.attempts > 1 else relation
+    else:
+        _make_part(context.hub, card.content_id, str(made["node_id"]))
     new = projects.add_card(context.hub, card.board_id, str(made["node_id"]))
     _into_inbox(context, card.board_id, new)
 
     def events(db: Connection) -> tuple[Event, ...]:
+        if intent.repository:
+            target = f"{repository}#{made['number']}"
+            return (CardLinked(intent.run_id, target, relation, intent.reason),)
         report = findings.get(db, intent.run_id)
         if report is None or not 0 < intent.proposal <= len(report.follow_ups):
             return ()  # the agent requested the card itself, during its work
@@ -51,6 +71,34 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
     return ActResult(str(made["number"]), digest_of(text), events)
+
+
+def _require_leave(context: OutboxContext, intent: CreateCard, card: CardRow) -> None:
+    """Raise GivenUpError unless the board serves that repository, and who started the run and who agreed may
+    both write there.
+    """
+    with context.reading() as db:
+        served = other_repositories.beside(db, card.board_id, context.board.owner, card.repository)
+        starter = run_of(db, intent.run_id).by
+    if intent.repository not in served:
+        raise GivenUpError(f"the board does not serve {intent.repository} any more: put a card of it there")
+    for login in dict.fromkeys((starter, intent.by)):
+        if not roles.writes(context.hub, intent.repository, login):
+            who = login or "whoever started the run"
+            raise GivenUpError(f"{who} has no write access to {intent.repository}: an owner gives it there")
+
+
+def _make_dependency(hub: Hub, relation: str, card_id: str, new_id: str) -> bool:
+    """Let the card's issue wait for the new one, or the new one for it. False: GitHub refuses, as where there
+    are too many already, or where an earlier attempt did it.
+    """
+    blocked, blocking = (card_id, new_id) if relation == "blocked_by" else (new_id, card_id)
+    try:
+        issues.add_blocked_by(hub, blocked, blocking)
+    except RefusedError as error:
+        log.info("no dependency issue=%s reason=%s", new_id, error.because)
+        return False
+    return True
 
 
 def _make_part(hub: Hub, parent_id: str, issue_id: str) -> None:

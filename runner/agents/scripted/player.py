@@ -172,6 +172,11 @@ class Player:
     def do_block(self, reason: str) -> None:
         self.await_answer(self.call("block", reason=reason))
 
+    def do_create_card(self, given: dict[str, Any]) -> None:
+        result = self.call("create_card", **given)
+        if given.get("repository") and "error" not in result:
+            self.await_answer(result)
+
     def do_ask(self, ask: dict[str, Any]) -> None:
         self.await_answer(self.call("ask", **ask))
 

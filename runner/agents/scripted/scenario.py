@@ -86,6 +86,10 @@ class FindingsStep(board_tools.FindingsInput, ScenarioModel):
     follow_ups: tuple[FollowUpStep, ...] = ()
 
 
+class CreateCardStep(board_tools.CreateCardInput, ScenarioModel):
+    """Proposes a card, here or in another repository."""
+
+
 class FloodStep(ScenarioModel):
     """Writes that many bytes to stdout, in lines only if `newline`."""
 
@@ -107,6 +111,7 @@ class ScenarioStep(ScenarioModel):
 
     say: str | None = None
     plan: PlanStep | None = None
+    create_card: CreateCardStep | None = None
     tick: Annotated[int, Field(ge=0)] | None = None
     progress: str | None = None
     ask: AskStep | None = None

@@ -1,13 +1,18 @@
 """A card that an agent asked for is made once, in the inbox, in the agent's own words and with no power."""
 
+from dataclasses import replace
+
 from bot.outbox.handlers import create_card
 from bot.render.markdown.marker import marker_of
 from forge.store.board import Item
-from forge.store.models import Issue
+from forge.store.models import Issue, Role
+from ledger.events.policy import PolicyLoaded
 from ledger.events.publication import EntryPublished
+from ledger.events.related import CardLinked
 from ledger.ids import RunId
 from rules.handlers.card_moved import CARD_MARK
 from rules.intents.outbound import CreateCard
+from rules.policy.model import DEFAULT_TEXT
 from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
 
@@ -87,3 +92,22 @@ def test_a_sub_issue_too_many_is_a_card_all_the_same(stage: Stage) -> None:
     (issue,) = made(stage)
     assert issue.parent is None
     assert columns(stage, issue) == ["Tasks"]
+
+
+def test_a_card_in_another_repository_is_linked_once_whenever_an_attempt_dies(stage: Stage) -> None:
+    site = stage.forge.store.repos.create(stage.shop.owner, "site")
+    stage.forge.store.repos.set_role(site, stage.alice, Role.WRITE)
+    policy = DEFAULT_TEXT + "  repositories: {labels: {site: acme/site}}\n"
+    stage.happen(PolicyLoaded(stage.board_id, "d" * 64, policy, "c" * 40))
+    agreed = replace(wanted(stage), repository="acme/site", relation="blocked_by", by="alice")
+    stage.fault(method="POST", path="/graphql", status=502)
+    stage.ask(agreed)
+    for _ in range(3):
+        stage.publish()
+        stage.clock.forward(120)
+    (issue,) = site.issues.values()
+    assert stage.issue.blocked_by == [issue]
+    assert f"of acme/shop#{stage.issue.number}" in issue.body
+    assert stage.events(CardLinked) == [
+        CardLinked(RUN, f"acme/site#{issue.number}", "blocked_by", "out of scope")
+    ]

@@ -10,7 +10,7 @@ from ledger.events.board import CardMoved, CardSeen
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.pull import PullOpened
 from ledger.events.related import CardLinked, CardProposed
-from ledger.ids import RunId
+from ledger.ids import QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
 from rules.intents.internal import ChangeCardState, EndRun, RequeueRun
 from rules.intents.outbound import (
@@ -250,6 +250,18 @@ def test_a_card_that_an_agent_wants_is_made_and_a_link_is_one_line() -> None:
     (said,) = asks(card(run=run()), linked)
     text = "r1 says: this is blocked by acme/shop#7 — needs the table"
     assert said == Say(CARD, "link:r1:blocked_by:acme/shop#7", text)
+
+
+@pytest.mark.parametrize("code", ["create", "deny", "words"])
+def test_a_card_in_another_repository_is_made_by_somebodys_yes_alone(code: str) -> None:
+    wanted = CardProposed(R1, 2, "Test it", "Nobody does", "why", "acme/site", "blocks", "r1-q1")
+    assert asks(card(run=run()), wanted) == ()
+    answer = runs.QuestionAnswered(R1, QuestionId("r1-q1"), "bob", "said", code, "supervisor", "elsewhere")
+    decided = asks(card(run=run(), proposed=wanted), answer)
+    made = [intent for intent in decided if isinstance(intent, CreateCard)]
+    given = {"repository": "acme/site", "relation": "blocks", "by": "bob"}
+    expected = CreateCard(CARD, R1, 2, "Test it", "Nobody does", "why", **given)
+    assert made == ([expected] if code == "create" else [])
 
 
 @pytest.mark.parametrize("event", [

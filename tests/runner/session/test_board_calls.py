@@ -84,6 +84,43 @@ def test_one_card_more_than_five_is_refused() -> None:
     assert "proposed 5 cards already" in str(done.reply["error"])
 
 
+def test_a_card_in_another_repository_is_a_question_and_no_more_than_two_of_those_that_fit() -> None:
+    past, order = history(), replace(ORDER, elsewhere=("acme/Site",))
+    for number in (1, 2):
+        made = call("create_card", f"c{number}", **CARD, repository="ACME/site")
+        done = effect(made, past, order=order)
+        wanted, asked = done.events[1:]
+        question_id = f"r1-q{number}"
+        given = ("Fix the door", "It creaks.", "Not part of hello.", "acme/Site", "blocked_by", question_id)
+        assert wanted == CardProposed(RUN, number, *given)
+        assert isinstance(asked, QuestionAsked)
+        assert (asked.question_id, asked.asker, asked.codes) == (question_id, "elsewhere", ("create", "deny"))
+        for words in ("acme/Site", "is blocked by it", *CARD.values()):
+            assert words in asked.text
+        assert done.parks
+        past.take(recorded(done.events, first=past.seq + 1))
+        again = effect(made, past, order=order)
+        assert (again.events, again.parks) == ((), True)
+    third = effect(call("create_card", "c3", **CARD, repository="acme/site"), past, order=order)
+    assert "2 cards in other repositories already" in str(third.reply["error"])
+    assert effect(call("create_card", "c4", **CARD), past, order=order).events
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"repository": "acme/secret"}, "no work in acme/secret: repositories for it are acme/site"),
+        ({"repository": "acme/site", "body": "x" * 4_001}, "a body there may have 4,000 bytes"),
+    ],
+)
+def test_a_card_that_does_not_fit_another_repository_asks_nobody(given: dict[str, str], said: str) -> None:
+    done = effect(
+        call("create_card", **CARD | given), history(), order=replace(ORDER, elsewhere=("acme/site",))
+    )
+    assert (done.events, done.parks) == ((), False)
+    assert said in str(done.reply["error"])
+
+
 @pytest.mark.parametrize(
     ("target", "stored"),
     [("7", "acme/app#7"), ("#7", "acme/app#7"), (7, "acme/app#7"), ("acme/shop#12", "acme/shop#12")],
@@ -185,6 +222,7 @@ def test_the_card_is_shown_as_the_run_knows_it() -> None:
         "attempt": 1,
         "kind": "first",
         "mode": "fix",
+        "other_repositories": (),
         "plan": {
             "state": "approved",
             "summary": "Greet",
