@@ -48,15 +48,6 @@ PROTECTED = {
     "reviews": 1,
     "checks": ["cardinal/gate"],
 }
-NO_SANDBOX = """
-NO SANDBOX: {found}.
-The scripted agent and the shop's checks run as you, with your files in reach.
-{step}"""
-INSTALL = "On Debian: apt-get install bubblewrap"
-LET_IT = (
-    "It is installed: see that users may make namespaces (sysctl user.max_user_namespaces), "
-    "or --workspace docker"
-)
 
 
 def main() -> int:
@@ -90,7 +81,7 @@ def main() -> int:
             board = scene.team.url + BOARD
             print(f"the board:  {board}\nCardinal:   {scene.cardinal_url}\nits folder: {scene.home}")
             print(f"look into it from another shell:\n  {scene.command_line} doctor", flush=True)
-            if warning := sandbox_warning(_checkup(scene)):
+            if warning := launch.sandbox_warning(scene.checkup()):
                 print(warning, flush=True)
             if not options.auto:
                 return _by_hand(scene.team.url, board)
@@ -137,21 +128,6 @@ def _print_leftovers(root: Path, workspace: str) -> None:
         print("\nleft in your Docker: docker image rm cardinal/agent:latest removes it", flush=True)
 
 
-def sandbox_warning(findings: list[dict[str, str]]) -> str:
-    """Return the warning to print before anything is dragged, if agents run without a sandbox."""
-    bad = [
-        finding["found"] for finding in findings if finding["name"] == "sandbox" and finding["level"] != "ok"
-    ]
-    step = LET_IT if shutil.which("bwrap") else INSTALL
-    return NO_SANDBOX.format(found=bad[0].rstrip("."), step=step) if bad else ""
-
-
-def _checkup(scene: launch.Scene) -> list[dict[str, str]]:
-    """Return the findings of `cardinal doctor`."""
-    findings: list[dict[str, str]] = json.loads(scene.command("doctor", "--json").stdout)
-    return findings
-
-
 def _by_hand(url: str, board: str) -> int:
     as_carol = url.replace("://", "://carol:forge-user-carol@")
     print(BY_HAND.replace("GIT", f"{as_carol}/{REPOSITORY}.git"), flush=True)
@@ -183,7 +159,7 @@ def _verified(scene: launch.Scene, stage: Stage) -> list[Seen]:
     for word in ("PlanApproved", "QuestionAnswered", "FinalReported", "RunEnded"):
         if word not in timeline:
             raise StoryError("the timeline is complete", 0, f"{word} is missing")
-    failed = [finding["found"] for finding in _checkup(scene) if finding["level"] == "fail"]
+    failed = [finding["found"] for finding in scene.checkup() if finding["level"] == "fail"]
     if failed:
         raise StoryError("the doctor finds nothing that fails", 0, "; ".join(failed))
     return [

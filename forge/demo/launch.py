@@ -1,8 +1,10 @@
 """Starts the forge with its seeded project, and Cardinal beside it as the operator would: `cardinal up`."""
 
 import dataclasses
+import json
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -24,6 +26,15 @@ STOP_S = 20
 PROVIDERS = ("ANTHROPIC", "OPENAI", "COMPATIBLE")
 MODEL_KEY = "the-demo-has-no-real-key"
 MODEL_VARIABLES = ("ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_", "CLAUDE_", "CODEX_", "GH_", "GITHUB_")
+NO_SANDBOX = """
+NO SANDBOX: {found}.
+The scripted agent and the checks run as you, with your files in reach.
+{step}"""
+INSTALL = "On Debian: apt-get install bubblewrap"
+LET_IT = (
+    "It is installed: see that users may make namespaces (sysctl user.max_user_namespaces), "
+    "or --workspace docker"
+)
 
 
 def agents() -> tuple[str, ...]:
@@ -61,6 +72,11 @@ class Scene:
             timeout=60,
             check=False,
         )
+
+    def checkup(self) -> list[dict[str, str]]:
+        """Return the findings of `cardinal doctor`."""
+        findings: list[dict[str, str]] = json.loads(self.command("doctor", "--json").stdout)
+        return findings
 
 
 @contextmanager
@@ -223,3 +239,12 @@ def _wait_until_ready(url: str, group: "subprocess.Popen[bytes]", log: Path) -> 
             time.sleep(0.1)
     tail = log.read_text(errors="replace")[-2000:]
     raise StoryError("cardinal up", time.monotonic() - start, tail)
+
+
+def sandbox_warning(findings: list[dict[str, str]]) -> str:
+    """Return the warning to print before anything is dragged, if agents run without a sandbox."""
+    bad = [
+        finding["found"] for finding in findings if finding["name"] == "sandbox" and finding["level"] != "ok"
+    ]
+    step = LET_IT if shutil.which("bwrap") else INSTALL
+    return NO_SANDBOX.format(found=bad[0].rstrip("."), step=step) if bad else ""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge.demo import launch
-from forge.demo.people import StoryError
+from forge.demo.people import StoryError, Team
 from forge.git import GitError
 from forge.portable.branches import Branches
 from forge.portable.door import Door
@@ -119,7 +119,11 @@ def _serving(
     forge.start()
     try:
         following.start()
-        with launch.up(folder.parent, _environment(), folder / "cardinal.log", cardinal_url):
+        environment = _environment()
+        with launch.up(folder.parent, environment, folder / "cardinal.log", cardinal_url) as group:
+            scene = launch.Scene(Team(forge.url), cardinal_url, folder.parent, environment, group)
+            if workspace == "local" and (warning := launch.sandbox_warning(scene.checkup())):
+                print(warning, flush=True)
             board = f"/orgs/{world.project.owner.login}/projects/{world.project.number}"
             yield lambda *, once=False: forge.door.address(forge.url, board, once=once)
     finally:

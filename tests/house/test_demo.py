@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from forge.demo import launch
-from forge.demo.__main__ import sandbox_warning
 from runner import agents
 from tests.house.source import ROOT
 
@@ -173,7 +172,9 @@ def test_the_demo_says_loudly_that_agents_run_without_a_sandbox(
         (place / "bin/docker").rename(place / "bin" / program)
     monkeypatch.setenv("PATH", str(place / "bin"))
     finding = {"name": "sandbox", "level": "ok", "found": "bubblewrap works"}
-    assert sandbox_warning([finding]) == ""
-    warned = sandbox_warning([finding | {"level": "warn", "found": "agents run without one: no bwrap."}])
+    assert launch.sandbox_warning([finding]) == ""
+    warned = launch.sandbox_warning(
+        [finding | {"level": "warn", "found": "agents run without one: no bwrap."}]
+    )
     assert "NO SANDBOX: agents run without one: no bwrap.\n" in warned
     assert step in warned
