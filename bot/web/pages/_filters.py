@@ -5,16 +5,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
+from flask import request
 from sqlalchemy import Connection
-from werkzeug.datastructures import MultiDict
 
 from bot.state import card_filters
 from bot.state.card_filters import FIELDS, MAX_CHARS, FilterError
-from bot.web.pages._site import ACTED
+from bot.web.pages import _parameters
 from ledger.queries import card_filter
 from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
 from ledger.states import CardState
-from rules.text import count, near, plain, sentence
+from rules.text import count, sentence
 
 MAX_OFFERED = 100  # names that a field suggests; others can be typed
 PAGE = 100  # cards on one page of a section that is shown alone
@@ -92,7 +92,6 @@ class FilterForm:
 def filter_form(
     db: Connection,
     path: str,
-    args: MultiDict[str, str],
     scopes: Sequence[CardScope],
     *,
     states: Collection[CardState],
@@ -105,7 +104,7 @@ def filter_form(
     form = FilterForm(
         path,
         key,
-        {field: args.get(field, "").strip()[:MAX_CHARS] for field in FIELDS},
+        {field: request.args.get(field, "").strip()[:MAX_CHARS] for field in FIELDS},
         tuple((state, card_filters.word_of(state)) for state in states),
         {
             field: tuple(name for name in names if len(name) <= MAX_CHARS)[:MAX_OFFERED]
@@ -113,31 +112,23 @@ def filter_form(
         },
     )
     try:
-        return _read(form, args, known, states, sections)
+        return _read(form, known, states, sections)
     except FilterError as error:
         return replace(form, problem=sentence(str(error)))
 
 
 def _read(
     form: FilterForm,
-    args: MultiDict[str, str],
     known: CardChoices,
     states: Collection[CardState],
     sections: Collection[str],
 ) -> FilterForm:
     names = (*FIELDS, form.key, "page")
-    for name in names:
-        if len(args.getlist(name)) > 1:
-            raise FilterError(name, f"the address has more than one {name}: leave one of them")
-    section, number = args.get(form.key), args.get("page", "1")
+    _parameters.check(*names)
+    section, number = request.args.get(form.key), request.args.get("page", "1")
     if section is not None and section not in sections:
         raise card_filters.unknown(form.key, section, sections)
     if not NUMBER.fullmatch(number):
         raise FilterError("page", "there is no such page of this list: begin at the first")
-    for name in args:
-        if name not in names and name != ACTED:
-            meant = near(name, names)
-            hint = f"did you mean {meant}?" if meant else "leave it out"
-            raise FilterError(name, f"there is no filter “{plain(name, MAX_CHARS)}” here: {hint}")
-    wanted = card_filters.read({field: args.get(field) for field in FIELDS}, known, states)
+    wanted = card_filters.read({field: request.args.get(field) for field in FIELDS}, known, states)
     return replace(form, section=section, number=int(number), wanted=wanted)

@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from bot.bootstrap import Services
 from bot.state import served_boards
+from bot.state.card_filters import FilterError
 from bot.state.served_boards import ServedBoard
 from bot.system.clock import Clock
 from bot.system.config import Config
@@ -27,9 +28,9 @@ from ledger.views import boards, cards, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.snapshot import is_outside
+from rules.text import sentence
 
 TITLE = "Cardinal"
-ACTED = "acted"  # in the address after a form was sent: what was done is said then
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
 NOT_FOUND = (
     "There is no such page, or you may not read the repository that it is about.",
@@ -100,6 +101,7 @@ class Site:
     def __post_init__(self) -> None:
         self.blueprint.after_request(_protect)
         self.blueprint.register_error_handler(BusyError, self._busy)
+        self.blueprint.register_error_handler(FilterError, self._misspelt)
         for code, lines in FAULTS.items():
             self.blueprint.app_errorhandler(code)(partial(self._faulty, lines))
 
@@ -221,6 +223,11 @@ class Site:
         answer = self.page("Try again", f"{error}.", status=503)
         answer.headers["Retry-After"] = "60"
         return answer
+
+    def _misspelt(self, error: FilterError) -> Response:
+        """Return the page of an address with a parameter that cannot be understood."""
+        ways = [(request.path, "This page", "without what follows the question mark")]
+        return self.page("Not understood", sentence(str(error)), status=400, visit=self.visit(), links=ways)
 
     def _faulty(self, lines: tuple[str, str], error: HTTPException) -> Response:
         """Return the page of a request that led to no page."""

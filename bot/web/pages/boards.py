@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 
-from flask import Response, make_response, render_template, request
+from flask import Response, make_response, render_template
 from sqlalchemy import Connection
 
 from bot.state.card_filters import LISTED
@@ -56,7 +56,7 @@ def mount(site: Site) -> None:
             row = boards.get(db, mine.board_id)
             columns = {column.name: column.description for column in row.columns} if row else {}
             form = filter_form(
-                db, mine.path, request.args, [mine.scope],
+                db, mine.path, [mine.scope],
                 states=LISTED, key="column", sections=(*columns, NOWHERE),
             )  # fmt: skip
             shown = _shown(db, mine, form, columns)

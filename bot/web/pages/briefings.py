@@ -4,6 +4,7 @@ from flask import Response, make_response, render_template
 
 from bot.state import instructions, served_boards
 from bot.state.instructions import Section
+from bot.web.pages import _parameters
 from bot.web.pages._site import Site, run_visible
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
@@ -31,6 +32,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
+        _parameters.check()
         visible = run_visible(site, visit, run)
         if visible is None:
             return site.nothing(visit)

@@ -1,12 +1,14 @@
 """A card: why it does or does not move, its runs, and its timeline at three depths."""
 
+import re
 from collections.abc import Sequence
 
 from flask import Response, make_response, render_template, request
 
 from bot.state import policies, served_boards, snapshots
+from bot.state.card_filters import FilterError
 from bot.web.acting import offered
-from bot.web.pages import _timeline
+from bot.web.pages import _parameters, _timeline
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, when
 from bot.web.pages._timeline import MAX_LINE
@@ -20,6 +22,7 @@ from rules.explain import why
 from rules.snapshot import is_outside
 from rules.text import plain, sentence, state_word, usd
 
+EVENT = re.compile(r"[0-9]{1,17}")
 # What every run says on GitHub, too; the depth debug is for whoever may write to the policy's repository.
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
 MAX_ASKED = 10  # repositories of other issues about which one page asks GitHub: a reader has 30 in a minute
@@ -35,6 +38,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
+        _parameters.check("zoom", "before")
         with event_store.reading(site.engine) as db:
             live = [row for row in cards.of_issue(db, f"{owner}/{name}", number) if not row.archived]
         wanted = (row for row in live if card_id in ("", row.card_id) and _may_see(site, visit, row))
@@ -52,7 +56,8 @@ def _may_see(site: Site, visit: SignIn, card: CardRow) -> bool:
 
 def _page(site: Site, visit: SignIn, card: CardRow) -> str:
     zooms = _zooms(site, visit, card)
-    zoom = next((zoom for zoom in zooms if zoom == request.args.get("zoom", "")), Zoom.CONVERSATION)
+    wanted = Zoom(_parameters.choice("zoom", tuple(Zoom), Zoom.CONVERSATION))
+    zoom = wanted if wanted in zooms else Zoom.CONVERSATION  # of an operator who sent the address on
     with event_store.reading(site.engine) as db:
         lines, cut = _timeline.newest(db, card.card_id, zoom, _before())
         listed = runs.of_card(db, card.card_id)
@@ -127,9 +132,11 @@ def _zooms(site: Site, visit: SignIn, card: CardRow) -> tuple[Zoom, ...]:
 
 
 def _before() -> int | None:
-    """Return the event before which the lines are wanted; None for the newest."""
-    wanted = request.args.get("before", "")
-    return int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 18 else None
+    """Return the event before which the lines are wanted; None for the newest. Raises FilterError."""
+    wanted = request.args.get("before")
+    if wanted is not None and not EVENT.fullmatch(wanted):
+        raise FilterError("before", "the address names no event before which lines are wanted: leave it out")
+    return None if wanted is None else int(wanted)
 
 
 def _pull(site: Site, card: CardRow) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ from bot.render.markdown import links
 from bot.runspec import builder
 from bot.state import patches
 from bot.state.patches import KeptPatch
+from bot.web.pages import _parameters
 from bot.web.pages._diff import DiffView, change_of
 from bot.web.pages._site import Site, run_visible, when
 from bot.web.pages.artifacts import AWAY, DAMAGED
@@ -38,6 +39,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
+        _parameters.check()
         visible = run_visible(site, visit, run)
         if visible is None:
             return site.nothing(visit)

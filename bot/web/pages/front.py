@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flask import Response, make_response, render_template, request
+from flask import Response, make_response, render_template
 from sqlalchemy import Connection
 
 from bot.web.acting import offered
@@ -46,9 +46,7 @@ def mount(site: Site) -> None:
         boards = site.boards_of(visit)
         scopes = [board.scope for board in boards]
         with event_store.reading(site.engine) as db:
-            form = filter_form(
-                db, "/", request.args, scopes, states=tuple(LANES), key="lane", sections=tuple(Lane)
-            )
+            form = filter_form(db, "/", scopes, states=tuple(LANES), key="lane", sections=tuple(Lane))
             listed = _listed(db, form, scopes, visit.login)
         shown = render_template(
             "front.html",

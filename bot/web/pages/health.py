@@ -12,7 +12,7 @@ from bot.ingest.delivery import repository_of
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.state.standstill import MAX_BECAUSE, REPLAY, WAYS_OUT, left_out, name_of, words
-from bot.web.pages import _findings, _processes
+from bot.web.pages import _findings, _parameters, _processes
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import Site, VisibleBoard, when
 from ledger.log import event_store
@@ -40,6 +40,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
+        _parameters.check()
         mine = site.operated_by(visit)
         if not mine:
             return site.nothing(visit)

@@ -3,6 +3,7 @@
 from flask import Response, make_response, render_template
 
 from bot.state import served_boards
+from bot.web.pages import _parameters
 from bot.web.pages._site import Site, when
 from ledger.log import event_store
 from ledger.queries.hosts import statuses
@@ -18,6 +19,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
+        _parameters.check()
         mine = {board.board_id for board in site.operated_by(visit)}
         if not mine:
             return site.nothing(visit)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from urllib.parse import quote
 
-from flask import Response, make_response, render_template, request
+from flask import Response, make_response, render_template
 
 from bot.render.run.story import REASONS
 from bot.state import forecasts
+from bot.web.pages import _parameters
 from bot.web.pages._lists import MAX_TITLE
 from bot.web.pages._site import Site
 from ledger.log import event_store
@@ -19,7 +20,7 @@ from ledger.queue.sign_ins import SignIn
 from rules.runs.forecast import Forecast
 from rules.text import brief, plain, state_word, usd
 
-DAYS = (7, 30, 90)
+DAYS, USUAL_DAYS = (7, 30, 90), 30
 FIGURES = (
     *("usd", "runs", "needed_person", "people_s", "workers_s", "agents_s"),
     *("merged", "usd_per_merge", "hours_per_merge"),
@@ -37,6 +38,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
+        _parameters.check("days")
         figures = _figures(site, visit)
         shown = render_template(
             "money.html",
@@ -61,6 +63,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
+        _parameters.check("days")
         figures, text = _figures(site, visit), io.StringIO()
         rows = csv.writer(text)
         rows.writerow(("figure", "name", "value"))
@@ -72,8 +75,8 @@ def mount(site: Site) -> None:
 
 
 def _days() -> int:
-    """Return how far back the visitor looks; only the choices of the page count."""
-    return next((days for days in DAYS if str(days) == request.args.get("days")), 30)
+    """Return how far back the visitor looks. Raises FilterError."""
+    return int(_parameters.choice("days", [str(days) for days in DAYS], str(USUAL_DAYS)))
 
 
 def _figures(site: Site, visit: SignIn) -> Stats:

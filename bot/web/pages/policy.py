@@ -11,6 +11,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from bot.repo_config.policy_file import PATH, installed
 from bot.state import policies, served_boards
 from bot.web.authorization import BusyError, RequestLimiter
+from bot.web.pages import _parameters
 from bot.web.pages._site import Site, VisibleBoard, when
 from bot.web.pages.act import FOREIGN
 from ledger.events.policy import ColumnChange
@@ -71,6 +72,7 @@ def mount(site: Site) -> None:
             return site.page("That came from another site", FOREIGN, status=403, visit=visit)
         if visit is None:
             return site.stranger()
+        _parameters.check()
         wanted = (owner.casefold(), number)
         visible = {(board.owner.casefold(), board.number): board for board in site.boards_of(visit)}
         mine = visible.get(wanted)

@@ -17,6 +17,7 @@ from bot.web.acting.offered import FormView
 from bot.web.live import assets
 from bot.web.live.response import PageUpdate, StreamResponse, message
 from bot.web.live.terminal import terminal_html
+from bot.web.pages import _parameters
 from bot.web.pages._lists import path_of
 from bot.web.pages._site import HEADERS, Site, run_visible, when
 from ledger.log import event_store
@@ -48,6 +49,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
+        _parameters.check()
         visible = run_visible(site, visit, run)
         return site.nothing(visit) if visible is None else RunPage(site, *visible).whole(visit)
 
@@ -56,6 +58,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
+        _parameters.check()
         visible = run_visible(site, visit, run)
         return site.nothing(visit) if visible is None else RunPage(site, *visible).forms(visit)
 

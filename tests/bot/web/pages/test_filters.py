@@ -71,11 +71,12 @@ def test_what_cannot_be_asked_for_is_said_and_nothing_is_shown(pages: Pages) -> 
         "search=" + "x" * 201: "A search has up to 200 characters: shorten it.",
         "page=0": "There is no such page of this list",
         "page=10000": "There is no such page of this list",
-        "lane=x&column=x": " “x”: correct it, or leave it out.",
+        "KEY=x": " “x”: correct it, or leave it out.",
+        "lable=bug": "There is no “lable” here: did you mean label?",
         f"person={quote(HOSTILE)}": f"No card here has the person “{HOSTILE}”",
     }.items():
-        for path in ("/", BOARD):
-            page = alice.get(f"{path}?{query}")
+        for path, key in (("/", "lane"), (BOARD, "column")):
+            page = alice.get(f"{path}?{query.replace('KEY', key)}")
             assert (page.status_code, sentence in unescape(page.text)) == (200, True), (path, query)
             assert "/cards/" not in page.text
             assert "<script" not in page.text
@@ -152,8 +153,31 @@ def test_a_filter_that_does_not_exist_is_refused_in_a_sentence(pages: Pages) -> 
     alice = pages.browser("alice")
     for path in ("/", BOARD):
         shown = alice.get(f"{path}?stat=queued").text
-        assert "There is no filter “stat” here: did you mean state?" in shown
+        assert "There is no “stat” here: did you mean state?" in shown
         assert "/cards/" not in shown
         hostile = alice.get(f"{path}?{quote(HOSTILE)}=1").text
-        assert "There is no filter" in hostile
+        assert "There is no “" in hostile
         assert "<script>x" not in hostile
+
+
+def test_every_page_refuses_a_parameter_that_it_does_not_know(pages: Pages) -> None:
+    run_id, alice = pages.run(), pages.browser("alice")
+    (card,) = set(re.findall(r'"(/cards/[^"]+)"', alice.get(f"/runs/{run_id}").text))
+    of_run = [f"/runs/{run_id}{part}" for part in ("", "/forms", "/changes", "/briefing", "/artifacts")]
+    sentences = {
+        "/money?dayz=7": "There is no “dayz” here: did you mean days?",
+        "/money?days=8": "There is no days “8”: choose 7, 30 or 90.",
+        "/money.csv?dayz=7": "did you mean days?",
+        f"{card}?zom=debug": "There is no “zom” here: did you mean zoom?",
+        f"{card}?zoom=debgu": "There is no zoom “debgu”: choose conversation, activity or debug.",
+        f"{card}?zoom=debug&zoom=debug": "The address has more than one zoom: leave one of them.",
+        f"{card}?before=9x": "The address names no event before which lines are wanted: leave it out.",
+        f"/money?{quote(HOSTILE)}=1": f"There is no “{HOSTILE}” here",
+    } | {f"{path}?x=1": "There is no “x” here: leave it out." for path in ("/health", "/hosts", *of_run)}
+    sentences[f"{BOARD.replace('boards', 'policy')}?x=1"] = "There is no “x” here"
+    for path, said in sentences.items():
+        answer = alice.get(path)
+        assert (answer.status_code, said in unescape(answer.text)) == (400, True), path
+        assert "<script" not in answer.text
+        assert alice.get(path.partition("?")[0] + "?acted=before").status_code == 200, path
+        assert pages.browser("bob", signed_in=False).get(path).status_code == 401

@@ -1,0 +1,30 @@
+"""The parameters in a page's address: what the page does not know is refused in a sentence."""
+
+from collections.abc import Collection
+
+from flask import request
+
+from bot.state.card_filters import MAX_CHARS, FilterError
+from rules.text import alternatives, near, plain
+
+ACTED = "acted"  # after a form was sent: what was done is said then
+
+
+def check(*names: str) -> None:
+    """Raise FilterError where the address has another parameter than these, or one of them twice."""
+    for name in request.args:
+        if len(request.args.getlist(name)) > 1 and name in names:
+            raise FilterError(name, f"the address has more than one {name}: leave one of them")
+        if name not in (*names, ACTED):
+            meant = near(name, names)
+            hint = f"did you mean {meant}?" if meant else "leave it out"
+            raise FilterError(name, f"there is no “{plain(name, MAX_CHARS)}” here: {hint}")
+
+
+def choice(name: str, known: Collection[str], usual: str) -> str:
+    """Return the value of a parameter, `usual` without it. Raises FilterError for one that is not known."""
+    text = request.args.get(name, usual)
+    if text not in known:
+        choices = alternatives(known)
+        raise FilterError(name, f"there is no {name} “{plain(text, MAX_CHARS)}”: choose {choices}")
+    return text
