@@ -7,7 +7,7 @@ from flask import Blueprint
 
 from bot.state import policies, snapshots
 from bot.web.acting import form
-from bot.web.pages._site import Site, VisibleBoard
+from bot.web.site.layout import Site, VisibleBoard
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.lanes import ListedCard

@@ -13,7 +13,7 @@ from bot.state import served_boards
 from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.web.authorization import Readers, RequestLimiter
-from bot.web.pages._site import Site
+from bot.web.site.layout import Site
 from ledger.parts import Registry
 
 READ_S = 5.0  # timeout of GitHub's answers: deliveries need the web server's threads, too

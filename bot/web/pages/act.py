@@ -9,9 +9,9 @@ from bot.sync.card import CardBusyError
 from bot.web.acting import form, offered, record
 from bot.web.acting.form import ActForm, UnfitFormError
 from bot.web.authorization import RequestLimiter
-from bot.web.pages._parameters import ACTED
-from bot.web.pages._site import Site
 from bot.web.pages.sign_in import own_path
+from bot.web.site.layout import Site
+from bot.web.site.parameters import ACTED
 from ledger.events.conversation import CommandRefused
 from ledger.queue.sign_ins import SignIn
 

@@ -11,8 +11,8 @@ from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from bot.render.markdown import links
 from bot.runspec import builder
-from bot.web.pages import _parameters
-from bot.web.pages._site import Site, run_visible, when
+from bot.web.site import parameters
+from bot.web.site.layout import Site, run_visible, when
 from ledger.events.artifact import OPERATORS
 from ledger.ids import RunId
 from ledger.log import event_store
@@ -84,7 +84,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        _parameters.check()
+        parameters.check()
         card, files = _readable(site, visit, run)
         if card is None:
             return site.nothing(visit)

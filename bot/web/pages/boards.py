@@ -10,10 +10,10 @@ from sqlalchemy import Connection
 
 from bot.state.card_filters import LISTED
 from bot.web.acting import offered
-from bot.web.pages import _holds
-from bot.web.pages._filters import FilterForm, filter_form
-from bot.web.pages._lists import CardView, card_view
-from bot.web.pages._site import Site, VisibleBoard
+from bot.web.site import holds
+from bot.web.site.filters import FilterForm, filter_form
+from bot.web.site.layout import Site, VisibleBoard
+from bot.web.site.lists import CardView, card_view
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.lanes import ListedCard
@@ -60,9 +60,9 @@ def mount(site: Site) -> None:
                 states=LISTED, key="column", sections=(*columns, NOWHERE),
             )  # fmt: skip
             shown = _shown(db, mine, form, columns)
-            stopped = _holds.stop_lines(db, mine, site.clock(), whole=whole)
-            limits = _holds.limits(db, mine.board_id, site.clock()) if whole else []
-            queue = _holds.queue(db, mine.board_id, site.clock()) if whole else []
+            stopped = holds.stop_lines(db, mine, site.clock(), whole=whole)
+            limits = holds.limits(db, mine.board_id, site.clock()) if whole else []
+            queue = holds.queue(db, mine.board_id, site.clock()) if whole else []
         page = render_template(
             "board.html",
             title=plain(mine.title) or f"{owner}/{number}",

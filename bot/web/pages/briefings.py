@@ -4,8 +4,8 @@ from flask import Response, make_response, render_template
 
 from bot.state import instructions, served_boards
 from bot.state.instructions import Section
-from bot.web.pages import _parameters
-from bot.web.pages._site import Site, run_visible
+from bot.web.site import parameters
+from bot.web.site.layout import Site, run_visible
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
 from ledger.views import runs
@@ -32,7 +32,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        _parameters.check()
+        parameters.check()
         visible = run_visible(site, visit, run)
         if visible is None:
             return site.nothing(visit)

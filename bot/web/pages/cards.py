@@ -8,10 +8,10 @@ from flask import Response, make_response, render_template, request
 from bot.state import policies, served_boards, snapshots
 from bot.state.card_filters import FilterError
 from bot.web.acting import offered
-from bot.web.pages import _parameters, _timeline
-from bot.web.pages._lists import path_of
-from bot.web.pages._site import Site, when
-from bot.web.pages._timeline import MAX_LINE
+from bot.web.site import card_lines, parameters
+from bot.web.site.card_lines import MAX_LINE
+from bot.web.site.layout import Site, when
+from bot.web.site.lists import path_of
 from ledger.log import event_store
 from ledger.queries.timeline import Zoom
 from ledger.queue.sign_ins import SignIn
@@ -38,7 +38,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        _parameters.check("zoom", "before")
+        parameters.check("zoom", "before")
         with event_store.reading(site.engine) as db:
             live = [row for row in cards.of_issue(db, f"{owner}/{name}", number) if not row.archived]
         wanted = (row for row in live if card_id in ("", row.card_id) and _may_see(site, visit, row))
@@ -56,10 +56,10 @@ def _may_see(site: Site, visit: SignIn, card: CardRow) -> bool:
 
 def _page(site: Site, visit: SignIn, card: CardRow) -> str:
     zooms = _zooms(site, visit, card)
-    wanted = Zoom(_parameters.choice("zoom", tuple(Zoom), Zoom.CONVERSATION))
+    wanted = Zoom(parameters.choice("zoom", tuple(Zoom), Zoom.CONVERSATION))
     zoom = wanted if wanted in zooms else Zoom.CONVERSATION  # of an operator who sent the address on
     with event_store.reading(site.engine) as db:
-        lines, cut = _timeline.newest(db, card.card_id, zoom, _before())
+        lines, cut = card_lines.newest(db, card.card_id, zoom, _before())
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""

@@ -10,10 +10,10 @@ from bot.render.markdown import links
 from bot.runspec import builder
 from bot.state import patches
 from bot.state.patches import KeptPatch
-from bot.web.pages import _parameters
-from bot.web.pages._diff import DiffView, change_of
-from bot.web.pages._site import Site, run_visible, when
 from bot.web.pages.artifacts import AWAY, DAMAGED
+from bot.web.site import parameters
+from bot.web.site.diff import DiffView, change_of
+from bot.web.site.layout import Site, run_visible, when
 from ledger.log import event_store
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
@@ -39,7 +39,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        _parameters.check()
+        parameters.check()
         visible = run_visible(site, visit, run)
         if visible is None:
             return site.nothing(visit)

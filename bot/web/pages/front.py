@@ -7,9 +7,9 @@ from flask import Response, make_response, render_template
 from sqlalchemy import Connection
 
 from bot.web.acting import offered
-from bot.web.pages._filters import FilterForm, filter_form
-from bot.web.pages._lists import MAX_ACTING, CardView, card_view
-from bot.web.pages._site import SIGN_IN, TITLE, Site, when
+from bot.web.site.filters import FilterForm, filter_form
+from bot.web.site.layout import SIGN_IN, TITLE, Site, when
+from bot.web.site.lists import MAX_ACTING, CardView, card_view
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope

@@ -12,9 +12,9 @@ from bot.ingest.delivery import repository_of
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.state.standstill import MAX_BECAUSE, REPLAY, WAYS_OUT, left_out, name_of, words
-from bot.web.pages import _findings, _parameters, _processes
-from bot.web.pages._lists import path_of
-from bot.web.pages._site import Site, VisibleBoard, when
+from bot.web.site import findings, parameters, processes
+from bot.web.site.layout import Site, VisibleBoard, when
+from bot.web.site.lists import path_of
 from ledger.log import event_store
 from ledger.queries import hosts, standstill
 from ledger.queries.standstill import UNDONE_AFTER, Standstill, StandstillSort
@@ -40,7 +40,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        _parameters.check()
+        parameters.check()
         mine = site.operated_by(visit)
         if not mine:
             return site.nothing(visit)
@@ -50,17 +50,17 @@ def mount(site: Site) -> None:
 def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     now, ids = site.clock(), {board.board_id for board in mine}
     visible = [board for board in site.whole_to(visit) if board.board_id in ids]
-    processes, trouble = _processes.processes(site.services, now)
+    running, trouble = processes.processes(site.services, now)
     with event_store.reading(site.engine) as db:
         whole = len(visible) == len(served_boards.every(db, site.config))
-    all_read = whole and _findings.reads_removed(site, visit)
+    all_read = whole and findings.reads_removed(site, visit)
     aside, aside_more = _quarantined(site, visit, now) if whole else ([], 0)
     with event_store.reading(site.engine) as db:
         queues = _queues(db, now) if whole else ()
         stuck = [(board, standstill.of_board(db, board.scope, now, MAX_EACH)) for board in visible]
         listed = hosts.statuses(db)
-        examined = _findings.of_hosts(db, now)
-        installation = _findings.of_installation(db, now) if all_read else None
+        examined = findings.of_hosts(db, now)
+        installation = findings.of_installation(db, now) if all_read else None
     return render_template(
         "health.html",
         title="Health",
@@ -75,10 +75,10 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         aside_more=aside_more,
         budgets=[_budget(site, board) for board in {board.owner: board for board in mine}.values()],
         hosts=[(it.row.name, it.state, brief(it.silence), it.row.version) for it in listed],
-        processes=processes,
+        processes=running,
         examined=examined,
         installation=installation,
-        never=_findings.NEVER,
+        never=findings.NEVER,
         trouble=trouble,
         how=HOW.replace("`", ""),
         read_at=when(now),

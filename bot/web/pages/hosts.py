@@ -3,8 +3,8 @@
 from flask import Response, make_response, render_template
 
 from bot.state import served_boards
-from bot.web.pages import _parameters
-from bot.web.pages._site import Site, when
+from bot.web.site import parameters
+from bot.web.site.layout import Site, when
 from ledger.log import event_store
 from ledger.queries.hosts import statuses
 from ledger.views import runs
@@ -19,7 +19,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        _parameters.check()
+        parameters.check()
         mine = {board.board_id for board in site.operated_by(visit)}
         if not mine:
             return site.nothing(visit)

@@ -10,9 +10,9 @@ from flask import Response, make_response, render_template
 
 from bot.render.run.story import REASONS
 from bot.state import forecasts
-from bot.web.pages import _parameters
-from bot.web.pages._lists import MAX_TITLE
-from bot.web.pages._site import Site
+from bot.web.site import parameters
+from bot.web.site.layout import Site
+from bot.web.site.lists import MAX_TITLE
 from ledger.log import event_store
 from ledger.queries import stats
 from ledger.queries.stats import SpendShare, Stats
@@ -38,7 +38,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        _parameters.check("days")
+        parameters.check("days")
         figures = _figures(site, visit)
         shown = render_template(
             "money.html",
@@ -63,7 +63,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        _parameters.check("days")
+        parameters.check("days")
         figures, text = _figures(site, visit), io.StringIO()
         rows = csv.writer(text)
         rows.writerow(("figure", "name", "value"))
@@ -76,7 +76,7 @@ def mount(site: Site) -> None:
 
 def _days() -> int:
     """Return how far back the visitor looks. Raises FilterError."""
-    return int(_parameters.choice("days", [str(days) for days in DAYS], str(USUAL_DAYS)))
+    return int(parameters.choice("days", [str(days) for days in DAYS], str(USUAL_DAYS)))
 
 
 def _figures(site: Site, visit: SignIn) -> Stats:

@@ -11,9 +11,9 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from bot.repo_config.policy_file import PATH, installed
 from bot.state import policies, served_boards
 from bot.web.authorization import BusyError, RequestLimiter
-from bot.web.pages import _parameters
-from bot.web.pages._site import Site, VisibleBoard, when
 from bot.web.pages.act import FOREIGN
+from bot.web.site import parameters
+from bot.web.site.layout import Site, VisibleBoard, when
 from ledger.events.policy import ColumnChange
 from ledger.log import event_store
 from ledger.queries import lanes, policy_history
@@ -72,7 +72,7 @@ def mount(site: Site) -> None:
             return site.page("That came from another site", FOREIGN, status=403, visit=visit)
         if visit is None:
             return site.stranger()
-        _parameters.check()
+        parameters.check()
         wanted = (owner.casefold(), number)
         visible = {(board.owner.casefold(), board.number): board for board in site.boards_of(visit)}
         mine = visible.get(wanted)

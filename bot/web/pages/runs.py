@@ -17,9 +17,9 @@ from bot.web.acting.offered import FormView
 from bot.web.live import assets
 from bot.web.live.response import PageUpdate, StreamResponse, message
 from bot.web.live.terminal import terminal_html
-from bot.web.pages import _parameters
-from bot.web.pages._lists import path_of
-from bot.web.pages._site import HEADERS, Site, run_visible, when
+from bot.web.site import parameters
+from bot.web.site.layout import HEADERS, Site, run_visible, when
+from bot.web.site.lists import path_of
 from ledger.log import event_store
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
@@ -49,7 +49,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        _parameters.check()
+        parameters.check()
         visible = run_visible(site, visit, run)
         return site.nothing(visit) if visible is None else RunPage(site, *visible).whole(visit)
 
@@ -58,7 +58,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        _parameters.check()
+        parameters.check()
         visible = run_visible(site, visit, run)
         return site.nothing(visit) if visible is None else RunPage(site, *visible).forms(visit)
 

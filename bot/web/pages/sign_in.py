@@ -13,7 +13,7 @@ from flask import Response, make_response, redirect, request
 
 from bot.github import oauth
 from bot.github.oauth import AGAIN, BACK, Person, SignInError
-from bot.web.pages._site import Site
+from bot.web.site.layout import Site
 from ledger.log import event_store
 from ledger.queue import sign_ins
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 from html import unescape
 
 from bot.state.standstill import WAYS_OUT
-from bot.web.pages._findings import NEVER
 from bot.web.pages.health import MAX_EACH, NOTHING
+from bot.web.site.findings import NEVER
 from forge.store.models import Role
 from ledger.db.tables import ExaminationSubject
 from ledger.events.board import BoardSeen, CardArchived, CardSeen, WorkStalled

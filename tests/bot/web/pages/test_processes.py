@@ -13,7 +13,7 @@ from bot.daemon.lock_file import Presence
 from bot.scheduler.queues import QueueName, host_queue, queue
 from bot.system import redis as known
 from bot.system.clock import utc_now
-from bot.web.pages._processes import NO_REDIS, NO_WORKERS, processes
+from bot.web.site.processes import NO_REDIS, NO_WORKERS, processes
 from tests.bot.web.pages.world import Pages
 
 HERE, UP = socket.gethostname(), "kept alive by cardinal up"

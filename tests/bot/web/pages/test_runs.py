@@ -8,8 +8,8 @@ from werkzeug.test import TestResponse
 
 from bot.web.authorization import KEPT_S
 from bot.web.live.streams import StreamLimits
-from bot.web.pages._site import HEADERS
 from bot.web.pages.runs import MAX_CHARS
+from bot.web.site.layout import HEADERS
 from forge.store.models import Role
 from ledger.event import Event
 from ledger.events.run import AgentSaid, CommandChecked, FinalReported, RunEnded, ToolUsed

@@ -19,8 +19,8 @@ from bot.github.oauth import SignInError
 from bot.system import config as configuration
 from bot.web.app import make_app
 from bot.web.authorization import RequestLimiter
-from bot.web.pages._site import Site
 from bot.web.pages.sign_in import own_path
+from bot.web.site.layout import Site
 from ledger.db.tables import spent_states
 from ledger.log import event_store
 from tests.bot.flows.cardinal import Clock

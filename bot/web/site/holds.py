@@ -7,8 +7,8 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from bot.state import loads, snapshots
-from bot.web.pages._lists import MAX_WHY, path_of
-from bot.web.pages._site import VisibleBoard, when
+from bot.web.site.layout import VisibleBoard, when
+from bot.web.site.lists import MAX_WHY, path_of
 from ledger.ids import BoardId, CardId
 from ledger.queries import run_queue
 from ledger.views import cards, halts, stops

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.web.pages._diff import MAX_CHARS, MAX_FILES, MAX_LINE, MAX_LINES, change_of
+from bot.web.site.diff import MAX_CHARS, MAX_FILES, MAX_LINE, MAX_LINES, change_of
 
 HOSTILE = "</pre><script>x</script>\u202e\r+++ b/other\n\x1b[31m@@ -1 +1 @@\ndiff --git a/x b/x\n"
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from bot.state import card_filters
 from bot.state.card_filters import FIELDS, MAX_CHARS, FilterError
-from bot.web.pages import _parameters
+from bot.web.site import parameters
 from ledger.queries import card_filter
 from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
 from ledger.states import CardState
@@ -124,7 +124,7 @@ def _read(
     sections: Collection[str],
 ) -> FilterForm:
     names = (*FIELDS, form.key, "page")
-    _parameters.check(*names)
+    parameters.check(*names)
     section, number = request.args.get(form.key), request.args.get("page", "1")
     if section is not None and section not in sections:
         raise card_filters.unknown(form.key, section, sections)

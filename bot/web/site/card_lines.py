@@ -7,7 +7,7 @@ from typing import NamedTuple
 from markupsafe import escape
 from sqlalchemy import Connection
 
-from bot.web.pages._site import when
+from bot.web.site.layout import when
 from ledger.ids import CardId
 from ledger.queries import timeline
 from ledger.queries.timeline import TimelineRow, Zoom

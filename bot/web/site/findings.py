@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from bot.admin.doctor import Level
-from bot.web.pages._site import Site
+from bot.web.site.layout import Site
 from ledger.db.tables import ExaminationSubject
 from ledger.log import event_store
 from ledger.queries import lanes

@@ -1,0 +1,1 @@
+"""What pages share: a patch as HTML."""
