@@ -358,8 +358,9 @@ class Git:
         message: str,
         author: Signature,
         committer: Signature | None = None,
+        key: Path | None = None,
     ) -> str:
-        """Write a commit of `tree` and return its sha."""
+        """Write a commit of `tree`, signed with an SSH key if there is one, and return its sha."""
         by = committer or author
         people = {
             "GIT_AUTHOR_NAME": author.name,
@@ -370,7 +371,9 @@ class Git:
             "GIT_COMMITTER_DATE": f"{int(by.date.timestamp())} +0000",
         }
         after = [argument for parent in parents for argument in ("-p", parent)]
-        return self.line("commit-tree", tree, *after, stdin=message.encode(), extra=people)
+        signs = ("-c", "gpg.format=ssh", "-c", f"user.signingkey={key}") if key else ()
+        sign = ("-S",) if key else ()
+        return self.line(*signs, "commit-tree", *sign, tree, *after, stdin=message.encode(), extra=people)
 
 
 def _commit(fields: list[str]) -> Commit:

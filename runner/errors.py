@@ -152,7 +152,7 @@ class PushRefusedError(RepositoryError):
         of_ci = "update workflow" in detail  # "refusing to allow a GitHub App to create or update workflow"
         hint = " A maintainer gives leave with `/cardinal allow workflows`; then retry." if of_ci else ""
         if "verified signatures" in detail:  # github.com/github/gh-aw/issues/29301 shows the whole answer
-            hint = " Say `repository: {commits: {sign: ssh}}` in its policy, with a key on the hosts; retry."
+            hint = " Say `repository: {commits: {sign: github}}` in its policy; retry."
         why = f"a branch protection or rule refuses it.{hint} GitHub: {_FRAME.sub('', detail)}"
         super().__init__(f"{branch} was not pushed: {why}")
 
@@ -164,6 +164,16 @@ class SigningError(RepositoryError):
         super().__init__(
             "the policy wants signed commits, and the key of CARDINAL_SIGNING_KEY does not sign:"
             f" {problem} Whoever runs Cardinal corrects the setting; then retry"
+        )
+
+
+class UnverifiedCommitError(RepositoryError):
+    """GitHub does not make the signed commits that the policy wants."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"the policy says `commits: {{sign: github}}`, and GitHub signs no such commits: {problem}."
+            " Correct that or say `sign: ssh`, with a key on the hosts; then retry"
         )
 
 

@@ -41,7 +41,7 @@ class TokenScope:
 # Source: docs.github.com/rest/authentication/permissions-required-for-github-apps. tests/published holds all
 # calls to the published list, and says why two of them ask for more.
 _AREAS: tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...] = (
-    (re.compile(r"|/collaborators/[^/]+/permission|/rules/branches/.+"), ("metadata",), ()),
+    (re.compile(r"|/collaborators/[^/]+/permission|/rules/branches/.+|/rulesets/\d+"), ("metadata",), ()),
     (re.compile(r"/issues"), ("issues",), ("issues",)),
     (re.compile(r"/issues/.*"), ("issues", "pull_requests"), ("issues", "pull_requests")),
     (re.compile(r"/pulls/\d+/merge"), (), ("contents", "pull_requests")),

@@ -39,12 +39,13 @@ def seen_of(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
     return replace(
         seen,
         passed=result.passed,
-        checks=tuple(check for check in checks.of_run(db, result.run_id) if check.head == head),
+        checks=tuple(check for check in checks.of_run(db, result.run_id) if check.head == result.head),
         by=result.run_id,
         image=result.image,
         base=result.base,
         definition=result.definition,
         paths=result.paths,
+        judged=result.head,
     )
 
 

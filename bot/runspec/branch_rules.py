@@ -18,7 +18,7 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
     """
     rules = rulesets.of_branch(hub, spec.repository, spec.branch)
     ending = trailers(spec.run_id, spec.full_reference)
-    pushed = pushes(spec.branch, spec.committer, spec.signing, ending, exists=exists)
+    pushed = pushes(spec.branch, spec.committer, spec.signing, ending, spec.github_signs, exists=exists)
     refusing = () if begun else tuple(each for each in of_push(rules, pushed) if each.refuses)
     if refusing and (left := rulesets.binding(hub, spec.repository, refusing)):
         raise BranchRulesError(tuple(each.text for each in left))
@@ -26,11 +26,17 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
 
 
 def pushes(
-    branch: str, author: Committer, signing: SigningKey | None, ending: str, *, exists: bool = False
+    branch: str,
+    author: Committer,
+    signing: SigningKey | None,
+    ending: str,
+    github_signs: bool,
+    *,
+    exists: bool = False,
 ) -> Pushes:
     """Return what Cardinal pushes to a branch, for the rules to judge."""
     committer = signing.owner.email if signing else author.email
-    return Pushes(branch, author.email, committer, ending, signing is not None, exists)
+    return Pushes(branch, author.email, committer, ending, github_signs or signing is not None, exists)
 
 
 def _told(spec: RunSpec, rules: tuple[BranchRule, ...]) -> RunSpec:

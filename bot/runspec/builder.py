@@ -4,13 +4,14 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, Engine
 
 from bot.bootstrap import Services
-from bot.github.api import repositories, roles
+from bot.github.api import git_commits, repositories, roles
 from bot.github.client import Hub
-from bot.github.errors import RateLimitedError, UnavailableError
+from bot.github.errors import GithubError, RateLimitedError, UnavailableError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles, skills
 from bot.runspec import branch_rules, reproduction
@@ -38,7 +39,7 @@ from rules.runs import plan_approval
 from runner import workspaces
 from runner.artifacts.backend import StoreSpec
 from runner.checks.by_path import describe_paths
-from runner.errors import RemoteAwayError
+from runner.errors import RemoteAwayError, UnverifiedCommitError
 from runner.guards import builtin as guards
 from runner.guards.path_patterns import protected
 from runner.prompts.briefing import Briefing
@@ -49,6 +50,7 @@ from runner.run.run_spec import (
     Guards,
     HostPaths,
     Limits,
+    MadeCommit,
     PathSpec,
     ResourceSpec,
     ReviewThread,
@@ -101,6 +103,17 @@ class HubRemote:
             raise RemoteAwayError(str(error), error.retry_after_s) from error
         except UnavailableError as error:
             raise RemoteAwayError(str(error), AGAIN_S) from error
+
+    def make_commit(self, tree: str, parents: tuple[str, ...], message: str, /) -> MadeCommit:
+        """Let GitHub make a commit without an author, which it signs as the App's."""
+        try:
+            return git_commits.make(self.hub, self.repository, tree, parents, message)
+        except RateLimitedError as error:
+            raise RemoteAwayError(str(error), error.retry_after_s) from error
+        except UnavailableError as error:
+            raise RemoteAwayError(str(error), AGAIN_S) from error
+        except GithubError as error:
+            raise UnverifiedCommitError(str(error)) from error
 
 
 class RunGoneError(LedgerError):
@@ -161,7 +174,8 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         briefing=briefing.text,
         briefing_omitted=briefing.omitted,
         places=places(services.config),
-        committer=COMMITTER,
+        committer=committer_of(hub, run.repository, rules),
+        github_signs=rules.commits.sign == "github",
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
         issue=issue,
         signing=signing_key(services.config, rules),
@@ -288,9 +302,21 @@ def _elsewhere(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...
     return tuple(name for name in served if roles.writes(services.hub, name, run.by))
 
 
+def committer_of(hub: Hub, repository: str, rules: RepositoryRules) -> Committer:
+    """Return the author of Cardinal's commits: the App's account where GitHub makes them.
+
+    Source: docs.github.com/account-and-profile/reference/email-addresses-reference (noreply; an Enterprise
+    Server has its own).
+    """
+    if rules.commits.sign != "github":
+        return COMMITTER
+    host = urlsplit(hub.page_url(repository)).hostname
+    return Committer(hub.bot_login, f"{hub.bot_id}+{hub.bot_login}@users.noreply.{host}")
+
+
 def signing_key(config: Config, rules: RepositoryRules) -> SigningKey | None:
     """Return the key for commits, None where the repository wants none; raises ConfigError without one."""
-    if rules.commits.sign == "none":
+    if rules.commits.sign != "ssh":
         return None
     if config.signing_key is None or not config.signing_as:
         what = "the repository's policy says `commits: {sign: ssh}`"

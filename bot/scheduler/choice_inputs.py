@@ -11,6 +11,7 @@ from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import (
     BranchExported,
     BranchPushed,
+    CommitsSigned,
     Noted,
     PlanTicked,
     Progressed,
@@ -41,7 +42,16 @@ SOURCES = (boards, budgets, cards, halts, links, losses, policies, questions, ru
 ASIDE = frozenset(
     {
         *(AssistantReplied, CardDescribed, CommentReleased, LabelJudged, PersonSaid, PullChanged, PullOpened),
-        *(BranchExported, BranchPushed, Noted, PlanTicked, Progressed, SessionStarted, TurnStarted),
+        *(
+            BranchExported,
+            BranchPushed,
+            CommitsSigned,
+            Noted,
+            PlanTicked,
+            Progressed,
+            SessionStarted,
+            TurnStarted,
+        ),
         ValidationEnded,
     }
 )

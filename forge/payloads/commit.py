@@ -58,6 +58,19 @@ def _git_commit(view: View, repo: Repo, commit: Commit) -> Json:
     }
 
 
+def plain_commit(view: View, repo: Repo, commit: Commit) -> Json:
+    """Return a `git-commit`."""
+    shown = _git_commit(view, repo, commit)
+    del shown["comment_count"]
+    return {
+        **shown,
+        "sha": commit.sha,
+        "node_id": f"C_{commit.sha}",
+        "html_url": view.repo_html(repo, f"/commit/{commit.sha}"),
+        "parents": _parents(view, repo, commit, "/git/commits"),
+    }
+
+
 def _verification(view: View, repo: Repo, commit: Commit) -> Json:
     reason = commit.verification
     signed = None if reason == "unsigned" else view.store.repos.git(repo).signature(commit.sha)

@@ -133,6 +133,17 @@ def create_ref(repo: Repo) -> ResponseReturnValue:
     return commit.git_ref(view(), repo, ref, sha), 201
 
 
+@blueprint.on("POST", "/git/commits", "contents", Role.WRITE)
+def create_commit(repo: Repo) -> ResponseReturnValue:
+    """Make a commit of a tree that is there; one of an App that names no author is signed for it."""
+    wanted = body()
+    message, tree = needed_texts(wanted, "Commit", "message", "tree")
+    parents = [str(parent) for parent in wanted.get("parents", ())]
+    named = any(wanted.get(key) for key in ("author", "committer", "signature"))
+    sha = store().repos.make_commit(repo, tree, parents, message, actor=actor(), signed=not named)
+    return commit.plain_commit(view(), repo, store().repos.git(repo).commit(sha)), 201
+
+
 @blueprint.on("PATCH", "/git/refs/<path:ref>", "contents", Role.WRITE)
 def update_ref(repo: Repo, ref: str) -> ResponseReturnValue:
     sha = needed_text(body(), "sha", "Reference")

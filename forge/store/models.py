@@ -58,7 +58,7 @@ class User(Node):
     @property
     def email(self) -> str:
         """Return the address that an account's commits are signed with."""
-        return self.public_email or f"{self.id}+{self.login}@users.noreply.forge.invalid"
+        return self.public_email or f"{self.id}+{self.login}@users.noreply.127.0.0.1"
 
 
 @dataclass(slots=True, eq=False)

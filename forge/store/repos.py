@@ -1,15 +1,16 @@
 """Repositories: settings, roles, labels, branches, pushes."""
 
 import re
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from forge.errors import ConflictError, UnprocessableError
-from forge.git import ZERO_SHA, Git, GitError, Signature
+from forge.git import GIT_TIMEOUT_S, ZERO_SHA, Git, GitError, Signature
 from forge.store.base import Part, existing
-from forge.store.models import Label, Repo, Role, User
+from forge.store.models import Label, Repo, Role, User, UserType
 
 UNSIGNED = "Commits must have verified signatures."
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -142,6 +143,32 @@ class Repos(Part):
         """Verify by this public SSH key what the owner of an address commits."""
         with (self.store.root / "allowed_signers").open("a") as signers:
             signers.write(f'{email} namespaces="git" {key.strip()}\n')
+
+    def make_commit(
+        self, repo: Repo, tree: str, parents: list[str], message: str, *, actor: User, signed: bool
+    ) -> str:
+        """Return a new commit that no ref has; with `signed` that of an App is signed as GitHub does it.
+
+        Raises UnprocessableError for a tree or parent that is not here. Source: docs.github.com/
+        authentication/managing-commit-signature-verification/about-commit-signature-verification (for bots).
+        """
+        git = self.git(repo)
+        if git.attempt("cat-file", "-t", tree) != "tree":
+            raise UnprocessableError("Tree SHA does not exist")
+        if any(git.attempt("cat-file", "-t", parent) != "commit" for parent in parents):
+            raise UnprocessableError("Parent SHA does not exist or is not a commit object")
+        key = self._key_of(actor) if signed and actor.type is UserType.BOT else None
+        return git.commit_tree(tree, parents, message, self.signature(actor), key=key)
+
+    def _key_of(self, actor: User) -> Path:
+        """Return GitHub's own key for what an App commits through the API."""
+        key = self.store.root / "keys" / actor.login
+        if not key.exists():
+            key.parent.mkdir(exist_ok=True)
+            command = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key))
+            subprocess.run(command, check=True, timeout=GIT_TIMEOUT_S)
+            self.add_signing_key(actor.email, key.with_name(f"{key.name}.pub").read_text())
+        return key
 
     def wants_signatures(self, repo: Repo, branch: str) -> bool:
         """Return whether branch protection or a ruleset takes verified commits only."""

@@ -70,7 +70,7 @@ PAYLOADS = frozenset(
         *("QuestionAsked", "RoundBegan", "RoundFailed", "RunClaimed", "RunEnded", "RunParked", "RunRequeued"),
         *("RunStepped", "SessionLost", "SessionStarted", "StageEntered", "StageLeft", "TodoListed"),
         *("ToolAllowed", "ToolUsed", "TurnEnded", "TurnStarted", "UsageMetered", "ValidationEnded"),
-        *("WorkspaceRestored", "WorkspaceTaken"),
+        *("CommitsSigned", "WorkspaceRestored", "WorkspaceTaken"),
     )
 )
 Line = tuple[Zoom, Callable[[Any], str]]
@@ -182,6 +182,7 @@ LINES: Mapping[str, Line] = {
         _A,
         lambda e: f"files: {e.files_changed}, lines: {e.lines_changed}, commits: {e.commits}",
     ),
+    "CommitsSigned": (_A, lambda e: f"GitHub signed {e.head[:12]} as {e.signed[:12]}, with the same files"),
     "BranchPushed": (_A, lambda e: f"pushed {e.head[:12]} to {e.branch}{', unfinished' if e.start else ''}"),
     "ThreadAnswered": (_C, lambda e: f"answered a review thread: {e.text}"),
     "FinalReported": (_C, lambda e: f"report: {e.done}"),

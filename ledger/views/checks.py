@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table
+from sqlalchemy import Connection, Select, Table, or_
 
 from ledger.db.rows import columns, find, first_row, listed, pick, record, recorder, value
 from ledger.db.statements import statement
@@ -15,6 +15,7 @@ from ledger.events.run import CommandChecked, ValidationEnded
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
 from ledger.states import Gate
+from ledger.views import signed_commits
 from ledger.views.runs import runs
 
 
@@ -85,22 +86,30 @@ def _gate(card_id: Any) -> Select[Any]:
 
 
 @statement
-def _gate_on(card_id: Any, head: Any) -> Select[Any]:
+def _gate_on(card_id: Any, head: Any, judged: Any) -> Select[Any]:
     query = pick(TierRow, tiers).join(runs, runs.c.run_id == tiers.c.run_id)
-    mine = query.where(runs.c.card_id == card_id, tiers.c.clean, tiers.c.head == head)
+    mine = query.where(
+        runs.c.card_id == card_id, tiers.c.clean, or_(tiers.c.head == head, tiers.c.head == judged)
+    )
     return mine.order_by(tiers.c.seq.desc()).limit(1)
 
 
 @statement
-def _waived(card_id: Any, head: Any) -> Select[Any]:
+def _waived(card_id: Any, head: Any, judged: Any) -> Select[Any]:
     query = pick(WaiverRow, waivers).join(runs, runs.c.run_id == waivers.c.run_id)
-    mine = query.where(runs.c.card_id == card_id, waivers.c.head == head)
+    mine = query.where(runs.c.card_id == card_id, or_(waivers.c.head == head, waivers.c.head == judged))
     return mine.order_by(waivers.c.seq.desc()).limit(1)
 
 
 def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
-    """Return the gate's newest outcome on the card's commit `head`, or on any; None when it never ran."""
-    return first_row(db, TierRow, _gate_on if head else _gate, card_id=card_id, head=head)
+    """Return the gate's newest outcome on the card's commit `head`, or on any; None when it never ran.
+
+    Its own `head` is another one where GitHub signed the commit anew.
+    """
+    if not head:
+        return first_row(db, TierRow, _gate, card_id=card_id)
+    judged = signed_commits.judged_as(db, head)
+    return first_row(db, TierRow, _gate_on, card_id=card_id, head=head, judged=judged)
 
 
 def newest_gate(db: Connection, run_id: RunId) -> TierRow | None:
@@ -126,13 +135,15 @@ def definition_of(db: Connection, card_id: CardId, head: str) -> str:
 
 def _newest(db: Connection, card_id: CardId, head: str) -> TierRow | WaiverRow | None:
     gate = gate_of(db, card_id, head)
-    waived = first_row(db, WaiverRow, _waived, card_id=card_id, head=head)
+    judged = signed_commits.judged_as(db, head)
+    waived = first_row(db, WaiverRow, _waived, card_id=card_id, head=head, judged=judged)
     return waived if waived is not None and (gate is None or gate.seq < waived.seq) else gate
 
 
 def covers(db: Connection, run_id: RunId, head: str) -> bool:
     """Tell whether the run's commit went unchecked on purpose."""
-    return value(db, waivers.c.seq, run_id=run_id, head=head) is not None
+    either = (head, signed_commits.judged_as(db, head))
+    return any(value(db, waivers.c.seq, run_id=run_id, head=commit) is not None for commit in either)
 
 
 fold.on(CommandChecked)(recorder(commands))

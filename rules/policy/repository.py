@@ -165,10 +165,10 @@ class McpServer(PolicyModel):
 class Commits(PolicyModel):
     """How the commits that Cardinal writes are made."""
 
-    sign: Literal["none", "ssh"] = setting(
+    sign: Literal["none", "ssh", "github"] = setting(
         "none",
-        "Who signs them, where a rule wants verified commits: `ssh`, the operator's key"
-        " (`CARDINAL_SIGNING_KEY`); or `none`.",
+        "Who signs them, where a rule wants verified commits: `github`, which makes them anew as the App's;"
+        " `ssh`, the operator's key (`CARDINAL_SIGNING_KEY`); or `none`.",
     )
 
 

@@ -8,7 +8,7 @@ from rules.text import code
 
 LEAVE_OUT = "let the ruleset leave out `cardinal/**`, or let Cardinal's App bypass it"
 _UNSIGNED = "takes verified commits only, and Cardinal's are not signed"
-SIGN = "say `repository: {commits: {sign: ssh}}` in the repository's policy, with a key on the hosts"
+SIGN = "say `repository: {commits: {sign: github}}` in the repository's policy"
 # Rules of a branch that everybody works on; on Cardinal's own branches they refuse pushes after the first.
 _OF_BASES = (
     *("pull_request", "required_status_checks", "required_deployments"),

@@ -72,8 +72,13 @@ def stamp(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
         kept = replace(kept, committer=_name(order.signing.owner if order.signing else order.committer))
         made[commit.commit] = mirror.make_commit(kept, order.signing)
     stamped = made.get(head, head)
-    mirror.remember(_stamped(run), stamped)
+    remember_stamped(run, stamped)
     return stamped, tuple(made.values())
+
+
+def remember_stamped(run: RunContext, commit: str) -> None:
+    """Note a commit that is not to be rewritten again."""
+    run.mirror.remember(_stamped(run), commit)
 
 
 def _stamped(run: RunContext) -> str:

@@ -69,7 +69,7 @@ class Mirror:
         name = re.sub(r"[^A-Za-z0-9._-]", "_", repository)
         mark = hashlib.sha256(repository.encode()).hexdigest()[:8]  # two names never share a folder
         self.path = folder / f"{name}-{mark}.git"
-        self._repository, self._remote, self._beat = repository, remote, beat
+        self._repository, self.remote, self._beat = repository, remote, beat
         # A commit's name stands for all that is behind it: what git said of names does not change.
         self._known: dict[str, Commit] = {}
         self._listed: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -91,7 +91,7 @@ class Mirror:
             self._must("make a mirror", self._git("init", "--bare", "--quiet", "."))
         fetched = self._git(
             *("fetch", "--prune", "--no-tags", "--no-write-fetch-head", "--quiet", "--"),
-            *(self._remote.url, "+refs/heads/*:refs/heads/*"),
+            *(self.remote.url, "+refs/heads/*:refs/heads/*"),
             online=True,
         )
         if fetched.exit_code != 0:
@@ -330,7 +330,7 @@ class Mirror:
         """
         pushed = self._git(
             *("push", "--porcelain", "--no-verify", f"--force-with-lease=refs/heads/{branch}:{known}", "--"),
-            *(self._remote.url, f"{head}:refs/heads/{branch}"),
+            *(self.remote.url, f"{head}:refs/heads/{branch}"),
             online=True,
         )
         if pushed.exit_code == 0:
@@ -342,6 +342,12 @@ class Mirror:
         if "[remote rejected]" in said or "GH006" in said or "GH013" in said:
             raise errors.PushRefusedError(branch, self._error_text(pushed))
         raise self._named("push", pushed)
+
+    def exchange(self, *words: str, refs: str) -> None:
+        """Fetch or push one `source:target`. Raises UnsoundObjectsError, GoneRepositoryError or GitError."""
+        done = self._git(*words, "--quiet", "--", self.remote.url, refs, online=True)
+        if done.exit_code != 0:
+            raise self._named(words[0], done)
 
     def _check_size(self) -> None:
         size = sum(pack.stat().st_size for pack in (self.path / "objects").glob("pack/*.pack"))
@@ -363,7 +369,7 @@ class Mirror:
             folder=folder or self.path,
             beat=self._beat,
             timeout_s=_FETCH_S if online else timeout_s,
-            more_env=credentials.fresh(self._remote, self._beat) if online else _stored_in(objects),
+            more_env=credentials.fresh(self.remote, self._beat) if online else _stored_in(objects),
             lock=self.path / "cardinal.lock" if writes else None,
             given=given,
             transfers=online,

@@ -32,7 +32,7 @@ def publish_early(run: RunContext) -> str:
             return ""
         head = export_commit(run, stands)
         if head not in (start, run.history.early.pushed) and _passes(run, head, start):
-            push(run, head)
+            head = push(run, head)
             run.log.append(BranchPushed(order.run_id, order.branch, head, start))
     except MovedBranchError:
         pass

@@ -9,6 +9,7 @@ from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject
 from ledger.states import Ending, RunState
 from runner.artifacts import keep
 from runner.branch.export import export_commit, missing, published, rebased
+from runner.branch.github_signed import signed
 from runner.branch.rebase import seen, stand_on
 from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError
@@ -47,7 +48,7 @@ def publish(run: RunContext, start: str) -> None:
     if stands != start:
         head = _export(run, stands)
         run.log.append(*keep.patch(run, run.mirror.head(order.base_branch), head))
-        push(run, head)
+        head = push(run, head)
         events.append(BranchPushed(order.run_id, order.branch, head))
     ended = RunEnded(order.run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line))
     run.log.append(*events, *report(order, run.history), *keep.report(run), ended)
@@ -84,7 +85,8 @@ def _stands_as_checked(run: RunContext, head: str) -> None:
     passed = run.history.validation
     if run.order.validation.waived and run.history.waived == head:
         return
-    if passed is None or not (passed.passed and passed.clean) or passed.head != head:
+    judged = run.history.early.signed.get(head, head)
+    if passed is None or not (passed.passed and passed.clean) or passed.head not in (head, judged):
         raise failed("validation", f"the branch stands at {head}, which is not what passed the full checks")
 
 
@@ -119,15 +121,21 @@ def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
     return (*said, *lost[:_SHOWN])
 
 
-def push(run: RunContext, head: str) -> None:
-    """Push with a lease on the commit that the work is based on; a push before a crash is not repeated."""
+def push(run: RunContext, head: str) -> str:
+    """Push with a lease on the commit that the work is based on; a push before a crash is not repeated.
+
+    Return the commit that GitHub has: another one, with the same files, where GitHub signs.
+    """
     run.log.hold(0)  # who lost the claim pushes nothing
+    if run.order.github_signs:
+        head = signed(run, head)
     try:
         _push_onto_known(run, head)  # usually nothing moved since this claim fetched
     except MovedBranchError:
         run.mirror.fetch(run.order.base_branch)
         _push_onto_known(run, head)
     stand_on(run, head)
+    return head
 
 
 def _push_onto_known(run: RunContext, head: str) -> None:

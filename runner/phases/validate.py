@@ -73,7 +73,8 @@ def _passed_already(run: RunContext, checks: ValidationSpec, head: str) -> bool:
     last_tier = "full" if checks.full else "fast"
     if ended is None or not ended.clean or not same_checks(ended, checks):
         return False
-    return ended.passed and ended.head == head and ended.tier == last_tier
+    judged = run.history.early.signed.get(head, head)
+    return ended.passed and ended.head in (head, judged) and ended.tier == last_tier
 
 
 def same_checks(ended: ValidationEnded, checks: ValidationSpec) -> bool:

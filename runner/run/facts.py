@@ -7,7 +7,7 @@ from itertools import pairwise
 from ledger.events import stage as staged
 from ledger.events.bounds import RoundFailed
 from ledger.events.guard import GuardsJudged, Violation
-from ledger.events.run import BranchPushed, QuestionAsked, UsageMetered
+from ledger.events.run import BranchPushed, CommitsSigned, QuestionAsked, UsageMetered
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import (
     OF_TURN,
@@ -254,9 +254,9 @@ class Refusals:
     moved: bool = True
     given_back: set[tuple[str, ...]] = field(default_factory=set)
 
-    def take(self, event: GuardsJudged | BranchPushed) -> bool:
+    def take(self, event: GuardsJudged | BranchPushed | CommitsSigned) -> bool:
         """Add a judgement, but none while the work goes on; return whether it refuses the change."""
-        if isinstance(event, BranchPushed) or event.start:
+        if isinstance(event, BranchPushed | CommitsSigned) or event.start:
             return False
         self.judged, self.moved = event, False
         self.count += bool(self.denied)
@@ -287,14 +287,20 @@ class Refusals:
 
 @dataclass(slots=True)
 class EarlyWork:
-    """The newest judgement before the work was done, and the newest commit of the run on GitHub."""
+    """The newest judgement before the work was done, and the newest commit of the run on GitHub.
+
+    `signed`: commits that GitHub made, each with the judged one in whose place it stands.
+    """
 
     judged: GuardsJudged | None = None
     pushed: str = ""
+    signed: dict[str, str] = field(default_factory=dict)
 
-    def take(self, event: GuardsJudged | BranchPushed) -> None:
-        """Add a judgement made while the work goes on, or a push."""
-        if isinstance(event, BranchPushed):
+    def take(self, event: GuardsJudged | BranchPushed | CommitsSigned) -> None:
+        """Add a judgement made while the work goes on, a push, or commits that GitHub signed."""
+        if isinstance(event, CommitsSigned):
+            self.signed[event.signed] = event.head
+        elif isinstance(event, BranchPushed):
             self.pushed = event.head
         elif event.start:
             self.judged = event

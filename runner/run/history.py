@@ -333,7 +333,7 @@ class History:
         self.waived = event.head
 
     @_fold.register
-    def _(self, event: GuardsJudged | happened.BranchPushed) -> None:
+    def _(self, event: GuardsJudged | happened.BranchPushed | happened.CommitsSigned) -> None:
         self.early.take(event)
         self.iterations += self.guards.take(event)  # a refused change costs one
 

@@ -304,6 +304,7 @@ class RunSpec:
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
     host: str = ""  # the name of the host that holds the claim
     signing: SigningKey | None = None  # for the commits that Cardinal writes; None: they are unsigned
+    github_signs: bool = False  # GitHub makes the commits anew before they are pushed, and signs them
     early: bool = False  # publish what the guards let pass before the work is done
     elsewhere: tuple[str, ...] = ()  # other repositories in which the run may propose cards
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
@@ -334,6 +335,17 @@ class RunSpec:
         return self.mode == INVESTIGATE
 
 
+@dataclass(frozen=True, slots=True)
+class MadeCommit:
+    """A commit that GitHub made; `verified`: it signed it, and takes the signature. `why`: its reason."""
+
+    commit: str
+    tree: str
+    parents: tuple[str, ...]
+    verified: bool
+    why: str
+
+
 class Remote(Protocol):
     """Access to the repository on GitHub; asked before every use, so a token may expire between two."""
 
@@ -343,6 +355,12 @@ class Remote(Protocol):
 
     def git_environment(self) -> Mapping[str, str]:
         """Return fresh credentials as GIT_CONFIG_COUNT/KEY/VALUE, for one git command on the host."""
+
+    def make_commit(self, tree: str, parents: tuple[str, ...], message: str, /) -> MadeCommit:
+        """Let GitHub make a commit of objects that it has, signed as the App's; no branch has it yet.
+
+        Raises RemoteAwayError or UnverifiedCommitError.
+        """
 
 
 class Clock(Protocol):

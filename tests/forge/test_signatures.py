@@ -155,3 +155,19 @@ def test_a_merge_waits_for_the_deployment_and_fits_the_pattern_of_messages(town:
         pull.merge(merge_method="squash", commit_title="x")
     assert (unfit.value.status, "must start with the pattern: fix: " in str(unfit.value)) == (405, True)
     assert pull.merge(merge_method="squash", commit_title="fix: x").merged
+
+
+def test_a_commit_that_an_app_makes_is_signed_unless_it_names_an_author(town: Town) -> None:
+    shop = town.app().get_repo("acme/shop")
+    head = shop.get_branch("main").commit
+    asked = {"message": "Same again", "tree": head.commit.tree.sha, "parents": [head.sha]}
+    ask = town.app().requester.requestJsonAndCheck
+    _, made = ask("POST", "/repos/acme/shop/git/commits", input=asked)
+    assert (made["verification"]["verified"], made["author"]["name"]) == (True, made["committer"]["name"])
+    assert [parent["sha"] for parent in made["parents"]] == [head.sha]
+    named = {**asked, "author": {"name": "Bob", "email": "bob@x"}}
+    _, unsigned = ask("POST", "/repos/acme/shop/git/commits", input=named)
+    assert unsigned["verification"]["reason"] == "unsigned"
+    with pytest.raises(GithubException) as refused:
+        ask("POST", "/repos/acme/shop/git/commits", input={**asked, "tree": "0" * 40})
+    assert refused.value.status == 422

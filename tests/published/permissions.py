@@ -22,6 +22,7 @@ LATER: Mapping[str, Needs] = {
     f"GET {ROOT}/commits/{{ref}}": need("contents:read"),
     f"GET {ROOT}/commits/{{ref}}/check-runs": need("checks:read"),
     f"GET {ROOT}/rules/branches/{{branch}}": need("metadata:read"),
+    f"GET {ROOT}/rulesets/{{ruleset_id}}": need("metadata:read"),
     f"GET {ROOT}/collaborators/{{username}}/permission": need("metadata:read"),
     # It was `contents` while Actions was young; the page "Workflow jobs" has said `actions` since.
     f"GET {ROOT}/actions/jobs/{{job_id}}/logs": need("actions:read"),

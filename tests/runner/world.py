@@ -31,8 +31,9 @@ from ledger.log import event_store
 from ledger.model.limit_answers import answered
 from ledger.queue import leases
 from ledger.queue.leases import Lease
+from runner.errors import UnverifiedCommitError
 from runner.run.log import RunLog
-from runner.run.run_spec import Committer, HostPaths, Limits, Provider, RunSpec, ValidationSpec
+from runner.run.run_spec import Committer, HostPaths, Limits, MadeCommit, Provider, RunSpec, ValidationSpec
 from runner.supervisor import execute
 from tests.ledgers import new_ledger
 
@@ -71,6 +72,9 @@ class FileRemote:
 
     def git_environment(self) -> Mapping[str, str]:
         return {}
+
+    def make_commit(self, _tree: str, _parents: tuple[str, ...], _message: str, /) -> MadeCommit:
+        raise UnverifiedCommitError("a folder signs nothing")
 
 
 def git(folder: Path, *words: str) -> str:

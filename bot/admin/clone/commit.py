@@ -11,8 +11,10 @@ from ledger.errors import CardinalError
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import DEFAULT_TEXT, Policy, parse
+from runner.errors import UnverifiedCommitError
 from runner.exec.child import Ran
 from runner.git.cli import run_git
+from runner.run.run_spec import MadeCommit
 
 GIT_S = 300.0
 QUARANTINE = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")  # git-receive-pack(1)
@@ -59,6 +61,10 @@ class FolderRemote:
     def git_environment(self) -> Mapping[str, str]:
         """Return no credentials: none are needed."""
         return {}
+
+    def make_commit(self, _tree: str, _parents: tuple[str, ...], _message: str, /) -> MadeCommit:
+        """Refuse: nothing is published from a clone."""
+        raise UnverifiedCommitError("a clone's own repository is not GitHub")
 
 
 def find(

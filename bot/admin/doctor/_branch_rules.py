@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bot.admin.doctor import CheckResult, DoctorContext, fail, warn
 from bot.github.api import repositories, rulesets
 from bot.runspec.branch_rules import pushes
-from bot.runspec.builder import COMMITTER, signing_key
+from bot.runspec.builder import committer_of, signing_key
 from bot.state import policies
 from bot.system.config import ConfigError
 from ledger.log import event_store
@@ -25,11 +25,12 @@ def look(patient: DoctorContext, repository: str, rules: RepositoryRules) -> Ite
         return
     hub = patient.hub_of(repository)
     base = repositories.default_branch(hub, repository)
-    pushed = pushes(BRANCH, COMMITTER, signing, trailers("r1", f"{repository}#1"))
+    by_github, author = rules.commits.sign == "github", committer_of(hub, repository, rules)
+    pushed = pushes(BRANCH, author, signing, trailers("r1", f"{repository}#1"), by_github)
     findings = of_push(rulesets.of_branch(hub, repository, BRANCH), pushed)
     of_base = rulesets.of_branch(hub, repository, base)
     for method in _methods(patient):
-        findings += of_merge(of_base, base, method, "", signed=signing is not None)
+        findings += of_merge(of_base, base, method, "", signed=pushed.signed)
     left = rulesets.binding(hub, repository, tuple(dict.fromkeys(findings)))
     for each in left:
         yield (fail if each.refuses else warn)("rules", f"{repository}: {each.problem}", each.step)

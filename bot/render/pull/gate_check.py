@@ -33,7 +33,7 @@ class Seen:
 
     `passed` is how the gate ended on it last, in the run `by`, None where it never ran; `live` is the run
     that lives now, `last` the commit that the gate saw last, of whatever run. `waived`: nothing was checked,
-    because the policy says so.
+    because the policy says so. `judged` is the commit that the gate saw, where GitHub signed it anew.
     """
 
     head: str
@@ -48,6 +48,7 @@ class Seen:
     base: str = ""
     definition: str = ""
     paths: tuple[str, ...] = ()
+    judged: str = ""
     site: str = ""  # where Cardinal's pages are, empty where they are not served
 
 
@@ -143,11 +144,14 @@ def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
     failed = sum(check.exit_code != 0 for check in evidence.newest(seen.checks))
     title = "The checks passed" if passed else f"{failed or 'Some'} of the checks failed"
     by = f" by {seen.by}" if seen.by else ""
-    intro = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
+    head = seen.judged or seen.head
+    intro = f"Checked{by} at {code(head[:12])}, on a clean checkout that the agent cannot touch."
+    if head != seen.head:
+        intro += f" GitHub made {code(seen.head[:12])} of it, signed and with the same files."
     needed = (intro, evidence.table(seen.checks), evidence.failing(seen.checks))
     proof = evidence.proof(
         seen.checks,
-        head=seen.head,
+        head=head,
         base=seen.base,
         image=seen.image,
         definition=seen.definition,

@@ -17,7 +17,7 @@ def rule(kind: str, operator: str = "", pattern: str = "", **more: Any) -> Branc
 
 
 PUSHED = [
-    (rule("required_signatures"), True, "`repository: {commits: {sign: ssh}}`"),
+    (rule("required_signatures"), True, "`repository: {commits: {sign: github}}`"),
     (
         rule("creation"),
         True,

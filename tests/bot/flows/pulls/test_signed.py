@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from ledger.events.run import CommitsSigned
 from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.pulls.test_check_buttons import check_of
 from tests.bot.flows.runs.test_validation import set_rules, worked
 from tests.runner.git.test_signing import OWNER, new_key
 
@@ -29,6 +31,27 @@ def test_what_cardinal_signs_is_verified_and_delivered(cardinal: Cardinal, tmp_p
     cardinal.assert_nothing_is_stuck()
 
 
+def test_what_github_makes_anew_is_verified_has_the_judged_files_and_keeps_its_evidence(
+    cardinal: Cardinal,
+) -> None:
+    set_rules(cardinal, RULES % "github")
+    cardinal.forge.store.repos.set_rules(cardinal.repo, "cardinal/*", {"type": "required_signatures"})
+    item = worked(cardinal)
+    assert cardinal.run_of(item).ending == "succeeded"
+    pull, git = cardinal.pull_of(item), cardinal.forge.store.repos.git(cardinal.repo)
+    (event,) = cardinal.events(CommitsSigned)
+    commit = git.commit(pull.head_sha)
+    assert (event.signed, event.tree) == (commit.sha, commit.tree)
+    assert event.head != event.signed
+    assert (commit.verification, commit.author.email) == ("valid", cardinal.bot.email)
+    assert git.attempt("for-each-ref", "refs/cardinal") == ""
+    assert cardinal.card(item).pull_head == commit.sha
+    check = check_of(cardinal, item)
+    assert (check.conclusion, "`true`" in str(check.output)) == ("success", True)
+    assert f"GitHub made `{event.signed[:12]}` of it, signed" in str(check.output)
+    cardinal.assert_nothing_is_stuck()
+
+
 def test_a_push_refused_for_its_signature_says_what_to_set(cardinal: Cardinal) -> None:
     set_rules(cardinal, RULES % "none")
     repos = cardinal.forge.store.repos
@@ -36,4 +59,4 @@ def test_a_push_refused_for_its_signature_says_what_to_set(cardinal: Cardinal) -
     item = worked(cardinal)
     assert (cardinal.run_of(item).ending, cardinal.run_of(item).branch) == ("failed", BRANCH)
     assert "was not pushed" in cardinal.card(item).because
-    assert "`repository: {commits: {sign: ssh}}`" in cardinal.card(item).because
+    assert "`repository: {commits: {sign: github}}`" in cardinal.card(item).because
