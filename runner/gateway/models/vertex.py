@@ -50,16 +50,15 @@ class Vertex(Upstream):
         """Return the request for `rawPredict` or one of its kin."""
         request, counting = incoming.request, incoming.path.endswith(_COUNTING)
         path, body = translate(self._provider, {**request.given, **request.added}, counting=counting)
-        headers = [(b"content-type", b"application/json"), (b"authorization", await self._bearer())]
-        if betas := known_betas(incoming.betas, BETAS):
-            headers.append((b"anthropic-beta", ",".join(betas).encode()))
-        return Outgoing(root(self._provider) + path, body, tuple(headers))
-
-    async def _bearer(self) -> bytes:
+        headers = {"content-type": "application/json"}
         async with self._renewing:
             if not self._credentials.valid:  # minutes before it expires
                 await _renew(self._credentials)
-            return b"Bearer " + str(self._credentials.token).encode()
+            self._credentials.apply(headers)  # a person's own login also names who is charged
+        if betas := known_betas(incoming.betas, BETAS):
+            headers["anthropic-beta"] = ",".join(betas)
+        sent = tuple((name.encode(), value.encode()) for name, value in headers.items())
+        return Outgoing(root(self._provider) + path, body, sent)
 
 
 def credentials_of(text: str) -> Any:

@@ -1,5 +1,6 @@
 """Claude on Vertex AI: the agent speaks the Messages protocol, the gateway translates and fetches tokens."""
 
+import asyncio
 import json
 import sys
 import threading
@@ -21,9 +22,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from runner.agents.contract import Usage
 from runner.gateway.control.messages import CallRefusal, ProviderFailure
 from runner.gateway.models.prices import price_of
+from runner.gateway.models.protocol import ModelRequest
 from runner.gateway.models.routes import missing_extra
-from runner.gateway.models.upstream import known_betas
-from runner.gateway.models.vertex import BETAS, root, translate
+from runner.gateway.models.upstream import AgentRequest, CredentialsError, known_betas
+from runner.gateway.models.vertex import BETAS, Vertex, credentials_of, root, translate
 from runner.run.run_spec import Provider, VertexProvider
 from runner.text.plain import redact, secret_forms
 from tests.runner.gateway.upstream import Answer, messages
@@ -251,6 +253,25 @@ def test_a_private_key_is_redacted_whole_by_its_lines_and_as_json(tmp_path: Path
     assert redact("robot@acme and acme-1", [key]) == "robot@acme and acme-1"
     assert redact("is ya29.a0AfH6SMBx-y_z0123456789 it") == "is [redacted] it"
     assert secret_forms("sk-plain") == ("sk-plain",)
+
+
+def test_a_persons_own_login_at_google_pays_and_names_the_project_that_is_charged() -> None:
+    login = {"type": "authorized_user", "client_id": "i", "client_secret": "s", "refresh_token": "r"}
+    login |= {"quota_project_id": "acme-2", "token": "ya29.its-own", "expiry": "2100-01-01T00:00:00Z"}
+    upstream = Vertex(VertexProvider("vertex", "", json.dumps(login), project="p"))
+    asked = ModelRequest(CLAUDE, True, 1, {"model": CLAUDE}, b"{}", ())
+    made = asyncio.run(upstream.outgoing(AgentRequest("/v1/messages", b"", asked, ())))
+    headers = dict(made.headers)
+    assert headers[b"authorization"] == b"Bearer ya29.its-own"
+    assert headers[b"x-goog-user-project"] == b"acme-2"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"type": "service_account"}', '{"type": "authorized_user", "client_id": "i"}']
+)
+def test_credentials_that_are_none_are_said_without_their_text(text: str) -> None:
+    with pytest.raises(CredentialsError, match="neither a service account's key nor"):
+        credentials_of(text)
 
 
 def test_without_the_extra_a_sentence_says_what_to_install(
