@@ -298,23 +298,19 @@ class Snapshot:
     """One card as it is now. `repository` and `number` are None while it is a draft issue.
 
     `labels` are those that may choose. `held_back` is the column that somebody dragged it to mid-run, or
-    empty. `verdict`: none, approved or changes_requested. `pending_threads` counts review threads that no
-    run has answered yet. `last_answered` is the comment id of the newest message that the planning
-    assistant answered; `last_said` of the newest trusted one. `closed` is the reason with which the card's
-    issue was closed, or empty while it is open.
-    `served`: a run that changes code was queued after changes were requested, and succeeded: a verdict stays
-    on GitHub until its author looks again. `approved_head` is the commit that the newest approval was about.
-    `put_back` counts Cardinal's own moves since the newest run was queued. `begun` tells when the card's
-    newest runs were queued, the newest first; of very many only some. `given_up`: its issue was closed as not
-    planned by somebody who may move cards.
-    `held` has the newest comments that wait for a word by somebody with write access, `released` those that
-    got one, `lifted` who let go on last what is to go on, and when: where such a word is given.
-    `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
-    the commands in a minute by whoever just gave one.
-    `follow_ups` are those of an investigation, read for the command about them and for one given up only.
-    `proposed` is the card in another repository that an answer, or an act that was given up, is about.
-    `blockers` and `circle` (the way on which the card waits for itself) are only read while its
-    run is queued.
+    empty. `verdict`: none, approved or changes_requested. `pending_threads` counts review threads that no run
+    has answered yet. `last_answered` is the comment id of the newest message that the planning assistant
+    answered; `last_said` of the newest trusted one. `closed` is the reason with which the card's issue was
+    closed, or empty while it is open. `served`: a run that changes code was queued after changes were
+    requested, and succeeded: a verdict stays until its author looks again. `approved_head` is the commit that
+    the newest approval was about. `put_back` counts Cardinal's own moves since the newest run was queued.
+    `begun` tells when the newest runs were queued, the newest first. `given_up`: its issue was closed as not
+    planned by somebody who may move cards. `held` has the newest comments that wait for a word by somebody
+    with write access, `released` those that got one, `lifted` who let go on last what is to go on, and when:
+    where such a word is given. `struck` counts the cards that failed within an hour for the cause of which
+    the run just failed; `paced` the commands in a minute by whoever just gave one. `follow_ups` are an
+    investigation's, `proposed` is a card in another repository: read for what is about them. `blockers` and
+    `circle` (the way on which the card waits for itself) are only read while its run is queued.
     """
 
     card_id: CardId
