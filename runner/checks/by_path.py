@@ -18,14 +18,14 @@ def checks_of(mirror: Mirror, validation: ValidationSpec, base: str, head: str) 
     if not validation.paths:
         return validation
     changed = mirror.diff(base, head).paths
-    return selected(validation, changed, mirror.folders(head, _places(validation)))
+    return selected(validation, changed, _folders(mirror, head, _places(validation)))
 
 
 def set_up_of(mirror: Mirror, validation: ValidationSpec, commit: str) -> tuple[str, ...]:
     """Return all set-up of the repository at a commit: its own, then that of each path that is there."""
     if not validation.paths:
         return validation.setup
-    here = mirror.folders(commit, _places(validation))
+    here = _folders(mirror, commit, _places(validation))
     there = (path for path in validation.paths if not _gone(path, here))
     return (*validation.setup, *_flat(_in(path, path.setup) for path in there))
 
@@ -117,3 +117,10 @@ def _flat(rows: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 def _places(validation: ValidationSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(place for path in validation.paths for place in (path.path, path.directory)))
+
+
+def _folders(mirror: Mirror, commit: str, names: Collection[str]) -> frozenset[str]:
+    """Return those of `names` that are folders at the commit, `.` for the root; a link is none."""
+    queries = "".join(f"{commit}:{'' if name == '.' else name}\n" for name in names)
+    kinds = mirror.look("cat-file", "--batch-check=%(objecttype)", given=queries.encode()).splitlines()
+    return frozenset(name for name, kind in zip(names, kinds, strict=True) if kind == "tree")

@@ -5,7 +5,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -246,12 +246,6 @@ class Mirror:
             return _MAX_LINES
         text = self._output("read a file", "cat-file", "blob", name)
         return len(text.removesuffix("\n").split("\n")) if text else 0
-
-    def folders(self, commit: str, names: Collection[str]) -> frozenset[str]:
-        """Return those of `names` that are folders at the commit, `.` for the root; a link is none."""
-        queries = "".join(f"{commit}:{'' if name == '.' else name}\n" for name in names)
-        kinds = self.look("cat-file", "--batch-check=%(objecttype)", given=queries.encode()).splitlines()
-        return frozenset(name for name, kind in zip(names, kinds, strict=True) if kind == "tree")
 
     def differing(self, commit: str, other: str) -> frozenset[str]:
         """Return the paths at which two commits differ."""

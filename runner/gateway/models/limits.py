@@ -133,8 +133,8 @@ class Streaks:
         """Count a failure and return its event. A refused key is final at once."""
         count = self._in_a_row[provider] = self._in_a_row.get(provider, 0) + 1
         if status in _BAD_KEY:
-            check = f"check {SETTINGS[provider]}" + (_MAY if status == _FORBIDDEN else "")
-            said = f"{provider} refuses the key ({status}): {check}, then retry. {detail}"
+            may = _MAY if status == _FORBIDDEN else ""
+            said = f"{provider} refuses the key ({status}): check {SETTINGS[provider]}{may}, then retry. {detail}"
         elif count >= self.most:
             said = f"{provider} failed {count} times in a row, last: {detail}"
         else:
