@@ -20,6 +20,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import artifacts
 from ledger.views.artifacts import ArtifactRow
 from ledger.views.cards import CardRow
+from rules.text import plain
 from runner.artifacts.backend import StoreError
 from runner.artifacts.store import store_of
 
@@ -95,6 +96,7 @@ def mount(site: Site) -> None:
             lines=() if files else ("Nothing yet: files appear as the run works.",),
             rows=[_row(file) for file in files],
             card=card,
+            card_title=plain(card.title),
             issue=f"{site.config.git_url}/{card.repository}/issues/{card.number}",
             visit=visit,
         )
@@ -171,7 +173,9 @@ def _why_gone(row: ArtifactRow) -> str:
 
 def _row(file: ArtifactRow) -> Row:
     path = "" if file.dropped else links.of_file("", RunId(file.run_id), file.digest, _file_name(file))
-    return Row(file.name, file.kind, _size(file.size_bytes), _why_gone(file) or when(file.at), path)
+    return Row(
+        plain(file.name), plain(file.kind), _size(file.size_bytes), _why_gone(file) or when(file.at), path
+    )
 
 
 def _size(size_bytes: int) -> str:

@@ -74,7 +74,7 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         aside=aside,
         aside_more=aside_more,
         budgets=[_budget(site, board) for board in {board.owner: board for board in mine}.values()],
-        hosts=[(it.row.name, it.state, brief(it.silence), it.row.version) for it in listed],
+        hosts=[(plain(it.row.name), it.state, brief(it.silence), plain(it.row.version)) for it in listed],
         processes=running,
         examined=examined,
         installation=installation,

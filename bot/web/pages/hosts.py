@@ -8,7 +8,9 @@ from bot.web.site.layout import Site, when
 from ledger.log import event_store
 from ledger.queries.hosts import statuses
 from ledger.views import runs
-from rules.text import brief
+from rules.text import brief, plain
+
+MAX_LABELS = 400  # characters
 
 
 def mount(site: Site) -> None:
@@ -33,7 +35,15 @@ def mount(site: Site) -> None:
             title="Hosts",
             lines=() if listed else ("No host was seen yet: `cardinal up` makes this one known.",),
             hosts=[
-                (host, f"{brief(host.silence)} ago", its, host.used if whole else len(its))
+                {
+                    "name": plain(host.row.name),
+                    "state": host.state,
+                    "heartbeat": f"{brief(host.silence)} ago",
+                    "runs": its,
+                    "used": host.used if whole else len(its),
+                    "labels": plain(" ".join(host.row.labels), MAX_LABELS),
+                    "version": plain(host.row.version),
+                }
                 for host, its in zip(listed, at_work, strict=True)
             ],
             whole=whole,

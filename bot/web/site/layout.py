@@ -8,6 +8,8 @@ from threading import BoundedSemaphore
 from urllib.parse import quote
 
 from flask import Blueprint, Response, make_response, render_template, request
+from flask.blueprints import BlueprintSetupState
+from markupsafe import Markup
 from sqlalchemy import Engine
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
@@ -29,6 +31,7 @@ from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.snapshot import is_outside
 from rules.text import sentence
+from runner.text.untrusted import without_invisible
 
 TITLE = "Cardinal"
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
@@ -100,6 +103,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.blueprint.after_request(_protect)
+        self.blueprint.record_once(_hide_invisible)
         self.blueprint.register_error_handler(BusyError, self._busy)
         self.blueprint.register_error_handler(FilterError, self._misspelt)
         for code, lines in FAULTS.items():
@@ -239,6 +243,13 @@ class Site:
         # A file is a page of no origin: its browser asks for an icon, and would report it as blocked.
         del answer.headers["Cross-Origin-Resource-Policy"]
         return answer
+
+
+def _hide_invisible(setup: BlueprintSetupState) -> None:
+    """Let no template show a character that nobody sees, or that turns the text beside it around."""
+    setup.app.jinja_env.finalize = lambda value: (
+        without_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    )
 
 
 def _protect(answer: Response) -> Response:
