@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from ledger.events.run import CommitsSigned
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_check_buttons import check_of
+from tests.bot.flows.pulls.test_review import review
 from tests.bot.flows.runs.test_validation import set_rules, worked
 from tests.runner.git.test_signing import OWNER, new_key
 
@@ -50,6 +53,31 @@ def test_what_github_makes_anew_is_verified_has_the_judged_files_and_keeps_its_e
     assert (check.conclusion, "`true`" in str(check.output)) == ("success", True)
     assert f"GitHub made `{event.signed[:12]}` of it, signed" in str(check.output)
     cardinal.assert_nothing_is_stuck()
+
+
+@pytest.mark.soak(
+    instead="tests/bot/flows/pulls/test_signed.py"
+    "::test_what_github_makes_anew_is_verified_has_the_judged_files_and_keeps_its_evidence"
+)
+def test_the_next_run_rebases_what_github_made_and_all_of_it_is_made_anew(cardinal: Cardinal) -> None:
+    set_rules(cardinal, RULES % "github")
+    repos = cardinal.forge.store.repos
+    repos.set_rules(cardinal.repo, "cardinal/*", {"type": "required_signatures"})
+    item = worked(cardinal)
+    pull = cardinal.pull_of(item)
+    cardinal.drag(item, "Review")
+    cardinal.settle()
+    moved: dict[str, bytes | None] = {"moved.txt": b"On\n"}
+    repos.write_files(cardinal.repo, "main", moved, "Moved on", actor=cardinal.person("alice"))
+    review(cardinal, pull, "REQUEST_CHANGES")
+    cardinal.settle()
+    edit = {"edit": {"path": "shop/more.py", "content": '"""More."""\n'}}
+    cardinal.scenario(revise=[edit, {"finish": {"done": "More."}}])
+    cardinal.drag(item, "In Progress")
+    cardinal.settle(work=True)
+    assert cardinal.run_of(item).ending == "succeeded"
+    commits = repos.git(cardinal.repo).log(f"main..{pull.head_sha}")
+    assert [(one.verification, one.author.email) for one in commits] == [("valid", cardinal.bot.email)] * 2
 
 
 def test_a_push_refused_for_its_signature_says_what_to_set(cardinal: Cardinal) -> None:
