@@ -134,7 +134,8 @@ class Streaks:
         count = self._in_a_row[provider] = self._in_a_row.get(provider, 0) + 1
         if status in _BAD_KEY:
             may = _MAY if status == _FORBIDDEN else ""
-            said = f"{provider} refuses the key ({status}): check {SETTINGS[provider]}{may}, then retry. {detail}"
+            name = SETTINGS[provider]
+            said = f"{provider} refuses the key ({status}): check {name}{may}, then retry. {detail}"
         elif count >= self.most:
             said = f"{provider} failed {count} times in a row, last: {detail}"
         else:
