@@ -9,15 +9,14 @@ from urllib.parse import urlsplit
 from sqlalchemy import Connection, Engine
 
 from bot.bootstrap import Services
-from bot.github.api import git_commits, repositories, roles
+from bot.github.api import git_commits, repositories
 from bot.github.client import Hub
 from bot.github.errors import GithubError, RateLimitedError, UnavailableError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles, skills
-from bot.runspec import branch_rules, reproduction
+from bot.runspec import branch_rules, elsewhere, reproduction
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
-from bot.state import other_repositories
 from bot.state import policies as policies_in_force
 from bot.system.config import Config, ConfigError
 from ledger.errors import LedgerError
@@ -187,7 +186,7 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
             exists, begun = bool(card.pull_head), run.agent_started
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
         spec = _instructed(spec, services, card, rules)
-        spec = replace(spec, elsewhere=_elsewhere(services, run, card))
+        spec = replace(spec, elsewhere=elsewhere.offered(services, run, card))
         spec = reproduction.with_reproduction(services, spec, run, card, rules)
         spec = spec if spec.investigates else _staged(services, spec, column)
     return spec, _remote(services, spec, agreed=agreed)
@@ -290,16 +289,6 @@ def _instructed(spec: RunSpec, services: Services, card: CardRow, rules: Reposit
         skill_files=skilled.files,
         considered=skilled.considered,
     )
-
-
-def _elsewhere(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...]:
-    """Return the other repositories of the board where whoever started the run has write access."""
-    if run.mode == INVESTIGATE:
-        return ()
-    with event_store.reading(services.engine) as db:
-        owner, own = services.board.owner, (run.repository, card.repository)
-        served = other_repositories.beside(db, card.board_id, owner, *own)
-    return tuple(name for name in served if roles.writes(services.hub, name, run.by))
 
 
 def committer_of(hub: Hub, repository: str, rules: RepositoryRules) -> Committer:

@@ -41,6 +41,14 @@ def look_up(hub: Hub, repository: str) -> tuple[str, bool]:
     return str(answer["full_name"]), bool(answer.get("archived"))
 
 
+def is_public(hub: Hub, repository: str) -> bool:
+    """Tell whether everybody may read it; an internal one is for an enterprise's members.
+
+    Source: docs.github.com/rest/repos/repos#get-a-repository (visibility).
+    """
+    return bool(hub.rest("GET", repository_path(repository)).body.get("visibility") == "public")
+
+
 def born_at(hub: Hub, repository: str) -> datetime:
     """Return the time of its creation, which a rename or transfer does not change."""
     return datetime.fromisoformat(hub.rest("GET", repository_path(repository)).body["created_at"])

@@ -98,7 +98,7 @@ class Site:
     at_github: BoundedSemaphore  # for as many sign-ins at once
     services: Services  # for what people do
     blueprint: Blueprint = field(
-        default_factory=lambda: Blueprint("dashboard", "bot.web.pages", template_folder="templates")
+        default_factory=lambda: Blueprint("dashboard", __name__, template_folder="../pages/templates")
     )
 
     def __post_init__(self) -> None:

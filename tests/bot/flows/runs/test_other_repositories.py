@@ -91,6 +91,23 @@ def test_nobody_is_asked_where_whoever_dragged_may_not_write(cardinal: Cardinal)
     assert cardinal.run_of(item).ending == Ending.SUCCEEDED
 
 
+@pytest.mark.parametrize("private", ["site", "shop"])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_private_repository_is_named_only_where_the_policy_says_so(
+    cardinal: Cardinal, private: str, named: bool
+) -> None:
+    there = site(cardinal, "alice")
+    hidden = there if private == "site" else cardinal.repo
+    cardinal.forge.store.access.set_private(hidden, True, actor=cardinal.person("alice"))
+    if named:
+        policy = POLICY + '  repositories: {labels: {"area:site": acme/site}}\n'
+        cardinal.set_policy(f"{policy}  private_issues: named\n")
+    worked(cardinal)
+    assert bool(cardinal.events(QuestionAsked)) is named
+    if not named:
+        assert "site" not in "".join(one.body for one in issue_of(cardinal.project.items[-1]).comments)
+
+
 def test_a_word_of_somebody_who_may_not_write_there_makes_nothing_and_says_why(cardinal: Cardinal) -> None:
     there = site(cardinal, "alice")
     item = worked(cardinal)
