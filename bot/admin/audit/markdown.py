@@ -44,6 +44,7 @@ def write(document: Mapping[str, Any]) -> str:
         _rows("Judgements of the guards", summary["guards"]),
         _rows("Violations", summary["violations"]),
         _facts("Changes", summary["changes"]),
+        _rows("Signed by GitHub", summary["signed"]),
         _rows("Pushed", summary["pushed"]),
         _rows("Artifacts", summary["artifacts"]),
         _report(summary["report"]),

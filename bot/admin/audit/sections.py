@@ -285,12 +285,14 @@ def investigation(summary: Summary, it: AuditEvent) -> None:
                 proposed[event.proposal - 1]["made"] = f"{event.repository}#{event.number}"
 
 
-@_takes(run.BranchPushed, agent.HostReached, run.RunEnded)
+@_takes(run.BranchPushed, run.CommitsSigned, agent.HostReached, run.RunEnded)
 def publication(summary: Summary, it: AuditEvent) -> None:
-    """Fill `pushed`, `hosts` and `outcome`."""
+    """Fill `signed`, `pushed`, `hosts` and `outcome`."""
     match it.event:
         case run.BranchPushed() as event:
             summary["pushed"].append({"at": it.at, **fields(event)})
+        case run.CommitsSigned() as event:
+            summary["signed"].append({"at": it.at, **fields(event)})
         case agent.HostReached() as event:
             summary["hosts"].append(fields(event))
         case run.RunEnded() as event:

@@ -34,7 +34,8 @@ SECTIONS = (
     *("asked", "card", "repository", "policy", "agent", "instructions", "skills", "briefings", "plans"),
     *("questions", "commands", "leave", "stages", "refused", "hosts", "tools", "iterations", "rounds"),
     *("checks", "validation", "waived", "reproductions", "guards", "violations", "findings", "related"),
-    *("changes", "pushed", "reviews", "threads", "pull", "ci", "artifacts", "report", "cost", "faults"),
+    "changes",
+    *("signed", "pushed", "reviews", "threads", "pull", "ci", "artifacts", "report", "cost", "faults"),
     "outcome",
 )
 FACTS = frozenset(
