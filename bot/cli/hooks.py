@@ -18,6 +18,8 @@ from runner.guards.report import sentence
 
 HEADS = ("hook", "state", "file")
 MAX_COMMITS = 5  # of one push; each is a set-up and a round of checks
+MAX_REFS = 50  # of one push to a server; each is a look by the guards
+MAX_FINDINGS = 5
 FOLDER = clone_option("A folder of the clone, or a bare repository.")
 
 
@@ -79,12 +81,12 @@ def run(name: str, pushed: tuple[str, ...]) -> None:
     if not pushed and "PRE_COMMIT_TO_REF" in os.environ:
         pushed = (f"{os.environ['PRE_COMMIT_TO_REF']}:{os.environ.get('PRE_COMMIT_FROM_REF', '')}",)
     refused = False
-    for each in pushed[:MAX_COMMITS]:
+    judge, most = (_before_push, MAX_COMMITS) if name == "pre-push" else (_on_server, MAX_REFS)
+    for each in pushed[:most]:
         commit, _, known = each.partition(":")
-        judge = _before_push if name == "pre-push" else _on_server
         refused = judge(commit, known) or refused
-    if len(pushed) > MAX_COMMITS:
-        click.echo(f"Cardinal looked at {MAX_COMMITS} branches and no more: push fewer at once.", err=True)
+    if len(pushed) > most:
+        click.echo(f"Cardinal looked at {most} branches and tags and no more: push fewer at once.", err=True)
         refused = refused or name == "pre-receive"
     if refused and name == "pre-push":
         click.echo(
@@ -112,16 +114,27 @@ def _before_push(commit: str, known: str) -> bool:
 
 
 def _on_server(commit: str, known: str) -> bool:
-    """Return whether a guard denies what is pushed; questions are for the pull request.
+    """Return whether a guard denies what a branch or tag brings; questions are for the pull request.
 
     A policy that cannot be read would let nobody mend it: the default one counts then.
     """
+    here, env = Path.cwd(), clone.quarantine(os.environ)
     if not clone.commit_of(Path.cwd(), "HEAD"):
         return _on_server_without_head()
-    cloned = clone.find(Path.cwd(), commit, "HEAD", environ=os.environ, or_default=True)
-    published = [known] if known.strip("0") else []
+    tip = clone.commit_of(here, commit, env)
+    if not tip:
+        click.echo(
+            "Cardinal refuses it: this names no commit, so nothing can judge it: tag a commit", err=True
+        )
+        return True
+    listed = clone.git(here, "rev-list", "--max-count=1", tip, "--not", "--all", env=env)
+    if listed.exit_code == 0 and not listed.out.strip():
+        return False  # the server has all of it
+    cloned = clone.find(here, tip, "HEAD", environ=os.environ, or_default=True)
+    before = clone.commit_of(here, known) if known.strip("0") else ""
+    published = [before] if before else []
     denied = [each for each in findings(cloned, *published) if each.action == "deny"]
-    for finding in denied[:MAX_COMMITS]:
+    for finding in denied[:MAX_FINDINGS]:
         click.echo(line(f"Cardinal refuses it: {sentence(finding)}: {finding.advice}"), err=True)
     return bool(denied)
 

@@ -80,7 +80,7 @@ def find(
     `environ` is that of git's own hook, if one is at work. `or_default`: a file that is no policy counts as
     none. Nothing is written. Raises CloneError, and PolicyError for the file at the base.
     """
-    env = {name: text for name, text in (environ or {}).items() if name in QUARANTINE}
+    env = quarantine(environ or {})
     repository, objects = _git_path(folder, "--git-common-dir"), _git_path(folder, "--git-path", "objects")
     head = commit_of(folder, commit, env)
     if not head:
@@ -155,6 +155,11 @@ def borrow(path: Path, repository: Path, objects: tuple[Path, ...]) -> Path:
 def _quoted(path: Path) -> str:
     escapes: dict[str, str | int | None] = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
     return f'"{str(path).translate(str.maketrans(escapes))}"'
+
+
+def quarantine(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what git tells its hook on a server: where the objects of the push are until it is taken."""
+    return {name: text for name, text in environ.items() if name in QUARANTINE}
 
 
 def commit_of(folder: Path, name: str, env: Mapping[str, str] | None = None) -> str:

@@ -3,9 +3,9 @@ if [ -x "$before" ]; then printf '%s' "${lines:+$lines
 }" | "$before" "$@" || exit; fi
 set --
 while read -r known commit ref; do
-  case "$ref" in refs/heads/*) ;; *) continue ;; esac
+  case "$ref" in refs/heads/* | refs/tags/*) ;; *) continue ;; esac
   case "$commit" in *[!0]*) set -- "$@" "$commit:$known" ;; esac
-  [ $# -lt 6 ] || break # Cardinal looks at 5, and refuses more
+  [ $# -lt 51 ] || break # Cardinal looks at 50, and refuses more
 done <<END
 $lines
 END

@@ -236,6 +236,31 @@ def test_a_server_refuses_what_a_guard_denies_by_the_policy_it_has(
     assert "whoever runs this server" in tried(clone, "push", "origin", "work").stderr
 
 
+def test_a_server_judges_the_commits_of_tags_and_takes_more_than_five_branches(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    strict = POLICY.replace("  setup", "  guardrails: {large_files: deny, max_file_kb: 1}\n  setup")
+    commit(clone, policy=strict)
+    git(clone, "push", "--quiet", "origin", "work:main")
+    cardinal("install", folder=origin)
+    commit(clone, small="x")
+    git(clone, "tag", "light")
+    git(clone, "tag", "--annotate", "--message", "Good", "v1")
+    refs = [f"HEAD:refs/heads/many/{number}" for number in range(6)]
+    assert tried(clone, "push", "origin", *refs, "light", "v1").returncode == 0
+    commit(clone, large="x" * 2000)
+    git(clone, "tag", "--force", "light")
+    git(clone, "tag", "--force", "--annotate", "--message", "Bad", "v1")
+    git(clone, "tag", "--annotate", "--message", "Of a tag", "v2", "v1")
+    git(clone, "tag", "file", "HEAD:small")
+    done = tried(clone, "push", "--force", "origin", "light", "v1", "v2", "refs/tags/file")
+    assert done.returncode == 1
+    assert done.stderr.count("Cardinal refuses it: 'large'") == 3
+    assert "Cardinal refuses it: this names no commit" in done.stderr
+    assert git(origin, "tag", "--list").split() == ["light", "v1"]
+    assert git(origin, "rev-parse", "v1^{commit}") == git(origin, "rev-parse", "many/0")
+
+
 def test_a_server_without_a_commit_takes_the_first_push_and_then_a_head_is_needed(
     clone: Path, cardinal: Hooks, tmp_path: Path
 ) -> None:
@@ -270,4 +295,4 @@ def test_many_branches_at_once_are_looked_at_within_a_bound(
     assert handed_over(clone / ".git/hooks/pre-push", clone, given).count(head) == 6
     cardinal("install", folder=origin)
     given = "".join(f"{'0' * 40} {head} refs/heads/many/{number}\n" for number in range(40_000))
-    assert handed_over(origin / "hooks/pre-receive", origin, given).count(head) == 6
+    assert handed_over(origin / "hooks/pre-receive", origin, given).count(head) == 51
