@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 LOOK_S = 1.0  # between two looks at the person's branches
-OWN_KEYS = tuple(f"CARDINAL_{name}_{what}" for name in launch.PROVIDERS for what in ("KEY", "URL"))
+# How Cardinal's settings begin by which models are paid; `cardinal try` takes them from the environment.
+PAYMENT = tuple(
+    f"CARDINAL_{name}"
+    for name in (*launch.PROVIDERS, "SUBSCRIPTION", "ALLOW_SUBSCRIPTION", "VERTEX", "BEDROCK", "PRICES")
+)
 
 
 class TryError(Exception):
@@ -119,7 +123,7 @@ def _serving(
     forge.start()
     try:
         following.start()
-        environment = _environment()
+        environment = environment_of(os.environ)
         with launch.up(folder.parent, environment, folder / "cardinal.log", cardinal_url) as group:
             scene = launch.Scene(Team(forge.url), cardinal_url, folder.parent, environment, group)
             if workspace == "local" and (warning := launch.sandbox_warning(scene.checkup())):
@@ -184,9 +188,9 @@ def _free(port: int) -> int:
         return port or launch.free_port()
 
 
-def _environment() -> dict[str, str]:
+def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
     """Return Cardinal's environment: with the person's own keys of providers, which are written nowhere."""
-    given = {name: os.environ[name] for name in OWN_KEYS if os.environ.get(name)}
+    given = {name: text for name, text in environ.items() if text and name.startswith(PAYMENT)}
     return {**launch.own_environment(), **given}
 
 

@@ -1,0 +1,19 @@
+"""What Cardinal gets of a person's environment: by which models are paid, and no other setting."""
+
+from forge.portable.__main__ import environment_of
+
+PAID = {
+    "CARDINAL_ANTHROPIC_KEY": "sk-1",
+    "CARDINAL_COMPATIBLE_URL": "http://127.0.0.1:1",
+    "CARDINAL_SUBSCRIPTION_TOKEN": "sk-ant-oat",
+    "CARDINAL_ALLOW_SUBSCRIPTION": "true",
+    "CARDINAL_VERTEX_PROJECT": "p",
+    "CARDINAL_BEDROCK_REGION": "eu",
+    "CARDINAL_PRICES": "m=1/2",
+}
+OTHERS = {"CARDINAL_HOME": "/elsewhere", "CARDINAL_PORT": "1", "CARDINAL_OPENAI_KEY": ""}
+
+
+def test_ways_to_pay_come_along_and_settings_of_another_cardinal_do_not() -> None:
+    given = environment_of({**PAID, **OTHERS})
+    assert {name: text for name, text in given.items() if name.startswith("CARDINAL_")} == PAID
