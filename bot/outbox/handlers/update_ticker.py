@@ -1,5 +1,8 @@
 """Writes the board's status update: the count of cards that run, wait and need a person."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from sqlalchemy import Connection
 
 from bot.github.api import projects
@@ -8,15 +11,17 @@ from bot.outbox.contract import Act, ActResult, OutboxContext
 from bot.outbox.posting import last_of
 from bot.render.board import status_update
 from bot.render.markdown.marker import digest_of
-from bot.state import snapshots, structure
+from bot.state import policies, snapshots, structure
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.states import CardState
 from ledger.views import cards, full_disks, halts, runs, stalls
+from rules.card.dependencies import may_name
 from rules.intents.outbound import UpdateTicker
 
 # Each board has one ticker.
 ACT = Act("ticker:{card_id}", priority=3, coalesce=True, wait_s=15.0)
+UNNAMED = "a repository of the board"
 URGENT = (CardState.NEEDS_INPUT, CardState.FAILED)
 
 
@@ -27,7 +32,7 @@ def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Act
         counts = count(db, board_id)
         lost = (
             *structure.troubles(db, board_id),
-            *(loss.sentence for loss in snapshots.board_losses(db, board_id)),
+            *_losses(db, board_id),
         )
         full = full_disks.newest(db, board_id)
     over = status_update.full_disk(full.since, full.until, context.clock()) if full else ()
@@ -48,6 +53,16 @@ def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Act
         except NotFoundError:  # somebody deleted it
             pass
     return ActResult(projects.post_status_update(context.hub, board_id, text, status), digest)
+
+
+def _losses(db: Connection, board_id: BoardId) -> Iterable[str]:
+    """Return what cannot be worked in. Readers of a board need not read all its repositories: none is named
+    unless the policy says so; Health and `cardinal doctor` name them.
+    """
+    named = may_name(policies.in_force(db, board_id), open_to_readers=False)
+    known = snapshots.board_losses(db, board_id)
+    shown = (loss if named or "/" not in loss.target else replace(loss, target=UNNAMED) for loss in known)
+    return dict.fromkeys(loss.sentence for loss in shown)
 
 
 def count(db: Connection, board_id: BoardId) -> status_update.Counts:

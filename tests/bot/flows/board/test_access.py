@@ -71,6 +71,13 @@ def test_an_archived_repository_blocks_its_cards_and_says_so_once(cardinal: Card
         assert "unarchive it" in cardinal.face(item)["Progress"]
     cardinal.clock.forward(20)
     cardinal.settle()
+    assert "a repository of the board is archived" in ticker(cardinal)
+    assert "acme/shop" not in ticker(cardinal)  # whoever reads the board need not read the shop
+    cardinal.set_policy(f"{POLICY}  private_issues: named\n")
+    cardinal.settle()
+    cardinal.clock.forward(61)
+    cardinal.sweep()
+    cardinal.settle()
     assert "acme/shop is archived" in ticker(cardinal)
     assert [len(cardinal.told(item)) for item in items] == before  # one message, on the board
     assert cardinal.run_of(items[1]).stop_asked == "pause"
