@@ -12,7 +12,6 @@ from forge.model.place import Place, call_id, place_of, slug_of, title_of
 from forge.model.scenario import AGENT_ONLY, FAULTS, Script, Step
 from forge.model.tools import BOARD, NoToolError, Toolbox
 
-ASKS = ("ask", "block")
 _CHAT_HEADING = re.compile(r"^# The card", re.MULTILINE)
 _ABOUT_TITLES = re.compile(r"(?i)title generator|generate a [\w, ]*title|conversation topic|summarize this")
 
@@ -114,17 +113,17 @@ class _Turn:
 
     def _waits(self, index: int) -> bool:
         """Whether the newest call asked people, and no answer is there."""
-        asking = index < len(self.steps) and self.steps[index].kind in ASKS
+        asking = index < len(self.steps) and _asks(self.steps[index])
         answered = self.place.answered_inside or (self.place.fresh and self.place.phase == "answer")
         return asking and not answered
 
     def _start(self) -> int:
         """Return the step to go on with: behind the newest, and behind a question that was answered."""
         after = self.place.step + 1
-        newest = self.steps[self.place.step].kind if 0 <= self.place.step < len(self.steps) else ""
+        asked = 0 <= self.place.step < len(self.steps) and _asks(self.steps[self.place.step])
         # The agent may have been stopped before its memory held the question.
-        if self.place.phase == "answer" and self.place.fresh and newest not in ASKS:
-            asking = [n for n in range(after, len(self.steps)) if self.steps[n].kind in ASKS]
+        if self.place.phase == "answer" and self.place.fresh and not asked:
+            asking = [n for n in range(after, len(self.steps)) if _asks(self.steps[n])]
             return asking[0] + 1 if asking else after
         return after
 
@@ -229,3 +228,10 @@ def _tokens(given: dict[str, Any]) -> Tokens:
 
 def _words_of_length(characters: int) -> str:
     return ("words " * (characters // 6 + 1))[:characters]
+
+
+def _asks(step: Step) -> bool:
+    """Tell whether people are asked by the step, which ends the turn."""
+    return step.kind in ("ask", "block") or (
+        step.kind == "create_card" and bool(step.value.get("repository"))
+    )

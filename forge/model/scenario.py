@@ -36,6 +36,7 @@ SHAPES: Mapping[str, Type | Keys] = {
     "note": str,
     "ask": Keys({"question": str}, {"choices": list}),
     "block": str,
+    "create_card": Keys({"title": str, "body": str, "reason": str}, {"repository": str, "relation": str}),
     "edit": Keys({"path": str}, {"content": str, "find": str, "replace": str}),
     "run": str,
     "commit": str,

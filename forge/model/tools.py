@@ -11,7 +11,7 @@ from forge.model.scenario import Step
 
 BOARD = (
     "plan", "tick", "progress", "note", "ask", "block", "thread", "finish", "go_to_stage", "findings",
-    "attach",
+    "attach", "create_card",
 )  # fmt: skip
 _UNREAD = re.compile(r"(?i)not been read|read (it|the file|file \S+)|read tool")
 _RUNNING = re.compile(r"session ID (\d+)")

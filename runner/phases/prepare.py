@@ -267,7 +267,9 @@ def set_up(run: RunContext, base: str) -> None:
 
     Only the result on an untouched base is kept for others: on a branch the set-up may be the agent's.
     """
-    commands = set_up_of(run.mirror, run.order.validation, run.checkout.commit())
+    commands = run.order.validation.setup
+    if run.order.validation.paths:
+        commands = set_up_of(run.mirror, run.order.validation, run.checkout.commit())
     if not commands:
         return
     locks = run.checkout.lock_files()

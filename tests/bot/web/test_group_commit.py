@@ -11,7 +11,7 @@ from sqlalchemy import Engine, event
 
 from bot.system.config import Config
 from bot.web.app import make_app
-from bot.web.group_commit import ALONE_S, AgentRequest, GroupCommit, NotStoredError
+from bot.web.group_commit import ALONE_S, GroupCommit, Incoming, NotStoredError
 from ledger.db.transactions import writing
 from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
@@ -37,8 +37,8 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     engine.dispose()
 
 
-def incoming(name: str, payload: bytes = b"{}") -> AgentRequest:
-    return AgentRequest(Delivery(DeliveryId(name), "issues", "opened", payload, AT), by_app=False, headers={})
+def incoming(name: str, payload: bytes = b"{}") -> Incoming:
+    return Incoming(Delivery(DeliveryId(name), "issues", "opened", payload, AT), by_app=False, headers={})
 
 
 def commits_to(engine: Engine, woken: Woken | None = None) -> GroupCommit:
@@ -56,7 +56,7 @@ def busy(engine: Engine, commits: GroupCommit) -> Iterator[None]:
         assert not first.stored.done()
 
 
-def results(group: list[AgentRequest]) -> list[bool | None]:
+def results(group: list[Incoming]) -> list[bool | None]:
     """Return for each whether it was new; None for what was not stored."""
     assert not wait([it.stored for it in group], WITHIN_S).not_done
     return [None if isinstance(it.stored.exception(), NotStoredError) else it.stored.result() for it in group]
