@@ -99,7 +99,7 @@ def _serving(
     saved = SavedForge(root)
     store, world, shared = _opened(saved, wanted)
     forge = PortableForge(root, _free(wanted.port), store=store)
-    forge.door = Door(_key(root), wanted.login)
+    forge.door = Door(_key(root), wanted.login, store)
 
     def keep() -> None:
         with store.lock:

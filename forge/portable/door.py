@@ -11,6 +11,9 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote
 
+from forge.access import identify
+from forge.errors import ForbiddenError, UnauthorizedError
+from forge.store import Store
 from forge.store.users import PERSON_TOKEN_PREFIX
 
 if TYPE_CHECKING:
@@ -25,8 +28,8 @@ HOSTS = ("127.0.0.1", "localhost")
 class Door:
     """Lets in who has the key of `login`, the one person here, and who proves to be the App."""
 
-    def __init__(self, key: str, login: str) -> None:
-        self._key, self._login = key, login
+    def __init__(self, key: str, login: str, store: Store) -> None:
+        self._key, self._login, self._store = key, login, store
         self._ticket = ""
 
     def address(self, url: str, path: str, *, once: bool = False) -> str:
@@ -49,8 +52,7 @@ class Door:
         if path.startswith(OPEN) or self._is_key(_cookie(environ)):
             return None
         if path.endswith(("/info/refs", "/git-upload-pack", "/git-receive-pack")):
-            wanted = ("WWW-Authenticate", 'Basic realm="cardinal try"')
-            return "401 Unauthorized", [wanted, ("Content-Type", "text/plain")], b"the key is the password\n"
+            return _unknown()
         return _refusal("Open the address that `cardinal try` has printed: it holds the key.")
 
     def _known(
@@ -62,6 +64,14 @@ class Door:
             return _refusal("People have no such token here.")
         if self._is_key(secret):
             environ["HTTP_AUTHORIZATION"] = f"token {PERSON_TOKEN_PREFIX}{self._login}"
+            return None
+        # The forge's pages and its control interface look at no token: they would take any.
+        try:
+            identify(self._store, authorization)
+        except UnauthorizedError:
+            return _unknown()
+        except ForbiddenError as error:
+            return _refusal(str(error))
         return None
 
     def _entrance(self, query: dict[str, list[str]]) -> tuple[str, list[tuple[str, str]], bytes]:
@@ -91,6 +101,11 @@ def _cookie(environ: "WSGIEnvironment") -> str:
     except CookieError:
         return ""
     return known.value if known is not None else ""
+
+
+def _unknown() -> tuple[str, list[tuple[str, str]], bytes]:
+    wanted = ("WWW-Authenticate", 'Basic realm="cardinal try"')
+    return "401 Unauthorized", [wanted, ("Content-Type", "text/plain")], b"the key is the password\n"
 
 
 def _refusal(said: str) -> tuple[str, list[tuple[str, str]], bytes]:

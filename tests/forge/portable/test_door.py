@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from forge.portable.door import Door
+from tests.forge.portable.conftest import Portable
 
 KEY = "a-key-of-24-bytes"
 COOKIE = f"forge_key={KEY}"
@@ -21,8 +22,8 @@ def basic(password: str) -> str:
 
 
 @pytest.fixture
-def door() -> Door:
-    return Door(KEY, "ann")
+def door(portable: Portable) -> Door:
+    return Door(KEY, "ann", portable.store)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,16 @@ def test_git_gets_in_by_the_key_and_acts_as_the_person(door: Door) -> None:
     assert request["HTTP_AUTHORIZATION"] == "token forge-user-ann"
 
 
-@pytest.mark.parametrize("given", ["Bearer a.b.c", "token ghs_1", basic("ghs_1"), "Bearer ghu_1"])
-def test_what_the_app_brings_is_left_to_the_forge(door: Door, given: str) -> None:
-    request = asked("/app", HTTP_AUTHORIZATION=given)
-    assert (door.answer(request), request["HTTP_AUTHORIZATION"]) == (None, given)
+def test_the_app_gets_in_by_its_token(door: Door, portable: Portable) -> None:
+    token = portable.store.apps.issue_token(portable.world.installation).value
+    for given in (f"token {token}", basic(token)):
+        request = asked("/app", HTTP_AUTHORIZATION=given)
+        assert (door.answer(request), request["HTTP_AUTHORIZATION"]) == (None, given)
+
+
+@pytest.mark.parametrize("path", ["/_forge/state", "/_forge/drag", "/local/shop", "/repos/local/shop"])
+@pytest.mark.parametrize("given", ["x", "Bearer a.b.c", "token ghs_1", "Bearer\tforge-user-ann", "Basic ?"])
+def test_a_token_that_nobody_has_opens_nothing(door: Door, path: str, given: str) -> None:
+    answer = door.answer(asked(path, HTTP_AUTHORIZATION=given))
+    assert answer is not None
+    assert answer[0] == "401 Unauthorized"
