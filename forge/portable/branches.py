@@ -43,6 +43,8 @@ def step_of(ours: str, theirs: str, last: str, is_newer: Callable[[str, str], bo
         return Step.REMOVE if last and theirs == last else Step.NOTHING
     if not theirs:
         return Step.NOTHING if ours == last else Step.EXPORT  # a person who removed a branch is done with it
+    if ours == last:
+        return Step.IMPORT  # also where the person went back, or rewrote it: nobody else has moved it
     if theirs == last or is_newer(ours, theirs):
         return Step.EXPORT
     return Step.IMPORT if is_newer(theirs, ours) else Step.APART

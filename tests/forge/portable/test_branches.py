@@ -29,7 +29,9 @@ def is_newer(one: str, other: str) -> bool:
         ("both", "", "left", Step.EXPORT),  # and there is more since
         ("old", "left", "old", Step.IMPORT),
         ("both", "left", "", Step.EXPORT),
-        ("left", "right", "left", Step.APART),
+        ("left", "right", "old", Step.APART),
+        ("left", "old", "left", Step.IMPORT),  # the person took it back
+        ("left", "right", "left", Step.IMPORT),  # the person rewrote it
         ("right", "left", "left", Step.EXPORT),  # rewritten on the board, and nobody touched it here
         ("", "left", "left", Step.REMOVE),
         ("", "both", "left", Step.NOTHING),  # removed on the board, but there is more here
@@ -46,7 +48,7 @@ def test_no_step_loses_commits_of_the_person(ours: str, theirs: str, last: str) 
     if step in (Step.EXPORT, Step.REMOVE) and theirs:
         assert theirs == last or is_newer(ours, theirs)
     if step is Step.IMPORT:
-        assert is_newer(theirs, ours)
+        assert ours == last or is_newer(theirs, ours)
 
 
 def test_finished_work_is_a_branch_here_and_goes_when_the_board_removes_it(portable: Portable) -> None:
@@ -148,3 +150,18 @@ def test_whichever_step_a_kill_comes_after_the_next_look_ends_the_same(portable:
             portable.branches.last.pop(ref, None)
         portable.branches.bring_together()
         assert portable.heads()["cardinal/1"] == commit == portable.branches.last["refs/heads/cardinal/1"]
+
+
+@pytest.mark.parametrize("checked_out", [True, False])
+def test_a_person_who_takes_commits_back_has_the_last_word(portable: Portable, checked_out: bool) -> None:
+    portable.commit("too early")
+    portable.branches.bring_together()
+    back = git(portable.mine, "rev-parse", "main~")
+    if checked_out:
+        git(portable.mine, "reset", "--quiet", "--hard", back)
+    else:
+        git(portable.mine, "switch", "--quiet", "--create", "elsewhere")
+        git(portable.mine, "branch", "--quiet", "--force", "main", back)
+    portable.branches.bring_together()
+    assert (portable.heads()["main"], git(portable.ours, "rev-parse", "main")) == (back, back)
+    assert ("cardinal/main" in portable.heads(), portable.said) == (False, [])
