@@ -1,5 +1,6 @@
 """Branches between the forge's copy and the person's own repository, whose tree, index and settings stay."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,7 +14,7 @@ from forge.store.models import Repo
 HEADS = "refs/heads/"
 WORK = f"{HEADS}cardinal/"
 INCOMING = "refs/incoming"  # in the forge's copy alone
-QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "safe.directory=*")
+QUIET = ("--no-replace-objects", "-c", "core.hooksPath=/dev/null", "-c", "safe.directory=*")
 # git-fetch(1): what it may write beside objects, and what it may do beside fetching.
 FETCH = (
     *("fetch", "--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-maintenance"),
@@ -68,12 +69,15 @@ class Branches:
         waiting = WORK + self.wanted.into
         with self.store.lock:
             ours = self._ours.refs()
+            if base not in ours:
+                return  # the board always has it: somebody is removing the folder, and the branches stay
             for ref in sorted({*ours, *theirs} - {waiting}):
                 if ref == base or ref.startswith(WORK):
                     self._bring(ref, ours.get(ref, ""), theirs, held)
-        taken = waiting in theirs and base in theirs and self._is_newer(theirs[base], theirs[waiting])
-        if taken and waiting not in held:
-            self._move(waiting, "", theirs[waiting])
+        left = theirs.get(waiting, "")
+        taken = left and base in theirs and self._is_newer(theirs[base], left)
+        if taken and left == self.last.get(waiting) and waiting not in held:
+            self._move(waiting, "", left)
 
     def _bring(self, ref: str, ours: str, theirs: Mapping[str, str], held: frozenset[str]) -> None:
         now = theirs.get(ref, "")
@@ -84,29 +88,40 @@ class Branches:
         elif step is Step.EXPORT and ref not in held:
             self._move(ref, ours, now)
         elif step is Step.EXPORT and name == self.wanted.into:
-            self._hand_over(
-                ours, theirs, f"{name} is checked out, so take it with `git merge --ff-only cardinal/{name}`"
-            )
+            self._hand_over(ours, theirs, held, f"{name} is checked out", "git merge --ff-only")
         elif step is Step.EXPORT:
             self._say_once(ref, ours, f"{name} has new commits, but you have it checked out: leave it")
         elif step is Step.REMOVE and ref not in held:
             self._move(ref, "", now)
         elif step is Step.APART and name == self.wanted.into:
-            self._hand_over(
-                ours, theirs, f"{name} has other commits since, so take it with `git merge cardinal/{name}`"
-            )
+            self._hand_over(ours, theirs, held, f"{name} has other commits since", "git merge")
         elif step is Step.APART:
             self._say_once(ref, ours, f"{name} has commits of yours and others on the board: yours stay here")
         elif step is Step.NOTHING and ours == now:
             self.last[ref] = ours
 
-    def _hand_over(self, ours: str, theirs: Mapping[str, str], how: str) -> None:
+    def _hand_over(
+        self, ours: str, theirs: Mapping[str, str], held: frozenset[str], why: str, command: str
+    ) -> None:
         """Leave the merged work in a branch beside the person's, where that cannot be moved."""
-        waiting = WORK + self.wanted.into
-        if theirs.get(waiting, "") != ours:
-            self._move(waiting, ours, theirs.get(waiting, ""))
         name = self.wanted.into
-        self._say_once(waiting, ours, f"merged work for {name} waits in cardinal/{name}: {how}")
+        waiting, beside = WORK + name, f"cardinal/{name}"
+        now = theirs.get(waiting, "")
+        if now not in {"", ours, self.last.get(waiting)}:
+            self._say_once(
+                waiting,
+                ours,
+                f"merged work for {name} waits on the board: {beside} has changes of yours, rename it",
+            )
+        elif now != ours and waiting in held:
+            self._say_once(
+                waiting,
+                ours,
+                f"more merged work for {name} waits, but you have {beside} checked out: leave it",
+            )
+        elif now == ours or self._move(waiting, ours, now):
+            take = f"take it with `{command} {shlex.quote(beside)}`"
+            self._say_once(waiting, ours, f"merged work for {name} waits in {beside}: {why}, so {take}")
 
     def _imported(self, ref: str, ours: str) -> None:
         """Take the person's commits, as their push."""
@@ -119,33 +134,43 @@ class Branches:
         self.last[ref] = theirs
         self.keep()
 
-    def _move(self, ref: str, new: str, old: str) -> None:
-        """Move the person's branch from `old` to `new`, unless it moved since; empty stands for none."""
+    def _move(self, ref: str, new: str, old: str) -> bool:
+        """Move the person's branch from `old` to `new`; empty stands for none.
+
+        False: it has moved since, or git refuses and the person is told; it is looked at again.
+        """
         theirs = Git(self._folder)
         if new:
             theirs.run(*QUIET, *FETCH, str(self._ours.path), new)
         try:
-            theirs.run(*QUIET, "update-ref", "-m", "cardinal try", ref, new or ZERO_SHA, old or ZERO_SHA)
-        except GitError:
-            return  # it is looked at again
+            words = ("update-ref", "--no-deref", "-m", "cardinal try")
+            theirs.run(*QUIET, *words, ref, new or ZERO_SHA, old or ZERO_SHA)
+        except GitError as error:
+            if (theirs.attempt(*QUIET, "rev-parse", "--verify", "--quiet", ref) or "") == old:
+                name = ref.removeprefix(HEADS)
+                self._say_once(ref, new, f"{name} cannot be written here: {error.message}")
+            return False
         self.last[ref] = new
         self.keep()
+        return True
 
     def _theirs(self) -> tuple[dict[str, str], frozenset[str]]:
-        """Return the person's branches, and those that a work tree has checked out or is busy with."""
-        form = "--format=%(refname)%00%(objectname)%00%(worktreepath)"
+        """Return the person's branches, and those that cannot be moved: a work tree has them checked out or
+        is busy with them, or they are other names of branches.
+        """
+        form = "--format=%(refname)%00%(objectname)%00%(worktreepath)%(symref)"
         wanted = (HEADS + self.wanted.into, WORK.removesuffix("/"))
         lines = Git(self._folder).line(*QUIET, "for-each-ref", form, *wanted).splitlines()
         rows = [line.split("\0") for line in lines]
         trees = (self._folder, *self._folder.glob("worktrees/*"))
         busy = (tree / kind / "head-name" for tree in trees for kind in ("rebase-merge", "rebase-apply"))
         rebased = {file.read_text().strip() for file in busy if file.is_file()}
-        held = rebased | {ref for ref, _, tree in rows if tree}
+        held = rebased | {ref for ref, _, holder in rows if holder}
         return {ref: sha for ref, sha, _ in rows}, frozenset(held)
 
     def _is_newer(self, commit: str, other: str) -> bool:
         """Tell whether a commit has all of another; either side may hold them."""
-        words = ("merge-base", "--is-ancestor", other, commit)
+        words = ("--no-replace-objects", "merge-base", "--is-ancestor", other, commit)
         return any(git.attempt(*words) is not None for git in (self._ours, Git(self._folder)))
 
     def _say_once(self, about: str, commit: str, text: str) -> None:

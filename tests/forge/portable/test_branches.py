@@ -165,3 +165,91 @@ def test_a_person_who_takes_commits_back_has_the_last_word(portable: Portable, c
     portable.branches.bring_together()
     assert (portable.heads()["main"], git(portable.ours, "rev-parse", "main")) == (back, back)
     assert ("cardinal/main" in portable.heads(), portable.said) == (False, [])
+
+
+@pytest.mark.parametrize("where", ["checked out", "elsewhere"])
+def test_what_the_person_commits_on_the_branch_where_work_waits_stays(portable: Portable, where: str) -> None:
+    portable.work("cardinal/1", "Hello.")
+    merged = portable.merge("cardinal/1")
+    portable.branches.bring_together()
+    git(portable.mine, "switch", "--quiet", "cardinal/main")
+    mine = portable.commit("a remark of mine") if where == "elsewhere" else merged
+    git(portable.mine, "switch", "--quiet", "main" if where == "elsewhere" else "cardinal/main")
+    git(portable.mine, "worktree", "add", "--quiet", str(portable.root / "tree"), "main", "--force")
+    more = portable.work("cardinal/2", "More.")
+    portable.merge("cardinal/2")
+    before = besides_git(portable.mine)
+    for _ in range(2):
+        portable.branches.bring_together()
+    assert portable.heads()["cardinal/main"] == mine != more
+    assert besides_git(portable.mine) == before
+    assert "cardinal/main" in portable.said[-1]
+
+
+def test_a_branch_that_the_person_has_named_like_the_waiting_one_stays(portable: Portable) -> None:
+    git(portable.mine, "branch", "cardinal/main")
+    portable.branches.bring_together()
+    assert "cardinal/main" in portable.heads()
+
+
+def test_the_branch_behind_a_symbolic_one_is_not_moved(portable: Portable) -> None:
+    git(portable.mine, "branch", "--move", "main", "trunk")
+    git(portable.mine, "symbolic-ref", "refs/heads/main", "refs/heads/trunk")
+    portable.work("cardinal/1", "Hello.")
+    merged, before, trunk = (
+        portable.merge("cardinal/1"),
+        besides_git(portable.mine),
+        portable.heads()["trunk"],
+    )
+    portable.branches.bring_together()
+    assert (portable.heads()["trunk"], portable.heads()["cardinal/main"]) == (trunk, merged)
+    assert besides_git(portable.mine) == before
+
+
+def test_a_copy_that_is_being_deleted_takes_no_branch_along(portable: Portable) -> None:
+    git(portable.mine, "switch", "--quiet", "--create", "elsewhere")
+    portable.work("cardinal/1", "Hello.")
+    portable.branches.bring_together()
+    for ref in ("main", "cardinal/1"):
+        git(portable.ours, "update-ref", "-d", f"refs/heads/{ref}")
+    portable.branches.bring_together()
+    assert portable.heads().keys() == {"main", "elsewhere", "cardinal/1"}
+
+
+def test_a_branch_that_git_refuses_is_said_once(portable: Portable) -> None:
+    git(portable.mine, "branch", "cardinal")
+    portable.work("cardinal/1", "Hello.")
+    portable.merge("cardinal/1")
+    for _ in range(2):
+        portable.branches.bring_together()
+    assert len(portable.said) == 2
+    assert all(
+        "cannot be written" in said and "'refs/heads/cardinal' exists" in said for said in portable.said
+    )
+
+
+def test_graft_and_replacement_are_no_history(portable: Portable) -> None:
+    portable.branches.bring_together()
+    git(portable.mine, "switch", "--quiet", "--create", "elsewhere")
+    mine = portable.commit("mine")
+    git(portable.mine, "branch", "--force", "main", mine)
+    work = portable.work("cardinal/1", "Hello.")
+    portable.branches.bring_together()
+    portable.merge("cardinal/1")
+    git(portable.mine, "replace", "--graft", work, mine)
+    mine = portable.commit("more")
+    git(portable.mine, "branch", "--force", "main", mine)
+    git(portable.mine, "replace", "--graft", "--force", work, mine)
+    portable.branches.bring_together()
+    assert portable.heads()["main"] == mine
+
+
+def test_tags_of_the_person_outlive_their_own_pruning(portable: Portable) -> None:
+    for name in ("fetch.prune", "fetch.pruneTags", "remote.pushDefault", "fetch.all"):
+        git(portable.mine, "config", name, "true")
+    git(portable.mine, "tag", "mine")
+    git(portable.mine, "update-ref", "refs/remotes/origin/main", "main")
+    portable.work("cardinal/1", "Hello.")
+    portable.branches.bring_together()
+    assert "cardinal/1" in portable.heads()
+    assert git(portable.mine, "for-each-ref", "refs/tags", "refs/remotes").count("\n") == 1
