@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import socket
+import subprocess
 import sys
 import threading
 import webbrowser
@@ -160,7 +161,7 @@ def _follow(branches: Branches, stopped: threading.Event, moved: threading.Event
         try:
             branches.bring_together()
             said = ""
-        except (GitError, OSError) as error:
+        except (GitError, OSError, subprocess.TimeoutExpired) as error:
             if str(error) != said:
                 print(f"the branches cannot be brought together: {error}", file=sys.stderr, flush=True)
             said = str(error)
