@@ -6,8 +6,12 @@ Cardinal brings its App's key or tokens; a browser, a cookie; git, the key as it
 import base64
 import binascii
 import hmac
+import os
 import secrets
+import socket
+import sys
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 COOKIE = "forge_key"
 ENTER = "/-/enter"
 OPEN = ("/login/oauth/access_token", "/-/assets/")  # asks for a secret of its own; nothing in it is anybody's
+SOCKETS = Path("/proc/net/tcp")
 HOSTS = ("127.0.0.1", "localhost")
 
 
@@ -45,7 +50,7 @@ class Door:
             return _refusal("This board answers on this machine only, at 127.0.0.1.")
         path = str(environ.get("PATH_INFO", ""))
         if path == ENTER:
-            return self._entrance(parse_qs(str(environ.get("QUERY_STRING", ""))))
+            return self._entrance(environ, parse_qs(str(environ.get("QUERY_STRING", ""))))
         authorization = str(environ.get("HTTP_AUTHORIZATION", ""))
         if authorization:
             return self._known(environ, authorization)
@@ -74,9 +79,13 @@ class Door:
             return _refusal(str(error))
         return None
 
-    def _entrance(self, query: dict[str, list[str]]) -> tuple[str, list[tuple[str, str]], bytes]:
+    def _entrance(
+        self, environ: "WSGIEnvironment", query: dict[str, list[str]]
+    ) -> tuple[str, list[tuple[str, str]], bytes]:
         given, to = query.get("key", [""])[0], query.get("to", ["/"])[0]
         is_ticket = bool(self._ticket) and hmac.compare_digest(given.encode(), self._ticket.encode())
+        if is_ticket and not _is_own_process(environ):
+            return _refusal("Open the address that `cardinal try` has printed: it holds the key.")
         if is_ticket:
             self._ticket = ""
         if not (is_ticket or self._is_key(given)) or not to.startswith("/") or to.startswith(("//", "/\\")):
@@ -86,6 +95,24 @@ class Door:
 
     def _is_key(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._key.encode())
+
+
+def _is_own_process(environ: "WSGIEnvironment") -> bool:
+    """Tell whether a process of this user asks: others can read the ticket in a command line first."""
+    ports = (environ.get(name, "") for name in ("REMOTE_PORT", "SERVER_PORT"))
+    client, server = (int(port) if str(port).isdecimal() else 0 for port in ports)
+    return owner_of(SOCKETS.read_text(), client, server) == os.geteuid()
+
+
+def owner_of(table: str, client: int, server: int) -> int | None:
+    """Return the user whose process connects from one port of 127.0.0.1 to another one; `None`: nobody does.
+
+    Source: proc_net_tcp.txt of the kernel's documentation.
+    """
+    address = int.from_bytes(socket.inet_aton("127.0.0.1"), sys.byteorder)
+    ends = [f"{address:08X}:{port:04X}" for port in (client, server)]
+    rows = (line.split() for line in table.splitlines()[1:])
+    return next((int(row[7]) for row in rows if row[1:3] == ends), None)
 
 
 def _password(encoded: str) -> str:

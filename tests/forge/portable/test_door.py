@@ -1,11 +1,12 @@
 """Who comes in at the door of somebody's own board: who has the key, and the App."""
 
+import socket
 from base64 import b64encode
 from typing import Any
 
 import pytest
 
-from forge.portable.door import Door
+from forge.portable.door import Door, owner_of
 from tests.forge.portable.conftest import Portable
 
 KEY = "a-key-of-24-bytes"
@@ -69,8 +70,22 @@ def test_the_key_in_an_address_is_a_cookie_afterwards(door: Door) -> None:
 def test_the_address_that_a_browser_is_started_with_opens_once(door: Door) -> None:
     path = door.address("", "/", once=True)
     assert KEY not in path  # other users see the command lines of this machine
-    answers = [door.answer(asked(path)) for _ in range(2)]
-    assert [answer and answer[0] for answer in answers] == ["303 See Other", "403 Forbidden"]
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as browser:
+        browser.connect(server.getsockname())
+        ports = {"REMOTE_PORT": browser.getsockname()[1], "SERVER_PORT": str(server.getsockname()[1])}
+        answers = [door.answer(asked(path) | more) for more in ({}, ports, ports)]
+    # The first came from nobody that is known: another user, who has read the address.
+    assert [answer and answer[0] for answer in answers] == ["403 Forbidden", "303 See Other", "403 Forbidden"]
+
+
+def test_who_has_connected_is_in_the_table_of_the_kernel() -> None:
+    rows = [
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
+        "   0: 0100007F:2189 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 77 1 0",
+        "   1: 0100007F:C350 0100007F:2189 01 00000000:00000000 00:00000000 00000000  1001        0 78 1 0",
+    ]
+    assert owner_of("\n".join(rows), client=50000, server=8585) == 1001
+    assert owner_of("\n".join(rows), client=50001, server=8585) is None
 
 
 def test_git_gets_in_by_the_key_and_acts_as_the_person(door: Door) -> None:
