@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -82,6 +84,7 @@ def find(folder: Path, into: str) -> Trial:
         raise CloneError(NO_REPOSITORY.format(folder))
     common = git_output(folder, "rev-parse", "--path-format=absolute", "--git-common-dir").removesuffix("\n")
     place = Trial(Path(top), Path(common), into)
+    _check_owner(place.folder)
     if git_output(place.top, "ls-files", "--", FOLDER, f"{FOLDER}/*"):
         raise CloneError(f"git tracks {FOLDER} here: what is in it may be somebody else's; remove it first")
     if not place.is_new:
@@ -97,12 +100,25 @@ def find(folder: Path, into: str) -> Trial:
     return Trial(place.top, place.common, _branch(place.top, into or current))
 
 
+def _check_owner(folder: Path) -> None:
+    with suppress(FileNotFoundError):
+        known = folder.lstat()
+        if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
+            raise CloneError(f"{folder} is no folder of yours: remove it first")
+
+
 def _branch(top: Path, into: str) -> str:
     if not into:
         raise CloneError("no branch is checked out here: name one with --into")
     known = git(top, "show-ref", "--verify", "--quiet", f"refs/heads/{into}").exit_code == 0
     if not known or into.startswith("cardinal/"):
         raise CloneError(f"{into!r} is no branch of yours here: name another with --into")
+    names = git_output(
+        top, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/cardinal"
+    ).splitlines()
+    own = re.compile(rf"cardinal(/(\d.*|{re.escape(into)}(/.*)?))?")
+    for name in filter(own.fullmatch, names):
+        raise CloneError(f"the branch {name} is in the way of the board's own: rename it, or remove it")
     if git_output(top, "rev-parse", "--is-shallow-repository").strip() == "true":
         raise CloneError("this clone is shallow: `git fetch --unshallow` first")
     if git_output(top, "config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$"):
@@ -133,6 +149,7 @@ def write(place: Trial, agent: str, checks: Proposal | None, environ: Mapping[st
     beginning is none.
     """
     place.folder.mkdir(mode=0o700, exist_ok=True)
+    place.folder.chmod(0o700)
     (place.folder / GITIGNORE).write_text("*\n")
     model, small = ("hello", "hello") if agent == "scripted" else ("default", "small")
     text = _POLICY_TEXT.replace("AGENT", agent).replace("MODEL", model).replace("SMALL", small)

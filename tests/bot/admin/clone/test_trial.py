@@ -59,6 +59,19 @@ def home_of_another(clone: Path) -> Path:
     return clone
 
 
+def linked(clone: Path) -> Path:
+    (clone / ".cardinal").symlink_to(clone.parent)
+    return clone
+
+
+def branched(name: str) -> Callable[[Path], Path]:
+    def shape(clone: Path) -> Path:
+        git(clone, "branch", name)
+        return clone
+
+    return shape
+
+
 def tracked(clone: Path) -> Path:
     (clone / ".cardinal").mkdir()
     commit(clone, **{".cardinal/try.json": "{}"})
@@ -70,6 +83,7 @@ def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
     clone: Path, shape: Callable[[Path], Path]
 ) -> None:
     folder = shape(clone)
+    git(clone, "branch", "cardinal/works-of-my-own")
     before = every_byte(clone)
     place = trial.find(folder, "main" if shape is worktree else "")
     trial.write(place, "scripted", trial.proposal(place), {})
@@ -94,6 +108,10 @@ def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
         (staged, "something is staged: commit it, or `git restore --staged .`"),
         (tracked, "git tracks .cardinal here"),
         (home_of_another, "is the home of a Cardinal: use another clone"),
+        (linked, "is no folder of yours: remove it first"),
+        (branched("cardinal"), "the branch cardinal is in the way of the board's own"),
+        (branched("cardinal/work/x"), "the branch cardinal/work/x is in the way of the board's own"),
+        (branched("cardinal/1-say-hello"), "the branch cardinal/1-say-hello is in the way"),
         (lambda clone: clone.parent, "is in no git repository"),
     ],
 )
