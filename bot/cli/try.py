@@ -44,6 +44,7 @@ def command(into: str, agent: str | None, yes: bool, no_browser: bool, folder: P
     """
     place = trial.find(folder, into)
     if place.is_new:
+        pay(agent or "scripted", place)
         _begin(place, agent or "scripted", yes=yes)
     elif agent is not None:
         raise CliError(f"the board is there already: change `agent:` in {place.folder / trial.POLICY}")

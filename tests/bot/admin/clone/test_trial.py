@@ -188,6 +188,7 @@ def test_a_real_agent_without_a_key_says_which(clone: Path, monkeypatch: pytest.
         2,
         "Error: claude needs a key: set ANTHROPIC_API_KEY, or use the scripted agent",
     )
+    assert not (clone / ".cardinal").exists()  # else `--agent scripted` would come too late
 
 
 @pytest.mark.parametrize("name", ["SUBSCRIPTION_TOKEN", "VERTEX_PROJECT", "BEDROCK_REGION"])
