@@ -48,6 +48,9 @@ def command(into: str, agent: str | None, yes: bool, no_browser: bool, folder: P
         _begin(place, agent or "scripted", yes=yes)
     elif agent is not None:
         raise CliError(f"the board is there already: change `agent:` in {place.folder / trial.POLICY}")
+    elif not place.is_from_here():
+        click.echo(f"{line(str(place.folder))} was made by somebody else, or on another machine.")
+        click.confirm("Its settings say what is run, and who gets your key. Go on with it?", abort=True)
     trial.remember(place, place.answers())
     policy = trial.policy_of(place)
     working = {column.agent for column in policy.board.columns.values() if column.archetype == "execution"}

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,8 @@ class Wanted:
     def of(cls, text: str) -> "Wanted":
         """Return what the file says."""
         given: dict[str, Any] = json.loads(text)
-        return cls(**{**given, "columns": tuple(given["columns"])})
+        known = {each.name: given[each.name] for each in fields(cls) if each.name in given}
+        return cls(**{**known, "columns": tuple(given["columns"])})
 
 
 def build(store: Store, wanted: Wanted) -> World:

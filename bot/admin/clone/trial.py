@@ -1,5 +1,6 @@
 """Preparation of `cardinal try`: may the board be here, and the files of its folder `.cardinal/`."""
 
+import hashlib
 import json
 import os
 import re
@@ -71,6 +72,10 @@ class Trial:
         answers: dict[str, object] = json.loads((self.folder / ANSWERS).read_text(encoding="utf-8"))
         return answers
 
+    def is_from_here(self) -> bool:
+        """Tell whether the board was made by this user on this machine: archives bring folders along."""
+        return self.answers().get("made_by") == _maker()
+
 
 def find(folder: Path, into: str) -> Trial:
     """Return the place around `folder`. An empty `into` is the branch that is checked out.
@@ -98,6 +103,15 @@ def find(folder: Path, into: str) -> Trial:
         raise CloneError("there is no commit yet: commit first")
     current = git_output(place.top, "symbolic-ref", "--short", "--quiet", "HEAD").strip()
     return Trial(place.top, place.common, _branch(place.top, into or current))
+
+
+def _maker() -> str:
+    """Return what only this user's processes on this machine write. Source: machine-id(5)."""
+    try:
+        machine = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except OSError:
+        machine = str(Path.home().stat().st_ino)
+    return hashlib.sha256(f"cardinal try {machine} {os.geteuid()}".encode()).hexdigest()
 
 
 def _check_owner(folder: Path) -> None:
@@ -173,7 +187,7 @@ def write(place: Trial, agent: str, checks: Proposal | None, environ: Mapping[st
 def remember(place: Trial, answers: Mapping[str, object]) -> None:
     """Write the answers, with where the repository is now: people move their folders."""
     fresh = place.folder / f"{ANSWERS}.new"
-    fresh.write_text(json.dumps({**answers, "git": str(place.common)}, indent=1))
+    fresh.write_text(json.dumps({**answers, "git": str(place.common), "made_by": _maker()}, indent=1))
     os.replace(fresh, place.folder / ANSWERS)
 
 

@@ -210,3 +210,14 @@ def test_what_was_answered_once_is_changed_in_its_file(clone: Path) -> None:
     code, said = invoke(clone)
     assert (code, "line 1: version" in said) == (2, True), said
     assert json.loads((clone / ".cardinal/try.json").read_text())["into"] == "main"
+
+
+def test_a_board_that_came_with_an_archive_is_asked_about_whatever_was_said_before(clone: Path) -> None:
+    place = trial.find(clone, "main")
+    trial.write(place, "scripted", None, {})
+    assert place.is_from_here()
+    file = place.folder / trial.ANSWERS
+    file.write_text(file.read_text().replace(str(place.answers()["made_by"]), "somebody else"))
+    code, said = invoke(clone, "--yes", given="n\n")
+    assert (code, "was made by somebody else" in said) == (1, True), said
+    assert not place.is_from_here()
