@@ -223,8 +223,10 @@ def write_settings(
     others = [line for line in there if line.partition("=")[0] not in wanted]
     lines = "".join(f"{line}\n" for line in (*(f"{name}={text}" for name, text in wanted.items()), *others))
     for name, text in (("app.pem", registered["pem"]), ("env", lines)):
-        (home / name).touch(mode=0o600)
-        (home / name).write_text(text)
+        fresh = home / f"{name}.new"  # a full disk leaves the file that is there
+        fresh.touch(mode=0o600)
+        fresh.write_text(text)
+        fresh.replace(home / name)
 
 
 def _wait_until_ready(url: str, group: "subprocess.Popen[bytes]", log: Path) -> None:
