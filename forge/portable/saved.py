@@ -7,8 +7,10 @@ asked had no answer yet.
 import io
 import os
 import pickle
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,49 @@ class _Reader(pickle.Unpickler):
         return made
 
 
+def _complete(store: Store, fresh: Store) -> None:
+    """Give a store of an older Cardinal the parts and tables that have come since."""
+    for name, part in vars(fresh).items():
+        if name not in vars(store):
+            setattr(store, name, part)
+            vars(part).update({"store": store} if "store" in getattr(part, "__dict__", {}) else {})
+        for table, value in getattr(part, "__dict__", {}).items():
+            vars(getattr(store, name)).setdefault(table, value)
+
+
+def _complete_fields(*roots: object) -> None:
+    """Give records of an older Cardinal the fields that have come since.
+
+    Raises StateError for one without a default.
+    """
+    seen: set[int] = set()
+    waiting: list[Any] = [*roots]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or isinstance(each, type | Enum):
+            continue
+        seen.add(id(each))
+        if is_dataclass(each):
+            for known in fields(each):
+                if not hasattr(each, known.name):
+                    object.__setattr__(each, known.name, _default(known, type(each).__name__))
+                waiting.append(getattr(each, known.name))
+        elif isinstance(each, Mapping):
+            waiting += [*each.keys(), *each.values()]
+        elif isinstance(each, list | tuple | set | frozenset | deque):
+            waiting += each
+        elif type(each).__module__.startswith("forge.store"):
+            waiting += getattr(each, "__dict__", {}).values()
+
+
+def _default(known: "Field[Any]", owner: str) -> Any:
+    if known.default_factory is not MISSING:
+        return known.default_factory()
+    if known.default is MISSING:
+        raise StateError(f"{owner} has no {known.name}: another version wrote it")
+    return known.default
+
+
 @dataclass(slots=True)
 class SavedForge:
     """The file of the forge whose repositories are below `root`."""
@@ -71,6 +116,8 @@ class SavedForge:
         try:
             store, world, shared, refs = _Reader(io.BytesIO(self._file.read_bytes())).load()
             store.root = self.root
+            _complete(store, Store(self.root))
+            _complete_fields(store, world)
             for repo in store.repos.all():
                 git = store.repos.git(repo)
                 known, now = refs[repo.full_name], git.refs()
@@ -79,6 +126,8 @@ class SavedForge:
                         git.run("update-ref", ref, known.get(ref, ZERO_SHA))
         except FileNotFoundError:
             return None
+        except StateError:
+            raise
         except Exception as error:  # a torn or foreign pickle raises whatever its bytes say
             raise StateError(f"{type(error).__name__}: {error}") from error
         return store, world, shared

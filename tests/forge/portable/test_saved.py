@@ -70,3 +70,22 @@ def test_a_torn_file_is_said_to_be_one(portable: Portable) -> None:
     with pytest.raises(StateError):
         saved.read()
     assert git(portable.ours, "rev-parse", "main")
+
+
+def test_what_an_older_cardinal_wrote_gets_the_fields_that_have_come_since(portable: Portable) -> None:
+    ann, repo = portable.store.users.get("ann"), portable.store.repos.get("local", "shop")
+    del ann.public_email, repo.required_checks
+    del portable.store.links, vars(portable.store.repos)["_former"]
+    SavedForge(portable.root).write(portable.store, portable.world, {})
+    opened = SavedForge(portable.root).read()
+    assert opened is not None
+    store = opened[0]
+    assert (store.users.get("ann").public_email, store.repos.get("local", "shop").required_checks) == ("", {})
+    assert (store.links.store, store.repos.formerly("local", "other")) == (store, None)
+
+
+def test_a_field_that_nobody_can_guess_is_said(portable: Portable) -> None:
+    del portable.store.users.get("ann").name
+    SavedForge(portable.root).write(portable.store, portable.world, {})
+    with pytest.raises(StateError, match="User has no name: another version wrote it"):
+        SavedForge(portable.root).read()
