@@ -2,6 +2,7 @@
 
 import argparse
 import fcntl
+import json
 import os
 import secrets
 import shutil
@@ -73,7 +74,9 @@ def main() -> int:
             if options.browser:
                 webbrowser.open(address(once=True))
             wait_for_stop(stopped)
-    except (TryError, StoryError, GitError) as error:
+    except (TryError, StoryError, GitError, json.JSONDecodeError) as error:
+        if stopped.is_set():
+            return 0  # Ctrl-C reaches Cardinal as well: what was about to begin has not failed
         print(f"cardinal try: {error}", file=sys.stderr)
         return 2
     return 0
