@@ -120,9 +120,9 @@ class _Turn:
     def _start(self) -> int:
         """Return the step to go on with: behind the newest, and behind a question that was answered."""
         after = self.place.step + 1
-        asked = 0 <= self.place.step < len(self.steps) and _asks(self.steps[self.place.step])
+        parked = 0 <= self.place.step < len(self.steps) and _asks(self.steps[self.place.step])
         # The agent may have been stopped before its memory held the question.
-        if self.place.phase == "answer" and self.place.fresh and not asked:
+        if self.place.phase == "answer" and self.place.fresh and not parked:
             asking = [n for n in range(after, len(self.steps)) if _asks(self.steps[n])]
             return asking[0] + 1 if asking else after
         return after
