@@ -27,6 +27,8 @@ CONFIG = """
 	auto = 0
 [receive]
 	autogc = false
+[pack]
+	compression = 1
 [uploadpack]
 	allowAnySHA1InWant = true
 	allowFilter = true

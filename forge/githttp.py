@@ -4,8 +4,9 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from threading import Lock
-from typing import IO
+from io import BufferedReader
+from threading import Lock, Timer
+from typing import IO, cast
 
 from flask import Blueprint, Response, request
 
@@ -17,6 +18,7 @@ from forge.store.models import Repo, Role
 
 blueprint = Blueprint("git", __name__)
 GIT_TIMEOUT_S = 120
+STREAM_TIMEOUT_S = 1800  # of a fetch, which may be all of a large repository
 CHUNK_BYTES = 65_536
 _pushing = Lock()
 
@@ -91,6 +93,8 @@ def _backend(repo: Repo, rest: str) -> Response:
             sent.write(chunk)
         environment["CONTENT_LENGTH"] = str(sent.tell())
         sent.seek(0)
+        if rest == "git-upload-pack":  # what a large pack is made of comes slowly: git sends signs of life
+            return _streamed(sent, environment)
         received = tempfile.TemporaryFile()  # noqa: SIM115  handed on: closed when the answer was sent
         done = subprocess.run(
             ["git", "http-backend"],
@@ -105,8 +109,45 @@ def _backend(repo: Repo, rest: str) -> Response:
     return _from_cgi(received, done.returncode)
 
 
+def _streamed(sent: IO[bytes], environment: dict[str, str]) -> Response:
+    """Return the backend's answer as it comes; the process ends with the answer, or after the limit."""
+    process = subprocess.Popen(
+        ["git", "http-backend"],
+        stdin=sent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+    limit = Timer(STREAM_TIMEOUT_S, process.kill)
+    limit.daemon = True
+    limit.start()
+    output = cast(BufferedReader, process.stdout)
+    status, headers = _head(output, 200)
+
+    def end() -> None:
+        limit.cancel()
+        process.kill()
+        output.close()
+        process.wait()
+
+    answer = Response(iter(lambda: output.read1(CHUNK_BYTES), b""), status, headers)
+    answer.call_on_close(end)
+    return answer
+
+
 def _from_cgi(output: IO[bytes], status_of_process: int) -> Response:
-    status, headers = 200 if status_of_process == 0 else 500, []
+    status, headers = _head(output, 200 if status_of_process == 0 else 500)
+    start = output.tell()
+    length = output.seek(0, os.SEEK_END) - start
+    output.seek(start)
+    answer = Response(_chunks(output), status, headers)
+    answer.content_length = length
+    return answer
+
+
+def _head(output: IO[bytes], status: int) -> tuple[int, list[tuple[str, str]]]:
+    """Return the answer's status and headers; `status` is that of an answer which names none."""
+    headers = []
     for raw in iter(output.readline, b""):
         line = raw.decode("latin-1").rstrip("\r\n")
         if not line:
@@ -116,12 +157,7 @@ def _from_cgi(output: IO[bytes], status_of_process: int) -> Response:
             status = int(value.split(" ", 1)[0])
         else:
             headers.append((name, value))
-    start = output.tell()
-    length = output.seek(0, os.SEEK_END) - start
-    output.seek(start)
-    answer = Response(_chunks(output), status, headers)
-    answer.content_length = length
-    return answer
+    return status, headers
 
 
 def _chunks(output: IO[bytes]) -> Iterator[bytes]:
