@@ -192,8 +192,11 @@ def remember(place: Trial, answers: Mapping[str, object]) -> None:
 
 
 def policy_of(place: Trial) -> Policy:
-    """Return the policy in the folder. Raises PolicyError."""
-    text = (place.folder / POLICY).read_text(encoding="utf-8")
+    """Return the policy in the folder. Raises PolicyError, and CloneError where it is gone."""
+    file = place.folder / POLICY
+    if not file.exists():
+        raise CloneError(f"{file} is gone: put it back, or remove {FOLDER} and begin anew")
+    text = file.read_text(encoding="utf-8")
     return parse(text, home=f"local/{_HOME}", installed=installed(), profiles=())
 
 

@@ -210,6 +210,8 @@ def test_what_was_answered_once_is_changed_in_its_file(clone: Path) -> None:
     code, said = invoke(clone)
     assert (code, "line 1: version" in said) == (2, True), said
     assert json.loads((clone / ".cardinal/try.json").read_text())["into"] == "main"
+    (clone / ".cardinal/policy.yml").unlink()
+    assert "policy.yml is gone: put it back, or remove .cardinal" in invoke(clone)[1]
 
 
 def test_a_board_that_came_with_an_archive_is_asked_about_whatever_was_said_before(clone: Path) -> None:
