@@ -34,6 +34,7 @@ CONFIG = """
 	allowFilter = true
 [core]
 	quotePath = false
+	bigFileThreshold = 16m
 """
 
 # A push to a protected branch is declined with GitHub's message (error GH006), one that breaks a ruleset with

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests.forge.conftest import Receiver, Town
 
@@ -113,3 +114,20 @@ def test_an_empty_repository_can_be_cloned_and_filled(town: Town, tmp_path: Path
     sha = commit(tmp_path / "fresh", "README.md", "hi\n")
     git(tmp_path / "fresh", "push", "-q", "origin", "HEAD:main")
     assert town.app().get_repo("acme/fresh").get_branch("main").commit.sha == sha
+
+
+def test_a_fetch_is_sent_while_git_makes_it(
+    town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "go")
+    program = tmp_path / "git"
+    said = r"Content-Type: application/x-git-upload-pack-result\r\n\r\nfirst"
+    program.write_text(f"#!/bin/sh\nprintf '{said}'\nread -r _ <{tmp_path}/go\nprintf last\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    url = f"{address(town)}/git-upload-pack"
+    with requests.post(url, data=b"0000", stream=True, timeout=20) as answer:
+        pieces = answer.iter_content(5)
+        assert next(pieces) == b"first"
+        (tmp_path / "go").write_text("\n")
+        assert b"".join(pieces) == b"last"
