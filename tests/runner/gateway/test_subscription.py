@@ -13,10 +13,9 @@ from runner.gateway.models.prices import price_of
 from runner.run.run_spec import Provider
 from runner.text.plain import redact
 from tests.runner.gateway.upstream import Answer, messages
-from tests.runner.gateway.world import CLAUDE, PATHS, Scene, ask, scene
+from tests.runner.gateway.world import CLAUDE, PATHS, USAGE, Scene, ask, assert_budget_bounds, scene
 
 TOKEN = "sk-ant-oat01-0123456789abcdefghij"
-USAGE = {"input_tokens": 1000, "cache_read_input_tokens": 4000}
 
 
 @pytest.fixture
@@ -56,14 +55,7 @@ def test_tokens_are_counted_dollars_are_those_of_the_price_list_and_that_is_said
 
 
 def test_the_budget_bounds_a_subscription_as_well(world: Scene) -> None:
-    world.open(usd_left=0.05)
-    world.upstream.answers.append(Answer(messages("word " * 40_000, usage=USAGE, output_tokens=40_000)))
-    reply = world.post(PATHS["messages"], ask(max_tokens=64_000))
-    assert json.loads(world.upstream.got[0].body)["max_tokens"] < 7_000
-    assert b"the budget is used up" in reply.body
-    assert world.post(PATHS["messages"], ask()).status == 400
-    assert {one.kind for one in world.ears.wait(CallRefusal, 2)} == {"budget"}
-    assert len(world.upstream.got) == 1
+    assert_budget_bounds(world)
 
 
 def test_a_token_that_is_refused_is_named_by_its_setting_alone(world: Scene) -> None:

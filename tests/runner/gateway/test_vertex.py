@@ -29,9 +29,8 @@ from runner.gateway.models.vertex import BETAS, Vertex, credentials_of, root, tr
 from runner.run.run_spec import Provider, VertexProvider
 from runner.text.plain import redact, secret_forms
 from tests.runner.gateway.upstream import Answer, messages
-from tests.runner.gateway.world import CLAUDE, PATHS, Scene, ask, scene
+from tests.runner.gateway.world import CLAUDE, PATHS, USAGE, Scene, ask, assert_budget_bounds, scene
 
-USAGE = {"input_tokens": 1000, "cache_read_input_tokens": 4000}
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 AUDIENCE = "https://oauth2.googleapis.com/token"  # whatever the address
 PLACE = "/v1/projects/acme-1/locations/europe-west1/publishers/anthropic/models"
@@ -197,14 +196,7 @@ def test_a_token_server_that_is_away_counts_as_a_failure_and_ends_at_five(tmp_pa
 
 def test_the_budget_bounds_a_call_on_vertex_and_refuses_the_next(tmp_path: Path) -> None:
     with token_server() as tokens, vertex(tmp_path, tokens) as world:
-        world.open(usd_left=0.05)
-        world.upstream.answers.append(Answer(messages("word " * 40_000, usage=USAGE, output_tokens=40_000)))
-        reply = world.post(PATHS["messages"], ask(max_tokens=64_000))
-        assert json.loads(world.upstream.got[0].body)["max_tokens"] < 7_000
-        assert b"the budget is used up" in reply.body
-        assert world.post(PATHS["messages"], ask()).status == 400
-        assert {one.kind for one in world.ears.wait(CallRefusal, 2)} == {"budget"}
-        assert len(world.upstream.got) == 1
+        assert_budget_bounds(world)
 
 
 @pytest.mark.parametrize(

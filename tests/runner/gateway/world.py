@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from runner.gateway.control.link import Gateway, Terms, Waits
-from runner.gateway.control.messages import GatewayEvent
+from runner.gateway.control.messages import CallRefusal, GatewayEvent
 from runner.run.run_spec import Provider, TokenPrice
-from tests.runner.gateway.upstream import Upstream, chat, messages, provider, responses
+from tests.runner.gateway.upstream import Answer, Upstream, chat, messages, provider, responses
 
 KEY = "sk-test-the-real-key-0123456789"
 CLAUDE, GPT = "claude-sonnet-4-0", "gpt-5"
@@ -203,3 +203,18 @@ def error_of(name: str, body: Any) -> tuple[str, str]:
         return body["error"]["type"], body["error"]["message"]
     assert set(body["error"]) == {"message", "type", "param", "code"}
     return body["error"]["code"], body["error"]["message"]
+
+
+USAGE = {"input_tokens": 1000, "cache_read_input_tokens": 4000}
+
+
+def assert_budget_bounds(world: Scene) -> None:
+    """Let a call use up what is left, however it is paid: the answer is cut, and the next call refused."""
+    world.open(usd_left=0.05)
+    world.upstream.answers.append(Answer(messages("word " * 40_000, usage=USAGE, output_tokens=40_000)))
+    reply = world.post(PATHS["messages"], ask(max_tokens=64_000))
+    assert json.loads(world.upstream.got[0].body)["max_tokens"] < 7_000
+    assert b"the budget is used up" in reply.body
+    assert world.post(PATHS["messages"], ask()).status == 400
+    assert {one.kind for one in world.ears.wait(CallRefusal, 2)} == {"budget"}
+    assert len(world.upstream.got) == 1
