@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from bot.admin.clone import commit as clone
+from bot.admin.clone import proposal as proposals
 from bot.cli import CommandGroup
 from bot.cli._show import block, clone_option, json_option, line, show
 from bot.render import missing_checks
@@ -18,7 +19,6 @@ from rules.policy.messages import capped
 from rules.policy.model import parse
 from rules.policy.persona import MAX_BYTES as PERSONA_BYTES
 from rules.policy.persona import parse_persona
-from rules.policy.proposal import markers, propose
 from rules.policy.stages import is_persona
 from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY
@@ -69,10 +69,7 @@ def proposed(folder: Path) -> None:
     """
     if not clone.commit_of(folder, "HEAD"):
         raise clone.CloneError(f"{folder} has no commit to look at: go into your clone, and commit first")
-    top = ("--full-tree", "HEAD")
-    names = frozenset(clone.git_output(folder, "ls-tree", "-r", "-z", "--name-only", *top).split("\0"))
-    texts = {name: clone.git_output(folder, "cat-file", "blob", f"HEAD:{name}") for name in markers(names)}
-    proposal = propose(names, texts)
+    proposal = proposals.proposed(folder, "HEAD")
     click.echo(proposal.text(), nl=False)
     click.echo(
         f"taken from: {', '.join(map(line, proposal.because)) or 'nothing: no checks known'}", err=True

@@ -71,9 +71,8 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
         click.echo(
             f"checks, taken from {', '.join(map(line, checks.because)) or 'nothing: none were found'}:"
         )
-        for kind, lines in (("setup", checks.setup), ("check", checks.full)):
-            for each in lines:
-                click.echo(f"  {kind}: {line(each)}")
+        for each in checks.rules():
+            click.echo(f"  {line(each)}")
     file = place.folder / trial.POLICY
     if not yes and not click.confirm(f"Begin? (You can change all of it in {file})", default=True):
         raise click.Abort

@@ -1,7 +1,6 @@
 """The world of `cardinal try`: one person, a copy of one branch of their repository, a board."""
 
 import json
-import secrets
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from forge.seed.world import World
 from forge.store import Store
 from forge.store.models import Role
 
-OWNER, HOME, BOARD = "local", "board", "local/1"
+OWNER, HOME = "local", "board"
 POLICY = ".github/cardinal.yml"
 GATE = "cardinal/gate"
 FIRST_CARD = ("Say hello", "Add a file `hello.txt` that greets whoever opens it.")
@@ -46,7 +45,6 @@ def build(store: Store, wanted: Wanted) -> World:
     person.public_email = wanted.email
     owner = store.users.add_organization(OWNER, [person])
     app, private_key = store.apps.register(owner, "Cardinal", "cardinal")
-    app.webhook_secret = secrets.token_hex(20)
     repo = store.repos.copy(owner, wanted.name, Path(wanted.git), wanted.into)
     home = store.repos.create(owner, HOME, description="The home of the board's policy", private=True)
     for each in (repo, home):

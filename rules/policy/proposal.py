@@ -36,14 +36,17 @@ class Proposal:
     paths: Mapping[str, "Proposal"] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Return the policy file; without checks it says `none`."""
-        own = self._lines() if self.full else [*self._lines(), "validation: none"]
-        lines = ["version: 1", "repository:", *(f"  {line}" for line in own)]
+        """Return the policy file."""
+        return "\n".join(["version: 1", "repository:", *(f"  {line}" for line in self.rules()), ""])
+
+    def rules(self) -> list[str]:
+        """Return the lines of the `repository:` part; without checks they say `none`."""
+        lines = self._lines() if self.full else [*self._lines(), "validation: none"]
         if self.paths:
-            lines.append("  paths:")
+            lines.append("paths:")
         for name, part in self.paths.items():
-            lines.append(f"    {json.dumps(name, ensure_ascii=False)}: {{{', '.join(part._lines())}}}")
-        return "\n".join([*lines, ""])
+            lines.append(f"  {json.dumps(name, ensure_ascii=False)}: {{{', '.join(part._lines())}}}")
+        return lines
 
     def _lines(self) -> list[str]:
         setup = [f"setup: {json.dumps(self.setup)}"] if self.setup else []

@@ -18,9 +18,11 @@ from bot.admin.clone.commit import (
     git_output,
     personal_settings,
 )
+from bot.admin.clone.proposal import proposed
 from bot.repo_config.policy_file import PATH, installed
+from bot.system.env_file import parse as settings_of
 from rules.policy.model import Policy, parse
-from rules.policy.proposal import MARKERS, Proposal, propose
+from rules.policy.proposal import Proposal
 
 FOLDER, POLICY, ANSWERS, GITIGNORE = ".cardinal", "policy.yml", "try.json", ".gitignore"
 COLUMNS = ("Tasks", "Planning", "In Progress", "Review", "QA", "Done")
@@ -65,7 +67,7 @@ class Trial:
     def has_setting(self, name: str) -> bool:
         """Tell whether the person has written this setting into the folder's settings."""
         file = self.folder / "env"
-        return file.exists() and f"\n{name}=" in f"\n{file.read_text(encoding='utf-8')}"
+        return file.exists() and bool(settings_of(file.read_text(encoding="utf-8")).get(name))
 
     def answers(self) -> dict[str, object]:
         """Return what was answered when the board was made."""
@@ -149,13 +151,9 @@ def _branch(top: Path, into: str) -> str:
 def proposal(place: Trial) -> Proposal | None:
     """Return the checks that the branch seems to have; None where it has a policy file of its own."""
     tree = f"refs/heads/{place.into}"
-    names = git_output(place.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", tree).split("\0")
-    if PATH in names:
+    if git(place.top, "cat-file", "-e", f"{tree}:{PATH}").exit_code == 0:
         return None
-    texts = {
-        name: git_output(place.top, "cat-file", "blob", f"{tree}:{name}") for name in MARKERS if name in names
-    }
-    return propose(frozenset(names), texts)
+    return proposed(place.top, tree)
 
 
 def write(place: Trial, agent: str, checks: Proposal | None, environ: Mapping[str, str]) -> None:
@@ -168,7 +166,7 @@ def write(place: Trial, agent: str, checks: Proposal | None, environ: Mapping[st
     model, small = ("hello", "hello") if agent == "scripted" else ("default", "small")
     text = _POLICY_TEXT.replace("AGENT", agent).replace("MODEL", model).replace("SMALL", small)
     if checks is not None:
-        text += _CHECKS + "".join(f"    {line}\n" for line in checks.text().splitlines()[2:])
+        text += _CHECKS + "".join(f"      {line}\n" for line in checks.rules())
     (place.folder / POLICY).write_text(text)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", place.top.name).strip("-.")[:80] or "repository"
     person, email = _identity(place.top, environ)

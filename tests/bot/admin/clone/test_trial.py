@@ -147,6 +147,15 @@ def test_the_checks_that_are_there_are_proposed_and_are_a_policy(clone: Path, na
     assert (column.agent, column.model) == ("claude", "default")
 
 
+def test_the_parts_of_a_monorepo_are_proposed_as_well(clone: Path) -> None:
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    commit(clone, **{"web/package.json": BELOW["npm"][0]})
+    place = trial.find(clone, "")
+    trial.write(place, "scripted", trial.proposal(place), {})
+    rules = trial.policy_of(place).board.repositories.without_policy
+    assert [*rules.paths] == ["web"]
+
+
 def test_a_repository_with_a_policy_or_without_tests(clone: Path) -> None:
     assert trial.proposal(trial.find(clone, "main")) is None
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
