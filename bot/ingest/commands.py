@@ -22,8 +22,9 @@ STARTS = ("fix", "investigate", "retry")
 class CommandAuthor:
     """The author of a command, their role, and its place.
 
-    `source` is the comment's id, `box:<name>`, `button:<name>` or `page:<name>`; `at` is None if GitHub does
-    not tell it. `base` is the default branch's commit, if the command depends on it; `user_id` is GitHub's.
+    `source` is the comment's id or `<door>:<name>`, as in CommandGiven; `at` is None if GitHub does not tell
+    it. `base` is the default branch's commit, if the command depends on it; `user_id` is GitHub's; `via` is
+    the program's token.
     """
 
     login: str
@@ -34,6 +35,7 @@ class CommandAuthor:
     at: datetime | None
     base: str = ""
     user_id: int = 0
+    via: str = ""
 
 
 def give(
@@ -87,10 +89,19 @@ def command_event(
                 asker.at,
                 asker.base,
                 asker.user_id,
+                asker.via,
             )
         word, because = parsed.command, answer.because
     if parser.door_of(asker.source) != parser.COMMENT:
         word = asker.source  # the rules restore a box, and add no reaction to Cardinal's own comment
     return CommandRefused(
-        card.card_id, word, asker.login, asker.role, because, asker.place, asker.comment_id, asker.user_id
+        card.card_id,
+        word,
+        asker.login,
+        asker.role,
+        because,
+        asker.place,
+        asker.comment_id,
+        asker.user_id,
+        asker.via,
     )

@@ -6,6 +6,7 @@ from bot import cli
 from bot.admin.doctor import THEMES
 from bot.ingest.events import EVENTS
 from bot.outbox.handlers import ACTS
+from bot.web.api.operation import OPERATIONS
 from bot.web.pages import PAGES
 from docs._make import wording
 from ledger.parts import Registry
@@ -18,7 +19,7 @@ from runner.workspaces import BACKENDS
 KINDS: tuple[Registry[Any], ...] = (
     *(COMMANDS, ARCHETYPES, ACTIONS, PROFILES),
     *(AGENTS, BACKENDS, GUARDS, VIEWS),
-    *(EVENTS, ACTS, THEMES, PAGES, cli.COMMANDS),
+    *(EVENTS, ACTS, THEMES, PAGES, OPERATIONS, cli.COMMANDS),
 )
 
 

@@ -151,6 +151,31 @@ spent_states = Table(
     Column("until", Moment, nullable=False),  # afterwards nobody would take it any more
 )
 
+api_tokens = Table(
+    "api_tokens",
+    CORE,
+    Column("token_id", Text, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),  # of the token, which is not kept
+    Column("name", Prose, nullable=False),
+    Column("login", Prose, nullable=False),
+    Column("user_id", BigInteger, nullable=False),
+    Column("scopes", Texts, nullable=False),
+    Column("made_at", Moment, nullable=False),
+    Column("until", Moment, nullable=False),
+    Column("revoked_at", Moment),
+    Column("used_at", Moment),
+    Column("uses", BigInteger, nullable=False),
+)
+
+acted_requests = Table(
+    "acted_requests",
+    CORE,
+    Column("key_digest", Text, primary_key=True),
+    Column("request_digest", Text, nullable=False),
+    Column("seq", Serial, nullable=False),  # of the event that the request made
+    Column("until", Moment, nullable=False),  # afterwards its key is free again
+)
+
 migrations = Table(
     "migrations",
     CORE,

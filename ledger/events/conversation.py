@@ -27,12 +27,14 @@ class PersonSaid(CardEvent):
 @dataclass(frozen=True, slots=True)
 class CommandGiven(CardEvent):
     """A command was accepted. `source` is the comment's id, `box:<name>` for a ticked checkbox,
-    `button:<name>` for a pressed button of a check, or `page:<name>` for a form of Cardinal's pages.
+    `button:<name>` for a pressed button of a check, `page:<name>` for a form of Cardinal's pages, or
+    `api:<name>` for a program.
 
-    `place` (issue, pull, review, check or page) and `comment_id` (the check run's id for a button, a negative
-    number of its own for a form) say where it was given; `said_at` is when GitHub got it, by GitHub's clock,
-    where it says so, or when the form came. `base` is the default branch's commit then, where the command
-    depends on it. `user_id` is GitHub's of `by`; 0 in old events.
+    `place` (issue, pull, review, check, page or api) and `comment_id` (the check run's id for a button, a
+    negative number of its own for a form or a program) say where it was given; `said_at` is when GitHub got
+    it, by GitHub's clock, where it says so, or when the form came. `base` is the default branch's commit
+    then, where the command depends on it. `user_id` is GitHub's of `by`; 0 in old events. `via` is the name
+    of a program's token.
     """
 
     command: str
@@ -45,6 +47,7 @@ class CommandGiven(CardEvent):
     said_at: datetime | None = None
     base: str = ""
     user_id: int = 0
+    via: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class CommandRefused(CardEvent):
     """A command was refused; `because` says why and which role it needs, as the person reads it.
 
     `command` is the `source` of one that did not come by a comment; `user_id` is GitHub's of `by`, 0 in old
-    events.
+    events. `via` as in CommandGiven.
     """
 
     command: str
@@ -62,6 +65,7 @@ class CommandRefused(CardEvent):
     place: str
     comment_id: int
     user_id: int = 0
+    via: str = ""
 
 
 @dataclass(frozen=True, slots=True)

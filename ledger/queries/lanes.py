@@ -138,6 +138,31 @@ def of_column(
     return _rows(db, query.limit(limit).offset(offset))
 
 
+def newest(
+    db: Connection,
+    scopes: Sequence[CardScope],
+    wanted: CardFilter = ALL,
+    *,
+    column: str | None = None,
+    after: tuple[datetime, CardId] | None = None,
+    limit: int,
+) -> tuple[ListedCard, ...]:
+    """Return cards by the time of their state, the newest first; those behind the place `after` if given."""
+    query = _listed(scopes, wanted)
+    if column is not None:
+        query = query.where(cards.c.column == column)
+    if after is not None:
+        at, card_id = after
+        behind = (cards.c.state_at == at) & (cards.c.card_id > card_id)
+        query = query.where((cards.c.state_at < at) | behind)
+    return _rows(db, query.order_by(cards.c.state_at.desc(), cards.c.card_id).limit(limit))
+
+
+def place_of(card: ListedCard) -> tuple[datetime, CardId]:
+    """Return the card's place in the list of `newest`."""
+    return card.state_at, card.card_id
+
+
 def waiting(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL) -> tuple[ListedCard, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     query = _listed(scopes, wanted).where(cards.c.state.in_(ATTENTION))

@@ -26,7 +26,8 @@ _FORM = re.compile(r"(?:cancel|pause|resume|retry|redirect|budget):(?P<run>r[0-9
 _FOLLOW_UP = re.compile(r"followup:(?P<run>r[0-9]{1,18}):(?P<proposal>[0-9]{1,3})")
 _CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{1,3})")
 _ANSWER = re.compile(r"answer:(?P<question>[A-Za-z0-9-]{1,40})")
-COMMENT, BOX, BUTTON, PAGE = "comment", "box", "button", "page"  # the doors
+COMMENT, BOX, BUTTON, PAGE, API = "comment", "box", "button", "page", "api"  # the doors
+APART = frozenset({PAGE, API})  # doors beside GitHub: a command names what it is about, its card reports it
 SEEN_STOP = "stop-"  # begins what a form is about that lifts a stop
 
 
@@ -111,7 +112,7 @@ def of_form(name: str, text: str) -> Parsed | Mistyped:
 
 
 def door_of(source: str) -> str:
-    """Return how a command came: comment, box, button or page."""
+    """Return how a command came: comment, box, button, page or api."""
     kind, colon, _ = source.partition(":")
     return kind if colon else COMMENT
 
@@ -119,7 +120,7 @@ def door_of(source: str) -> str:
 def pressed_run(source: str) -> str:
     """Return the run in a `button:<command>:<run>` or `page:<command>:<run>`, or an empty string."""
     kind, _, name = source.partition(":")
-    about = {BUTTON: _BUTTON, PAGE: _FORM}.get(kind)
+    about = _FORM if kind in APART else {BUTTON: _BUTTON}.get(kind)
     button = about.fullmatch(name) if about else None
     return button["run"] if button else ""
 
@@ -132,14 +133,18 @@ def approved_plan(source: str) -> tuple[str, int] | None:
 
 def left_column(source: str) -> str | None:
     """Return where the card stood when its `page:move:<column>` was shown; None for another source."""
-    move = source.removeprefix(f"{PAGE}:move:")
-    return None if move == source else move
+    return _after("move:", source)
 
 
 def seen_stop(source: str) -> str | None:
     """Return the mark of the stop that a `page:resume:stop-<mark>` showed; None for another source."""
-    mark = source.removeprefix(f"{PAGE}:resume:{SEEN_STOP}")
-    return None if mark == source else mark
+    return _after(f"resume:{SEEN_STOP}", source)
+
+
+def _after(begin: str, source: str) -> str | None:
+    """Return what follows `begin` in the name of a command from beside GitHub; None for any other."""
+    kind, _, name = source.partition(":")
+    return name.removeprefix(begin) if kind in APART and name.startswith(begin) else None
 
 
 def raised_run(source: str) -> str:
@@ -153,7 +158,7 @@ def chosen_question(source: str) -> str:
     empty string.
     """
     kind, _, name = source.partition(":")
-    about = {BOX: _CHOICE, PAGE: _ANSWER}.get(kind)
+    about = _ANSWER if kind in APART else {BOX: _CHOICE}.get(kind)
     choice = about.fullmatch(name) if about else None
     return choice["question"] if choice else ""
 

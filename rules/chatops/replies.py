@@ -6,7 +6,7 @@ from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.model.limit_answers import CANCEL, CHOSEN_ONLY, FINISH, Code, Subject, codes_of, read, subject_of
 from ledger.states import RunState
 from rules.card.trigger import stamp, was_before
-from rules.chatops.parser import BOX, PAGE, chosen_question, door_of
+from rules.chatops.parser import APART, BOX, chosen_question, door_of
 from rules.intents.internal import AnswerQuestion, RequeueRun, StopRun
 from rules.intents.outbound import Decision, Intent, Say
 from rules.snapshot import AnsweredQuestion, OpenQuestion, RunSeen, Snapshot
@@ -30,8 +30,8 @@ def say(snapshot: Snapshot, given: CommandGiven, text: str) -> Decision:
 
 
 def talk_of(event: CommandGiven | CommandRefused) -> str:
-    """Return where a command is answered, `issue` or `pull`; one of a page is on the issue."""
-    return "issue" if event.place in ("issue", PAGE) else "pull"
+    """Return where a command is answered, `issue` or `pull`; one from beside GitHub is on the issue."""
+    return "issue" if event.place in ("issue", *APART) else "pull"
 
 
 def chosen(question: OpenQuestion, text: str) -> str:

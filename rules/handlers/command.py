@@ -6,7 +6,7 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven, CommandRefused
 from rules.card.trigger import was_before
 from rules.chatops.late_commands import with_the_first
-from rules.chatops.parser import BOX, BOXES, BUTTON, PAGE, door_of
+from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, door_of
 from rules.chatops.replies import say, talk_of
 from rules.handlers import check_buttons
 from rules.intents.outbound import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
@@ -24,7 +24,7 @@ def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
     """Obey the command; its comment gets a thumb, or eyes where there was nothing to do but to answer."""
     if snapshot.paced > policy.limits.commands_per_minute and event.command not in ALWAYS:
         return _too_fast(policy, snapshot, event, now)
-    if door_of(event.source) in (BUTTON, PAGE):
+    if door_of(event.source) in (BUTTON, *APART):
         return _pressed(policy, snapshot, event, now)
     obeyed = _paced(_obeyed(policy, snapshot, event, now), event, now)
     if door_of(event.source) == BOX:
@@ -50,7 +50,7 @@ def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datet
     late = check_buttons.superseded(snapshot, event)
     refused = with_the_first(snapshot, event, say(snapshot, event, late), now) if late else Decision()
     obeyed = refused if late else _obeyed(policy, snapshot, event, now)
-    if door_of(event.source) == PAGE:
+    if door_of(event.source) in APART:
         return _reported(snapshot, obeyed, event)
     return _paced(check_buttons.answered(snapshot, obeyed, event, now), event, now)
 
@@ -58,7 +58,8 @@ def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datet
 def _reported(snapshot: Snapshot, obeyed: Decision, event: CommandGiven) -> Decision:
     """Report on the card a command that nobody can see there, with its answer, in one comment."""
     argument = plain(event.argument, MAX_SHOWN)
-    said = f"{code(event.by, 40)} gave `/cardinal {event.command}` on Cardinal's page"
+    where = f"by a program (token {code(event.via, 60)})" if event.place == API else "on Cardinal's page"
+    said = f"{code(event.by, 40)} gave `/cardinal {event.command}` {where}"
     said += f": “{argument}”." if argument else "."
     answers = [intent.text for intent in obeyed.intents if isinstance(intent, Say)]
     acts = tuple(intent for intent in obeyed.intents if not isinstance(intent, Say))
@@ -76,7 +77,7 @@ def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: date
     marks: tuple[Intent, ...] = (React(card, event.place, event.comment_id, "confused"),)
     if door_of(event.source) == BOX:
         marks = (UntickBoxes(card, event.place, event.comment_id),)
-    elif door_of(event.source) in (BUTTON, PAGE):
+    elif door_of(event.source) in (BUTTON, *APART):
         marks = ()
     return Decision((*marks, Say(card, about, text, place)), (text,))
 
@@ -84,7 +85,7 @@ def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: date
 def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: datetime) -> Decision:
     """Say why the command was refused and which role it needs; a box that was ticked is restored."""
     card, place = snapshot.card_id, talk_of(event)
-    if door_of(event.command) in (BUTTON, PAGE):
+    if door_of(event.command) in (BUTTON, *APART):
         # Once an hour for each button or form and person: it can be pressed without end.
         about = f"{event.command}:{event.by}:{now:%Y%m%d%H}"
         return _paced(Decision((Say(card, about, event.because, place),), (event.because,)), event, now)

@@ -8,7 +8,12 @@ from tests.house.source import ROOT, sources
 from tests.house.test_registries import TESTED_IN
 
 MAX_ENTRIES, MAX_WORDS = 16, 1_200
-REGISTRIES = {*TESTED_IN, "bot/outbox/handlers", "ledger/views"}  # of parts: as many as there are
+REGISTRIES = {
+    *TESTED_IN,
+    "bot/outbox/handlers",
+    "ledger/views",
+    "bot/web/api/operations",
+}  # of parts: as many as there are
 
 
 def folders() -> Counter[str]:

@@ -64,7 +64,7 @@ def said(folder: Path, *command: str, failing: str = "nothing") -> tuple[int, li
     """Run a script in such a tree; return its status and what was asked of pytest and of the engine."""
     environment = tree(folder, failing=failing)
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     asked = (folder / "said").read_text().splitlines()
     return done.returncode, asked
@@ -113,7 +113,7 @@ def test_what_is_marked_runs_in_the_soak_alone(
     command = (sys.executable, "-m", "pytest", "-s", "-c", "pyproject.toml", *words, str(tmp_path))
     environment = {**os.environ, "CI": "true"}
     done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout
     assert re.findall(r"size (\d+) was tried", done.stdout) == tried
@@ -141,7 +141,7 @@ def test_a_file_of_stories_is_one_workers_and_other_tests_are_anybodys(
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "CARDINAL_TEST_WHOLE_FILES": whole}
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(set((tmp_path / "by").read_text().split())) == workers

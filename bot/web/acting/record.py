@@ -1,6 +1,8 @@
-"""A form recorded as the command of its name: the role is GitHub's of this moment, the form is used up."""
+"""A command from beside GitHub, recorded once: the role is GitHub's of this moment."""
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from bot.bootstrap import Services
 from bot.github.api import roles
@@ -10,18 +12,42 @@ from bot.outbox import handlers
 from bot.reactor import reactor
 from bot.scheduler.wakeups import wake
 from bot.system.clock import ledger_clock
-from bot.web.acting.form import ActForm
-from ledger.event import Recorded
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.queue import outbox, sign_ins
+from ledger.queue import acted_requests, outbox
 from ledger.queue.sign_ins import SignIn
 from ledger.views import cards
 from ledger.views.cards import CardRow
 from rules.chatops import parser, replies
 from rules.intents.outbound import Say
 from rules.snapshot import is_outside
+
+RECORDED = "/cardinal {command} is recorded: the card says what came of it."
+
+
+@dataclass(frozen=True, slots=True)
+class SentCommand:
+    """A command that somebody sent through `door`: its `name` is as in an offer, `number` its own.
+
+    `key` and what is asked make it once until `kept_until`; `via` names the program's token.
+    """
+
+    door: str
+    name: str
+    text: str
+    number: int
+    key: str
+    kept_until: datetime
+    via: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutcome:
+    """What the card hears about a command."""
+
+    text: str
+    refused: bool
 
 
 def card_of(services: Services, card_id: CardId) -> tuple[Services, CardRow] | None:
@@ -38,44 +64,55 @@ def card_of(services: Services, card_id: CardId) -> tuple[Services, CardRow] | N
     return on_board, card
 
 
-def record(services: Services, card: CardRow, visit: SignIn, form: ActForm) -> Recorded | None:
-    """Record the form's command, as given or refused, and let the rules answer; None for one that was sent
-    before.
+def record(services: Services, card: CardRow, visit: SignIn, sent: SentCommand) -> tuple[int, bool]:
+    """Record the command, as given or refused, and let the rules answer.
 
-    Raises CardBusyError, GithubError.
+    Returns the number of its event, and whether this request made it: one that comes again gets the same.
+    Raises CardBusyError, GithubError, ReusedKeyError.
     """
     # Other requests of this process may read the card, too; and its hosts share the ledger's clock.
     clock = ledger_clock(services.engine, services.clock)
-    services = replace(services, name=f"form-{form.number}", clock=clock)
+    services = replace(services, name=f"{sent.door}-{sent.number}", clock=clock)
+    text = json.dumps((card.card_id, sent.name, sent.text))
+    with event_store.reading(services.engine) as db:
+        before = acted_requests.find(db, sent.key, text, services.now())
+    if before is not None:
+        return before, False
     role = roles.role_of_account(services.hub, card.repository or "", visit.login, visit.user_id)
     now = services.now()
-    lives_s = (visit.until - now).total_seconds()  # forms die with their sign-in
-    source = f"{parser.PAGE}:{form.name}"
-    author = CommandAuthor(visit.login, role, parser.PAGE, -form.number, source, now, user_id=visit.user_id)
-    make = commands.give(services, card, parser.of_form(form.name, form.text), author)
+    author = CommandAuthor(
+        visit.login,
+        role,
+        sent.door,
+        -sent.number,
+        f"{sent.door}:{sent.name}",
+        now,
+        user_id=visit.user_id,
+        via=sent.via,
+    )
+    make = commands.give(services, card, parser.of_form(sent.name, sent.text), author)
     with event_store.writing(services.engine) as db:
-        if not sign_ins.spend(db, form.token, now=now, ttl_s=lives_s):
-            return None
+        before = acted_requests.find(db, sent.key, text, now)
+        if before is not None:
+            return before, False
         (recorded,) = event_store.append(db, *make(db), at=now)
+        acted_requests.keep(db, sent.key, text, recorded.seq, now=now, ttl=sent.kept_until - now)
         reactor.advance(db, now=now)
     wake(services)
-    return recorded
+    return recorded.seq, True
 
 
-def answer_to(services: Services, visit: SignIn, seq: int) -> str:
-    """Return what the card hears about the visitor's own command of that event; empty for any other."""
+def outcome(services: Services, visit: SignIn, seq: int, door: str) -> CommandOutcome | None:
+    """Return what became of the visitor's own command of that event and door; None for any other."""
     with event_store.reading(services.engine) as db:
         event = next((it.event for it in event_store.read(db, after=seq - 1, limit=1)), None)
         if not isinstance(event, CommandGiven | CommandRefused):
-            return ""
-        if (event.user_id, event.place) != (visit.user_id, parser.PAGE):
-            return ""  # what was said on GitHub is read there, by who may still read it
+            return None
+        if (event.user_id, event.place) != (visit.user_id, door):
+            return None  # what was said on GitHub is read there, by who may still read it
         if isinstance(event, CommandRefused):
-            return event.because
+            return CommandOutcome(event.because, refused=True)
         entry = outbox.get(db, handlers.key(Say(event.card_id, replies.about(event), "")))
     answer = handlers.intent_of(entry) if entry and entry.payload != outbox.SPENT else None
-    return (
-        answer.text
-        if isinstance(answer, Say)
-        else f"/cardinal {event.command} is recorded: the card says what came of it."
-    )
+    text = answer.text if isinstance(answer, Say) else RECORDED.format(command=event.command)
+    return CommandOutcome(text, refused=False)

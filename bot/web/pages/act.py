@@ -8,12 +8,14 @@ from bot.github.errors import GithubError
 from bot.sync.card import CardBusyError
 from bot.web.acting import form, offered, record
 from bot.web.acting.form import ActForm, UnfitFormError
+from bot.web.acting.record import SentCommand
 from bot.web.authorization import RequestLimiter
 from bot.web.pages.sign_in import own_path
 from bot.web.site.layout import Site
 from bot.web.site.parameters import ACTED
-from ledger.events.conversation import CommandRefused
+from ledger.queue.acted_requests import ReusedKeyError
 from ledger.queue.sign_ins import SignIn
+from rules.chatops import parser
 
 # A thread may wait for GitHub here, and there are few; each form is a call or more.
 ACTS_AT_ONCE, ACTS_A_MINUTE, ACTS_AN_HOUR = 3, 20, 600
@@ -58,7 +60,8 @@ def mount(site: Site) -> None:
             return {"acted": TWICE}
         if seq.isascii() and seq.isdigit() and len(seq) < 18:
             visit = site.visit()
-        return {"acted": record.answer_to(site.services, visit, int(seq)).replace("`", "") if visit else ""}
+        outcome = record.outcome(site.services, visit, int(seq), parser.PAGE) if visit else None
+        return {"acted": outcome.text.replace("`", "") if outcome else ""}
 
 
 def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
@@ -66,18 +69,23 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     if about is None:
         return site.nothing(visit)
     try:
-        recorded = record.record(*about, visit, sent)
+        # Forms die with their sign-in.
+        command = SentCommand(parser.PAGE, sent.name, sent.text, sent.number, sent.token, visit.until)
+        seq, first = record.record(*about, visit, command)
+    except ReusedKeyError:  # with other words now
+        seq, first = 0, False
     except CardBusyError:
         return _later(site, "the card is being read just now")
     except GithubError:
         return _later(site, "GitHub did not say what you may do")
     back = own_path(sent.back)
-    if recorded is not None and isinstance(recorded.event, CommandRefused):
-        because = recorded.event.because.replace("`", "")
+    outcome = record.outcome(site.services, visit, seq, parser.PAGE) if first else None
+    if outcome is not None and outcome.refused:
+        because = outcome.text.replace("`", "")
         ways = [(back, "Back", "to the page with the form")]
         return site.page("You may not do that", because, ASK, status=403, visit=visit, links=ways)
     return make_response(
-        redirect(f"{back}{'&' if '?' in back else '?'}{ACTED}={recorded.seq if recorded else 'before'}", 303)
+        redirect(f"{back}{'&' if '?' in back else '?'}{ACTED}={seq if first else 'before'}", 303)
     )
 
 

@@ -10,7 +10,7 @@ from bot.state.card_filters import FilterError
 from bot.web.acting import offered
 from bot.web.site import card_lines, parameters
 from bot.web.site.card_lines import MAX_LINE
-from bot.web.site.layout import Site, when
+from bot.web.site.layout import Site, may_see, when
 from bot.web.site.lists import path_of
 from ledger.log import event_store
 from ledger.queries.timeline import Zoom
@@ -41,17 +41,9 @@ def mount(site: Site) -> None:
         parameters.check("zoom", "before")
         with event_store.reading(site.engine) as db:
             live = [row for row in cards.of_issue(db, f"{owner}/{name}", number) if not row.archived]
-        wanted = (row for row in live if card_id in ("", row.card_id) and _may_see(site, visit, row))
+        wanted = (row for row in live if card_id in ("", row.card_id) and may_see(site, visit, row))
         row = next(wanted, None)
         return make_response(_page(site, visit, row)) if row is not None else site.nothing(visit)
-
-
-def _may_see(site: Site, visit: SignIn, card: CardRow) -> bool:
-    """Tell whether the visitor may read the card's repository and those of all its runs. Raises BusyError."""
-    with event_store.reading(site.engine) as db:
-        worked_in = {run.repository for run in runs.of_card(db, card.card_id)}
-    names = frozenset(filter(None, (card.repository, *worked_in)))
-    return site.readers.may(visit, names, card.created_at)
 
 
 def _page(site: Site, visit: SignIn, card: CardRow) -> str:

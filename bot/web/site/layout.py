@@ -274,6 +274,14 @@ def run_visible(site: Site, visit: SignIn, run: str) -> tuple[RunRow, CardRow] |
     return (known, card) if site.readers.may(visit, about, known.queued_at) else None
 
 
+def may_see(site: Site, visit: SignIn, card: CardRow) -> bool:
+    """Tell whether the visitor may read the card's repository and those of all its runs. Raises BusyError."""
+    with event_store.reading(site.engine) as db:
+        worked_in = {run.repository for run in runs.of_card(db, card.card_id)}
+    names = frozenset(filter(None, (card.repository, *worked_in)))
+    return site.readers.may(visit, names, card.created_at)
+
+
 def when(moment: datetime) -> str:
     """Return a time as pages show it."""
     return f"{moment:%d %b %Y, %H:%M} UTC"

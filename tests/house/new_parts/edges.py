@@ -106,6 +106,35 @@ SAMPLES = {
         """,
         "Hello.",
     ),
+    "operation of the API": Sample(
+        "bot/web/api/operations/count_letters.py",
+        '''
+        """Count letters."""
+        from bot.web.api.operation import ApiModel
+
+        PATH = "/letters/{word}"
+
+        class Word(ApiModel):
+            word: str
+
+        class Letters(ApiModel):
+            letters: int
+
+        Input, Output = Word, Letters
+
+        def run(call, given):
+            return Letters(letters=len(given.word))
+        ''',
+        """
+        from bot.web.api import description
+        from bot.web.api.operation import OPERATIONS
+
+        paths = description.document()["paths"]
+        part = OPERATIONS.load("count_letters")
+        print(paths["/letters/{word}"]["get"]["summary"], part.run(None, part.Input(word="abc")).letters)
+        """,
+        "Count letters. 3",
+    ),
     "command-line command": Sample(
         "bot/cli/say_hello.py",
         '''

@@ -1,0 +1,1 @@
+"""The API for programs: operations, one file each; their HTTP door, description and tokens."""

@@ -1,0 +1,104 @@
+"""The API's description, made from its operations. Source: spec.openapis.org/oas/v3.1.0."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from bot.system import release
+from bot.web.api.operation import MEANING, OPERATIONS, Operation
+from ledger.parts import charter
+
+REFERENCES = "#/components/schemas/{model}"
+PROBLEM: Mapping[str, Any] = {
+    "type": "object",
+    "description": "Why a request was not carried out (RFC 9457)",
+    "required": ["type", "title", "status", "code", "detail", "remedy"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "code": {"type": "string", "description": "For programs"},
+        "detail": {"type": "string", "description": "The reason, for people"},
+        "remedy": {"type": "string", "description": "What to do next"},
+    },
+}
+KEY: Mapping[str, Any] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A request that comes again with its key, within a day, acts once",
+    "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,200}$"},
+}
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Return the description."""
+    schemas: dict[str, Any] = {"Problem": PROBLEM}
+    paths: dict[str, dict[str, Any]] = {}
+    for name, operation in OPERATIONS.all():
+        paths.setdefault(operation.PATH, {})[operation.METHOD.lower()] = _operation(name, operation, schemas)
+    scopes = "; ".join(f"`{scope}`: {meaning}" for scope, meaning in MEANING.items())
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Cardinal",
+            "version": release.version(),
+            "description": f"Jobs are cards of a board, as programs see them. Scopes of a token: {scopes}.",
+        },
+        "servers": [{"url": "/api/v1"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def fits(path: str, queried: str) -> bool:
+    """Tell whether an address is one of that path."""
+    return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), queried) is not None
+
+
+def _operation(name: str, operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    given = operation.Input.model_json_schema(ref_template=REFERENCES)
+    schemas.update(given.pop("$defs", {}))
+    fields, required = given.get("properties", {}), set(given.get("required", ()))
+    in_path = set(re.findall(r"\{(\w+)\}", operation.PATH))
+    is_get = operation.METHOD == "GET"
+    output = operation.Output.model_json_schema(ref_template=REFERENCES, mode="serialization")
+    schemas.update(output.pop("$defs", {}))
+    described: dict[str, Any] = {
+        "operationId": name,
+        "summary": charter(operation),
+        "description": f"Takes the scope `{operation.SCOPE}`.",
+        "parameters": [
+            {
+                "name": field,
+                "in": "path" if field in in_path else "query",
+                "required": field in in_path or field in required,
+                "schema": schema,
+            }
+            for field, schema in fields.items()
+            if is_get or field in in_path
+        ],
+        "responses": {
+            "200": {"description": "It is done", "content": {"application/json": {"schema": output}}},
+            "default": {
+                "description": "It is not done",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            },
+        },
+    }
+    if not is_get:
+        described["parameters"].append(KEY)
+        body = {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {field: schema for field, schema in fields.items() if field not in in_path},
+            "required": sorted(required - in_path),
+        }
+        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return described

@@ -1,0 +1,255 @@
+"""The API's HTTP door: token, scope, limits, then the operation; every fault is a problem as of RFC 9457."""
+
+import json
+import logging
+import re
+import secrets
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from http import HTTPStatus
+from threading import BoundedSemaphore
+from typing import Any
+
+from flask import Response, request
+from pydantic import ValidationError
+from pydantic_core import from_json
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from bot.github.errors import GithubError
+from bot.state.card_filters import FilterError
+from bot.sync.card import CardBusyError
+from bot.web.api import description
+from bot.web.api.operation import OPERATIONS, ApiError, ApiRequest, Operation, Scope, covers
+from bot.web.authorization import BusyError
+from bot.web.live.response import StreamResponse
+from bot.web.site.layout import Site
+from ledger.errors import CardinalError
+from ledger.log import event_store
+from ledger.queue import api_tokens
+from ledger.queue.acted_requests import ReusedKeyError
+from ledger.queue.api_tokens import TokenRow
+from ledger.queue.sign_ins import SignIn
+from rules.text import alternatives, plain
+
+log = logging.getLogger(__name__)
+
+ROOT = "/api/v1"
+MAX_BYTES = 256 * 1024
+A_MINUTE = 600  # requests of one token
+ACTS_AT_ONCE = 2  # each may ask GitHub; there are few threads
+KEY = re.compile(r"[\x21-\x7e]{1,200}")
+BEARER = re.compile(r"Bearer +([A-Za-z0-9_]{1,200})", re.IGNORECASE)
+LATER_S = 60
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+@dataclass
+class TokenUse:
+    """Requests of each token within the minute; what was counted is written once a minute at most."""
+
+    site: Site
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _counts: Counter[str] = field(default_factory=Counter)
+    _unwritten: Counter[str] = field(default_factory=Counter)
+    _minute: datetime | None = None
+
+    def take(self, token: TokenRow) -> None:
+        """Count one more. Raises ApiError where there were too many."""
+        now = self.site.clock()
+        minute = now.replace(second=0, microsecond=0)
+        with self._lock:
+            if minute != self._minute:
+                self._counts.clear()
+                self._minute = minute
+            self._counts[token.token_id] += 1
+            self._unwritten[token.token_id] += 1
+            first, count = self._counts[token.token_id] == 1, self._counts[token.token_id]
+            uses = self._unwritten.pop(token.token_id) if first else 0
+        if uses:
+            with event_store.writing(self.site.engine) as db:
+                api_tokens.count_uses(db, token.token_id, uses, now)
+        if count > A_MINUTE:
+            wait_s = max(1, 60 - now.second)
+            because = f"a token may send {A_MINUTE} requests a minute"
+            raise ApiError(
+                HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, f"wait {wait_s} s, then go on", wait_s
+            )
+
+
+def mount(site: Site) -> None:
+    """Mount every operation, and the description of them all."""
+    use, room = TokenUse(site), BoundedSemaphore(ACTS_AT_ONCE)
+    for name, operation in OPERATIONS.all():
+        path = re.sub(r"\{(\w+)\}", r"<\1>", operation.PATH)
+        site.blueprint.add_url_rule(
+            f"{ROOT}{path}",
+            f"api_{name}",
+            partial(_answer, site, use, room, operation),
+            methods=[operation.METHOD],
+        )
+    site.blueprint.add_url_rule(f"{ROOT}/openapi.json", "api_description", _description)
+    site.blueprint.add_url_rule(f"{ROOT}/<path:path>", "api_unknown", _unknown, methods=METHODS)
+
+
+def _answer(site: Site, use: TokenUse, room: BoundedSemaphore, operation: Operation, **path: str) -> Response:
+    try:
+        return _allowed(site, use, room, operation, path)
+    except CardinalError as error:
+        return problem(_as_problem(error))
+
+
+def _allowed(
+    site: Site, use: TokenUse, room: BoundedSemaphore, operation: Operation, path: dict[str, str]
+) -> Response:
+    token = _token(site)
+    use.take(token)
+    if not covers(token.scopes, operation.SCOPE):
+        because = f"the token is for {alternatives(token.scopes)}, and this takes {operation.SCOPE}"
+        raise ApiError(HTTPStatus.FORBIDDEN, "scope", because, "make a token with that scope")
+    given = _given(operation, path)
+    visit = SignIn(token.user_id, token.login, token.until)
+    call = ApiRequest(site, visit, token, f"api:{token.token_id}:{_key()}")
+    stream = getattr(operation, "stream", None)
+    if stream is not None and "text/event-stream" in request.headers.get("Accept", ""):
+        streamed: StreamResponse = stream(call, given)
+        return streamed
+    if operation.SCOPE is Scope.READ:
+        return _of(operation.run(call, given))
+    if not room.acquire(timeout=LATER_S / 20):
+        raise ApiError(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "busy",
+            "very much is being done just now",
+            "send it again, with its key",
+            LATER_S,
+        )
+    try:
+        return _of(operation.run(call, given))
+    finally:
+        room.release()
+
+
+def _token(site: Site) -> TokenRow:
+    sent = BEARER.fullmatch(request.headers.get("Authorization", ""))
+    with event_store.reading(site.engine) as db:
+        token = api_tokens.find(db, sent[1], site.clock()) if sent else None
+    if token is None:
+        because = "the request has no live token"
+        remedy = "send `Authorization: Bearer <token>`; one is made on the page /tokens"
+        raise ApiError(HTTPStatus.UNAUTHORIZED, "token", because, remedy)
+    return token
+
+
+def _key() -> str:
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return secrets.token_hex(16)
+    if not KEY.fullmatch(key):
+        because = "an idempotency key has 1 to 200 visible ASCII characters"
+        raise ApiError(HTTPStatus.BAD_REQUEST, "unfit_key", because, "send another one")
+    return key
+
+
+def _given(operation: Operation, path: dict[str, str]) -> Any:
+    """Return the operation's input. Raises ApiError."""
+    fields: dict[str, Any] = {}
+    if operation.METHOD == "GET":
+        fields = request.args.to_dict()
+        if any(len(texts) > 1 for _, texts in request.args.lists()):
+            raise _unfit("a field of the query comes twice")
+    else:
+        fields = _body()
+    if both := fields.keys() & path.keys():
+        raise _unfit(f"the path has {plain(', '.join(sorted(both)))} already")
+    try:
+        return operation.Input.model_validate({**fields, **path})
+    except ValidationError as error:
+        faults = (
+            f"{plain('.'.join(map(str, it['loc'])))}: {plain(it['msg'])}"
+            for it in error.errors(include_url=False, include_context=False, include_input=False)[:5]
+        )
+        raise _unfit("; ".join(faults)) from error
+
+
+def _body() -> dict[str, Any]:
+    request.max_content_length = MAX_BYTES
+    if request.mimetype != "application/json":
+        because = "the body is not JSON"
+        raise ApiError(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", because, "send `Content-Type: application/json`"
+        )
+    try:
+        fields = from_json(request.get_data(), allow_inf_nan=False)
+    except RequestEntityTooLarge as error:
+        because = f"the body has more than {MAX_BYTES:,} bytes"
+        raise ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", because, "shorten it") from error
+    except ValueError as error:
+        raise _unfit(f"the body is no JSON: {plain(str(error))}") from error
+    if not isinstance(fields, dict):
+        raise _unfit("the body is no JSON object")
+    return fields
+
+
+def _unfit(because: str) -> ApiError:
+    remedy = f"see {ROOT}/openapi.json"
+    return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", because, remedy)
+
+
+def _as_problem(error: CardinalError) -> ApiError:
+    match error:
+        case ApiError():
+            return error
+        case BusyError():
+            because = error.because
+        case CardBusyError():
+            because = "the card is being read just now"
+        case GithubError():
+            because = "GitHub did not say what the account may do"
+        case FilterError():
+            return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", str(error), f"see {ROOT}/openapi.json")
+        case ReusedKeyError():
+            return ApiError(HTTPStatus.CONFLICT, "reused_key", str(error), "nothing was done")
+        case _:
+            raise error
+    later = "send it again in a minute, with its key"
+    return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", because, later, LATER_S)
+
+
+def problem(error: ApiError) -> Response:
+    """Return the answer to a request that is not carried out."""
+    fields = {
+        "type": "about:blank",
+        "title": error.status.phrase,
+        "status": error.status,
+        "code": error.code,
+        "detail": error.because,
+        "remedy": error.remedy,
+    }
+    answer = Response(json.dumps(fields), error.status, content_type="application/problem+json")
+    if error.retry_s:
+        answer.headers["Retry-After"] = str(error.retry_s)
+    if error.status is HTTPStatus.UNAUTHORIZED:
+        answer.headers["WWW-Authenticate"] = 'Bearer realm="cardinal"'
+    return answer
+
+
+def _of(output: Any) -> Response:
+    return Response(output.model_dump_json(), content_type="application/json")
+
+
+def _description() -> Response:
+    return Response(json.dumps(description.document()), content_type="application/json")
+
+
+def _unknown(path: str) -> Response:
+    ways = {it.METHOD for _, it in OPERATIONS.all() if description.fits(it.PATH, f"/{path}")}
+    if not ways:
+        because = "there is no such operation"
+        return problem(ApiError(HTTPStatus.NOT_FOUND, "not_found", because, f"see {ROOT}/openapi.json"))
+    because = f"this path takes {alternatives(sorted(ways))}"
+    answer = problem(ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "method", because, f"see {ROOT}/openapi.json"))
+    answer.headers["Allow"] = ", ".join(sorted(ways))
+    return answer

@@ -1,0 +1,253 @@
+"""Jobs: cards as programs see them, runs among them; outside text without what nobody sees."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+from sqlalchemy import Connection
+
+from bot.state import policies, snapshots
+from bot.web.acting import offered
+from bot.web.api.operation import ApiModel, ApiRequest, not_found
+from bot.web.site.layout import may_see
+from ledger.log import event_store
+from ledger.queries.lanes import ListedCard
+from ledger.states import CardState
+from ledger.views import cards, checks, plans, questions, runs
+from ledger.views.cards import CardRow
+from ledger.views.runs import RunRow
+from rules.explain import why
+from runner.text.untrusted import without_invisible as clean
+
+MAX_BODY, MAX_TEXT = 20_000, 4_000
+NAME = r"[A-Za-z0-9_.-]{1,100}"
+
+
+class JobName(ApiModel):
+    """A job by its issue."""
+
+    owner: str = Field(pattern=f"^{NAME}$", description="Owner of the repository")
+    repository: str = Field(pattern=f"^{NAME}$", description="The repository's name")
+    number: int = Field(ge=1, le=999_999_999, description="The issue's number")
+
+
+class RunName(ApiModel):
+    """A run."""
+
+    run: str = Field(pattern=r"^r[1-9][0-9]{0,17}$", description="The run's name, such as r12")
+
+
+class JobSummary(ApiModel):
+    """A job in a list."""
+
+    repository: str = Field(description="owner/name of the issue's repository; empty for a draft")
+    number: int = Field(description="The issue's number; 0 for a draft")
+    title: str
+    column: str = Field(description="The board's column; empty for none")
+    state: CardState
+    since: datetime = Field(description="When it came to that state")
+    why: str = Field(description="Why it does or does not move")
+    run: str = Field(description="Its newest run; empty before the first")
+    usd: float = Field(description="Dollars of the newest run")
+
+
+class JobRun(ApiModel):
+    """A run of a job."""
+
+    run: str
+    state: str = Field(description="queued, working, parked and so on")
+    ending: str = Field(description="succeeded, failed and so on; empty while it lives")
+    reason: str = Field(description="Why it ended so; empty for a success")
+    attempt: int
+    mode: str
+    agent: str
+    by: str = Field(description="The account that asked for it")
+    branch: str
+    usd: float
+    active_s: float = Field(description="Seconds at work")
+    queued_at: datetime
+    ended_at: datetime | None
+
+
+class JobQuestion(ApiModel):
+    """A question that waits."""
+
+    question: str = Field(description="Its name; answer it by the command answer:<question>")
+    text: str
+    choices: list[str] = Field(description="Answers to choose from by their number, counted from 1")
+
+
+class JobPlan(ApiModel):
+    """The newest plan of a run."""
+
+    revision: int
+    state: str = Field(description="proposed, approved or redirected")
+    summary: str
+    steps: list[str]
+
+
+class JobOffer(ApiModel):
+    """A command that the token's account may give on the job now."""
+
+    name: str = Field(description="What to send as the command: its word, and what it is about")
+    label: str
+    hint: str
+    takes: str = Field(description="What its text is; empty for no text")
+    choices: list[str] = Field(description="The texts that it takes, if not any")
+
+
+class JobPull(ApiModel):
+    """The pull request of a job."""
+
+    number: int
+    state: str
+    draft: bool
+    verdict: str = Field(description="What reviews said of it; empty for nothing")
+
+
+class Job(JobSummary):
+    """A job with all that a program needs to go on with it."""
+
+    body: str
+    labels: list[str]
+    pull: JobPull | None
+    runs: list[JobRun] = Field(description="The newest first, 20 at most")
+    plan: JobPlan | None
+    question: JobQuestion | None
+    offers: list[JobOffer]
+
+
+class JobRunDetail(JobRun):
+    """A run with its plan and checks."""
+
+    repository: str
+    plan: JobPlan | None
+    checks: list[str] = Field(description="Each command of the gate's newest look, with its exit code")
+    last_line: str
+
+
+def summary(card: ListedCard) -> JobSummary:
+    """Return a card of a list."""
+    return JobSummary(
+        repository=card.repository or "",
+        number=card.number or 0,
+        title=clean(card.title),
+        column=clean(card.column or ""),
+        state=CardState(card.state),
+        since=card.state_at,
+        why=clean(card.because),
+        run=card.run_id or "",
+        usd=card.usd or 0.0,
+    )
+
+
+def card_of(call: ApiRequest, name: JobName) -> CardRow:
+    """Return the card of an issue, on whichever board. Raises ApiError, BusyError."""
+    with event_store.reading(call.site.engine) as db:
+        live = [
+            it for it in cards.of_issue(db, f"{name.owner}/{name.repository}", name.number) if not it.archived
+        ]
+    wanted = next((row for row in live if may_see(call.site, call.visit, row)), None)
+    if wanted is None:
+        call.site.readers.must_be_able_to_ask(call.visit)
+        raise not_found()
+    return wanted
+
+
+def whole(call: ApiRequest, card: CardRow) -> Job:
+    """Return a card with its runs, its question and what may be done. Raises BusyError."""
+    with event_store.reading(call.site.engine) as db:
+        listed = runs.of_card(db, card.card_id)
+        snapshot = snapshots.of_card(db, card.card_id)
+        policy = policies.in_force(db, card.board_id)
+        because = why(policy, snapshot, call.site.clock()) if snapshot else ""
+        newest = listed[0] if listed else None
+        plan = plan_of(db, newest) if newest else None
+        of_run = questions.of_run(db, newest.run_id) if newest else ()
+    waiting = (it for it in of_run if it.answered_at is None and not it.withdrawn)
+    return Job(
+        repository=card.repository or "",
+        number=card.number or 0,
+        title=clean(card.title),
+        column=clean(card.column or ""),
+        state=card.state,
+        since=card.state_at,
+        why=clean(because),
+        run=card.run_id or "",
+        usd=newest.usd if newest else 0.0,
+        body=clean(card.body)[:MAX_BODY],
+        labels=[clean(label) for label in card.labels],
+        pull=None
+        if card.pull_number is None
+        else JobPull(
+            number=card.pull_number, state=card.pull_state, draft=card.pull_draft, verdict=card.verdict
+        ),
+        runs=[run_summary(run) for run in listed],
+        plan=plan,
+        question=next((_question(it) for it in waiting), None),
+        offers=list(_offers(call, card)),
+    )
+
+
+def run_summary(run: RunRow) -> JobRun:
+    """Return a run in a list."""
+    return JobRun(**_run_fields(run))
+
+
+def run_detail(db: Connection, run: RunRow) -> JobRunDetail:
+    """Return a run with its plan and checks."""
+    gate = checks.newest_gate(db, run.run_id)
+    of_gate = (it for it in checks.of_run(db, run.run_id) if gate and it.iteration == gate.iteration)
+    return JobRunDetail(
+        **_run_fields(run),
+        repository=run.repository,
+        plan=plan_of(db, run),
+        checks=[f"{clean(it.command)[:MAX_TEXT]}: exit code {it.exit_code}" for it in of_gate],
+        last_line=clean(run.last_line),
+    )
+
+
+def plan_of(db: Connection, run: RunRow) -> JobPlan | None:
+    """Return the run's newest plan."""
+    plan = plans.newest(db, run.run_id)
+    if plan is None:
+        return None
+    steps = [clean(step) for step in plan.steps]
+    return JobPlan(revision=plan.revision, state=plan.state, summary=clean(plan.summary), steps=steps)
+
+
+def _run_fields(run: RunRow) -> dict[str, Any]:
+    return {
+        "run": run.run_id,
+        "state": run.state,
+        "ending": run.ending or "",
+        "reason": clean(": ".join(filter(None, (run.reason, run.detail))))[:MAX_TEXT],
+        "attempt": run.attempt,
+        "mode": run.mode,
+        "agent": run.agent,
+        "by": run.by,
+        "branch": run.branch,
+        "usd": run.usd,
+        "active_s": run.active_s,
+        "queued_at": run.queued_at,
+        "ended_at": run.ended_at,
+    }
+
+
+def _question(question: questions.QuestionRow) -> JobQuestion:
+    choices = [clean(choice) for choice in question.choices]
+    return JobQuestion(question=question.question_id, text=clean(question.text)[:MAX_TEXT], choices=choices)
+
+
+def _offers(call: ApiRequest, card: CardRow) -> Iterable[JobOffer]:
+    for form in offered.for_card(call.site, call.visit, card.card_id):
+        offer = form.offer
+        choices = [text for text, _ in offer.choices]
+        yield JobOffer(
+            name=offer.name,
+            label=clean(offer.label),
+            hint=clean(offer.hint),
+            takes=clean(offer.asks),
+            choices=choices,
+        )

@@ -1,0 +1,111 @@
+"""An operation of the API: what a program may ask, with what, and what it gets."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from http import HTTPStatus
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from bot.web.site.layout import Site, VisibleBoard
+from ledger.errors import CardinalError
+from ledger.parts import Registry
+from ledger.queue.api_tokens import TokenRow
+from ledger.queue.sign_ins import SignIn
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Scope(StrEnum):
+    """What a token is for; each has those before it."""
+
+    READ = "read"
+    ACT = "act"
+    CREATE = "create"
+
+
+MEANING: Mapping[Scope, str] = {
+    Scope.READ: "read what its account may read",
+    Scope.ACT: "give the commands that its account may give on cards",
+    Scope.CREATE: "make cards, too",
+}
+
+
+def covers(scopes: tuple[str, ...], scope: Scope) -> bool:
+    """Tell whether a token with these scopes may do that."""
+    order = list(Scope)
+    return any(given in order and order.index(Scope(given)) >= order.index(scope) for given in scopes)
+
+
+class ApiError(CardinalError):
+    """A request is not carried out: `code` for programs, `because` and `remedy` for people."""
+
+    def __init__(self, status: HTTPStatus, code: str, because: str, remedy: str, retry_s: int = 0) -> None:
+        self.status, self.code, self.because, self.remedy, self.retry_s = (
+            status,
+            code,
+            because,
+            remedy,
+            retry_s,
+        )
+        super().__init__(f"{because}: {remedy}")
+
+
+def not_found() -> ApiError:
+    """Return the error for what does not exist, and for what the token's account may not read: the same."""
+    because = "there is nothing of that name that the token's account may read"
+    return ApiError(HTTPStatus.NOT_FOUND, "not_found", because, "look at the spelling, and at the account")
+
+
+class ApiModel(BaseModel):
+    """What goes in or out: no field that is not named."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Nothing(ApiModel):
+    """No input."""
+
+
+@dataclass(frozen=True)
+class ApiRequest:
+    """A request: the site, the account as a visit, its token, and the key by which it acts once."""
+
+    site: Site
+    visit: SignIn
+    token: TokenRow
+    key: str
+
+    @cached_property
+    def boards(self) -> tuple[VisibleBoard, ...]:
+        """The boards of which the account may see something. Raises BusyError."""
+        return self.site.boards_of(self.visit)
+
+    def board(self, name: str) -> VisibleBoard:
+        """Return the board `owner/number`. Raises ApiError, BusyError."""
+        owner, _, number = name.rpartition("/")
+        for board in self.boards:
+            if (board.owner.casefold(), str(board.number)) == (owner.casefold(), number):
+                return board
+        raise not_found()
+
+
+class Operation(Protocol):
+    """A file of `bot/web/api/operations/`; its name is the operation's, its docstring what people read.
+
+    `PATH` holds fields of `Input` in braces; a GET has the others in its query, a POST in its JSON body.
+    `EXAMPLE` is an input by the names of a card `acme/shop#1` and a run `r1`.
+    """
+
+    METHOD: str = "GET"
+    PATH: str
+    SCOPE: Scope = Scope.READ
+    Input: type[ApiModel]
+    Output: type[ApiModel]
+    EXAMPLE: Mapping[str, Any] = {}
+    run: Callable[[ApiRequest, Any], ApiModel]
+
+
+OPERATIONS = Registry[Operation]("operation of the API", "bot.web.api.operations", Operation)

@@ -1,0 +1,1 @@
+"""Operations of the API, one file each; found by file name."""

@@ -1,0 +1,40 @@
+"""Explain why a job does or does not move."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from bot.state import policies, snapshots
+from bot.web.api import jobs
+from bot.web.api.jobs import JobName
+from bot.web.api.operation import ApiModel, ApiRequest
+from ledger.log import event_store
+from ledger.states import CardState
+from rules.explain import why
+from runner.text.untrusted import without_invisible as clean
+
+PATH = "/jobs/{owner}/{repository}/{number}/explanation"
+EXAMPLE: Mapping[str, Any] = {"owner": "acme", "repository": "shop", "number": 1}
+Input = JobName
+
+
+class Explanation(ApiModel):
+    """The reason."""
+
+    state: CardState
+    why: str = Field(description="The reason in a sentence")
+
+
+Output = Explanation
+
+
+def run(call: ApiRequest, given: JobName) -> Output:
+    """Return it. Raises ApiError, BusyError."""
+    card = jobs.card_of(call, given)
+    with event_store.reading(call.site.engine) as db:
+        snapshot = snapshots.of_card(db, card.card_id)
+        policy = policies.in_force(db, card.board_id)
+        place = snapshots.with_place(db, snapshot) if snapshot else None
+        because = why(policy, place, call.site.clock()) if place else card.because
+    return Explanation(state=card.state, why=clean(because))

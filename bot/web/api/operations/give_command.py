@@ -1,0 +1,62 @@
+"""Give a command on a job: answer, approve, cancel and all others that a comment can give."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import Field
+
+from bot.web.acting import record
+from bot.web.acting.form import NUMBER_BITS
+from bot.web.acting.record import SentCommand
+from bot.web.api import jobs
+from bot.web.api.jobs import JobName
+from bot.web.api.operation import ApiError, ApiModel, ApiRequest, Scope, not_found
+from rules.chatops import parser
+from rules.registry import COMMANDS
+from runner.text.untrusted import without_invisible as clean
+
+METHOD, PATH = "POST", "/jobs/{owner}/{repository}/{number}/commands"
+SCOPE = Scope.ACT
+EXAMPLE: Mapping[str, Any] = {"owner": "acme", "repository": "shop", "number": 1, "command": "status"}
+KEPT = timedelta(days=1)  # so long an idempotency key is remembered
+
+
+class CommandRequest(JobName):
+    """The job and the command."""
+
+    command: str = Field(
+        pattern=f"^({'|'.join(COMMANDS.names())})(:.{{0,200}})?$",
+        description="Its word as after /cardinal, or the `name` of an offer, which says what it is about too",
+    )
+    text: str = Field("", max_length=parser.MAX_ARGUMENT, description="What follows the word")
+
+
+class CommandReceipt(ApiModel):
+    """The command is recorded."""
+
+    seq: int = Field(description="The number of its event in the log")
+    again: bool = Field(description="It was recorded before, under the same idempotency key")
+    answer: str = Field(description="What the job's card says to it")
+
+
+Input, Output = CommandRequest, CommandReceipt
+
+
+def run(call: ApiRequest, given: CommandRequest) -> Output:
+    """Record it once. Raises ApiError, BusyError, CardBusyError, GithubError, ReusedKeyError."""
+    about = record.card_of(call.site.services, jobs.card_of(call, given).card_id)
+    if about is None:
+        raise not_found()
+    number = int.from_bytes(hashlib.sha256(call.key.encode()).digest()) % 2**NUMBER_BITS + 1
+    until = call.site.clock() + KEPT
+    sent = SentCommand(parser.API, given.command, given.text, number, call.key, until, call.token.name)
+    seq, first = record.record(*about, call.visit, sent)
+    outcome = record.outcome(call.site.services, call.visit, seq, parser.API)
+    if outcome is None:
+        raise not_found()
+    if outcome.refused:
+        raise ApiError(HTTPStatus.FORBIDDEN, "refused", outcome.text, "ask an account that may")
+    return CommandReceipt(seq=seq, again=not first, answer=clean(outcome.text))

@@ -1,0 +1,57 @@
+"""List the jobs that the account may see, the newest first."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from bot.state import card_filters
+from bot.web.api import cursor
+from bot.web.api.jobs import JobSummary, summary
+from bot.web.api.operation import ApiModel, ApiRequest
+from ledger.log import event_store
+from ledger.queries import lanes
+from ledger.queries.card_filter import choices
+
+PATH = "/jobs"
+EXAMPLE: Mapping[str, Any] = {"state": "needs_input", "limit": 10}
+MAX_LISTED = 100
+
+
+class JobQuery(ApiModel):
+    """What is asked for: all that is given must hold."""
+
+    board: str = Field("", max_length=200, description="owner/number of a board")
+    column: str = Field("", max_length=200)
+    state: str = Field("", max_length=200)
+    repository: str = Field("", max_length=200, description="owner/name")
+    person: str = Field("", max_length=200, description="Who moved it, or asked for its newest run")
+    label: str = Field("", max_length=200)
+    search: str = Field("", max_length=200, description="Words of its title, or its number")
+    limit: int = Field(30, ge=1, le=MAX_LISTED)
+    after: str = Field("", max_length=400, description="`next` of the page before")
+
+
+class JobPage(ApiModel):
+    """A page of jobs."""
+
+    jobs: list[JobSummary]
+    next: str = Field(description="Where the next page begins; empty on the last one")
+
+
+Input, Output = JobQuery, JobPage
+
+
+def run(call: ApiRequest, given: JobQuery) -> Output:
+    """Return a page of them. Raises ApiError, BusyError, FilterError."""
+    boards = (call.board(given.board),) if given.board else call.boards
+    scopes = [board.scope for board in boards]
+    with event_store.reading(call.site.engine) as db:
+        wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), choices(db, scopes))
+        place = cursor.read(given.after) if given.after else None
+        listed = lanes.newest(
+            db, scopes, wanted, column=given.column or None, after=place, limit=given.limit + 1
+        )
+    page = listed[: given.limit]
+    more = cursor.write(*lanes.place_of(page[-1])) if len(listed) > len(page) else ""
+    return JobPage(jobs=[summary(card) for card in page], next=more)

@@ -1,0 +1,26 @@
+"""Tell which account and scopes the token has."""
+
+from datetime import datetime
+
+from bot.web.api.operation import ApiModel, ApiRequest, Nothing
+
+PATH = "/whoami"
+Input = Nothing
+
+
+class TokenOwner(ApiModel):
+    """The token."""
+
+    login: str
+    token: str
+    scopes: list[str]
+    until: datetime
+
+
+Output = TokenOwner
+
+
+def run(call: ApiRequest, _given: Nothing) -> Output:
+    """Return it."""
+    token = call.token
+    return TokenOwner(login=token.login, token=token.name, scopes=list(token.scopes), until=token.until)

@@ -1,0 +1,101 @@
+"""Tokens of programs: each acts for one GitHub account, within its scopes, until it ends or is revoked."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, select
+
+from ledger.db.rows import first_row, listed, pick
+from ledger.db.tables import api_tokens
+from ledger.errors import CardinalError
+
+PREFIX = "cardinal_"  # by which people and scanners know one: how GitHub's own begin with ghp_ and the like
+MAX_OF_ONE = 50  # live tokens of one account
+MAX_NAME = 60
+
+
+class TooManyTokensError(CardinalError):
+    """An account has as many live tokens as it may."""
+
+    def __init__(self, login: str) -> None:
+        self.login = login
+        super().__init__(f"{login} has {MAX_OF_ONE} tokens: revoke one that nobody uses")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token, without its text. `login` was right when it was made, `user_id` is GitHub's."""
+
+    token_id: str
+    name: str
+    login: str
+    user_id: int
+    scopes: tuple[str, ...]
+    made_at: datetime
+    until: datetime
+    revoked_at: datetime | None
+    used_at: datetime | None
+    uses: int
+
+    def lives(self, now: datetime) -> bool:
+        """Tell whether it still opens the door."""
+        return self.revoked_at is None and self.until > now
+
+
+def make(
+    db: Connection,
+    name: str,
+    *,
+    login: str,
+    user_id: int,
+    scopes: tuple[str, ...],
+    now: datetime,
+    lives: timedelta,
+) -> tuple[str, TokenRow]:
+    """Return a new token's text, which is kept nowhere, and its row. Raises TooManyTokensError."""
+    if sum(row.lives(now) for row in of_user(db, user_id)) >= MAX_OF_ONE:
+        raise TooManyTokensError(login)
+    text = f"{PREFIX}{secrets.token_hex(24)}"
+    row = TokenRow(
+        secrets.token_hex(4), name[:MAX_NAME], login, user_id, scopes, now, now + lives, None, None, 0
+    )
+    values = {field: getattr(row, field) for field in TokenRow.__slots__}
+    db.execute(api_tokens.insert().values(digest=_digest(text), **values))
+    return text, row
+
+
+def find(db: Connection, text: str, now: datetime) -> TokenRow | None:
+    """Return the live token with this text; None where there is none."""
+    row = first_row(db, TokenRow, pick(TokenRow, api_tokens).where(api_tokens.c.digest == _digest(text)))
+    return row if row is not None and row.lives(now) else None
+
+
+def of_user(db: Connection, user_id: int) -> tuple[TokenRow, ...]:
+    """Return all tokens of an account, also those that are over, the newest last."""
+    return listed(db, TokenRow, api_tokens, "made_at", user_id=user_id)
+
+
+def every(db: Connection) -> tuple[TokenRow, ...]:
+    """Return all tokens, also those that are over, the newest last."""
+    return listed(db, TokenRow, api_tokens, "made_at")
+
+
+def revoke(db: Connection, token_id: str, now: datetime, *, user_id: int | None = None) -> bool:
+    """End a token now, of that account if one is named; False where there is none that lives."""
+    mine = (api_tokens.c.token_id == token_id) & api_tokens.c.revoked_at.is_(None)
+    if user_id is not None:
+        mine &= api_tokens.c.user_id == user_id
+    return db.execute(api_tokens.update().where(mine).values(revoked_at=now)).rowcount > 0
+
+
+def count_uses(db: Connection, token_id: str, uses: int, now: datetime) -> None:
+    """Add uses of a token."""
+    mine = api_tokens.c.token_id == token_id
+    before = select(api_tokens.c.uses).where(mine).scalar_subquery()
+    db.execute(api_tokens.update().where(mine).values(uses=before + uses, used_at=now))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

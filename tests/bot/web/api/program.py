@@ -1,0 +1,57 @@
+"""A program with a token, at the API of Cardinal over a real ledger."""
+
+from datetime import timedelta
+from typing import Any
+
+from werkzeug.test import TestResponse
+
+from bot.web.api.operation import Scope
+from forge.store.board import Item
+from ledger.log import event_store
+from ledger.queue import api_tokens
+from tests.bot.web.pages.world import PUBLIC, Pages
+
+LIVES = timedelta(days=30)
+
+
+class Program:
+    """Requests with one token."""
+
+    def __init__(self, pages: Pages, login: str, *scopes: Scope, name: str = "ci") -> None:
+        services, account = pages.cardinal.services, pages.cardinal.person(login)
+        with event_store.writing(services.engine) as db:
+            self.token, self.row = api_tokens.make(
+                db,
+                name,
+                login=login,
+                user_id=account.id,
+                scopes=tuple(scopes or Scope),
+                now=services.now(),
+                lives=LIVES,
+            )
+        self._client = pages.app.test_client()
+
+    def send(self, method: str, path: str, body: Any = None, **headers: str) -> TestResponse:
+        """Send one request, and return its answer."""
+        named = {"Authorization": f"Bearer {self.token}"}
+        named |= {name.replace("_", "-"): text for name, text in headers.items()}
+        where = f"/api/v1{path}"
+        return self._client.open(
+            where, method=method, base_url=PUBLIC, json=body, headers=named, buffered=True
+        )
+
+    def get(self, path: str) -> Any:
+        """Return the document at that path."""
+        answer = self.send("GET", path)
+        assert answer.status_code == 200, answer.text
+        return answer.get_json()
+
+    def command(self, path: str, command: str, text: str = "", **headers: str) -> TestResponse:
+        """Give a command on a job."""
+        return self.send("POST", f"{path}/commands", {"command": command, "text": text}, **headers)
+
+
+def path_of(pages: Pages, item: Item) -> str:
+    """Return the path of a card's job."""
+    card = pages.cardinal.card(item)
+    return f"/jobs/{card.repository}/{card.number}"

@@ -1,0 +1,204 @@
+"""The API's door: who comes in, what a request may say, and that it acts once."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.web.api import door
+from bot.web.api.operation import OPERATIONS, Scope
+from bot.web.authorization import KEPT_S
+from ledger.events.conversation import CommandGiven, CommandRefused
+from ledger.events.run import RunStopAsked
+from ledger.log import event_store
+from ledger.queue import api_tokens
+from ledger.states import RunState
+from tests.bot.web.api.program import LIVES, Program, path_of
+from tests.bot.web.pages.forms import asked, at_work, commands
+from tests.bot.web.pages.test_artifacts import hide
+from tests.bot.web.pages.world import Pages
+
+
+def test_a_program_answers_a_question_as_its_account_and_the_card_reports_it(pages: Pages) -> None:
+    item = asked(pages, "8080", "8081")
+    bob, path = Program(pages, "bob"), path_of(pages, item)
+    job = bob.get(path)
+    question = job["question"]
+    assert (job["state"], question["choices"]) == ("needs_input", ["8080", "8081"])
+    offer = next(it for it in job["offers"] if it["name"] == f"answer:{question['question']}")
+    assert offer["choices"] == ["1", "2"]
+    answer = bob.command(path, offer["name"], "2")
+    assert answer.status_code == 200, answer.text
+    assert answer.get_json()["answer"] == "`bob` gave `/cardinal answer` by a program (token `ci`): “2”."
+    (given,) = pages.cardinal.events(CommandGiven)
+    assert (given.by, given.role, given.place, given.via) == ("bob", "write", "api", "ci")
+    assert given.source == f"api:{offer['name']}"
+    assert pages.cardinal.run_of(item).state is RunState.QUEUED
+    pages.cardinal.settle()
+    assert pages.cardinal.comment(item, "gave `/cardinal answer` by a program")
+    pages.cardinal.assert_nothing_is_stuck()
+
+
+def test_a_request_acts_once_under_its_key_and_another_one_does_not_get_its_place(pages: Pages) -> None:
+    item = at_work(pages)
+    bob, path = Program(pages, "bob"), path_of(pages, item)
+    first = bob.command(path, "pause", Idempotency_Key="k1").get_json()
+    again = bob.command(path, "pause", Idempotency_Key="k1").get_json()
+    assert (first["again"], again["again"]) == (False, True)
+    assert {**first, "again": True} == again
+    other = bob.command(path, "cancel", Idempotency_Key="k1")
+    assert (other.status_code, other.get_json()["code"]) == (409, "reused_key")
+    assert [it.how for it in pages.cardinal.events(RunStopAsked)] == ["pause"]
+    carol = Program(pages, "carol")  # a key is its token's own
+    assert carol.command(path, "cancel", Idempotency_Key="k1").status_code == 200
+    assert len(commands(pages)) == 2
+    assert bob.command(path, "cancel", Idempotency_Key="ä").status_code == 400
+
+
+def test_a_refused_command_is_refused_each_time_and_said_once(pages: Pages) -> None:
+    item = at_work(pages)
+    mallory, path = Program(pages, "mallory"), path_of(pages, item)
+    for _ in range(2):
+        refused = mallory.command(path, "cancel", Idempotency_Key="k1")
+        assert (refused.status_code, refused.get_json()["code"]) == (403, "refused")
+        assert "needs the role" in refused.get_json()["detail"]
+    (event,) = pages.cardinal.events(CommandRefused)
+    assert (event.command, event.via) == ("api:cancel", "ci")
+
+
+def test_no_token_opens_nothing(pages: Pages) -> None:
+    without, wrong, revoked, over = (Program(pages, "bob") for _ in range(4))
+    without.token = ""
+    wrong.token = api_tokens.PREFIX + "0" * 48
+    now = pages.cardinal.clock()
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        assert not api_tokens.revoke(db, revoked.row.token_id, now, user_id=1)
+        assert api_tokens.revoke(db, revoked.row.token_id, now)
+    for program in (without, wrong, revoked):
+        answer = program.send("GET", "/whoami")
+        assert (answer.status_code, answer.get_json()["code"]) == (401, "token")
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    assert over.send("GET", "/whoami").status_code == 200
+    pages.cardinal.clock.forward(LIVES / timedelta(seconds=1) + 1)
+    assert over.send("GET", "/whoami").status_code == 401
+
+
+def test_a_scope_bounds_a_token_whatever_its_account_may(pages: Pages) -> None:
+    item = at_work(pages)
+    reader, path = Program(pages, "bob", Scope.READ), path_of(pages, item)
+    assert reader.get("/whoami")["scopes"] == ["read"]
+    refused = reader.command(path, "cancel")
+    assert (refused.status_code, refused.get_json()["code"]) == (403, "scope")
+    assert commands(pages) == []
+
+
+def test_what_an_account_may_not_read_is_not_there(pages: Pages) -> None:
+    item = at_work(pages)
+    run_id = pages.cardinal.run_of(item).run_id
+    hide(pages.cardinal)
+    pages.cardinal.clock.forward(KEPT_S + 1)
+    mallory, path = Program(pages, "mallory"), path_of(pages, item)
+    for hidden, missing in ((path, "/jobs/acme/none/1"), (f"/runs/{run_id}", "/runs/r999")):
+        answers = [mallory.send("GET", it) for it in (hidden, missing)]
+        assert [it.status_code for it in answers] == [404, 404]
+        assert answers[0].text == answers[1].text
+    assert mallory.command(path, "cancel").status_code == 404
+    assert path.removeprefix("/jobs/") not in mallory.send("GET", "/jobs").text
+    bob = Program(pages, "bob")
+    assert [it["run"] for it in bob.get("/jobs?state=working")["jobs"]] == [run_id]
+
+
+def test_a_token_that_asks_without_end_waits_and_its_uses_are_counted(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "A_MINUTE", 3)
+    bob, alice = Program(pages, "bob"), Program(pages, "alice")
+    assert [bob.send("GET", "/whoami").status_code for _ in range(4)] == [200, 200, 200, 429]
+    assert int(bob.send("GET", "/whoami").headers["Retry-After"]) <= 60
+    assert alice.send("GET", "/whoami").status_code == 200
+    pages.cardinal.clock.forward(60)
+    assert bob.send("GET", "/whoami").status_code == 200
+    with event_store.reading(pages.cardinal.services.engine) as db:
+        (row,) = api_tokens.of_user(db, bob.row.user_id)
+    assert row.uses == 6
+    assert row.used_at is not None
+
+
+UNFIT: tuple[tuple[str, str, Any, int, str], ...] = (
+    ("GET", "/nothing", None, 404, "not_found"),
+    ("DELETE", "/whoami", None, 405, "method"),
+    ("GET", "/jobs?limit=0", None, 422, "unfit"),
+    ("GET", "/jobs?limit=1&limit=2", None, 422, "unfit"),
+    ("GET", "/jobs?colour=red", None, 422, "unfit"),
+    ("GET", "/jobs?state=happy", None, 422, "unfit"),
+    ("GET", "/jobs?after=AAAA", None, 400, "unfit_cursor"),
+    ("GET", "/jobs?board=acme/99", None, 404, "not_found"),
+    ("GET", "/runs/1", None, 422, "unfit"),
+    ("POST", "/jobs/acme/shop/1/commands", {"command": "destroy"}, 422, "unfit"),
+    ("POST", "/jobs/acme/shop/1/commands", {"command": "cancel", "owner": "x"}, 422, "unfit"),
+    ("POST", "/jobs/acme/shop/1/commands", [], 422, "unfit"),
+    ("POST", "/jobs/acme/shop/1/commands", None, 415, "not_json"),
+    ("POST", "/jobs/acme/shop/1/commands", {"command": "x", "text": "y" * 300_000}, 413, "too_large"),
+)
+
+
+def test_an_unfit_request_is_a_problem_with_what_to_do(pages: Pages) -> None:
+    bob = Program(pages, "bob")
+    for method, path, body, status, code in UNFIT:
+        answer = bob.send(method, path, body)
+        assert (answer.status_code, answer.mimetype) == (status, "application/problem+json"), path
+        document = answer.get_json()
+        assert (document["status"], document["code"]) == (status, code)
+        assert document["remedy"]
+
+
+def test_lists_go_on_where_a_page_ended(pages: Pages) -> None:
+    for _ in range(5):
+        pages.cardinal.new(column="Tasks")
+    pages.cardinal.settle()
+    bob = Program(pages, "bob")
+    pages_of, after = list[list[int]](), ""
+    while not pages_of or (after and len(pages_of) < 20):
+        page = bob.get(f"/jobs?limit=2&after={after}")
+        pages_of.append([job["number"] for job in page["jobs"]])
+        after = page["next"]
+    listed = [job["number"] for job in bob.get("/jobs")["jobs"]]
+    assert [number for numbers in pages_of for number in numbers] == listed
+    assert {len(numbers) for numbers in pages_of[:-1]} == {2}
+
+
+def test_the_examples_work_and_the_description_has_every_operation(pages: Pages) -> None:
+    item = at_work(pages)
+    card, run_id = pages.cardinal.card(item), pages.cardinal.run_of(item).run_id
+    alice = Program(pages, "alice")
+    described = alice.get("/openapi.json")
+    for name, operation in OPERATIONS.all():
+        example = {**operation.EXAMPLE}
+        if "repository" in example:
+            example |= {"number": card.number}
+        if "run" in example:
+            example |= {"run": run_id}
+        path = operation.PATH.format(**example)
+        fields = {key: it for key, it in example.items() if f"{{{key}}}" not in operation.PATH}
+        query = "&".join(f"{key}={it}" for key, it in fields.items())
+        is_get = operation.METHOD == "GET"
+        answer = alice.send(
+            operation.METHOD, f"{path}?{query}" if is_get else path, None if is_get else fields
+        )
+        assert answer.status_code == 200, (name, answer.text)
+        operation.Output.model_validate_json(answer.text)
+        assert described["paths"][operation.PATH][operation.METHOD.lower()]["operationId"] == name
+
+
+def test_a_run_is_followed_from_the_last_event_that_is_known(pages: Pages) -> None:
+    item = asked(pages)
+    run_id = pages.cardinal.run_of(item).run_id
+    bob = Program(pages, "bob")
+    page = bob.get(f"/runs/{run_id}/events")
+    assert any("Which" in line["text"] for line in page["lines"])
+    stream = bob.send("GET", f"/runs/{run_id}/events", Accept="text/event-stream")
+    assert (stream.mimetype, stream.text.count("event: line")) == ("text/event-stream", len(page["lines"]))
+    seqs = [line["seq"] for line in page["lines"]]
+    rest = bob.send("GET", f"/runs/{run_id}/events", Accept="text/event-stream", Last_Event_ID=str(seqs[-2]))
+    assert rest.text.count("event: line") == 1
+    assert f"id: {seqs[-1]}\n" in rest.text
