@@ -73,6 +73,12 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
         )
         for each in checks.rules():
             click.echo(f"  {line(each)}")
+        if trial.is_offline(agent, checks):
+            click.echo(
+                "The scripted agent works without a network, so these are left out until you change it."
+            )
+        elif checks.needs_setup():
+            click.echo("The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`.")
     file = place.folder / trial.POLICY
     if not yes and not click.confirm(f"Begin? (You can change all of it in {file})", default=True):
         raise click.Abort

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -23,6 +24,9 @@ MAX_MARKERS = 200  # each of them is read
 _ELSES = re.compile(r"(?:^|/)(?:node_modules|vendor|third_party|testdata|fixtures|\.[^/]*)/")
 _PYTEST = re.compile(r"(?m)^\[(?:tool\.pytest[.\w]*|tool:pytest|pytest)\]")
 _MAKE_TEST = re.compile(r"(?m)^(?:test|check)(?= *:(?![:=]))")
+_VENV = "~/venv"  # outside of the work tree, so that nobody commits it
+_REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-test.txt", "requirements/dev.txt")
+_EXTRAS = ("test", "tests", "testing", "dev")
 _NPM_PLACEHOLDER = "no test specified"  # docs.npmjs.com/cli/commands/npm-init writes it
 
 
@@ -47,6 +51,10 @@ class Proposal:
         for name, part in self.paths.items():
             lines.append(f"  {json.dumps(name, ensure_ascii=False)}: {{{', '.join(part._lines())}}}")
         return lines
+
+    def needs_setup(self) -> bool:
+        """Tell whether something is to be prepared, and so mostly to be fetched, before the checks run."""
+        return any(part.setup for part in (self, *self.paths.values()))
 
     def _lines(self) -> list[str]:
         setup = [f"setup: {json.dumps(self.setup)}"] if self.setup else []
@@ -107,17 +115,37 @@ def _python(names: Collection[str], texts: Mapping[str, str]) -> Proposal | None
     file = "pytest.ini" if "pytest.ini" in texts else file
     file = file or next((name for name in ("conftest.py", "tests/conftest.py") if name in names), None)
     if file is not None:
-        return Proposal(_python_setup(names), ("python3 -m pytest -q",), (file,))
+        return Proposal(
+            _venv(("pytest", *_declared(names, texts))), (f"{_VENV}/bin/python -m pytest -q",), (file,)
+        )
     tests = sorted(name for name in names if _is_python_test(name))
     if not tests:
         return None
     folder = PurePosixPath(tests[0]).parts[0] if "/" in tests[0] else "."
     top = " -t ." if f"{folder}/__init__.py" in names else ""
-    return Proposal(_python_setup(names), (f"python3 -m unittest discover -s {folder}{top}",), (tests[0],))
+    declared = _declared(names, texts)
+    python = f"{_VENV}/bin/python" if declared else "python3"
+    return Proposal(_venv(declared), (f"{python} -m unittest discover -s {folder}{top}",), (tests[0],))
 
 
-def _python_setup(names: Collection[str]) -> tuple[str, ...]:
-    return ("pip install -r requirements.txt",) if "requirements.txt" in names else ()
+def _venv(packages: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the line that installs them; what the system has already is not fetched again."""
+    made = f"python3 -m venv --system-site-packages {_VENV}"
+    return (f"{made} && {_VENV}/bin/pip install -q {' '.join(packages)}",) if packages else ()
+
+
+def _declared(names: Collection[str], texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what pip is to install: the repository's lists, and itself where it is a package."""
+    lists = tuple(f"-r {name}" for name in _REQUIREMENTS if name in names)
+    try:
+        project = tomllib.loads(texts.get("pyproject.toml", "")).get("project")
+    except (ValueError, RecursionError):
+        project = None  # pip would refuse it as well
+    if not isinstance(project, dict):
+        return lists
+    extras = project.get("optional-dependencies")
+    known = [name for name in _EXTRAS if isinstance(extras, dict) and name in extras]
+    return (*lists, f"-e '.[{','.join(known)}]'" if known else "-e .")
 
 
 def _is_python_test(name: str) -> bool:

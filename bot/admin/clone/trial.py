@@ -43,8 +43,13 @@ board:
 """
 _CHECKS = """\
   repositories:
-    # How work is checked, since the repository has no .github/cardinal.yml.
+    # How work is checked, since the repository has no .github/cardinal.yml. What `setup` fetches comes from
+    # hosts that In Progress names: tools: {network: [HOST]}
     without_policy:
+"""
+_OFFLINE = """\
+      validation: none
+      # The place of the scripted agent has no network for a set-up. In a container, with a real agent:
 """
 
 
@@ -156,6 +161,11 @@ def proposal(place: Trial) -> Proposal | None:
     return proposed(place.top, tree)
 
 
+def is_offline(agent: str, checks: Proposal) -> bool:
+    """Tell whether the checks cannot run where that agent works: nothing can be fetched there."""
+    return agent == "scripted" and checks.needs_setup()
+
+
 def write(place: Trial, agent: str, checks: Proposal | None, environ: Mapping[str, str]) -> None:
     """Make the folder, hidden from git by a file of its own; the answers come last, so that a killed
     beginning is none.
@@ -166,7 +176,9 @@ def write(place: Trial, agent: str, checks: Proposal | None, environ: Mapping[st
     model, small = ("hello", "hello") if agent == "scripted" else ("default", "small")
     text = _POLICY_TEXT.replace("AGENT", agent).replace("MODEL", model).replace("SMALL", small)
     if checks is not None:
-        text += _CHECKS + "".join(f"      {line}\n" for line in checks.rules())
+        offline = is_offline(agent, checks)
+        text += _CHECKS + (_OFFLINE if offline else "")
+        text += "".join(f"      {'# ' if offline else ''}{line}\n" for line in checks.rules())
     (place.folder / POLICY).write_text(text)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", place.top.name).strip("-.")[:80] or "repository"
     person, email = _identity(place.top, environ)

@@ -5,6 +5,9 @@ import pytest
 from rules.policy.model import parse_repository
 from rules.policy.proposal import markers, propose
 
+PYTEST = "[tool.pytest.ini_options]\n"
+PACKAGE = "[project]\nname = 'a'\n[project.optional-dependencies]\ntest = []\ndocs = []\n"
+VENV = "python3 -m venv --system-site-packages ~/venv && ~/venv/bin/pip install -q"
 NPM = '{"scripts": {"test": "jest"}}'
 NO_NPM = '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'
 
@@ -12,13 +15,19 @@ NO_NPM = '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}
 @pytest.mark.parametrize(
     ("files", "setup", "full"),
     [
-        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, (), ("python3 -m pytest -q",)),
-        ({"setup.cfg": "[tool:pytest]\n"}, (), ("python3 -m pytest -q",)),
+        ({"pyproject.toml": PYTEST}, (f"{VENV} pytest",), ("~/venv/bin/python -m pytest -q",)),
+        ({"setup.cfg": "[tool:pytest]\n"}, (f"{VENV} pytest",), ("~/venv/bin/python -m pytest -q",)),
+        (
+            {"pyproject.toml": f"{PYTEST}{PACKAGE}", "requirements-dev.txt": ""},
+            (f"{VENV} pytest -r requirements-dev.txt -e '.[test]'",),
+            ("~/venv/bin/python -m pytest -q",),
+        ),
+        ({"pyproject.toml": f"{PYTEST}[[["}, (f"{VENV} pytest",), ("~/venv/bin/python -m pytest -q",)),
         ({"tests/test_a.py": ""}, (), ("python3 -m unittest discover -s tests",)),
         (
             {"tests/test_a.py": "", "tests/__init__.py": "", "requirements.txt": ""},
-            ("pip install -r requirements.txt",),
-            ("python3 -m unittest discover -s tests -t .",),
+            (f"{VENV} -r requirements.txt",),
+            ("~/venv/bin/python -m unittest discover -s tests -t .",),
         ),
         ({"package.json": NPM, "package-lock.json": ""}, ("npm ci",), ("npm test",)),
         ({"package.json": NPM}, ("npm install",), ("npm test",)),

@@ -24,7 +24,7 @@ from tests.bot.admin.clone.test_hook_shapes import (
 from tests.runner.world import git
 
 BELOW = {
-    "pytest": ("[tool.pytest.ini_options]\n", "pyproject.toml", "python3 -m pytest -q"),
+    "pytest": ("[tool.pytest.ini_options]\n", "pyproject.toml", "~/venv/bin/python -m pytest -q"),
     "npm": ('{"scripts": {"test": "node --test"}}', "package.json", "npm test"),
     "go": ("module a\n", "go.mod", "go test ./..."),
     "cargo": ("[package]\n", "Cargo.toml", "cargo test"),
@@ -151,9 +151,20 @@ def test_the_parts_of_a_monorepo_are_proposed_as_well(clone: Path) -> None:
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"web/package.json": BELOW["npm"][0]})
     place = trial.find(clone, "")
-    trial.write(place, "scripted", trial.proposal(place), {})
+    trial.write(place, "claude", trial.proposal(place), {})
     rules = trial.policy_of(place).board.repositories.without_policy
     assert [*rules.paths] == ["web"]
+
+
+def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone: Path) -> None:
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    commit(clone, **{"web/package.json": BELOW["npm"][0]})
+    code, said = invoke(clone, given="n\n")
+    assert (code, "The scripted agent works without a network" in said) == (1, True)
+    place = trial.find(clone, "")
+    trial.write(place, "scripted", trial.proposal(place), {})
+    assert trial.policy_of(place).board.repositories.without_policy.waived
+    assert '#   "web": {setup: ["npm install"]' in (place.folder / trial.POLICY).read_text()
 
 
 def test_a_repository_with_a_policy_or_without_tests(clone: Path) -> None:
