@@ -1,5 +1,6 @@
 """Command line: one file per command, found by its name."""
 
+import errno
 import gc
 from typing import Protocol
 
@@ -70,6 +71,8 @@ class FolderGroup(CommandGroup):
         except (BrokenPipeError, ConnectionError):
             raise  # click's own, or a bug
         except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise CliError("the disk is full: make room there, then do it again") from error
             if error.filename is None:
                 raise
             raise CliError(f"{error.filename}: {error.strerror}; look who may write there") from error

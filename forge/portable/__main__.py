@@ -31,6 +31,8 @@ from forge.store import Store
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
+GONE = "{0} was removed, so the board has ended. Finished work is in your branches cardinal/..."
+ROOM_BYTES = 1 << 20  # with less, a ledger cannot be written
 LOOK_S = 1.0  # between two looks at the person's branches
 # How Cardinal's settings begin by which models are paid; `cardinal try` takes them from the environment.
 PAYMENT = tuple(
@@ -74,12 +76,25 @@ def main() -> int:
             if options.browser:
                 webbrowser.open(address(once=True))
             wait_for_stop(stopped)
-    except (TryError, StoryError, GitError, json.JSONDecodeError) as error:
+    except (TryError, StoryError, GitError, OSError, json.JSONDecodeError) as error:
         if stopped.is_set():
             return 0  # Ctrl-C reaches Cardinal as well: what was about to begin has not failed
-        print(f"cardinal try: {error}", file=sys.stderr)
+        step = ": make room there, then start it again" if _is_full(options.folder) else ""
+        print(f"cardinal try: {error}{step}", file=sys.stderr)
+        return 2
+    if not is_there(options.folder):
+        print(f"cardinal try: {GONE.format(options.folder)}", file=sys.stderr)
         return 2
     return 0
+
+
+def is_there(folder: Path) -> bool:
+    """Tell whether the board's folder is still there: `git clean -x` removes it, too."""
+    return (folder / "try.json").exists()
+
+
+def _is_full(folder: Path) -> bool:
+    return is_there(folder) and shutil.disk_usage(folder).free < ROOM_BYTES
 
 
 @contextmanager
@@ -123,7 +138,7 @@ def _serving(
             forge.sender.take(delivery)
     settings = {"CARDINAL_WORKSPACE": workspace, "CARDINAL_SCENARIOS": str(folder / "scenarios")}
     launch.write_settings(folder, forge.url, port, world.registration(), settings)
-    following = threading.Thread(target=_follow, args=(branches, stopped, moved), name="branches")
+    following = threading.Thread(target=_follow, args=(branches, folder, stopped, moved), name="branches")
     forge.start()
     try:
         following.start()
@@ -155,12 +170,18 @@ def _opened(saved: SavedForge, wanted: Wanted) -> tuple[Store, World, dict[str, 
     return store, build(store, wanted), {}
 
 
-def _follow(branches: Branches, stopped: threading.Event, moved: threading.Event) -> None:
-    """Bring the branches together after each change of the forge, and look for the person's own."""
+def _follow(branches: Branches, folder: Path, stopped: threading.Event, moved: threading.Event) -> None:
+    """Bring the branches together after each change of the forge, and look for the person's own.
+
+    The board ends with its folder.
+    """
     said = ""
     while not stopped.is_set():
         moved.wait(LOOK_S)
         moved.clear()
+        if not is_there(folder):
+            stopped.set()
+            return
         try:
             branches.bring_together()
             said = ""

@@ -85,6 +85,8 @@ class Branches:
         name = ref.removeprefix(HEADS)
         if step is Step.IMPORT:
             self._imported(ref, ours)
+        elif step is Step.EXPORT and name == self.wanted.into and not now and self.last.get(ref):
+            self._hand_over(ours, theirs, held, f"{name} is gone here", f"git branch {shlex.quote(name)}")
         elif step is Step.EXPORT and ref not in held:
             self._move(ref, ours, now)
         elif step is Step.EXPORT and name == self.wanted.into:

@@ -1,10 +1,12 @@
 """The door of a forge that holds somebody's own code: other users of this machine do not come in.
 
-Cardinal brings its App's key or tokens; a browser, a cookie; git, the key as its password.
+Cardinal brings its App's key or tokens; a browser, a cookie; git, the key as its password. Browsers show a
+cookie to all ports of a host, so it is not the key, and opens only to processes of this user.
 """
 
 import base64
 import binascii
+import hashlib
 import hmac
 import os
 import secrets
@@ -23,11 +25,12 @@ from forge.store.users import PERSON_TOKEN_PREFIX
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-COOKIE = "forge_key"
+COOKIE = "cardinal_try"  # and the port, so that two boards do not take each other's away
 ENTER = "/-/enter"
 OPEN = ("/login/oauth/access_token", "/-/assets/")  # asks for a secret of its own; nothing in it is anybody's
 SOCKETS = Path("/proc/net/tcp")
 HOSTS = ("127.0.0.1", "localhost")
+ESTABLISHED = "01"
 
 
 class Door:
@@ -36,6 +39,7 @@ class Door:
     def __init__(self, key: str, login: str, store: Store) -> None:
         self._key, self._login, self._store = key, login, store
         self._ticket = ""
+        self._session = hmac.new(key.encode(), b"cookie", hashlib.sha256).hexdigest()
 
     def address(self, url: str, path: str, *, once: bool = False) -> str:
         """Return the address that lets a browser in and leads to `path`; `once`: it does so only one time."""
@@ -54,11 +58,21 @@ class Door:
         authorization = str(environ.get("HTTP_AUTHORIZATION", ""))
         if authorization:
             return self._known(environ, authorization)
-        if path.startswith(OPEN) or self._is_key(_cookie(environ)):
+        if path.startswith(OPEN):
             return None
+        if hmac.compare_digest(_cookie(environ).encode(), self._session.encode()):
+            return self._browsed(environ)
         if path.endswith(("/info/refs", "/git-upload-pack", "/git-receive-pack")):
             return _unknown()
         return _refusal("Open the address that `cardinal try` has printed: it holds the key.")
+
+    def _browsed(self, environ: "WSGIEnvironment") -> tuple[str, list[tuple[str, str]], bytes] | None:
+        origin = environ.get("HTTP_ORIGIN")
+        if origin not in (None, f"http://{environ['HTTP_HOST']}"):
+            return _refusal("A page of another port wants this: go back to the board.")
+        if not _is_own_process(environ):
+            return _refusal("This board answers to programs of the user who has started it.")
+        return None
 
     def _known(
         self, environ: "WSGIEnvironment", authorization: str
@@ -90,7 +104,7 @@ class Door:
             self._ticket = ""
         if not (is_ticket or self._is_key(given)) or not to.startswith("/") or to.startswith(("//", "/\\")):
             return _refusal("That key does not fit. Open the address that `cardinal try` has printed.")
-        cookie = f"{COOKIE}={self._key}; Path=/; HttpOnly; SameSite=Strict"
+        cookie = f"{_cookie_name(environ)}={self._session}; Path=/; HttpOnly; SameSite=Strict"
         return "303 See Other", [("Location", quote(to)), ("Set-Cookie", cookie)], b""
 
     def _is_key(self, given: str) -> bool:
@@ -98,21 +112,24 @@ class Door:
 
 
 def _is_own_process(environ: "WSGIEnvironment") -> bool:
-    """Tell whether a process of this user asks: others can read the ticket in a command line first."""
+    """Tell whether a process of this user or of root asks: others may read the ticket in a command line, or
+    be shown the cookie.
+    """
     ports = (environ.get(name, "") for name in ("REMOTE_PORT", "SERVER_PORT"))
     client, server = (int(port) if str(port).isdecimal() else 0 for port in ports)
-    return owner_of(SOCKETS.read_text(), client, server) == os.geteuid()
+    return owner_of(SOCKETS.read_text(), client, server) in {os.geteuid(), 0}
 
 
 def owner_of(table: str, client: int, server: int) -> int | None:
     """Return the user whose process connects from one port of 127.0.0.1 to another one; `None`: nobody does.
 
+    A connection that its process has closed counts as nobody's: the kernel shows it as root's.
     Source: proc_net_tcp.txt of the kernel's documentation.
     """
     address = int.from_bytes(socket.inet_aton("127.0.0.1"), sys.byteorder)
     ends = [f"{address:08X}:{port:04X}" for port in (client, server)]
     rows = (line.split() for line in table.splitlines()[1:])
-    return next((int(row[7]) for row in rows if row[1:3] == ends), None)
+    return next((int(row[7]) for row in rows if row[1:4] == [*ends, ESTABLISHED]), None)
 
 
 def _password(encoded: str) -> str:
@@ -122,9 +139,13 @@ def _password(encoded: str) -> str:
         return ""
 
 
+def _cookie_name(environ: "WSGIEnvironment") -> str:
+    return f"{COOKIE}_{environ.get('SERVER_PORT', '')}"
+
+
 def _cookie(environ: "WSGIEnvironment") -> str:
     try:
-        known = SimpleCookie(str(environ.get("HTTP_COOKIE", ""))).get(COOKIE)
+        known = SimpleCookie(str(environ.get("HTTP_COOKIE", ""))).get(_cookie_name(environ))
     except CookieError:
         return ""
     return known.value if known is not None else ""

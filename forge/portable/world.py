@@ -51,6 +51,7 @@ def build(store: Store, wanted: Wanted) -> World:
         store.repos.set_role(each, person, Role.ADMIN)
     store.repos.protect(repo, wanted.into, reviews=1)
     repo.required_checks[wanted.into] = (GATE,)
+    repo.auto_merge_allowed = True  # a merge that comes before the gate's result waits for it
     project = store.projects.create(owner, wanted.name, wanted.columns, actor=person)
     issue = store.issues.create(repo, *FIRST_CARD, actor=person)
     store.projects.drag(store.projects.add(project, issue, actor=person), wanted.columns[0], actor=person)

@@ -102,6 +102,23 @@ def test_where_it_is_checked_out_the_work_waits_beside_it_and_the_person_is_told
         assert portable.heads().keys() == {"main", "cardinal/1"}
 
 
+def test_a_branch_that_the_person_has_removed_does_not_come_back_with_the_next_work(
+    portable: Portable,
+) -> None:
+    git(portable.mine, "checkout", "--quiet", "-b", "other")
+    portable.branches.bring_together()
+    git(portable.mine, "branch", "--delete", "--force", "main")
+    commit = portable.work("cardinal/1-x", "Hello.")
+    portable.merge("cardinal/1-x")
+    portable.branches.bring_together()
+    assert {name for name in portable.heads() if name.endswith("main")} == {"cardinal/main"}
+    said = "merged work for main waits in cardinal/main: main is gone here, so take it with `git branch main"
+    assert said in portable.said[-1]
+    git(portable.mine, "branch", "main", "cardinal/main")
+    portable.branches.bring_together()
+    assert (portable.heads()["main"], "cardinal/main" in portable.heads()) == (commit, False)
+
+
 def test_what_the_person_commits_is_on_the_board_and_a_push_of_theirs(portable: Portable) -> None:
     commit = portable.commit("mine")
     portable.branches.bring_together()

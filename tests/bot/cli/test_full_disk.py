@@ -1,0 +1,16 @@
+"""A full disk is said in a sentence, whichever command meets it."""
+
+from pathlib import Path
+
+import click
+from click.testing import CliRunner
+
+from bot.cli import FolderGroup
+
+
+def test_a_full_disk_is_named_and_what_to_do() -> None:
+    group = FolderGroup("cardinal")
+    write = click.Command("write", callback=lambda: Path("/dev/full").write_text("x", encoding="utf-8"))
+    group.get_command = lambda *_: write  # type: ignore[method-assign]
+    result = CliRunner().invoke(group, ["write"])
+    assert (result.exit_code, "the disk is full: make room" in result.output) == (2, True)
