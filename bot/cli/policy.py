@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -13,10 +14,12 @@ from bot.render import missing_checks
 from bot.repo_config import paths, personas, policy_file, skills
 from bot.repo_config import profiles as profile_files
 from bot.repo_config.skill_sources import Shelf, folder_shelf
+from bot.system.clock import utc_now
 from ledger.parts import charter
+from rules.card.schedule import coming
 from rules.errors import PersonaError, PolicyError
 from rules.policy.messages import capped
-from rules.policy.model import parse
+from rules.policy.model import Policy, parse
 from rules.policy.persona import MAX_BYTES as PERSONA_BYTES
 from rules.policy.persona import parse_persona
 from rules.policy.stages import is_persona
@@ -24,6 +27,7 @@ from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY
 
 SUFFIX = ".md"
+COMING = 3  # times of a schedule that are shown
 MAX_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
 
 
@@ -42,7 +46,7 @@ def validate(file: Path, home: str, as_json: bool) -> None:
     """Check a policy file as strictly as Cardinal does. Exit code 1 when it would be refused.
 
     The repository's own profiles and personas, in the folder `cardinal` beside the file, are checked, too. A
-    skill there that cannot be used is told.
+    skill there that cannot be used is told, and when the next cards of a schedule are due.
 
     \b
     Example:
@@ -124,8 +128,21 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (*error.problems, *beside), ()
     root = file.resolve().parent.parent  # the file is in `.github`
     absent = paths.missing(root, text, policy.repository)
-    hints = (*missing_checks.hints(policy.repository), *absent, *_skill_hints(file))
+    hints = (
+        *missing_checks.hints(policy.repository),
+        *absent,
+        *_skill_hints(file),
+        *_coming_cards(policy),
+    )
     return (*paths.links(root, text, policy.repository), *beside), hints
+
+
+def _coming_cards(policy: Policy) -> Iterator[str]:
+    """Yield for each schedule when its next cards are due."""
+    for name, schedule in policy.board.schedule.items():
+        zone = ZoneInfo(schedule.time_zone)
+        times = (f"{at.astimezone(zone):%a %d %b %Y %H:%M}" for at in coming(schedule, utc_now(), COMING))
+        yield f"schedule {name}: next {', '.join(times)} {schedule.time_zone}"
 
 
 def _own_profiles(file: Path) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from bot.bootstrap import Services
 from bot.outbox import handlers
 from bot.reactor import reactor
 from bot.render.board.card_fields import MAX_PLACE
-from bot.scheduler import alarms, dispatch, queues, wakeups
+from bot.scheduler import alarms, card_schedules, dispatch, queues, wakeups
 from bot.sync import checks, column_order
 from bot.system import liveness, release
 from bot.system.liveness import LeaseGrace, OutageMemory
@@ -212,6 +212,7 @@ STEPS: tuple[Step, ...] = (
     rank_columns,
     probe,
     late_checks,
+    card_schedules.make_due_cards,
     show_places,
     wakeups.settle,
     alarms.watch_starts,

@@ -306,6 +306,7 @@ def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) ->
         arrived=arrived,
         by=by.login,
         role=by.role,
+        own=by.own,
     )
 
 

@@ -118,6 +118,7 @@ class CardSeen(CardEvent):
 
     `arrived` is false for a card that stood on the board before Cardinal did: it starts nothing by itself.
     `by` put it there and has the role `role` in its repository; both are empty where that is not known.
+    `own`: Cardinal did.
     """
 
     board_id: BoardId
@@ -133,6 +134,7 @@ class CardSeen(CardEvent):
     arrived: bool = True
     by: str = ""
     role: str = ""
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

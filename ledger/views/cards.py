@@ -190,7 +190,7 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
         "archived": False,
         "mover": event.by,
         "mover_role": event.role,
-        "own_move": False,
+        "own_move": event.own,
     }
     if not change(db, cards, {"card_id": event.card_id}, **described):
         fresh = {"rank": UNRANKED, "reason": Reason.OTHER, "verdict": "none", "created_at": it.at}

@@ -71,6 +71,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     outbound.MoveCard,
     outbound.ConvertDraft,
     outbound.CreateCard,
+    outbound.CreateScheduledCard,
     outbound.AskAssistant,
     outbound.RunTask,
     outbound.MarkReady,

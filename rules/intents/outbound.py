@@ -4,6 +4,7 @@ Inward intents are in `rules/intents/internal.py`. An intent does nothing itself
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from ledger.events.agent import CardToolAllowed
 from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLifted, StopLifted, StopOrdered
@@ -194,6 +195,24 @@ class CreateCard(Intent):
     repository: str = ""
     relation: str = ""
     by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateScheduledCard(Intent):
+    """Make the card of a schedule's time. `card_id` is the board's id; `key` makes it the same card.
+
+    What is on the card is in the policy of that moment; `repository` is empty for the board's home, and
+    `column` for its first inbox.
+    """
+
+    key: str
+    schedule: str
+    due_at: datetime
+    title: str
+    body: str
+    repository: str
+    column: str
+    labels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

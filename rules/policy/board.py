@@ -4,10 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from rules.card.schedule import CardSchedule
 from rules.policy.column import ColumnPolicy, Dollars
 from rules.policy.repository import Name, PolicyModel, RepositoryRules, positive, setting, whole
 
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
+
+ScheduleName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 
 
 def _listed(value: object) -> object:
@@ -115,3 +118,6 @@ class BoardRules(PolicyModel):
         " repository of the board may read them all.",
     )
     modes: ModeChoice = setting(ModeChoice(), "How labels choose a run's mode.")
+    schedule: Annotated[dict[ScheduleName, CardSchedule], Field(max_length=50)] = setting(
+        {}, "Cards that are [made by the clock](#scheduled-cards), by names of your own."
+    )

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rules.card.schedule import schedule_problems
 from rules.policy.board import BoardRules
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import located, sentences, unknown
@@ -55,6 +56,8 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
             yield located(written, where, unknown("command", name, tuple(sorted(known))))
         yield from _role_problems(allowed, written, where)
     yield from _role_problems(board.move, written, (*at, "move"))
+    owner = board.home.partition("/")[0] if board.home else None
+    yield from schedule_problems(board.schedule, board.columns, owner, written, (*at, "schedule"))
     where = (*at, "repositories", "without_policy")
     yield from repository_problems(board.repositories.without_policy, written, installed, (), where)
 

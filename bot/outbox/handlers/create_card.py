@@ -4,10 +4,11 @@ import logging
 
 from sqlalchemy import Connection
 
-from bot.github.api import issues, projects, roles
+from bot.github.api import issues, roles
 from bot.github.client import Hub, repository_path
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.new_cards import put_on_board
 from bot.outbox.posting import made_before
 from bot.outbox.targets import read_card, run_of
 from bot.render import new_issue
@@ -16,9 +17,8 @@ from bot.state import other_repositories
 from ledger.event import Event
 from ledger.events.findings import FollowUpMade
 from ledger.events.related import CardLinked
-from ledger.ids import BoardId, CardId
 from ledger.queue.outbox import Entry
-from ledger.views import boards, findings
+from ledger.views import findings
 from ledger.views.cards import CardRow
 from rules.intents.outbound import CreateCard
 
@@ -57,8 +57,7 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         relation = intent.relation if depends or entry.attempts > 1 else relation
     else:
         _make_part(context.hub, card.content_id, str(made["node_id"]))
-    new = projects.add_card(context.hub, card.board_id, str(made["node_id"]))
-    _into_inbox(context, card.board_id, new)
+    put_on_board(context, card.board_id, str(made["node_id"]))
 
     def events(db: Connection) -> tuple[Event, ...]:
         if intent.repository:
@@ -110,16 +109,3 @@ def _make_part(hub: Hub, parent_id: str, issue_id: str) -> None:
         issues.add_sub_issue(hub, parent_id, issue_id)
     except RefusedError as error:
         log.info("no sub-issue issue=%s reason=%s", issue_id, error.because)
-
-
-def _into_inbox(context: OutboxContext, board_id: BoardId, card_id: CardId) -> None:
-    """Move the new card to the board's first inbox column, if there is one."""
-    with context.reading() as db:
-        known = boards.get(db, board_id)
-    policy = context.policy(board_id)
-    if known is None:
-        return
-    for column in known.columns:
-        if policy.column(column.name) and policy.archetype(column.name).TAKES_NEW_CARDS:
-            projects.move_card(context.hub, board_id, card_id, known.status_field_id, column.option_id)
-            return

@@ -1,0 +1,101 @@
+"""The policy's schedules: when each is due next, and the cards that it made."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Table
+
+from ledger.db.rows import change, columns, find, insert, keep, listed, value
+from ledger.db.tables import VIEWS
+from ledger.event import Recorded
+from ledger.events.publication import EntryGivenUp
+from ledger.events.schedule import ScheduledCardMade, ScheduleDue, ScheduleSet
+from ledger.fold import Fold
+from ledger.ids import BoardId
+from ledger.states import CardState
+from ledger.views.cards import cards
+
+CLOSED = (CardState.DONE, CardState.ARCHIVED)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRow:
+    """A schedule as it is set: `timing` is that of the policy, `next_at` its next time."""
+
+    board_id: BoardId
+    schedule: str
+    timing: str
+    next_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledCardRow:
+    """A card of a schedule; `number` is 0 before its issue is made, and -1 when that was given up."""
+
+    board_id: BoardId
+    schedule: str
+    due_at: datetime
+    repository: str = ""
+    number: int = 0
+
+
+schedules = Table("view_schedules", VIEWS, *columns(ScheduleRow, "board_id", "schedule"))
+made = Table("view_scheduled_cards", VIEWS, *columns(ScheduledCardRow, "board_id", "schedule", "due_at"))
+fold = Fold()
+
+
+def get(db: Connection, board_id: BoardId, schedule: str) -> ScheduleRow | None:
+    """Return the schedule; None before its first time was set."""
+    return find(db, ScheduleRow, schedules, board_id=board_id, schedule=schedule)
+
+
+def count_open(db: Connection, board_id: BoardId, schedule: str) -> int:
+    """Return how many cards of the schedule are neither done nor off the board; those to come count."""
+    rows = listed(db, ScheduledCardRow, made, "due_at", board_id=board_id, schedule=schedule)
+    return sum(row.number >= 0 and not _is_closed(db, row) for row in rows)
+
+
+def _is_closed(db: Connection, row: ScheduledCardRow) -> bool:
+    card = {"board_id": row.board_id, "repository": row.repository, "number": row.number}
+    return bool(row.number) and (
+        value(db, cards.c.state, **card) in CLOSED or bool(value(db, cards.c.closed, **card))
+    )
+
+
+def key_of(board_id: BoardId, schedule: str, due_at: datetime) -> str:
+    """Return the key of the outbox's entry that makes the card."""
+    return f"scheduled:{board_id}:{schedule}:{due_at:%Y%m%dT%H%M%S}"
+
+
+@fold.on(ScheduleSet)
+def _set(db: Connection, _it: Recorded, event: ScheduleSet) -> None:
+    key = {"board_id": event.board_id, "schedule": event.schedule}
+    keep(db, schedules, key, {"timing": event.timing, "next_at": event.next_at})
+
+
+@fold.on(ScheduleDue)
+def _due(db: Connection, _it: Recorded, event: ScheduleDue) -> None:
+    key = {"board_id": event.board_id, "schedule": event.schedule}
+    change(db, schedules, key, next_at=event.next_at)
+    card = {**key, "due_at": event.due_at}
+    if not event.skipped and find(db, ScheduledCardRow, made, **card) is None:
+        insert(db, made, {**card, "repository": "", "number": 0})
+
+
+@fold.on(ScheduledCardMade)
+def _made(db: Connection, _it: Recorded, event: ScheduledCardMade) -> None:
+    key = {"board_id": event.board_id, "schedule": event.schedule, "due_at": event.due_at}
+    change(db, made, key, repository=event.repository, number=event.number)
+
+
+@fold.on(EntryGivenUp)
+def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
+    """Let a card that could not be made hold up no later one. A board's entry has the board's id."""
+    if event.act != "create_scheduled_card":
+        return
+    board_id = BoardId(event.card_id)
+    for row in listed(db, ScheduledCardRow, made, board_id=board_id, number=0):
+        if key_of(board_id, row.schedule, row.due_at) == event.key:
+            change(
+                db, made, {"board_id": board_id, "schedule": row.schedule, "due_at": row.due_at}, number=-1
+            )

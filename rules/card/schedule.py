@@ -1,0 +1,128 @@
+"""Cards by the clock: a schedule of the policy file, its mistakes, and its next times."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+from pydantic import AfterValidator, Field, model_validator
+
+from rules.policy.column import ColumnPolicy
+from rules.policy.messages import located, unknown
+from rules.policy.repository import Name, Names, PolicyModel, setting, whole
+from rules.policy.yaml_reader import Path, Written
+from rules.text import code
+
+FIELDS = 5  # of a cron expression: minutes are the shortest step
+_EVERY = re.compile(r"[1-9][0-9]{0,3}[hdw]")
+_SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+_SPANS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def _cron(text: str) -> str:
+    try:
+        if len(text.split()) != FIELDS:
+            raise ValueError("a time has five fields: minute, hour, day of the month, month, day of the week")
+        next(CronSim(text, _SOME_TIME))
+    except StopIteration as error:  # cronsim looks 50 years ahead
+        raise ValueError("names a time that never comes: correct its day or month") from error
+    except CronSimError as error:
+        raise ValueError(f"is no time: {error}. Five fields are wanted, as in 0 3 * * 1-5") from error
+    return text
+
+
+def _every(text: str) -> str:
+    if not _EVERY.fullmatch(text):
+        raise ValueError(f"{code(text)} is no span: a number with h, d or w, as in 12h")
+    return text
+
+
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError) as error:  # a KeyError where nothing has that name
+        raise ValueError(f"{code(text)} is no time zone: take a name like Europe/Berlin") from error
+    return text
+
+
+class CardSchedule(PolicyModel):
+    """A card that is made by the clock: `cron` or `every`, and what is on it."""
+
+    cron: Annotated[str, Field(max_length=100), AfterValidator(_cron)] | None = setting(
+        None, "When, as in cron: minute, hour, day of the month, month, day of the week."
+    )
+    every: Annotated[str, AfterValidator(_every)] | None = setting(
+        None, "In place of `cron`: hours, days or weeks between two cards, as `12h`, `3d` or `1w`."
+    )
+    time_zone: Annotated[str, Field(max_length=60), AfterValidator(_zone)] = setting(
+        "UTC", "Whose clock `cron` means, as `Europe/Berlin`."
+    )
+    title: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="The card's title.")
+    body: Annotated[str, Field(max_length=20_000)] = setting("", "The card's description.")
+    column: Name | None = setting(None, "The column of new cards; left out, the first inbox.")
+    repository: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")] | None = (
+        setting(None, "The issue's repository, at the board's owner; left out, the board's home.")
+    )
+    labels: Names = setting((), "Labels of the issue.")
+    open_cards: int = whole(
+        1, 1, 20, "How many of its cards may be open at once; while there are that many, none is made."
+    )
+
+    @model_validator(mode="after")
+    def _has_one_timing(self) -> "CardSchedule":
+        if (self.cron is None) == (self.every is None):
+            raise ValueError("needs a time: say either cron or every")
+        return self
+
+    @property
+    def timing(self) -> str:
+        """When it is due, as one text: another one sets the schedule anew."""
+        return f"{self.cron} {self.time_zone}" if self.cron else f"every {self.every}"
+
+
+def schedule_problems(
+    schedules: Mapping[str, CardSchedule],
+    columns: Mapping[str, ColumnPolicy],
+    owner: str | None,
+    written: Written,
+    at: Path,
+) -> Iterator[str]:
+    """Yield a sentence for each column that is none, and each repository of another owner than the home's."""
+    names = {name.casefold() for name in columns}
+    for name, schedule in schedules.items():
+        if schedule.column is not None and schedule.column.casefold() not in names:
+            yield located(written, (*at, name, "column"), unknown("column", schedule.column, tuple(columns)))
+        elsewhere = (
+            schedule.repository and owner and schedule.repository.split("/")[0].lower() != owner.lower()
+        )
+        if elsewhere:
+            yield located(written, (*at, name, "repository"), f"must be at {owner}, the board's owner")
+
+
+def next_after(schedule: CardSchedule, last: datetime, now: datetime) -> datetime:
+    """Return the first time after `now`; a span counts from `last`, so that it keeps its hour.
+
+    A time that a clock leaves out when summer begins comes at once after; one that it shows twice comes once.
+    """
+    if schedule.cron:
+        local = now.astimezone(ZoneInfo(schedule.time_zone))
+        return next(CronSim(schedule.cron, local)).astimezone(UTC)
+    text = schedule.every or ""
+    span = int(text[:-1]) * _SPANS[text[-1]]
+    return last + span * max(1, (now - last) // span + 1)
+
+
+def coming(schedule: CardSchedule, now: datetime, most: int) -> tuple[datetime, ...]:
+    """Return the next times."""
+
+    def times() -> Iterator[datetime]:
+        at = now
+        while True:
+            at = next_after(schedule, at, at)
+            yield at
+
+    return tuple(islice(times(), most))

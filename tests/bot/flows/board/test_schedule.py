@@ -1,0 +1,103 @@
+"""A schedule of the policy makes one card for each time that comes, whoever is stopped in between."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.scheduler import card_schedules
+from forge.store.board import Item
+from forge.store.models import Issue
+from ledger.events.schedule import ScheduledCardMade, ScheduleDue, ScheduleSet
+from rules.policy.model import DEFAULT_TEXT
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.people import issue_of
+
+HOUR, DAY = 3600, 86_400
+TITLE = "Update the dependencies"
+
+
+def scheduled(cardinal: Cardinal, more: str = "") -> None:
+    rule = f"{{every: 1d, title: {TITLE}, repository: acme/shop, labels: [chore]{more}}}"
+    text = f"{DEFAULT_TEXT}  schedule:\n    deps: {rule}\n"
+    cardinal.set_policy(text)
+    cardinal.settle()
+    card_schedules.request_due(cardinal.services)
+
+
+def tick(cardinal: Cardinal) -> None:
+    for _ in range(2):  # as two hosts do
+        card_schedules.request_due(cardinal.services)
+
+
+def made(cardinal: Cardinal) -> list[Item]:
+    items = [item for item in cardinal.project.items if isinstance(item.content, Issue)]
+    return [item for item in items if issue_of(item).title == TITLE]
+
+
+def test_a_card_is_made_at_its_time_in_the_inbox_with_its_label(cardinal: Cardinal) -> None:
+    scheduled(cardinal)
+    tick(cardinal)
+    cardinal.settle()
+    assert made(cardinal) == []
+    cardinal.clock.forward(DAY)
+    tick(cardinal)
+    cardinal.settle()
+    (item,) = made(cardinal)
+    assert [label.name for label in issue_of(item).labels] == ["chore"]
+    assert "_Made by the schedule deps._" in issue_of(item).body
+    assert cardinal.column(item) == "Tasks"
+
+
+def test_times_missed_make_one_card_and_an_open_card_holds_back_the_next(cardinal: Cardinal) -> None:
+    scheduled(cardinal)
+    for _ in range(2):
+        cardinal.clock.forward(5 * DAY)
+        tick(cardinal)
+        cardinal.settle()
+    (item,) = made(cardinal)
+    assert [bool(due.skipped) for due in cardinal.events(ScheduleDue)] == [False, True]
+    cardinal.forge.store.issues.set_state(
+        issue_of(item), "closed", "completed", actor=cardinal.person("alice")
+    )
+    cardinal.settle()
+    cardinal.clock.forward(DAY)
+    tick(cardinal)
+    cardinal.settle()
+    assert len(made(cardinal)) == 2
+
+
+def test_a_card_in_a_column_of_agents_starts_its_run(cardinal: Cardinal) -> None:
+    scheduled(cardinal, ", column: In Progress")
+    cardinal.clock.forward(DAY)
+    tick(cardinal)
+    cardinal.settle()
+    (item,) = made(cardinal)
+    assert cardinal.column(item) == "In Progress"
+    assert len(cardinal.ready()) == 1
+
+
+def test_an_act_that_died_after_github_made_the_issue_makes_no_second(cardinal: Cardinal) -> None:
+    scheduled(cardinal)
+    cardinal.clock.forward(DAY)
+    tick(cardinal)
+    fault = {"method": "POST", "path": "/repos/acme/shop/issues", "status": 502, "after": True, "count": 1}
+    cardinal.forge.store.faults.load({"api": [fault]})
+    cardinal.settle()
+    assert len(made(cardinal)) == 1
+    assert len(cardinal.events(ScheduledCardMade)) == 1
+
+
+@given(waits=st.lists(st.integers(1, 60), min_size=1, max_size=6))
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whenever_it_is_stopped_the_times_that_came_make_exactly_one_card(
+    cardinal: Cardinal, waits: list[int]
+) -> None:
+    if not cardinal.events(ScheduleSet):
+        scheduled(cardinal, ", open_cards: 20")
+    (begin,) = cardinal.events(ScheduleSet)
+    for hours in waits:
+        days = (cardinal.clock() - begin.next_at).days
+        cardinal.clock.forward(hours * HOUR)
+        before = len(cardinal.events(ScheduleDue))
+        tick(cardinal)
+        came = (cardinal.clock() - begin.next_at).days > days
+        assert len(cardinal.events(ScheduleDue)) - before == came

@@ -1,0 +1,34 @@
+"""Cards of a schedule: which are open, so that they hold back the next."""
+
+from datetime import timedelta
+
+from sqlalchemy import Engine
+
+from ledger.events.publication import EntryGivenUp
+from ledger.events.schedule import ScheduledCardMade, ScheduleDue, ScheduleSet
+from ledger.ids import CardId, EntryKey
+from ledger.log import event_store
+from ledger.views import schedules
+from tests.ledger.samples import BOARD, NOW
+
+DAY = timedelta(days=1)
+
+
+def test_a_card_to_come_holds_back_the_next_and_one_that_was_given_up_does_not(ledger: Engine) -> None:
+    with event_store.writing(ledger) as db:
+        event_store.append(
+            db,
+            ScheduleSet(BOARD, "deps", "every 1d", NOW),
+            ScheduleDue(BOARD, "deps", NOW, NOW + DAY),
+            ScheduleDue(BOARD, "deps", NOW + DAY, NOW + 2 * DAY),
+            ScheduleDue(BOARD, "deps", NOW + 2 * DAY, NOW + 3 * DAY, "two are open"),
+            at=NOW,
+        )
+        assert schedules.count_open(db, BOARD, "deps") == 2
+        row = schedules.get(db, BOARD, "deps")
+        assert row is not None
+        assert row.next_at == NOW + 3 * DAY
+        key = EntryKey(schedules.key_of(BOARD, "deps", NOW))
+        gone = EntryGivenUp(CardId(BOARD), key, "create_scheduled_card", "no such repository")
+        event_store.append(db, gone, ScheduledCardMade(BOARD, "deps", NOW + DAY, "acme/shop", 7), at=NOW)
+        assert schedules.count_open(db, BOARD, "deps") == 1
