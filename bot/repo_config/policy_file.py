@@ -1,9 +1,11 @@
-"""Reads the policy file as it stands on a repository's default branch."""
+"""Reads the policy file as it stands on a repository's default branch, or another branch or pull request."""
 
 import base64
 import binascii
+import re
 from typing import NamedTuple
 
+from bot.github.api import pulls, repositories
 from bot.github.client import Hub, repository_path
 from bot.github.errors import ConflictError, NotFoundError, RefusedError
 from rules.policy.validate import Installed
@@ -14,6 +16,7 @@ PATH = ".github/cardinal.yml"
 INLINE_BYTES = 1_000_000  # docs.github.com/rest/repos/contents: larger files come without their content
 # No YAML text may hold it (yaml.org/spec/1.2.2 §5.1), so what is not UTF-8 is refused, not guessed at.
 NOT_TEXT = "\x01"
+PULL = re.compile(r"#([1-9][0-9]{0,8})")
 
 
 class PolicyFile(NamedTuple):
@@ -43,6 +46,20 @@ def read(hub: Hub, repository: str) -> PolicyFile:
         if error.status == 422 and "No commit found" in error.because:  # the default branch is not there
             return PolicyFile(None, "")
         raise
+    return PolicyFile(read_at(hub, repository, commit), commit)
+
+
+def read_proposed(hub: Hub, repository: str, place: str) -> PolicyFile:
+    """Return the file at the newest commit of a branch, or of a pull request such as `#12`.
+
+    Raises NotFoundError where there is no such place.
+    """
+    pull = PULL.fullmatch(place)
+    commit = (
+        pulls.read(hub, repository, int(pull[1])).head
+        if pull
+        else repositories.branch_head(hub, repository, place)
+    )
     return PolicyFile(read_at(hub, repository, commit), commit)
 
 

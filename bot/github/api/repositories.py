@@ -1,10 +1,14 @@
 """A repository's data."""
 
+import re
 from datetime import datetime
+from urllib.parse import quote
 
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
 
+# What git refuses in names of branches, and some that would leave a path. Source: git-check-ref-format(1).
+BRANCH = re.compile(r"(?![./])(?!.*(?:\.\.|//|/\.|@\{))[^\x00-\x20\x7f~^:?*\[\\]{1,250}(?<![./])")
 BASE = """
 query Base($owner: String!, $name: String!) {
   repository(owner: $owner, name: $name) { defaultBranchRef { name target { oid } } }
@@ -57,3 +61,11 @@ def born_at(hub: Hub, repository: str) -> datetime:
 def head(hub: Hub, repository: str) -> str:
     """Return the newest commit of the default branch; raises NotFoundError without a repository."""
     return str(hub.rest("GET", f"{repository_path(repository)}/commits/HEAD").body["sha"])
+
+
+def branch_head(hub: Hub, repository: str, branch: str) -> str:
+    """Return the newest commit of a branch, however hostile its name; raises NotFoundError without one."""
+    if not BRANCH.fullmatch(branch):
+        raise NotFoundError("the branch", 0, "no branch can have that name")
+    path = f"{repository_path(repository)}/branches/{quote(branch, safe='')}"
+    return str(hub.rest("GET", path).body["commit"]["sha"])

@@ -47,7 +47,7 @@ def mount(site: Site) -> None:
         if not form.fits(site.config.client_secret, site.word(), sent):
             return site.page("Nothing was done", NOT_YOURS, status=403, visit=visit)
         if not pace.take(visit.user_id) or not room.acquire(blocking=False):
-            return _later(site, "very much is being done just now")
+            return later(site, "very much is being done just now")
         try:
             return _act(site, visit, sent)
         finally:
@@ -75,9 +75,9 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     except ReusedKeyError:  # with other words now
         seq, first = 0, False
     except CardBusyError:
-        return _later(site, "the card is being read just now")
+        return later(site, "the card is being read just now")
     except GithubError:
-        return _later(site, "GitHub did not say what you may do")
+        return later(site, "GitHub did not say what you may do")
     back = own_path(sent.back)
     outcome = record.outcome(site.services, visit, seq, parser.PAGE) if first else None
     if outcome is not None and outcome.refused:
@@ -89,7 +89,8 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     )
 
 
-def _later(site: Site, because: str) -> Response:
+def later(site: Site, because: str) -> Response:
+    """Return the page of a form that can be sent again in a minute."""
     answer = site.page("Try again", LATER.format(because=because), status=503)
     answer.headers["Retry-After"] = "60"
     return answer

@@ -1,19 +1,22 @@
-"""The policy of a board as people read it, and what a pasted file would change; nothing is kept of that."""
+"""The policy of a board as people read it, and what another file would change; nothing is kept of that."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from threading import BoundedSemaphore
 
 from flask import Response, make_response, render_template, request
 from pydantic import BaseModel
 from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from bot.github.errors import GithubError
 from bot.repo_config.policy_file import PATH, installed
 from bot.state import policies, served_boards
-from bot.web.authorization import BusyError, RequestLimiter
-from bot.web.pages.act import FOREIGN
-from bot.web.site import parameters
+from bot.web.authorization import RequestLimiter
+from bot.web.pages.act import FOREIGN, later
+from bot.web.site import other_policy, parameters
 from bot.web.site.layout import Site, VisibleBoard, when
+from bot.web.site.other_policy import OtherPolicy
 from ledger.events.policy import ColumnChange
 from ledger.log import event_store
 from ledger.queries import lanes, policy_history
@@ -27,9 +30,11 @@ from rules.policy.model import Policy, parse
 from rules.text import plain
 
 MAX_BYTES = 200_000  # of a form; the reader of policies takes less
+MAX_PASTED = 100_000  # characters
 MAX_TEXT = 400  # of one setting
 BUILT_IN = f"There is no {PATH}: the built-in board applies."
 PREVIEWS_A_MINUTE, PREVIEWS_AN_HOUR = 20, 600  # each is a file to parse
+READS_AT_ONCE = 2  # of branches: each holds a thread while GitHub answers
 TOO_OFTEN = "files were compared too often"
 TOO_LONG = "Nothing was compared: that is longer than any policy file may be."
 SHOWN_APART = ("archetype", "on_entry", "on_exit")  # of a column: the effect of a drag says it
@@ -54,9 +59,8 @@ class ChangeView:
 
 @dataclass(frozen=True, slots=True)
 class PreviewView:
-    """What a pasted file would do: problems, or the columns that differ."""
+    """What another file would do: problems, or the columns that differ."""
 
-    text: str
     problems: tuple[str, ...] = ()
     changes: tuple[ChangeView, ...] = ()
 
@@ -64,6 +68,7 @@ class PreviewView:
 def mount(site: Site) -> None:
     """Mount the page, for people who may read the repository that the policy is in."""
     pace = RequestLimiter(site.clock, each=PREVIEWS_A_MINUTE, of_all=PREVIEWS_AN_HOUR)
+    room = BoundedSemaphore(READS_AT_ONCE)
 
     @site.blueprint.route("/policy/<owner>/<int:number>", methods=["GET", "POST"])
     def policy(owner: str, number: int) -> Response:
@@ -78,24 +83,32 @@ def mount(site: Site) -> None:
         mine = visible.get(wanted)
         if mine is None or not mine.home:
             return site.nothing(visit)
-        text = None
+        other = None
         if request.method == "POST":
-            if not pace.take(visit.user_id):
-                raise BusyError(TOO_OFTEN)
             request.max_content_length = MAX_BYTES
             try:
-                text = request.form.get("text", "").replace("\r\n", "\n")
+                form = request.form
             except RequestEntityTooLarge:
                 return site.page("Nothing was compared", TOO_LONG, status=413, visit=visit)
-        return make_response(_page(site, visit, mine, text))
+            reads = bool(form.get("branch"))
+            if not pace.take(visit.user_id) or (reads and not room.acquire(blocking=False)):
+                return later(site, TOO_OFTEN)
+            try:
+                other = other_policy.read(site, mine, form)
+            except GithubError:
+                return later(site, "GitHub did not give the file")
+            finally:
+                if reads:
+                    room.release()
+        return make_response(_page(site, visit, mine, other))
 
 
-def _page(site: Site, visit: SignIn, board: VisibleBoard, text: str | None) -> str:
+def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | None) -> str:
     with event_store.reading(site.engine) as db:
         served = served_boards.require(db, site.config, board.board_id)
         row, known = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
         cards = _cards(db, board)
-        preview = None if text is None else _preview(served.home_repository, known, text, cards)
+        preview = None if other is None else _preview(served.home_repository, known, other, cards)
         past = policy_history.newest(db, board.board_id, 2)
     home = f"{site.config.git_url}/{served.home_repository}"
     source = row.commit if row is not None and row.text else ""
@@ -116,7 +129,11 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, text: str | None) -> s
         ],
         limits=list(_settings(known.limits, type(known.limits).model_fields)),
         commands=[(plain(name), _words(allowed)) for name, allowed in known.board.commands.items()],
+        other=other,
+        text=other.text if other is not None and len(other.text) <= MAX_PASTED else "",
+        max_pasted=MAX_PASTED,
         preview=preview,
+        home=served.home_repository,
         since=when(past[0].at) if past else "",
         changes=_differing(policies.of_text(past[1].text), known, cards) if len(past) > 1 else (),
         path=f"/policy/{board.owner}/{board.number}",
@@ -125,12 +142,16 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, text: str | None) -> s
     )
 
 
-def _preview(home: str, before: Policy, text: str, cards: Mapping[str | None, int]) -> PreviewView:
+def _preview(
+    home: str, before: Policy, other: OtherPolicy, cards: Mapping[str | None, int]
+) -> PreviewView | None:
+    if other.missing:
+        return None
     try:
-        after = parse(text, home=home, installed=installed())
+        after = parse(other.text, home=home, installed=installed(), profiles=other.profiles)
     except PolicyError as error:
-        return PreviewView(text, tuple(plain(problem, MAX_TEXT) for problem in error.problems))
-    return PreviewView(text, changes=_differing(before, after, cards))
+        return PreviewView(tuple(plain(problem, MAX_TEXT) for problem in error.problems))
+    return PreviewView(changes=_differing(before, after, cards))
 
 
 def _cards(db: Connection, board: VisibleBoard) -> dict[str | None, int]:

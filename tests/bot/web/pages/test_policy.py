@@ -5,8 +5,10 @@ from urllib.parse import urlencode
 import pytest
 from werkzeug.test import TestResponse
 
+from bot.repo_config import policy_file
 from bot.web.pages.policy import MAX_BYTES, PREVIEWS_A_MINUTE
 from ledger.log import event_store
+from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import with_column
 from tests.bot.web.pages.forms import HERE, TEXTUAL
 from tests.bot.web.pages.test_artifacts import hide
@@ -20,6 +22,21 @@ def paste(browser: Browser, text: str, headers: dict[str, str] = HERE) -> TestRe
     return browser.here.post(
         PATH, data=data, content_type=TEXTUAL, base_url=base, headers=headers, buffered=True
     )
+
+
+def read_branch(browser: Browser, place: str) -> TestResponse:
+    data, base = urlencode({"branch": place}), browser.public
+    return browser.here.post(
+        PATH, data=data, content_type=TEXTUAL, base_url=base, headers=HERE, buffered=True
+    )
+
+
+def on_branch(cardinal: Cardinal, branch: str, text: str | None) -> None:
+    """Make a branch of the policy's repository, with a policy file of this text or none."""
+    repos, alice, home = cardinal.forge.store.repos, cardinal.person("alice"), cardinal.home_repo
+    repos.create_ref(home, f"refs/heads/{branch}", repos.commit_of(home, "main"), actor=alice)
+    files = {policy_file.PATH: None if text is None else text.encode()}
+    repos.write_files(home, branch, files, "Policy", actor=alice)
 
 
 def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) -> None:
@@ -57,6 +74,40 @@ def test_a_pasted_file_is_compared_and_nothing_is_kept(pages: Pages) -> None:
     assert "&lt;b&gt;</textarea>" in wrong
     with event_store.reading(pages.cardinal.services.engine) as db:
         assert event_store.last_seq(db) == before
+
+
+def test_the_file_of_a_branch_or_pull_request_is_compared(pages: Pages) -> None:
+    cardinal, bob = pages.cardinal, pages.browser("bob")
+    on_branch(cardinal, "dear/<b>&ümlaut", with_column(budget_usd="9"))
+    on_branch(cardinal, "wrong", "version: 1\nboard: {columns: {Tasks: {archetype: inbx}}}\n")
+    on_branch(cardinal, "bare", None)
+    alice = cardinal.person("alice")
+    made = cardinal.forge.store.pulls.create(
+        cardinal.home_repo, "Dear", "", "dear/<b>&ümlaut", "main", actor=alice
+    )
+    for place in ("dear/<b>&ümlaut", f"#{made.issue.number}"):
+        shown = read_branch(bob, place).text
+        assert "up to $9.00" in shown, place
+        assert "<b>" not in shown, place
+    assert "<bdi>dear/&lt;b&gt;&amp;ümlaut at " in read_branch(bob, "dear/<b>&ümlaut").text
+    wrong = read_branch(bob, "wrong").text
+    assert "It cannot be used" in wrong
+    assert "line " in wrong
+    assert "There is no .github/cardinal.yml on bare" in read_branch(bob, "bare").text
+    for hostile in ("nowhere", "..", "../../shop/contents/x", "main/../..", "#0", "#99", "a\x00b", "x" * 300):
+        answer = read_branch(bob, hostile)
+        assert (answer.status_code, "There is no branch or pull request" in answer.text) == (200, True), (
+            hostile
+        )
+
+
+def test_a_branch_is_read_for_nobody_who_may_not_read_it(pages: Pages) -> None:
+    mallory = pages.browser("mallory")
+    on_branch(pages.cardinal, "secret", "version: 1\n")
+    hide(pages.cardinal, "board")
+    pages.cardinal.forge.gateway.calls.clear()
+    assert read_branch(mallory, "secret").status_code == 404
+    assert pages.cardinal.calls("/branches/") == []
 
 
 def test_who_may_not_read_the_policys_repository_and_foreign_pages_get_nothing(pages: Pages) -> None:
