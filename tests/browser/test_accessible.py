@@ -23,6 +23,11 @@ LOOKS: tuple[tuple[Literal["light", "dark"], ViewportSize], ...] = (
     ("dark", DESK),
     ("light", PHONE),
 )
+# What scrolls sideways and cannot be reached or has no name; and whatever breaks words to be narrow.
+UNREACHED = """[...document.querySelectorAll('.wide')].filter(it => it.tabIndex < 0
+    || it.getAttribute('role') != 'region' || !(it.ariaLabel || it.getAttribute('aria-labelledby'))
+    || getComputedStyle(it).overflowWrap == 'anywhere').map(it => it.outerHTML.slice(0, 200))
+"""
 
 
 @pytest.fixture
@@ -54,7 +59,12 @@ def broken(page: Page) -> list[tuple[str, str]]:
     """Return each rule that the page breaks, with the first place; and where it is wider than the window."""
     found = page.evaluate("axe.run().then(it => it.violations.map(v => [v.id, v.nodes[0].html]))")
     wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
-    return [*map(tuple, found), *([("wide", page.url)] if wide else ())]
+    unreached = page.evaluate(UNREACHED)
+    return [
+        *map(tuple, found),
+        *([("wide", page.url)] if wide else ()),
+        *(("keyboard", it) for it in unreached),
+    ]
 
 
 def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
