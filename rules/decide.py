@@ -104,6 +104,8 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     runs.QuestionAsked: run.question_asked,
     runs.QuestionAnswered: run.answered,
     runs.BranchPushed: run.pushed,
+    runs.BranchExported: run.files_known,
+    stage.SnapshotTaken: run.files_known,
     runs.ThreadAnswered: run.thread_answered,
     runs.RunEnded: run.ended,
     related.CardProposed: run.card_proposed,

@@ -9,6 +9,8 @@ from ledger.events.related import CardProposed
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending, Gate, RunState
+from rules.card.loss import Loss
+from rules.card.shared_files import SharedFiles
 from rules.text import plain
 
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
@@ -244,44 +246,6 @@ class Stop:
     mark: str = ""
 
 
-# Without these nothing can be done at all; without others some things wait.
-CORE_PERMISSIONS = ("contents:", "issues:", "pull_requests:", "organization_projects:")
-_OUT_OF_REACH = "{target} is out of reach ({reason}): see `cardinal doctor`"
-_LOST = {
-    "uninstalled": "the App is not installed on {target} any more: install it again, `cardinal init` "
-    "shows where",
-    "suspended": "the App is suspended on {target}: an owner lifts it in {target}'s settings, under "
-    "GitHub Apps",
-    "permissions": "{target} has not accepted what the App needs ({detail}): an owner does in {target}'s "
-    "settings, under GitHub Apps",
-    "archived": "{target} is archived, so nothing can be written there: unarchive it in its settings "
-    "to go on",
-    "removed": "the App cannot see {target}: an owner adds it to the App's repositories in the "
-    "organisation's settings, under GitHub Apps",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """An organisation or a repository that Cardinal cannot work in; see AccessLost."""
-
-    target: str
-    reason: str
-    detail: str = ""
-
-    @property
-    def blocks(self) -> bool:
-        """Nothing can be done there; else some things wait, and the rest goes on."""
-        return self.reason != "permissions" or any(name in self.detail for name in CORE_PERMISSIONS)
-
-    @property
-    def sentence(self) -> str:
-        """The sentence for people, with the next step."""
-        said = _LOST.get(self.reason, _OUT_OF_REACH)
-        names = {"target": self.target, "reason": self.reason, "detail": self.detail}
-        return said.format(**{name: plain(text, 140) for name, text in names.items()})
-
-
 def is_outside(repository: str, owner: str) -> bool:
     """Tell whether a repository belongs to somebody else."""
     return repository.partition("/")[0].casefold() != owner.casefold()
@@ -355,6 +319,7 @@ class Snapshot:
     blockers: tuple[BlockerSeen, ...] = ()
     circle: tuple[BlockerSeen, ...] = ()
     checking: CheckingSeen | None = None
+    shared: tuple[SharedFiles, ...] = ()  # with other cards; only read where files become known
     only_checks: bool = False  # the event is about a run that only checks
     follow_ups: tuple[FollowUpSeen, ...] = ()
     proposed: CardProposed | None = None

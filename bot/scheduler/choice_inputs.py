@@ -7,9 +7,7 @@ from sqlalchemy import Connection
 from ledger import codec
 from ledger.events.board import CardDescribed, LabelJudged
 from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
-from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import (
-    BranchExported,
     BranchPushed,
     CommitsSigned,
     Noted,
@@ -25,6 +23,7 @@ from ledger.views import (
     boards,
     budgets,
     cards,
+    changed_files,
     halts,
     links,
     losses,
@@ -37,13 +36,26 @@ from ledger.views import (
 )
 
 # The views that the choice, and the record of its reasons, are read from.
-SOURCES = (boards, budgets, cards, halts, links, losses, policies, questions, runs, spend, stops, workspaces)
+SOURCES = (
+    boards,
+    budgets,
+    cards,
+    changed_files,
+    halts,
+    links,
+    losses,
+    policies,
+    questions,
+    runs,
+    spend,
+    stops,
+    workspaces,
+)
 # Kinds that change there only what the choice does not read.
 ASIDE = frozenset(
     {
-        *(AssistantReplied, CardDescribed, CommentReleased, LabelJudged, PersonSaid, PullChanged, PullOpened),
+        *(AssistantReplied, CardDescribed, CommentReleased, LabelJudged, PersonSaid),
         *(
-            BranchExported,
             BranchPushed,
             CommitsSigned,
             Noted,

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine
 from bot.reactor import reactor
 from bot.scheduler import choice_inputs
 from bot.state import budgets as shared_budgets
-from bot.state import loads, policies, snapshots
+from bot.state import loads, policies, shared_files, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
@@ -138,7 +138,7 @@ def _question(
 ) -> Callable[..., RunSelection]:
     """Return the rules' choice among the board's runs; it takes the free workers."""
     policy = policies.in_force(db, board_id)
-    queue = _waiting(db, _queued(db, board_id, policy))
+    queue = shared_files.hold_back(db, policy, _waiting(db, _queued(db, board_id, policy)))
     if host_count > 1:
         queue = _with_hosts(db, queue)
     load = loads.of_board(db, board_id, now.date(), {run.card_id for run in queue})

@@ -8,8 +8,9 @@ from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.views import boards, losses, policies, stops
 from ledger.views.policies import PolicyRow
+from rules.card.loss import Loss
 from rules.card.trigger import stamp
-from rules.snapshot import Loss, Stop
+from rules.snapshot import Stop
 
 MAX_BOARDS = 1000  # kept in memory
 # The views that this is read from; their rows of a board change by its own events alone.

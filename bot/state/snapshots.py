@@ -8,13 +8,23 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from bot.state import board_state
+from bot.state import board_state, shared_files
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.related import CardProposed
-from ledger.events.run import CHECK, QuestionAnswered, RunEnded, RunEvent, RunParked, RunStepped
+from ledger.events.run import (
+    CHECK,
+    BranchExported,
+    QuestionAnswered,
+    RunEnded,
+    RunEvent,
+    RunParked,
+    RunQueued,
+    RunStepped,
+)
+from ledger.events.stage import SnapshotTaken
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
@@ -40,6 +50,7 @@ from ledger.views import (
     threads,
     verdicts,
 )
+from rules.card.loss import Loss
 from rules.chatops.parser import chosen_question
 from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
@@ -54,7 +65,6 @@ from rules.snapshot import (
     FollowUpSeen,
     Halt,
     Held,
-    Loss,
     Mover,
     OpenQuestion,
     PullSeen,
@@ -120,6 +130,8 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
             return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id), ci=seen)
         case ChecksSettled():
             return replace(snapshot, ci=_ci(db, snapshot, card_id))
+        case RunQueued() | BranchExported() | SnapshotTaken():
+            return replace(snapshot, shared=shared_files.of_card(db, card_id))
         case RunStepped() | RunParked():
             return replace(snapshot, halt=halt_of(db, snapshot.board_id))
     return snapshot

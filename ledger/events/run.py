@@ -8,6 +8,8 @@ from ledger.states import Ending, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
 
+MAX_FILES = 300  # that BranchExported names
+
 
 @dataclass(frozen=True, slots=True)
 class RunEvent(Event):
@@ -294,7 +296,10 @@ class ValidationEnded(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class BranchExported(RunEvent):
-    """The workspace's branch reached the host's mirror; counts are against `base`."""
+    """The workspace's branch reached the host's mirror; counts are against `base`.
+
+    `files` are the changed ones, the first MAX_FILES; none in events of an older Cardinal.
+    """
 
     branch: str
     base: str
@@ -302,6 +307,7 @@ class BranchExported(RunEvent):
     files_changed: int
     lines_changed: int
     commits: int
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from datetime import datetime
 
-from ledger.events import findings, related
+from ledger.events import findings, related, stage
 from ledger.events import run as runs
 from ledger.ids import CardId
 from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import Ending, RunState
+from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
 from rules.card.drag_out import release
 from rules.card.state import settle
@@ -63,9 +64,19 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
         seen += _ticker(snapshot) + _told_early(snapshot)
     if waits:
         seen = _posted(snapshot, run) + seen
+    if isinstance(event, runs.RunQueued):
+        seen += overlap.noticed(policy, snapshot, run)
     if run.state is RunState.QUEUED:
         seen += ask_about_blockers(policy, snapshot, run.run_id)
     return seen + _meanwhile(snapshot, run, event) + circuit_breaker.came_through(snapshot, run, event)
+
+
+def files_known(
+    policy: Policy, snapshot: Snapshot, event: runs.BranchExported | stage.SnapshotTaken, now: datetime
+) -> Decision:
+    """Say which other work changes the same files, now that git knows what this run changes."""
+    run = _newest(snapshot, event)
+    return overlap.noticed(policy, snapshot, run) if run else Decision()
 
 
 def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:

@@ -117,6 +117,12 @@ class BoardRules(PolicyModel):
         " repositories that it waits for or is a part of: `hidden`, or `named` where whoever reads one"
         " repository of the board may read them all.",
     )
+    overlap: Literal["warn", "wait", "ignore"] = setting(
+        "warn",
+        "What happens where a run works on files that a live run or an open pull request of another card"
+        " [changes as well](#siblings): the card says so (`warn`), a run that has not begun waits (`wait`),"
+        " or nothing (`ignore`).",
+    )
     modes: ModeChoice = setting(ModeChoice(), "How labels choose a run's mode.")
     schedule: Annotated[dict[ScheduleName, CardSchedule], Field(max_length=50)] = setting(
         {}, "Cards that are [made by the clock](#scheduled-cards), by names of your own."

@@ -7,9 +7,10 @@ from datetime import datetime
 
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
+from rules.card.loss import Loss
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Grant, Share
-from rules.snapshot import Halt, Loss, Stop, is_outside, outside
+from rules.snapshot import Halt, Stop, is_outside, outside
 from rules.text import code, count, plain
 
 _NO_WORKER = "no worker is free"
@@ -48,6 +49,7 @@ class Waiting:
     wish_usd: float = 0.0
     host: str = ""
     place: str = ""
+    overlap: str = ""  # why it waits for the work of another card on the same files; empty: it does not
     models: bool = True  # it calls models; one that does not only checks a commit, and takes no agent's place
 
     @property
@@ -271,6 +273,8 @@ class _Gate:
         elif not self._policy.archetype(run.stands).STARTS_RUNS:
             where = f"{code(run.stands)}, which is no execution column of the policy"
             yield f"its card stands in {where}: drag it to one, or correct the policy"
+        if run.overlap:
+            yield run.overlap
         if column is not None and self._by_column[run.column] >= column.concurrency:
             yield f"{plain(run.column, 60)} is full with {count(self._by_column[run.column], 'run')}"
         if self._by_repository[run.repository] >= limits.runs_per_repository:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ledger.events.run import BranchExported, BranchPushed, RunEnded
+from ledger.events.run import MAX_FILES, BranchExported, BranchPushed, RunEnded
 from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject
 from ledger.states import Ending, RunState
 from runner.artifacts import keep
@@ -21,6 +21,7 @@ from runner.run.exits import failed
 from runner.run.instructions import digest_of
 from runner.session.tool_effects import report
 from runner.text.plain import one_line
+from runner.text.untrusted import flat
 
 # docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
 _CLOSING = re.compile(
@@ -76,7 +77,8 @@ def measure(run: RunContext, head: str) -> DiffStat:
     known = run.history.exported
     if change.commits and change.files_changed and (known is None or known.head != head):
         size = change.files_changed, change.lines_changed, change.commits
-        run.log.append(BranchExported(order.run_id, order.branch, base, head, *size))
+        files = tuple(flat(path) for path in change.paths[:MAX_FILES])
+        run.log.append(BranchExported(order.run_id, order.branch, base, head, *size, files))
     return change
 
 

@@ -66,7 +66,7 @@ def test_the_kept_answer_is_that_of_a_fresh_look_whatever_happens(engine: Engine
         append(engine, make(codec.kinds()[chance.choice(kinds)]))
         assert ready(engine) == fresh(engine)
         stood += dispatch.last_answer(engine) is before
-    assert stood > 10
+    assert stood > 8
 
 
 def test_what_cannot_matter_changes_neither_answer_nor_reasons(engine: Engine) -> None:

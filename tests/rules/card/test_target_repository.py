@@ -8,6 +8,7 @@ from ledger.events.board import CardConverted, CardMoved
 from ledger.events.placement import RepositoryResolved
 from ledger.model.reasons import Reason
 from ledger.states import CardState
+from rules.card.loss import Loss
 from rules.card.target_repository import (
     ASKS,
     LOOKING,
@@ -22,7 +23,7 @@ from rules.errors import PolicyError
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
 from rules.policy.model import Policy, parse
-from rules.snapshot import Loss, Snapshot, TargetSeen
+from rules.snapshot import Snapshot, TargetSeen
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 

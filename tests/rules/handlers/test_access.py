@@ -4,9 +4,10 @@ import pytest
 
 from ledger.events.board import CardConverted
 from ledger.states import CardState, RunState
+from rules.card.loss import Loss
 from rules.handlers.access import WHY, spread
 from rules.intents.internal import RequeueRun, StopRun
-from rules.snapshot import Loss, Snapshot, TargetSeen
+from rules.snapshot import Snapshot, TargetSeen
 from tests.rules.scene import CARD, POLICY, R1, asks, card, only, run, states
 
 GONE = {

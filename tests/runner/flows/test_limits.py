@@ -82,7 +82,8 @@ def test_what_checks_leave_behind_is_not_published(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
     world.run(world.order(validation=checks(fast=["echo junk > junk; echo x >> README.md"], full=["true"])))
     assert world.ended().ending is Ending.SUCCEEDED
-    assert world.only("BranchExported").files_changed == 1
+    exported = world.only("BranchExported")
+    assert (exported.files_changed, len(exported.files)) == (1, 1)
 
 
 def test_a_check_that_hangs_counts_as_failed(world: World) -> None:

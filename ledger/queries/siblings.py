@@ -1,0 +1,45 @@
+"""The other cards whose work stands in a repository: under way, or as an open pull request."""
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, and_, or_, select
+
+from ledger.ids import BoardId, CardId, RunId
+from ledger.states import RunState
+from ledger.views.cards import cards
+from ledger.views.changed_files import changed_files
+from ledger.views.runs import runs
+
+MAX_SIBLINGS = 200  # that one look at a repository reads
+
+
+class SiblingRow(NamedTuple):
+    """A card with work in a repository. `at_work`: its newest run was begun and has not ended; `pull` is the
+    number of its open pull request, 0 without one.
+    """
+
+    card_id: CardId
+    board_id: BoardId
+    run_id: RunId
+    at_work: bool
+    pull: int
+    files: tuple[str, ...]
+
+
+def changing(db: Connection, repository: str) -> tuple[SiblingRow, ...]:
+    """Return the cards whose work changes files of the repository, the oldest pull requests first."""
+    at_work = and_(runs.c.state != RunState.ENDED, runs.c.claimed_at.is_not(None))
+    is_open = and_(cards.c.pull_state == "open", cards.c.pull_repository == repository)
+    query = (
+        select(cards.c.card_id, cards.c.board_id, cards.c.run_id, at_work, is_open, cards.c.pull_number)
+        .add_columns(changed_files.c.files)
+        .select_from(changed_files)
+        .join(cards, cards.c.card_id == changed_files.c.card_id)
+        .join(runs, runs.c.run_id == cards.c.run_id)
+        .where(changed_files.c.repository == repository, ~cards.c.archived, or_(at_work, is_open))
+        .order_by(cards.c.pull_number, cards.c.card_id)
+    )
+    return tuple(
+        SiblingRow(row[0], row[1], row[2], bool(row[3]), row[5] if row[4] else 0, tuple(row[6]))
+        for row in db.execute(query.limit(MAX_SIBLINGS))
+    )

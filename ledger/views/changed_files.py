@@ -1,0 +1,61 @@
+"""The files that the work on each card changes, as git said last."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Index, Table
+
+from ledger.db.rows import columns, find, keep
+from ledger.db.tables import VIEWS
+from ledger.event import Recorded
+from ledger.events.run import BranchExported
+from ledger.events.stage import SnapshotTaken
+from ledger.fold import Fold
+from ledger.ids import CardId, RunId
+from ledger.views import runs
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFilesRow:
+    """The files of a card's branch, as its run `run_id` left them. Very large changes are truncated."""
+
+    card_id: CardId
+    run_id: RunId
+    repository: str
+    files: tuple[str, ...]
+
+
+changed_files = Table(
+    "view_changed_files",
+    VIEWS,
+    *columns(ChangedFilesRow, "card_id", long=("files",)),
+    Index("view_changed_files_repository", "repository"),
+)
+fold = Fold()
+
+
+def of_card(db: Connection, card_id: CardId) -> ChangedFilesRow | None:
+    """Return what the card's work changes; None while nothing is known."""
+    return find(db, ChangedFilesRow, changed_files, card_id=card_id)
+
+
+@fold.on(BranchExported)
+def _exported(db: Connection, _it: Recorded, event: BranchExported) -> None:
+    if event.files:
+        _keep(db, event.run_id, event.files)
+
+
+@fold.on(SnapshotTaken)
+def _handed_over(db: Connection, _it: Recorded, event: SnapshotTaken) -> None:
+    if event.files:  # those of one stage: the earlier ones and the branch have theirs
+        _keep(db, event.run_id, event.files, add=True)
+
+
+def _keep(db: Connection, run_id: RunId, files: tuple[str, ...], *, add: bool = False) -> None:
+    run = runs.get(db, run_id)
+    if run is None:
+        return
+    known = of_card(db, run.card_id) if add else None
+    if known is not None and known.repository == run.repository:
+        files = tuple(dict.fromkeys((*known.files, *files)))
+    row = {"run_id": run_id, "repository": run.repository, "files": files}
+    keep(db, changed_files, {"card_id": run.card_id}, row)

@@ -1,0 +1,42 @@
+"""Organisations and repositories that Cardinal cannot work in, and what to do about it."""
+
+from dataclasses import dataclass
+
+from rules.text import plain
+
+# Without these nothing can be done at all; without others some things wait.
+CORE_PERMISSIONS = ("contents:", "issues:", "pull_requests:", "organization_projects:")
+_OUT_OF_REACH = "{target} is out of reach ({reason}): see `cardinal doctor`"
+_LOST = {
+    "uninstalled": "the App is not installed on {target} any more: install it again, `cardinal init` "
+    "shows where",
+    "suspended": "the App is suspended on {target}: an owner lifts it in {target}'s settings, under "
+    "GitHub Apps",
+    "permissions": "{target} has not accepted what the App needs ({detail}): an owner does in {target}'s "
+    "settings, under GitHub Apps",
+    "archived": "{target} is archived, so nothing can be written there: unarchive it in its settings "
+    "to go on",
+    "removed": "the App cannot see {target}: an owner adds it to the App's repositories in the "
+    "organisation's settings, under GitHub Apps",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """An organisation or a repository that Cardinal cannot work in; see AccessLost."""
+
+    target: str
+    reason: str
+    detail: str = ""
+
+    @property
+    def blocks(self) -> bool:
+        """Nothing can be done there; else some things wait, and the rest goes on."""
+        return self.reason != "permissions" or any(name in self.detail for name in CORE_PERMISSIONS)
+
+    @property
+    def sentence(self) -> str:
+        """The sentence for people, with the next step."""
+        said = _LOST.get(self.reason, _OUT_OF_REACH)
+        names = {"target": self.target, "reason": self.reason, "detail": self.detail}
+        return said.format(**{name: plain(text, 140) for name, text in names.items()})

@@ -1,0 +1,58 @@
+"""Work on files that another card of the repository changes as well: what is said, and who waits."""
+
+from collections.abc import Iterable
+
+from rules.card.shared_files import SharedFiles
+from rules.intents.outbound import Decision, Say
+from rules.policy.model import Policy
+from rules.snapshot import RunSeen, Snapshot
+from rules.text import code, count, plain, sentence
+
+MAX_FILES, MAX_NAMED = 3, 3  # that a sentence names
+
+
+def describe(shared: Iterable[SharedFiles]) -> str:
+    """Return who changes which of the same files, without a full stop; empty for nobody."""
+    known = [it for it in shared if it.files]
+    parts = [f"{_what(it)} changes {_files(it.files)}" for it in known[:MAX_NAMED]]
+    if len(known) > MAX_NAMED:
+        parts.append(f"{len(known) - MAX_NAMED} more change the same files")
+    return ", and ".join(parts)
+
+
+def holding(shared: Iterable[SharedFiles], own_pull: int) -> tuple[SharedFiles, ...]:
+    """Return what a run that has not begun waits for: runs at work, and pull requests older than its own.
+
+    So no two cards wait for each other: whoever works waits for nobody, and of two pull requests only the
+    younger one waits.
+    """
+    return tuple(it for it in shared if it.at_work or (it.pull and (not own_pull or it.pull < own_pull)))
+
+
+def obstacle(shared: Iterable[SharedFiles], own_pull: int) -> str:
+    """Return why a run waits where the policy says `overlap: wait`; empty when it does not."""
+    held_by = describe(holding(shared, own_pull))
+    return f"{held_by} as well: it waits until that is merged or closed (`overlap: wait`)" if held_by else ""
+
+
+def noticed(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
+    """Say once on the card which other work changes the same files; `snapshot.shared` has them."""
+    known = describe(snapshot.shared)
+    if policy.board.overlap == "ignore" or not known or run.mode != "fix":
+        return Decision()
+    text = (
+        f"{sentence(f'{run.run_id} works on files that others change: {known}')} Whoever is merged second"
+        " has to be rebased: look at them together, or pause one of them with `/cardinal pause`."
+    )
+    names = ",".join(it.name for it in snapshot.shared)
+    return Decision((Say(snapshot.card_id, f"overlap:{run.run_id}:{plain(names, 200)}", text),), (known,))
+
+
+def _what(it: SharedFiles) -> str:
+    return f"pull request {it.name}" if it.pull else it.name
+
+
+def _files(files: tuple[str, ...]) -> str:
+    named = ", ".join(code(path, 120) for path in files[:MAX_FILES])
+    more = len(files) - MAX_FILES
+    return f"{named} and {count(more, 'more file')}" if more > 0 else named
