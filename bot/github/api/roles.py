@@ -46,6 +46,15 @@ def role_of_account(hub: Hub, repository: str, login: str, user_id: int) -> str:
     return _role_of(permission) if (permission.get("user") or {}).get("id") == user_id else NONE
 
 
+def account(hub: Hub, login: str) -> tuple[int, str]:
+    """Return the id and the exact login of an account. Raises NotFoundError, GithubError.
+
+    Source: docs.github.com/rest/users/users#get-a-user.
+    """
+    user = hub.rest("GET", f"/users/{quote(login, safe='')}").body
+    return int(user["id"]), str(user["login"])
+
+
 def _permission(hub: Hub, repository: str, login: str) -> Mapping[str, Any]:
     """Return GitHub's answer; empty for an unknown person."""
     path = f"{repository_path(repository)}/collaborators/{quote(login, safe='')}/permission"

@@ -22,7 +22,7 @@ VALID_S = 600  # as long as GitHub's codes
 VISIT_S = 8 * 3600
 WORD_BYTES = 32
 OWN_PATH = re.compile(
-    r"/(?:hosts|health|money|(?:runs|artifacts|boards|cards|policy)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
+    r"/(?:hosts|health|money|tokens|(?:runs|artifacts|boards|cards|policy)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
 )
 OWN_QUERY = re.compile(
     r"(?:(?:search|state|repository|person|label|lane|column|page|zoom|before|days)=[A-Za-z0-9._~*%+-]*(?:&(?!$)|$))*"

@@ -29,7 +29,7 @@ class Explanation(ApiModel):
 Output = Explanation
 
 
-def run(call: ApiRequest, given: JobName) -> Output:
+def run(call: ApiRequest, given: JobName) -> Explanation:
     """Return it. Raises ApiError, BusyError."""
     card = jobs.card_of(call, given)
     with event_store.reading(call.site.engine) as db:

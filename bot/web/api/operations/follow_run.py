@@ -53,7 +53,7 @@ class RunEvents(ApiModel):
 Input, Output = RunPlace, RunEvents
 
 
-def run(call: ApiRequest, given: RunPlace) -> Output:
+def run(call: ApiRequest, given: RunPlace) -> RunEvents:
     """Return a page of them. Raises ApiError, BusyError."""
     get_run.visible(call, given)
     return _page(call, RunId(given.run), given.after)
@@ -74,7 +74,7 @@ def stream(call: ApiRequest, given: RunPlace) -> StreamResponse:
     return StreamResponse(run_lines.stream_of(run_id), call.visit.user_id, after, pull)
 
 
-def _page(call: ApiRequest, run_id: RunId, after: int) -> Output:
+def _page(call: ApiRequest, run_id: RunId, after: int) -> RunEvents:
     with event_store.reading(call.site.engine) as db:
         fresh, row = run_lines.later(db, run_id, after, MAX_LISTED), runs.get(db, run_id)
     lines = [

@@ -45,7 +45,7 @@ class CommandReceipt(ApiModel):
 Input, Output = CommandRequest, CommandReceipt
 
 
-def run(call: ApiRequest, given: CommandRequest) -> Output:
+def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
     """Record it once. Raises ApiError, BusyError, CardBusyError, GithubError, ReusedKeyError."""
     about = record.card_of(call.site.services, jobs.card_of(call, given).card_id)
     if about is None:

@@ -25,7 +25,7 @@ class BoardList(ApiModel):
 Output = BoardList
 
 
-def run(call: ApiRequest, _given: Nothing) -> Output:
+def run(call: ApiRequest, _given: Nothing) -> BoardList:
     """Return them. Raises BusyError."""
     listed = (BoardSummary(board=f"{it.owner}/{it.number}", title=clean(it.title)) for it in call.boards)
     return BoardList(boards=list(listed))

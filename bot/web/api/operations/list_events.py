@@ -45,7 +45,7 @@ class EventPage(ApiModel):
 Input, Output = EventQuery, EventPage
 
 
-def run(call: ApiRequest, given: EventQuery) -> Output:
+def run(call: ApiRequest, given: EventQuery) -> EventPage:
     """Return them. Raises ApiError, BusyError."""
     card = jobs.card_of(call, given)
     with event_store.reading(call.site.engine) as db:

@@ -42,7 +42,7 @@ class JobPage(ApiModel):
 Input, Output = JobQuery, JobPage
 
 
-def run(call: ApiRequest, given: JobQuery) -> Output:
+def run(call: ApiRequest, given: JobQuery) -> JobPage:
     """Return a page of them. Raises ApiError, BusyError, FilterError."""
     boards = (call.board(given.board),) if given.board else call.boards
     scopes = [board.scope for board in boards]

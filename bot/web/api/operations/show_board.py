@@ -44,7 +44,7 @@ class BoardDetail(ApiModel):
 Input, Output = BoardName, BoardDetail
 
 
-def run(call: ApiRequest, given: BoardName) -> Output:
+def run(call: ApiRequest, given: BoardName) -> BoardDetail:
     """Return it. Raises ApiError, BusyError."""
     board = call.board(f"{given.owner}/{given.number}")
     with event_store.reading(call.site.engine) as db:

@@ -20,7 +20,7 @@ class TokenOwner(ApiModel):
 Output = TokenOwner
 
 
-def run(call: ApiRequest, _given: Nothing) -> Output:
+def run(call: ApiRequest, _given: Nothing) -> TokenOwner:
     """Return it."""
     token = call.token
     return TokenOwner(login=token.login, token=token.name, scopes=list(token.scopes), until=token.until)

@@ -1,0 +1,135 @@
+"""`cardinal tokens`: the tokens of programs."""
+
+from dataclasses import asdict
+from datetime import timedelta
+
+import click
+
+from bot.cli import CommandGroup, _home
+from bot.cli._show import ago, json_option, line, show, table, when
+from bot.github.api import roles
+from bot.github.client import Hub
+from bot.github.errors import NotFoundError
+from bot.state import served_boards
+from bot.system.clock import utc_now
+from bot.web.api.operation import MEANING, Scope
+from ledger.errors import CardinalError
+from ledger.log import event_store
+from ledger.queue import api_tokens
+from ledger.queue.api_tokens import MAX_NAME
+
+HEADS = ("id", "token", "account", "scope", "ends", "uses", "last used")
+
+
+class UnknownTokenError(CardinalError):
+    """No live token has that id."""
+
+    def __init__(self, token_id: str) -> None:
+        self.token_id = token_id
+        super().__init__(f"no token lives under the id {line(token_id)}: `cardinal tokens list` has them")
+
+
+class UnknownAccountError(CardinalError):
+    """GitHub has no such account."""
+
+    def __init__(self, login: str) -> None:
+        self.login = login
+        super().__init__(f"GitHub has no account {line(login)}: name a person or a machine account")
+
+
+@click.group("tokens", cls=CommandGroup)
+def command() -> None:
+    """Make, list and revoke tokens of the API.
+
+    A token acts for one GitHub account and may do what that may, within its scope. People make their own on
+    the page /tokens.
+    """
+
+
+@command.command("add")
+@click.argument("name")
+@click.option("--login", required=True, help="The GitHub account that it acts for.")
+@click.option(
+    "--scope",
+    type=click.Choice([scope.value for scope in Scope]),
+    default=Scope.READ.value,
+    show_default=True,
+    help="; ".join(f"{scope}: {meaning}" for scope, meaning in MEANING.items()) + ".",
+)
+@click.option(
+    "--days", type=click.IntRange(1, 365), default=30, show_default=True, help="It ends after them."
+)
+def add(name: str, login: str, scope: str, days: int) -> None:
+    """Make a token, and print it: nobody can print it again.
+
+    \b
+    Example:
+      cardinal tokens add ci --login acme-bot --scope act --days 30
+    """
+    config, now = _home.settings(), utc_now()
+    config.require_github()
+    engine = _home.open_engine(config)
+    with event_store.reading(engine) as db:
+        owner = served_boards.every(db, config)[0].owner
+    try:
+        user_id, exact = roles.account(Hub(config, utc_now).at(owner), login)
+    except NotFoundError as error:
+        raise UnknownAccountError(login) from error
+    with event_store.writing(engine) as db:
+        text, _ = api_tokens.make(
+            db,
+            line(name)[:MAX_NAME],
+            login=exact,
+            user_id=user_id,
+            scopes=(scope,),
+            now=now,
+            lives=timedelta(days=days),
+        )
+    click.echo(text)
+
+
+@command.command("list")
+@json_option
+def list_tokens(as_json: bool) -> None:
+    """List the tokens that live.
+
+    \b
+    Example:
+      cardinal tokens list
+    """
+    now = utc_now()
+    with _home.reading() as db:
+        rows = [row for row in api_tokens.every(db) if row.lives(now)]
+    shown = (
+        (
+            row.token_id,
+            row.name,
+            row.login,
+            " ".join(row.scopes),
+            when(row.until),
+            row.uses,
+            ago(row.used_at, now),
+        )
+        for row in rows
+    )
+    show(
+        [asdict(row) for row in rows],
+        as_json=as_json,
+        text=lambda: table(HEADS, shown, empty="no token lives"),
+    )
+
+
+@command.command("revoke")
+@click.argument("token_id", metavar="ID")
+def revoke(token_id: str) -> None:
+    """End a token at once.
+
+    \b
+    Example:
+      cardinal tokens revoke 1f2e3d4c
+    """
+    with event_store.writing(_home.open_engine(_home.settings())) as db:
+        ended = api_tokens.revoke(db, token_id, utc_now())
+    if not ended:
+        raise UnknownTokenError(token_id)
+    click.echo(f"{line(token_id)} opens nothing any more")

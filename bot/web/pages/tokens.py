@@ -1,0 +1,112 @@
+"""Tokens for the programs of whoever is signed in: made and shown once, listed, revoked."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from flask import Response, make_response, redirect, render_template, request
+
+from bot.web.api.operation import MEANING, Scope
+from bot.web.pages.act import FOREIGN
+from bot.web.site import parameters
+from bot.web.site.layout import Site, when
+from ledger.log import event_store
+from ledger.queue import api_tokens
+from ledger.queue.api_tokens import MAX_NAME, TokenRow, TooManyTokensError
+from ledger.queue.sign_ins import SignIn
+from rules.text import plain
+
+PATH = "/tokens"
+MAX_BYTES = 4_000
+DAYS = (7, 30, 90, 365)
+UNFIT = "No token was made: give it a name, a scope and an end."
+
+
+@dataclass(frozen=True, slots=True)
+class TokenView:
+    """A token in the list."""
+
+    token_id: str
+    name: str
+    scope: str
+    made: str
+    ends: str
+    used: str
+
+
+def mount(site: Site) -> None:
+    """Mount the page and its two forms."""
+
+    @site.blueprint.get(PATH)
+    def tokens() -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        parameters.check()
+        return _page(site, visit)
+
+    @site.blueprint.post(PATH)
+    def make_token() -> Response:
+        visit = site.visit()
+        if not site.is_from_here():
+            return site.page("That came from another site", FOREIGN, status=403, visit=visit)
+        if visit is None:
+            return site.stranger()
+        request.max_content_length = MAX_BYTES
+        return _made(site, visit)
+
+    @site.blueprint.post(f"{PATH}/revoke")
+    def revoke_token() -> Response:
+        visit = site.visit()
+        if not site.is_from_here():
+            return site.page("That came from another site", FOREIGN, status=403, visit=visit)
+        if visit is None:
+            return site.stranger()
+        request.max_content_length = MAX_BYTES
+        with event_store.writing(site.engine) as db:
+            api_tokens.revoke(db, request.form.get("token", ""), site.clock(), user_id=visit.user_id)
+        return make_response(redirect(PATH, 303))
+
+
+def _made(site: Site, visit: SignIn) -> Response:
+    name, scope, days = (request.form.get(field, "") for field in ("name", "scope", "days"))
+    if not plain(name, MAX_NAME) or scope not in list(Scope) or days not in map(str, DAYS):
+        return site.page("Nothing was made", UNFIT, status=400, visit=visit)
+    try:
+        with event_store.writing(site.engine) as db:
+            text, _ = api_tokens.make(
+                db,
+                plain(name, MAX_NAME),
+                login=visit.login,
+                user_id=visit.user_id,
+                scopes=(scope,),
+                now=site.clock(),
+                lives=timedelta(days=int(days)),
+            )
+    except TooManyTokensError as error:
+        return site.page("Nothing was made", f"{error}.", status=409, visit=visit)
+    return _page(site, visit, text)
+
+
+def _page(site: Site, visit: SignIn, text: str = "") -> Response:
+    now = site.clock()
+    with event_store.reading(site.engine) as db:
+        mine = api_tokens.of_user(db, visit.user_id)
+    shown = render_template(
+        "tokens.html",
+        title="Tokens",
+        lines=("A token lets a program do what you may do on Cardinal, within its scope.",),
+        text=text,
+        tokens=[_view(row) for row in reversed(mine) if row.lives(now)],
+        scopes=[(scope.value, MEANING[scope]) for scope in Scope],
+        days=DAYS,
+        longest=MAX_NAME,
+        visit=visit,
+    )
+    return make_response(shown)
+
+
+def _view(row: TokenRow) -> TokenView:
+    used = f"{row.uses:,} times, on {when(row.used_at)}" if row.used_at else "not yet"
+    return TokenView(
+        row.token_id, plain(row.name), ", ".join(row.scopes), when(row.made_at), when(row.until), used
+    )

@@ -1,0 +1,28 @@
+"""`cardinal tokens` lists what lives, and revokes one of them."""
+
+import json
+from datetime import timedelta
+
+from bot.system.clock import utc_now
+from bot.system.config import Config
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queue import api_tokens
+from tests.bot.cli.conftest import Cardinal
+
+
+def test_a_token_is_listed_without_its_text_until_it_is_revoked(cardinal: Cardinal, config: Config) -> None:
+    engine = open_ledger(config.database_url)
+    with event_store.writing(engine) as db:
+        account = {"login": "bob", "user_id": 7, "scopes": ("read",)}
+        text, row = api_tokens.make(db, "ci", **account, now=utc_now(), lives=timedelta(days=1))
+    engine.dispose()
+    shown = cardinal("tokens", "list").output
+    assert "bob" in shown
+    assert text not in shown
+    (listed,) = json.loads(cardinal("tokens", "list", "--json").stdout)
+    assert (listed["token_id"], listed["name"]) == (row.token_id, "ci")
+    assert cardinal("tokens", "revoke", row.token_id).exit_code == 0
+    assert cardinal("tokens", "list").output == "no token lives\n"
+    refused = cardinal("tokens", "revoke", row.token_id)
+    assert (refused.exit_code, "cardinal tokens list" in refused.output) == (2, True)
