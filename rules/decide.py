@@ -18,6 +18,7 @@ from ledger.events import (
     related,
     stage,
 )
+from ledger.events import job as jobs
 from ledger.events import policy as policies
 from ledger.events import run as runs
 from rules.card import state
@@ -30,6 +31,7 @@ from rules.handlers import (
     command,
     comment,
     issue_links,
+    job,
     merge_queue,
     outbox,
     review,
@@ -70,7 +72,8 @@ _STEPS = (runs.RunQueued, runs.RunClaimed, runs.RunStepped, runs.RunParked, runs
 CARD_RULES: Mapping[type[Event], _OfCard] = {
     **dict.fromkeys(_SHOWN, run.shown),
     **dict.fromkeys(_STEPS, run.stepped),
-    board.CardSeen: card_moved.seen,
+    board.CardSeen: job.seen,
+    jobs.JobMade: job.made,
     board.CardExplained: state.explained,
     board.CardMoved: card_moved.moved,
     board.CardArrived: card_moved.arrived,

@@ -34,6 +34,16 @@ NOBODY = Mover()
 
 
 @dataclass(frozen=True, slots=True)
+class JobSeen:
+    """A program's request for a card: its key, where the card goes, and the account `by`."""
+
+    key: str
+    column: str
+    skills: tuple[str, ...]
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class OpenQuestion:
     """A question that waits for a person; `asked_at` is None where it is not known.
 
@@ -327,6 +337,7 @@ class Snapshot:
     assistant_waits: bool = False  # the planning assistant asked, and nobody wrote since
     target: TargetSeen | None = None  # where the issue's own repository may not be the one
     mover: Mover = NOBODY
+    job: JobSeen | None = None  # the program's request that made it; read when it is seen first
 
     @property
     def lost(self) -> str:

@@ -11,6 +11,14 @@ def title(text: str) -> str:
     return cut(" ".join(tame(text).split()), TITLE_LIMIT) or "(no title)"
 
 
+def of_program(body: str, *, by: str, via: str) -> str:
+    """Return the text of an issue that a program made for an account: its own words, and whose they are.
+
+    Nobody is mentioned in them.
+    """
+    return fit((cut(tame(body), BODY_LIMIT), f"Made for {line(by, 60)} by a program (token {line(via, 80)})"))
+
+
 def write(*, run_id: str, number: int | None, body: str, reason: str, repository: str = "") -> str:
     """Return the issue's text without its marker: the agent's words are quoted.
 

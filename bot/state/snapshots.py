@@ -10,7 +10,9 @@ from sqlalchemy import Connection
 
 from bot.state import board_state, shared_files
 from ledger.event import Event
+from ledger.events.board import CardSeen
 from ledger.events.conversation import CommandGiven
+from ledger.events.job import JobMade
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.related import CardProposed
@@ -39,6 +41,7 @@ from ledger.views import (
     findings,
     givers,
     halts,
+    jobs,
     links,
     merges,
     messages,
@@ -65,6 +68,7 @@ from rules.snapshot import (
     FollowUpSeen,
     Halt,
     Held,
+    JobSeen,
     Mover,
     OpenQuestion,
     PullSeen,
@@ -128,6 +132,8 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
             struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
             seen = _ci(db, snapshot, card_id)
             return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id), ci=seen)
+        case CardSeen() | JobMade():
+            return replace(snapshot, job=_job(db, card_id))
         case ChecksSettled():
             return replace(snapshot, ci=_ci(db, snapshot, card_id))
         case RunQueued() | BranchExported() | SnapshotTaken():
@@ -135,6 +141,11 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
         case RunStepped() | RunParked():
             return replace(snapshot, halt=halt_of(db, snapshot.board_id))
     return snapshot
+
+
+def _job(db: Connection, card_id: CardId) -> JobSeen | None:
+    row = jobs.of_card(db, card_id)
+    return None if row is None else JobSeen(row.key, row.column, row.skills, row.by)
 
 
 def _of_choice(db: Connection, run: RunSeen | None, question_id: str) -> RunSeen | None:

@@ -72,6 +72,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     outbound.ConvertDraft,
     outbound.CreateCard,
     outbound.CreateScheduledCard,
+    outbound.CreateJob,
     outbound.AskAssistant,
     outbound.RunTask,
     outbound.MarkReady,

@@ -216,6 +216,25 @@ class CreateScheduledCard(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateJob(Intent):
+    """Make the card that a program asked for, in the board's inbox. `card_id` is the board's id.
+
+    The fields are those of JobRequested; `body` is the account's own text.
+    """
+
+    key: str
+    repository: str
+    title: str
+    body: str
+    labels: tuple[str, ...]
+    parents: tuple[str, ...]
+    column: str
+    skills: tuple[str, ...]
+    by: str
+    via: str
+
+
+@dataclass(frozen=True, slots=True)
 class OpenPull(Intent):
     """Open the draft pull request for the card's branch."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
 from http import HTTPStatus
@@ -37,6 +38,9 @@ def covers(scopes: tuple[str, ...], scope: Scope) -> bool:
     """Tell whether a token with these scopes may do that."""
     order = list(Scope)
     return any(given in order and order.index(Scope(given)) >= order.index(scope) for given in scopes)
+
+
+KEPT = timedelta(days=1)  # so long an idempotency key is remembered
 
 
 class ApiError(CardinalError):

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -13,7 +12,7 @@ from bot.web.acting.form import NUMBER_BITS
 from bot.web.acting.record import SentCommand
 from bot.web.api import jobs
 from bot.web.api.jobs import JobName
-from bot.web.api.operation import ApiError, ApiModel, ApiRequest, Scope, not_found
+from bot.web.api.operation import KEPT, ApiError, ApiModel, ApiRequest, Scope, not_found
 from rules.chatops import parser
 from rules.registry import COMMANDS
 from runner.text.untrusted import without_invisible as clean
@@ -21,7 +20,6 @@ from runner.text.untrusted import without_invisible as clean
 METHOD, PATH = "POST", "/jobs/{owner}/{repository}/{number}/commands"
 SCOPE = Scope.ACT
 EXAMPLE: Mapping[str, Any] = {"owner": "acme", "repository": "shop", "number": 1, "command": "status"}
-KEPT = timedelta(days=1)  # so long an idempotency key is remembered
 
 
 class CommandRequest(JobName):

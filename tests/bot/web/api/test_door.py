@@ -14,6 +14,7 @@ from ledger.log import event_store
 from ledger.queue import api_tokens
 from ledger.states import RunState
 from tests.bot.web.api.program import LIVES, Program, path_of
+from tests.bot.web.api.test_create_job import WISH
 from tests.bot.web.pages.forms import asked, at_work, commands
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
@@ -174,8 +175,10 @@ def test_the_examples_work_and_the_description_has_every_operation(pages: Pages)
     described = alice.get("/openapi.json")
     for name, operation in OPERATIONS.all():
         example = {**operation.EXAMPLE}
-        if "repository" in example:
+        if "number" in example and "repository" in example:
             example |= {"number": card.number}
+        if "request" in example:
+            example |= {"request": Program(pages, "alice").send("POST", "/jobs", WISH).get_json()["request"]}
         if "run" in example:
             example |= {"run": run_id}
         path = operation.PATH.format(**example)

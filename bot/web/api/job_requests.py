@@ -1,0 +1,28 @@
+"""Requests for jobs: what became of each."""
+
+from pydantic import Field
+
+from bot.web.api.operation import ApiModel, ApiRequest, not_found
+from ledger.log import event_store
+from ledger.views import jobs
+from runner.text.untrusted import without_invisible as clean
+
+
+class JobRequest(ApiModel):
+    """A request for a job. Its card is made soon after: `get_request` has its number then."""
+
+    request: str = Field(description="The request's own name")
+    repository: str
+    number: int = Field(description="The issue's number; 0 before it is made")
+    problem: str = Field(description="Why none will be made; empty while all is well")
+
+
+def request_of(call: ApiRequest, key: str) -> JobRequest:
+    """Return the account's own request. Raises ApiError."""
+    with event_store.reading(call.site.engine) as db:
+        row = jobs.get(db, key)
+    if row is None or row.user_id != call.visit.user_id:
+        raise not_found()
+    return JobRequest(
+        request=row.key, repository=row.repository, number=row.number, problem=clean(row.problem)
+    )

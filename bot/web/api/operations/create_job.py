@@ -1,0 +1,130 @@
+"""Make a job: an issue and its card, with the column, parents, labels and skills that it shall have."""
+
+import hashlib
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import Field
+from sqlalchemy import Connection
+
+from bot.github.api import roles
+from bot.outbox import handlers
+from bot.scheduler.wakeups import wake
+from bot.state import policies
+from bot.system.clock import ledger_clock
+from bot.web.api.job_requests import JobRequest, request_of
+from bot.web.api.jobs import NAME
+from bot.web.api.operation import KEPT, ApiError, ApiModel, ApiRequest, Scope, not_found
+from bot.web.site.layout import VisibleBoard
+from ledger.events.job import JobRequested
+from ledger.ids import CardId
+from ledger.log import event_store
+from ledger.queue import acted_requests
+from ledger.views import boards, cards
+from rules.card.move_rights import may_move
+from rules.intents.outbound import CreateJob
+from rules.runs.skills import MAX_NAMED, names_of
+from rules.snapshot import Mover, is_outside
+from rules.text import alternatives, plain
+
+METHOD, PATH = "POST", "/jobs"
+SCOPE = Scope.CREATE
+EXAMPLE: Mapping[str, Any] = {"board": "acme/1", "repository": "acme/shop", "title": "Say hello"}
+REPOSITORY = f"^{NAME}/{NAME}$"
+
+
+class JobWish(ApiModel):
+    """The job."""
+
+    board: str = Field(max_length=200, description="owner/number")
+    repository: str = Field(pattern=REPOSITORY, max_length=201, description="owner/name of its issue")
+    title: str = Field(min_length=1, max_length=200)
+    body: str = Field("", max_length=20_000, description="What is to be done, and how one sees that it is")
+    column: str = Field("", max_length=200, description="Where it goes, as by a drag; empty for the inbox")
+    labels: list[str] = Field(default_factory=list, max_length=20)
+    parents: list[str] = Field(
+        default_factory=list, max_length=20, description="Jobs as owner/name#number that must be done first"
+    )
+    skills: list[str] = Field(default_factory=list, max_length=MAX_NAMED, description="Skills of its runs")
+
+
+Input, Output = JobWish, JobRequest
+
+
+def run(call: ApiRequest, given: JobWish) -> JobRequest:
+    """Record the request once; its card is made soon.
+
+    Raises ApiError, BusyError, GithubError, ReusedKeyError.
+    """
+    board = call.board(given.board)
+    _require_fit(call, board, given)
+    site, key, text = call.site, hashlib.sha256(call.key.encode()).hexdigest()[:24], given.model_dump_json()
+    services = site.services.if_served(board.board_id)
+    if services is None:
+        raise not_found()
+    role = roles.role_of_account(services.hub, given.repository, call.visit.login, call.visit.user_id)
+    now = ledger_clock(site.engine, site.clock)()
+    asked_by = {"by": call.visit.login, "via": call.token.name}
+    wish = JobRequested(
+        board.board_id,
+        key,
+        given.repository,
+        given.title,
+        given.column,
+        tuple(given.parents),
+        tuple(given.skills),
+        user_id=call.visit.user_id,
+        **asked_by,
+    )
+    card = CreateJob(
+        CardId(board.board_id),
+        key,
+        given.repository,
+        given.title,
+        given.body,
+        tuple(given.labels),
+        tuple(given.parents),
+        given.column,
+        tuple(given.skills),
+        **asked_by,
+    )
+    with event_store.writing(site.engine) as db:
+        if acted_requests.find(db, call.key, text, now) is None:
+            if not may_move(policies.in_force(db, board.board_id), Mover(call.visit.login, role)):
+                because = f"{call.visit.login} may not move cards there, with the role {role}"
+                raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, "ask an account that may")
+            (recorded,) = event_store.append(db, wish, at=now)
+            acted_requests.keep(db, call.key, text, recorded.seq, now=now, ttl=KEPT)
+            handlers.put(db, card, now)
+    wake(services)
+    return request_of(call, key)
+
+
+def _require_fit(call: ApiRequest, board: VisibleBoard, given: JobWish) -> None:
+    """Raise ApiError for a column, a repository, a parent or a skill that the board cannot have."""
+    with event_store.reading(call.site.engine) as db:
+        row = boards.get(db, board.board_id)
+        strange = next((name for name in given.parents if not _is_job(db, board, name)), "")
+    names = [column.name for column in row.columns] if row else []
+    if given.column and given.column.casefold() not in map(str.casefold, names):
+        raise _unfit(f"the board has no column {plain(given.column)}, only {alternatives(names)}")
+    if is_outside(given.repository, board.owner):
+        raise _unfit(f"{plain(given.repository)} is not at {board.owner}, as the board is")
+    if strange:
+        raise _unfit(f"{plain(strange)} is no job of the board that the account may read")
+    wrong = next((skill for skill in given.skills if names_of(skill) != (skill,)), "")
+    if wrong:
+        raise _unfit(f"{plain(wrong)} can be no skill's name")
+
+
+def _is_job(db: Connection, board: VisibleBoard, name: str) -> bool:
+    repository, _, number = name.rpartition("#")
+    if repository not in board.seen or not number.isascii() or not number.isdigit() or len(number) > 9:
+        return False
+    known = cards.of_issue(db, repository, int(number))
+    return any(card.board_id == board.board_id and not card.archived for card in known)
+
+
+def _unfit(because: str) -> ApiError:
+    return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", because, "correct it, and send it again")

@@ -1,0 +1,37 @@
+"""Jobs: cards that a program asked for."""
+
+from dataclasses import dataclass
+
+from ledger.events.board import BoardEvent, CardEvent
+from ledger.ids import BoardId
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequested(BoardEvent):
+    """A program asked for a card, for the account `by`; `key` is the request's own, `via` its token's name.
+
+    `parents` are issues as owner/repository#number that come first.
+    """
+
+    key: str
+    repository: str
+    title: str
+    column: str
+    parents: tuple[str, ...]
+    skills: tuple[str, ...]
+    by: str
+    user_id: int
+    via: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobMade(CardEvent):
+    """The card that was asked for is on the board; what follows is as in JobRequested."""
+
+    board_id: BoardId
+    key: str
+    repository: str
+    number: int
+    column: str
+    skills: tuple[str, ...]
+    by: str

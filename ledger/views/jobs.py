@@ -1,0 +1,68 @@
+"""Cards that programs asked for: each request with what became of it."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Index, Table
+
+from ledger.db.rows import change, columns, find, keep
+from ledger.db.tables import VIEWS
+from ledger.event import Recorded
+from ledger.events.job import JobMade, JobRequested
+from ledger.events.publication import EntryGivenUp
+from ledger.fold import Fold
+from ledger.ids import BoardId, CardId
+
+ACT = "create_job"
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A request. `number` is 0 before its issue is made; `problem` says why none will be."""
+
+    key: str
+    board_id: BoardId
+    repository: str
+    column: str
+    skills: tuple[str, ...]
+    by: str
+    user_id: int
+    number: int = 0
+    card_id: CardId | None = None
+    problem: str = ""
+
+
+jobs = Table("view_jobs", VIEWS, *columns(JobRow, "key"))
+Index("view_jobs_card", jobs.c.card_id)
+fold = Fold()
+
+
+def key_of(request: str) -> str:
+    """Return the outbox key of a request."""
+    return f"job:{request}"
+
+
+def get(db: Connection, key: str) -> JobRow | None:
+    """Return the request of that key."""
+    return find(db, JobRow, jobs, key=key)
+
+
+def of_card(db: Connection, card_id: CardId) -> JobRow | None:
+    """Return the request that made the card."""
+    return find(db, JobRow, jobs, "key", card_id=card_id)
+
+
+@fold.on(JobRequested)
+def _requested(db: Connection, _it: Recorded, event: JobRequested) -> None:
+    named = ("board_id", "repository", "column", "skills", "by", "user_id")
+    keep(db, jobs, {"key": event.key}, {name: getattr(event, name) for name in named})
+
+
+@fold.on(JobMade)
+def _made(db: Connection, _it: Recorded, event: JobMade) -> None:
+    change(db, jobs, {"key": event.key}, number=event.number, card_id=event.card_id)
+
+
+@fold.on(EntryGivenUp)
+def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
+    if event.act == ACT:
+        change(db, jobs, {"key": event.key.removeprefix(key_of(""))}, problem=event.because)

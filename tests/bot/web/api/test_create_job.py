@@ -1,0 +1,53 @@
+"""A program makes a job: one card for one request, where its account may put one, for that account."""
+
+from ledger.events.board import CardMoved
+from ledger.events.instruction import SkillsPinned
+from ledger.events.job import JobMade
+from tests.bot.flows.people import issue_of
+from tests.bot.web.api.program import Program, path_of
+from tests.bot.web.pages.world import Pages
+
+WISH = {"board": "acme/1", "repository": "acme/shop", "title": "Say @hello", "body": "In the shop, @alice."}
+
+
+def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: Pages) -> None:
+    cardinal = pages.cardinal
+    first = cardinal.new(column="Tasks")
+    cardinal.settle()
+    bob = Program(pages, "bob")
+    parent = path_of(pages, first).removeprefix("/jobs/").replace("shop/", "shop#")
+    wish = {**WISH, "column": "in progress", "labels": ["chore"], "parents": [parent], "skills": ["tidy"]}
+    for _ in range(2):
+        answer = bob.send("POST", "/jobs", wish, Idempotency_Key="k")
+        assert (answer.status_code, answer.get_json()["number"]) == (200, 0), answer.text
+    other = bob.send("POST", "/jobs", {**wish, "title": "Say more"}, Idempotency_Key="k")
+    assert (other.status_code, other.get_json()["code"]) == (409, "reused_key")
+    cardinal.settle()
+    (made,) = cardinal.events(JobMade)
+    assert bob.get(f"/requests/{answer.get_json()['request']}")["number"] == made.number
+    job = bob.get(f"/jobs/acme/shop/{made.number}")
+    assert (job["column"], job["labels"], job["runs"][0]["by"]) == ("In Progress", ["chore"], "bob")
+    assert [(it.by_cardinal, it.by) for it in cardinal.events(CardMoved)] == [(True, "bob")]
+    assert [(it.names, it.by) for it in cardinal.events(SkillsPinned)] == [(("tidy",), "bob")]
+    item = next(it for it in cardinal.project.items if getattr(it.content, "number", 0) == made.number)
+    assert "by a program (token" in (body := issue_of(item).body or "")
+    assert "@alice" not in body
+    assert f"waits for #{parent.partition('#')[2]}" in job["why"]
+    assert Program(pages, "alice").send("GET", f"/requests/{made.key}").status_code == 404
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
+    for login, more, status in (
+        ("mallory", {}, 403),
+        ("bob", {"repository": "globex/secret"}, 422),
+        ("bob", {"column": "Nowhere"}, 422),
+        ("bob", {"parents": ["acme/shop#999"]}, 422),
+        ("bob", {"parents": ["acme/shop#x"]}, 422),
+        ("bob", {"skills": ["../evil"]}, 422),
+        ("bob", {"board": "acme/9"}, 404),
+    ):
+        answer = Program(pages, login).send("POST", "/jobs", {**WISH, **more})
+        assert answer.status_code == status, (login, more, answer.text)
+    pages.cardinal.settle()
+    assert pages.cardinal.events(JobMade) == []
