@@ -101,7 +101,7 @@ class Act:
     """How entries of one act are queued.
 
     `key_format` makes an entry's key of the intent's fields; equal keys are the same entry. `lane`: github,
-    or assist for calls of a model. `priority`: 0 questions, failures, plans; 1 reports, replies, pull
+    assist for calls of a model, or notice. `priority`: 0 questions, failures, plans; 1 reports, replies, pull
     requests, moves; 2 faces; 3 progress. An `ordered` act waits for all earlier ordered ones of its card.
     """
 

@@ -32,12 +32,12 @@ log = logging.getLogger(__name__)
 
 # Longer than one call may take, so that a write in flight ends before another publisher looks for its marker;
 # not much longer, because the entry of a killed publisher waits that long. A model may think for a while.
-CLAIM_S = {"github": 45, "assist": 120}
+CLAIM_S = {"github": 45, "assist": 120, "notice": 60}
 # Entries that one commit claims. Each begins so soon that its call ends before the claim does.
-TOGETHER, BEGIN_S = {"github": 5, "assist": 1}, 10.0
+TOGETHER, BEGIN_S = {"github": 5, "assist": 1, "notice": 1}, 10.0
 MAX_ATTEMPTS = 12
 LONGEST_BACKOFF_S = 60
-SPENDING_LANE = "github"  # the other lane calls models, which spend dollars instead
+SPENDING_LANE = "github"  # assist calls models, which spend dollars, and notice calls services of others
 MAX_RETRY_AGE = timedelta(hours=24)
 SLOWED_ATTEMPTS = 7  # that an outage may use up, so that pauses grow; the rest is for other failures
 OUTAGES = (UnavailableError, TokenError)

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
 from bot.bootstrap import Services
-from bot.outbox import handlers
+from bot.outbox import handlers, notices
 from bot.reactor import reactor
 from bot.render.board.card_fields import MAX_PLACE
 from bot.scheduler import alarms, card_schedules, dispatch, queues, wakeups
@@ -214,6 +214,7 @@ STEPS: tuple[Step, ...] = (
     late_checks,
     card_schedules.make_due_cards,
     show_places,
+    notices.request_new,
     wakeups.settle,
     alarms.watch_starts,
 )

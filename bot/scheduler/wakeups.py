@@ -8,7 +8,8 @@ from ledger.log import event_store
 from ledger.queue import outbox
 
 MAX_TURNS = 20  # then the next tick goes on
-LANES = (("github", QueueName.PUBLISH), ("assist", QueueName.ASSIST))  # of the outbox, and their queues
+# Of the outbox, and their queues.
+LANES = (("github", QueueName.PUBLISH), ("assist", QueueName.ASSIST), ("notice", QueueName.ASSIST))
 
 
 def settle(services: Services) -> None:

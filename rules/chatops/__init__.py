@@ -1,1 +1,1 @@
-"""Comment commands: parser and replies."""
+"""Talk with people: parser of comment commands, replies, and notices outside GitHub."""

@@ -212,3 +212,14 @@ def test_its_findings_are_kept_for_the_page_health_and_a_ledger_that_takes_none_
     refused = doctor("--json")
     assert "the findings are not kept for the page Health" in refused.stderr
     assert set(findings(refused)) == set(shown)
+
+
+def test_a_file_of_subscribers_that_cannot_be_read_is_a_finding_without_the_address(
+    doctor: Doctor, home: Path
+) -> None:
+    settle(home, AWAY)
+    assert "notices" not in findings(doctor("--json"))
+    (home / "notices.json").write_text('{"alice": {"address": "json://s3cret", "kindz": []}}')
+    result = doctor("--json")
+    assert findings(result)["notices"]["level"] == "fail"
+    assert "s3cret" not in result.output

@@ -1,0 +1,22 @@
+"""Can notices be sent: the file of subscribers."""
+
+from collections.abc import Iterator
+
+from bot.admin.doctor import CheckResult, DoctorContext, fail, ok
+from bot.outbox import subscribers
+from rules.text import count
+
+
+def readable(patient: DoctorContext) -> Iterator[CheckResult]:
+    """Can the subscribers to notices be read?"""
+    try:
+        known = subscribers.read(patient.config.home)
+    except subscribers.SubscribersError as error:
+        yield fail("notices", str(error), "correct the file, or remove and add the subscriber")
+        return
+    if known:
+        yield ok("notices", f"{count(len(known), 'subscriber')} can be told")
+
+
+CHECKS = (readable,)
+OF_HOST = CHECKS

@@ -1,0 +1,148 @@
+"""`cardinal notify`: who is told what by chat or mail."""
+
+from pathlib import Path
+
+import click
+from pydantic import ValidationError
+
+from bot.cli import CommandGroup, _home
+from bot.cli._show import json_option, line, show, table
+from bot.outbox import subscribers
+from bot.outbox.contract import GivenUpError
+from ledger.errors import CardinalError
+from rules.chatops.notices import NoticeKind, Subscriber
+
+HEADS = ("name", "kinds", "boards", "quiet", "digest", "escalates")
+
+
+class NotifyError(CardinalError):
+    """A subscriber is unknown, has impossible settings, or cannot be reached."""
+
+
+@click.group("notify", cls=CommandGroup)
+def command() -> None:
+    """Send notices to people and channels outside GitHub."""
+
+
+@command.command("add")
+@click.argument("name")
+@click.option("--channel", is_flag=True, help="NAME is a channel's name of your own, and no GitHub login.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice([str(kind) for kind in NoticeKind]),
+    help="What about; all if left out.",
+)
+@click.option(
+    "--board", "boards", multiple=True, metavar="OWNER/NUMBER", help="Of which boards; all if left out."
+)
+@click.option("--mine", is_flag=True, help="Only about runs that this person started.")
+@click.option("--quiet", default="00:00-00:00", metavar="HH:MM-HH:MM", help="Hours in which nothing is sent.")
+@click.option("--time-zone", default="UTC", show_default=True, help="Whose clock these hours mean.")
+@click.option(
+    "--digest", default=0, metavar="MINUTES", help="Send at most one notice in that time; 1440: a day."
+)
+@click.option("--escalate-to", default="", metavar="NAME", help="Who gets questions that nobody answers.")
+@click.option("--after-hours", default=4, show_default=True, help="Hours until then.")
+def _add(
+    name: str, kinds: tuple[str, ...], boards: tuple[str, ...], quiet: str, time_zone: str, digest: int,
+    escalate_to: str, after_hours: int, *, channel: bool, mine: bool,
+) -> None:  # fmt: skip
+    """Subscribe a person, by GitHub login, or a channel.
+
+    The address is read from standard input. It is one of apprise, such as mailto://… or slack://…, and is
+    kept in `notices.json` in the home.
+
+    \b
+    Examples:
+      cardinal notify add alice --kind question --quiet 22:00-07:00 --time-zone Europe/Berlin
+      cardinal notify add ops --channel --kind spend --kind stopped < address.txt
+    """
+    address = click.prompt("address", hide_input=True, err=True)
+    begin, _, end = quiet.partition("-")
+    settings = {
+        "address": address.strip(), "channel": channel, "kinds": kinds or tuple(NoticeKind), "boards": boards,
+        "mine": mine, "time_zone": time_zone, "quiet_from": begin, "quiet_until": end,
+        "digest_minutes": digest, "escalate_to": escalate_to, "escalate_hours": after_hours,
+    }  # fmt: skip
+    try:
+        subscriber = Subscriber.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise NotifyError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}: see --help") from None
+    subscribers.write(_folder(), {**subscribers.read(_folder()), name: subscriber})
+    click.echo(f"{line(name)} gets notices: `cardinal notify test {line(name)}` sends the first")
+
+
+@command.command("list")
+@json_option
+def _list(as_json: bool) -> None:
+    """List the subscribers, without their addresses.
+
+    \b
+    Example:
+      cardinal notify list --json
+    """
+    known = subscribers.read(_folder())
+    documents = [
+        {"name": name, **it.model_dump(mode="json", exclude={"address"})} for name, it in known.items()
+    ]
+    rows = (_row(name, subscriber) for name, subscriber in known.items())
+    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="nobody gets notices"))
+
+
+def _row(name: str, it: Subscriber) -> tuple[str, ...]:
+    quiet = f"{it.quiet_from:%H:%M}-{it.quiet_until:%H:%M} {it.time_zone}"
+    return (
+        name,
+        ", ".join(it.kinds),
+        ", ".join(it.boards) or "all",
+        quiet if it.quiet_from != it.quiet_until else "",
+        f"{it.digest_minutes} min" if it.digest_minutes else "",
+        f"to {it.escalate_to} after {it.escalate_hours} h" if it.escalate_to else "",
+    )
+
+
+@command.command("remove")
+@click.argument("name")
+def _remove(name: str) -> None:
+    """Send nothing to NAME any more.
+
+    \b
+    Example:
+      cardinal notify remove alice
+    """
+    known = subscribers.read(_folder())
+    _require(known, name)
+    subscribers.write(_folder(), {other: it for other, it in known.items() if other != name})
+    click.echo(f"{line(name)} gets no notices any more")
+
+
+@command.command("test")
+@click.argument("name")
+def send(name: str) -> None:
+    """Send a notice to NAME now.
+
+    \b
+    Example:
+      cardinal notify test alice
+    """
+    subscriber = _require(subscribers.read(_folder()), name)
+    try:
+        accepted = subscribers.deliver(subscriber.address, "Cardinal", "Notices of Cardinal arrive here.")
+    except GivenUpError as error:
+        raise NotifyError(str(error)) from error
+    if not accepted:
+        raise NotifyError(f"the service of {line(name)} did not accept it: check address and network")
+    click.echo(f"sent to {line(name)}")
+
+
+def _require(known: dict[str, Subscriber], name: str) -> Subscriber:
+    if name not in known:
+        raise NotifyError(f"{line(name)} is no subscriber: `cardinal notify list` names them")
+    return known[name]
+
+
+def _folder() -> Path:
+    return _home.settings().home

@@ -1,0 +1,69 @@
+"""Sends a notice to a subscriber by chat or mail; its text is made from the ledger as it then is."""
+
+from bot.github.api import roles
+from bot.outbox import subscribers
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext, TryAgainError
+from ledger.ids import CardId, QuestionId
+from ledger.queue.outbox import Entry
+from ledger.views import cards, questions
+from ledger.views.cards import CardRow
+from rules.chatops.notices import NoticeKind, NoticeLine, SendNotice, Subscriber, defused
+
+# One notice for each subscriber and piece of news.
+ACT = Act("{key}", lane="notice")
+MAX_LINES = 50
+WORDS = {
+    NoticeKind.QUESTION: "A question waits for an answer",
+    NoticeKind.APPROVAL: "A plan waits for approval",
+    NoticeKind.REVIEW: "Work is ready for review",
+    NoticeKind.FAILURE: "A run failed",
+    NoticeKind.SPEND: "Spending",
+    NoticeKind.STOPPED: "Stopped",
+}
+
+
+def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActResult:  # noqa: ARG001
+    """Send what is still news. After a crash a service may get it twice: none says what it has."""
+    subscriber = subscribers.read(context.config.home).get(intent.name)
+    if subscriber is None:
+        raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
+    texts = [text for line in intent.lines if (text := _text(context, intent.name, subscriber, line))]
+    if not texts:
+        return ActResult()
+    more = len(texts) - MAX_LINES
+    body = "\n".join((*texts[:MAX_LINES], *((f"and {more} more",) if more > 0 else ())))
+    title = f"Cardinal, board {context.board.address}: {len(texts)} " + (
+        "news" if len(texts) > 1 else "notice"
+    )
+    if not subscribers.deliver(subscriber.address, title, body):
+        raise TryAgainError(f"the service of {intent.name} did not accept it: try `cardinal notify test`")
+    return ActResult()
+
+
+def _text(context: OutboxContext, name: str, subscriber: Subscriber, line: NoticeLine) -> str:
+    """Return the line for people; empty for what is no news any more, or not for this subscriber to read."""
+    with context.reading() as db:
+        card = cards.get(db, CardId(line.card_id)) if line.card_id else None
+        question = questions.get(db, QuestionId(line.question_id)) if line.question_id else None
+    if question is not None and (question.answered_at is not None or question.withdrawn):
+        return ""
+    words = WORDS[line.kind]
+    if card is None:
+        return f"{words}: {defused(line.text)}"
+    if subscriber.channel and context.policy(card.board_id).board.private_issues == "hidden":
+        return f"{words}: a card of this board"
+    if subscriber.channel or _may_read(context, name, card):
+        return f"{words}: {_card(context, card)}"
+    return ""
+
+
+def _may_read(context: OutboxContext, login: str, card: CardRow) -> bool:
+    repository = card.repository or context.board.home_repository  # a draft has none
+    return roles.role(context.hub, repository, login) != roles.NONE
+
+
+def _card(context: OutboxContext, card: CardRow) -> str:
+    if card.number is None:
+        return defused(card.title)
+    address = f"{context.config.git_url}/{card.repository}/issues/{card.number}"
+    return f"{card.repository}#{card.number} {defused(card.title)} {address}"

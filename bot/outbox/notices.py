@@ -1,0 +1,130 @@
+"""News of the log become notices in the outbox: once for each subscriber, when they want them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from bot.bootstrap import Services
+from bot.outbox import handlers, subscribers
+from bot.state import policies
+from ledger.event import Recorded
+from ledger.events.board import BoardEvent, BoardHalted, CardEvent, StopOrdered
+from ledger.events.run import QuestionAsked, RunEvent, UsageMetered
+from ledger.ids import BoardId, CardId
+from ledger.log import cursors, event_store
+from ledger.queue import outbox
+from ledger.views import boards, cards, runs, spend
+from ledger.views.boards import BoardRow
+from ledger.views.cards import CardRow
+from rules.chatops.notices import NoticeKind, NoticeLine, SendNotice, Subscriber, alerts, due_at, kind_of
+
+READER, BATCH = "notices", 500
+NEWS_AGE = timedelta(hours=1)  # older events are no news: nobody subscribed, or no process ran
+Subscribers = Mapping[str, Subscriber]
+
+
+def request_new(services: Services) -> None:
+    """Queue notices about new events; where nobody subscribed in this home, read nothing."""
+    wanted = subscribers.read(services.config.home)
+    if not wanted:
+        return
+    with event_store.reading(services.engine) as db:
+        if cursors.position(db, READER) == event_store.last_seq(db):
+            return
+    with event_store.writing(services.engine) as db:
+        before, last = cursors.position(db, READER), event_store.last_seq(db)
+        fresh = event_store.read(db, after=before, limit=BATCH) if before else ()
+        for recorded in fresh:
+            if kind_of(recorded.event) is not None and recorded.at > services.now() - NEWS_AGE:
+                _queue(db, wanted, recorded, services.now())
+        cursors.advance(db, READER, before=before, after=fresh[-1].seq if fresh else last)
+
+
+def _queue(db: Connection, wanted: Subscribers, recorded: Recorded, now: datetime) -> None:
+    card, board_id, starter = _about(db, recorded)
+    board, kind = boards.get(db, board_id) if board_id else None, kind_of(recorded.event)
+    if board is None or kind is None:
+        return
+    address = f"{board.owner}/{board.number}"
+    lines = dict(_lines(db, recorded, kind, card, board, starter, now))
+    for name, subscriber in wanted.items():
+        if not subscriber.wants(kind, address, name, starter):
+            continue
+        for key, line in lines.items():
+            _put(db, board, name, key, line, due_at(subscriber, now), now)
+            if line.question_id and subscriber.escalate_to in wanted:
+                later = now + timedelta(hours=subscriber.escalate_hours)
+                _put(db, board, subscriber.escalate_to, f"{key}:escalated", line, later, now, merges=False)
+
+
+def _about(db: Connection, recorded: Recorded) -> tuple[CardRow | None, BoardId | None, str]:
+    """Return the card, the board and who started the run."""
+    match recorded.event:
+        case BoardEvent(board_id=board_id):
+            return None, board_id, ""
+        case CardEvent(card_id=card_id):
+            card = cards.get(db, card_id)
+            run = runs.get(db, card.run_id) if card and card.run_id else None
+        case RunEvent(run_id=run_id):
+            run = runs.get(db, run_id)
+            card = cards.get(db, run.card_id) if run else None
+        case _:
+            return None, None, ""
+    return card, card.board_id if card else None, run.by if run else ""
+
+
+def _lines(
+    db: Connection,
+    recorded: Recorded,
+    kind: NoticeKind,
+    card: CardRow | None,
+    board: BoardRow,
+    starter: str,
+    now: datetime,
+) -> list[tuple[str, NoticeLine]]:
+    """Return what is told, by keys that make it the same notice."""
+    card_id = card.card_id if card else ""
+    match recorded.event:
+        case UsageMetered() if card is not None:
+            policy, day = policies.in_force(db, board.board_id), now.date()
+            spent = spend.shared(db, board.board_id, day, (card_id,))
+            passed = alerts(policy, spent, card.column or "", starter, card_id)
+            return [
+                (f"spend:{board.board_id}:{day}:{key}", NoticeLine(kind, text=text)) for key, text in passed
+            ]
+        case QuestionAsked(question_id=question_id):
+            return [(f"question:{question_id}", NoticeLine(kind, card_id, question_id))]
+        case BoardHalted(because=because):
+            return [(f"event:{recorded.seq}", NoticeLine(kind, text=f"no run starts: {because}"))]
+        case StopOrdered(scope=scope, by=by):
+            return [(f"event:{recorded.seq}", NoticeLine(kind, text=f"{by} stopped the runs of the {scope}"))]
+        case _:
+            return [(f"event:{recorded.seq}", NoticeLine(kind, card_id))]
+
+
+def _put(
+    db: Connection,
+    board: BoardRow,
+    name: str,
+    key: str,
+    line: NoticeLine,
+    due: datetime,
+    now: datetime,
+    *,
+    merges: bool = True,
+) -> None:
+    """Put the line in line; those that wait for the same moment are one notice."""
+    merges = merges and due > now and line.kind is not NoticeKind.SPEND
+    if merges:
+        key = f"digest:{due:%Y%m%dT%H%M}:{board.board_id}"
+    key = f"notice:{name}:{key}"
+    lines: tuple[NoticeLine, ...] = (line,)
+    if merges:
+        waiting = (it for it in outbox.open_of_card(db, CardId(board.board_id)) if it.key == key)
+        earlier = [intent for it in waiting if isinstance(intent := handlers.intent_of(it), SendNotice)]
+        lines = tuple(dict.fromkeys((*(it for intent in earlier for it in intent.lines), line)))
+    intent = SendNotice(CardId(board.board_id), key, name, lines)
+    draft = handlers.draft(intent, now, None)
+    outbox.put(db, replace(draft, due_at=due, coalesce=merges), now)

@@ -1,0 +1,52 @@
+"""Subscribers to notices: the operator's file `notices.json` in the home, and the sending to an address."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from bot.outbox.contract import GivenUpError
+from bot.system import private_file
+from ledger.errors import CardinalError
+from rules.chatops.notices import Subscriber
+
+FILE = "notices.json"
+_READER = TypeAdapter(dict[str, Subscriber])
+
+
+class SubscribersError(CardinalError):
+    """The file of subscribers cannot be read."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        self.path = path
+        super().__init__(f"{path} cannot be read: {problem}. Correct it, or `cardinal notify remove` and add")
+
+
+def read(home: Path) -> dict[str, Subscriber]:
+    """Return the subscribers by name; none without a file. Raises SubscribersError, without an address."""
+    path = home / FILE
+    try:
+        return _READER.validate_json(path.read_bytes()) if path.exists() else {}
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise SubscribersError(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def write(home: Path, subscribers: Mapping[str, Subscriber]) -> None:
+    """Put these in the place of the file."""
+    private_file.write(home / FILE, _READER.dump_json(dict(subscribers), indent=1).decode() + "\n")
+
+
+def deliver(address: str, title: str, body: str) -> bool:
+    """Send a notice within the service's time limits (seconds); False when it was not accepted.
+
+    Raises GivenUpError where that can never succeed.
+    """
+    try:
+        import apprise  # of an extra: nobody who is told nothing needs it
+    except ImportError:
+        raise GivenUpError("notices need a package: pip install 'cardinal-board[notices]'") from None
+    service = apprise.Apprise()
+    if not service.add(address):
+        raise GivenUpError("its address is none that apprise knows: `cardinal notify add` it again")
+    return bool(service.notify(title=title, body=body, body_format=apprise.NotifyFormat.TEXT))

@@ -1,0 +1,147 @@
+"""Notices outside GitHub: what is told, to whom, and when. Pure; `bot/outbox/notices.py` queues them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from enum import StrEnum
+from typing import Annotated
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import AfterValidator, Field
+
+from ledger.event import Event
+from ledger.events.board import BoardHalted, CardStateChanged, StopOrdered
+from ledger.events.run import QuestionAsked, RunStepped, UsageMetered
+from ledger.model.spend_limits import Limit
+from ledger.states import CardState, RunState
+from rules.intents.outbound import Intent
+from rules.policy.model import Policy
+from rules.policy.repository import PolicyModel
+from rules.text import code, plain
+
+STEPS_PERCENT = (100, 80, 50)
+MIDNIGHT = time()
+_DEFUSED = str.maketrans({"@": "@\u200b", **{char: " " for char in "<>[]*_`~|\\"}})
+
+
+class NoticeKind(StrEnum):
+    """What a notice is about."""
+
+    QUESTION = "question"
+    APPROVAL = "approval"
+    REVIEW = "review"
+    FAILURE = "failure"
+    SPEND = "spend"
+    STOPPED = "stopped"
+
+
+def _zone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError(f"{code(name)} is no time zone: take a name like Europe/Berlin")
+    return name
+
+
+class Subscriber(PolicyModel):
+    """A person, by their GitHub login, or a channel, by any name, and what is sent there.
+
+    `address` is a secret. Nothing is sent from `quiet_from` until `quiet_until`, by the clock of `time_zone`;
+    equal times: no quiet. Notices wait for the next multiple of `digest_minutes` of the day; 0: none does.
+    `mine`: only about runs that this person started. A question that nobody answers within `escalate_hours`
+    goes to the subscriber `escalate_to` as well.
+    """
+
+    address: str = Field(min_length=1, max_length=2000, repr=False)
+    channel: bool = False
+    kinds: tuple[NoticeKind, ...] = tuple(NoticeKind)
+    boards: tuple[str, ...] = ()
+    mine: bool = False
+    time_zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    quiet_from: time = MIDNIGHT
+    quiet_until: time = MIDNIGHT
+    digest_minutes: int = Field(default=0, ge=0, le=1440)
+    escalate_to: str = ""
+    escalate_hours: int = Field(default=4, ge=1, le=168)
+
+    def wants(self, kind: NoticeKind, board: str, name: str, starter: str) -> bool:
+        """Tell whether it gets a notice of that kind about a run of `starter`; `name` is its own."""
+        here = not self.boards or board.casefold() in {known.casefold() for known in self.boards}
+        return kind in self.kinds and here and (not self.mine or starter.casefold() == name.casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeLine:
+    """One thing that is told: about a card, or with a `text` about the board. A line about a question is left
+    out once that is answered.
+    """
+
+    kind: NoticeKind
+    card_id: str = ""
+    question_id: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SendNotice(Intent):
+    """Send these lines to a subscriber. `card_id` is the board's id; `key` makes it the same notice."""
+
+    key: str
+    name: str
+    lines: tuple[NoticeLine, ...]
+
+
+def kind_of(event: Event) -> NoticeKind | None:
+    """Return what a notice about the event would be about; None: it is no news for anybody outside."""
+    match event:
+        case QuestionAsked():
+            return NoticeKind.QUESTION
+        case RunStepped(after=RunState.AWAITING_APPROVAL):
+            return NoticeKind.APPROVAL
+        case CardStateChanged(after=CardState.FAILED):
+            return NoticeKind.FAILURE
+        case CardStateChanged(after=CardState.IN_REVIEW | CardState.WORK_COMPLETE):
+            return NoticeKind.REVIEW
+        case BoardHalted() | StopOrdered():
+            return NoticeKind.STOPPED
+        case UsageMetered():
+            return NoticeKind.SPEND
+        case _:
+            return None
+
+
+def due_at(subscriber: Subscriber, now: datetime) -> datetime:
+    """Return when a notice may be sent: at the digest's next time, and never in quiet hours."""
+    local = now.astimezone(ZoneInfo(subscriber.time_zone))
+    if subscriber.digest_minutes:
+        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+        span = timedelta(minutes=subscriber.digest_minutes)
+        local = min(midnight + ((local - midnight) // span + 1) * span, midnight + timedelta(days=1))
+    begin, end, clock = subscriber.quiet_from, subscriber.quiet_until, local.time()
+    quiet = begin <= clock < end if begin <= end else clock >= begin or clock < end
+    if quiet:
+        day = local.date() + timedelta(days=int(clock >= end))
+        local = datetime.combine(day, end, local.tzinfo)
+    return now if local <= now else local.astimezone(now.tzinfo)
+
+
+def alerts(
+    policy: Policy, spent: Mapping[tuple[Limit, str], float], column: str, person: str, card_id: str
+) -> Iterator[tuple[str, str]]:
+    """Yield a key and a sentence for each limit of a run's that is used to 50, 80 or 100 per cent."""
+    limits, of_column = policy.limits, policy.column(column)
+    bounds = (
+        (Limit.DAY, "", limits.usd_per_day, "the board's dollars of today"),
+        (Limit.BOARD, "", limits.usd_total, "the board's dollars in all"),
+        (Limit.CARD, card_id, limits.usd_per_card, "the dollars of a card"),
+        (Limit.COLUMN, column, of_column.usd_per_day if of_column else None, f"today's dollars of {column}"),
+        (Limit.PERSON, person, limits.usd_per_person if person else None, f"today's dollars of {person}"),
+    )
+    for limit, name, limit_usd, words in bounds:
+        used = spent.get((limit, name), 0.0)
+        step = next((it for it in STEPS_PERCENT if limit_usd and used >= limit_usd * it / 100), 0)
+        if step and limit_usd:
+            yield f"{limit}:{name}:{step}", f"{step} % of {words} are spent: ${used:.2f} of ${limit_usd:.2f}"
+
+
+def defused(text: str) -> str:
+    """Return outside text as one short line that mentions nobody and formats nothing, in any chat or mail."""
+    return " ".join(plain(text, 120).translate(_DEFUSED).split())

@@ -1,0 +1,40 @@
+"""`cardinal notify` keeps who gets notices, and shows no address to anybody."""
+
+from click.testing import CliRunner, Result
+
+from bot.cli import main
+from bot.outbox import subscribers
+from bot.system.config import Config
+
+ADDRESS = "json://127.0.0.1:9/hook?token=s3cret"
+
+
+def notify(config: Config, *words: str, given: str = "") -> Result:
+    return CliRunner().invoke(main, ("notify", *words), input=given, env={"CARDINAL_HOME": str(config.home)})
+
+
+def test_a_subscriber_is_added_listed_without_the_address_and_removed(config: Config) -> None:
+    quiet = ("--quiet", "22:00-07:00", "--time-zone", "Europe/Berlin")
+    said = [notify(config, "add", "alice", "--kind", "question", *quiet, given=f"{ADDRESS}\n")]
+    assert said[0].exit_code == 0, said[0].output
+    assert subscribers.read(config.home)["alice"].address == ADDRESS
+    assert (config.home / subscribers.FILE).stat().st_mode & 0o077 == 0
+    said += [notify(config, "list"), notify(config, "list", "--json"), notify(config, "test", "alice")]
+    assert "22:00-07:00 Europe/Berlin" in said[1].output
+    assert "did not accept it" in said[3].output
+    assert [each.exit_code for each in said] == [0, 0, 0, 2]
+    assert not any("s3cret" in each.output for each in said)
+    assert notify(config, "remove", "alice").exit_code == 0
+    assert "nobody gets notices" in notify(config, "list").output
+
+
+def test_a_wrong_setting_and_a_wrong_file_are_named(config: Config) -> None:
+    refused = notify(config, "add", "alice", "--time-zone", "Mars", given=f"{ADDRESS}\n")
+    assert refused.exit_code == 2
+    assert "`Mars` is no time zone" in refused.output
+    config.home.mkdir(exist_ok=True)
+    (config.home / subscribers.FILE).write_text('{"alice": {"address": "s3cret", "kindz": []}}')
+    broken = notify(config, "list")
+    assert broken.exit_code == 2
+    assert "alice.kindz" in broken.output
+    assert "s3cret" not in broken.output

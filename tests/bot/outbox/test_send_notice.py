@@ -1,0 +1,185 @@
+"""Notices arrive at real servers on this machine: once, when they are wanted, for who may read them."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from email.message import Message as Mail
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.handlers import Message
+
+from bot.bootstrap import services_over
+from bot.outbox import notices, subscribers
+from forge.store.models import Role
+from ledger.events.board import CardDescribed, StopOrdered
+from ledger.events.publication import EntryGivenUp
+from ledger.events.run import QuestionAnswered, QuestionAsked, UsageMetered
+from ledger.ids import QuestionId
+from rules.chatops.notices import Subscriber
+from tests.bot.conftest import free_port
+from tests.bot.outbox.conftest import Stage
+from tests.bot.render.past import RUN
+
+HOUR = 3600
+
+
+@dataclass
+class Receiver:
+    """A chat's webhook on this machine."""
+
+    url: str = ""
+    status: int = 200
+    got: list[dict[str, str]] = field(default_factory=list)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    state = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if state.status == 200:
+                state.got.append(json.loads(body))
+            self.send_response(state.status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    state.url = f"json://127.0.0.1:{server.server_port}/hook"
+    yield state
+    server.shutdown()
+    server.server_close()
+    thread.join(10)
+
+
+def subscribe(stage: Stage, **named: Subscriber) -> None:
+    subscribers.write(stage.config.home, named)
+    look(stage)  # what was before is no news
+
+
+def look(stage: Stage) -> None:
+    """Let two processes look for news, and send what is due."""
+    config, context = stage.config, stage.context
+    for _ in range(2):
+        with services_over(config, context.engine, stage.hub, stage.clock) as services:
+            notices.request_new(services)
+    stage.publish("notice")
+
+
+def ask(stage: Stage, number: int = 1) -> None:
+    stage.happen(QuestionAsked(RUN, QuestionId(f"r1-q{number}"), "agent", "Cents or euros?", ()))
+    look(stage)
+
+
+def test_a_question_arrives_once_with_card_and_address(stage: Stage, receiver: Receiver) -> None:
+    subscribe(stage, alice=Subscriber(address=receiver.url))
+    ask(stage)
+    look(stage)
+    (got,) = receiver.got
+    assert got["title"] == "Cardinal, board acme/1: 1 notice"
+    assert got["message"].startswith(f"A question waits for an answer: acme/shop#{stage.issue.number} ")
+    assert got["message"].endswith(f"/acme/shop/issues/{stage.issue.number}")
+
+
+def test_who_may_not_read_the_repository_learns_nothing(stage: Stage, receiver: Receiver) -> None:
+    stage.shop.private = True
+    subscribe(stage, stranger=Subscriber(address=receiver.url))
+    ask(stage)
+    assert receiver.got == []
+
+
+def test_a_channel_names_no_card_where_private_issues_are_hidden(stage: Stage, receiver: Receiver) -> None:
+    subscribe(stage, ops=Subscriber(address=receiver.url, channel=True))
+    ask(stage)
+    (got,) = receiver.got
+    assert got["message"] == "A question waits for an answer: a card of this board"
+
+
+def test_what_waits_for_a_digest_is_one_notice_without_what_was_answered(
+    stage: Stage, receiver: Receiver
+) -> None:
+    subscribe(stage, alice=Subscriber(address=receiver.url, digest_minutes=1440))
+    for number in (1, 2):
+        ask(stage, number)
+    stage.happen(StopOrdered(stage.board_id, "board", "", "bob"))
+    stage.happen(QuestionAnswered(RUN, QuestionId("r1-q1"), "alice", "Cents"))
+    look(stage)
+    assert receiver.got == []
+    stage.clock.forward(24 * HOUR)
+    look(stage)
+    (got,) = receiver.got
+    assert len(got["message"].splitlines()) == 2
+    assert "Stopped: bob stopped the runs of the board" in got["message"]
+
+
+def test_a_question_that_nobody_answers_goes_to_somebody_else(stage: Stage, receiver: Receiver) -> None:
+    first = Subscriber(address="json://127.0.0.1:9/closed", escalate_to="bob", escalate_hours=2)
+    bob = Subscriber(address=receiver.url, kinds=("spend",))
+    subscribe(stage, alice=first, bob=bob)
+    stage.happen(QuestionAsked(RUN, QuestionId("r1-q1"), "agent", "Cents?", ()))
+    look(stage)
+    assert receiver.got == []
+    stage.forge.store.repos.set_role(stage.shop, stage.forge.store.users.get("bob"), Role.READ)
+    stage.clock.forward(2 * HOUR)
+    look(stage)
+    assert len(receiver.got) == 1
+
+
+def test_a_limit_is_told_once_for_each_step(stage: Stage, receiver: Receiver) -> None:
+    subscribe(stage, ops=Subscriber(address=receiver.url, channel=True, kinds=("spend",)))
+    for usd in (20, 6, 1, 14):  # of 50 a day
+        stage.happen(UsageMetered(RUN, usd, 0, 0, 0, 0))
+        look(stage)
+    said = [got["message"] for got in receiver.got]
+    assert [line.split(" %")[0] for line in said] == ["Spending: 50", "Spending: 80"]
+
+
+def test_a_service_that_is_away_is_tried_again_and_given_up_with_the_next_step(
+    stage: Stage, receiver: Receiver
+) -> None:
+    subscribe(stage, alice=Subscriber(address=receiver.url))
+    receiver.status = 500
+    ask(stage)
+    for _ in range(20):
+        stage.clock.forward(61)
+        stage.publish("notice")
+    (lost,) = stage.events(EntryGivenUp)
+    assert isinstance(lost, EntryGivenUp)
+    assert "cardinal notify test" in lost.because
+    assert receiver.url not in lost.because
+
+
+class _Mailbox(Message):
+    def __init__(self) -> None:
+        super().__init__()
+        self.mails: list[Mail] = []
+
+    def handle_message(self, message: Mail) -> None:
+        self.mails.append(message)
+
+
+def test_mail_arrives_and_a_hostile_title_is_no_header(stage: Stage) -> None:
+    box = _Mailbox()
+    port = free_port()
+    server = Controller(box, hostname="127.0.0.1", port=port)
+    server.start()
+    try:
+        address = f"mailto://127.0.0.1:{port}?from=cardinal@example.com&to=alice@example.com&mode=insecure"
+        subscribe(stage, alice=Subscriber(address=address))
+        title = "Totals\r\nBcc: eve@example.com\r\n\r\n<b>@everyone</b>"
+        stage.happen(CardDescribed(stage.card_id, title, "", ()))
+        ask(stage)
+    finally:
+        server.stop()
+    (mail,) = box.mails
+    assert mail["Bcc"] is None
+    assert mail["X-RcptTo"] == "alice@example.com"
+    assert "board acme/1" in mail["Subject"]

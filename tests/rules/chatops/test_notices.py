@@ -1,0 +1,74 @@
+"""Notices come when people want them, about what they want, and in words that do nothing."""
+
+from datetime import UTC, datetime, time
+
+import pytest
+
+from ledger.events.board import CardStateChanged
+from ledger.events.run import RunStepped
+from ledger.ids import CardId, RunId
+from ledger.model.spend_limits import Limit
+from ledger.states import CardState, RunState
+from rules.chatops.notices import NoticeKind, Subscriber, alerts, defused, due_at, kind_of
+from rules.policy.model import DEFAULT_TEXT, parse
+
+
+def at(day: int, hour: int, minute: int = 0) -> datetime:
+    return datetime(2026, 11, day, hour, minute, tzinfo=UTC)
+
+
+NIGHT = {"quiet_from": time(22), "quiet_until": time(7), "time_zone": "Europe/Berlin"}  # UTC+1
+
+
+@pytest.mark.parametrize(
+    ("settings", "now", "due"),
+    [
+        ({}, at(20, 3, 5), at(20, 3, 5)),
+        (NIGHT, at(20, 12), at(20, 12)),
+        (NIGHT, at(20, 21), at(21, 6)),
+        (NIGHT, at(20, 23, 30), at(21, 6)),
+        (NIGHT, at(20, 6), at(20, 6)),
+        ({"digest_minutes": 30}, at(20, 12, 5), at(20, 12, 30)),
+        ({"digest_minutes": 30}, at(20, 12, 30), at(20, 13)),
+        ({"digest_minutes": 1440, "time_zone": "Europe/Berlin"}, at(20, 12), at(20, 23)),
+        ({**NIGHT, "digest_minutes": 60}, at(20, 20, 30), at(21, 6)),
+        # Berlin's clocks went back at 01:00 UTC on that night.
+        (NIGHT, datetime(2026, 10, 24, 21, tzinfo=UTC), datetime(2026, 10, 25, 6, tzinfo=UTC)),
+    ],
+)
+def test_a_notice_waits_for_the_end_of_quiet_hours_and_for_the_digest(
+    settings: dict[str, object], now: datetime, due: datetime
+) -> None:
+    assert due_at(Subscriber.model_validate({"address": "json://x", **settings}), now) == due
+
+
+def test_what_is_news_is_of_one_kind() -> None:
+    card, run = CardId("PVTI_1"), RunId("r1")
+    assert kind_of(CardStateChanged(card, CardState.WORKING, CardState.FAILED, "")) is NoticeKind.FAILURE
+    assert kind_of(CardStateChanged(card, CardState.WORKING, CardState.IN_REVIEW, "")) is NoticeKind.REVIEW
+    waits = RunStepped(run, RunState.PLANNING, RunState.AWAITING_APPROVAL)
+    assert kind_of(waits) is NoticeKind.APPROVAL
+    assert kind_of(CardStateChanged(card, CardState.QUEUED, CardState.WORKING, "")) is None
+
+
+def test_a_subscriber_gets_what_is_wanted_only() -> None:
+    mine = Subscriber(address="json://x", kinds=(NoticeKind.QUESTION,), boards=("acme/1",), mine=True)
+    assert mine.wants(NoticeKind.QUESTION, "Acme/1", "alice", "Alice")
+    assert not mine.wants(NoticeKind.QUESTION, "acme/1", "alice", "bob")
+    assert not mine.wants(NoticeKind.QUESTION, "acme/2", "alice", "alice")
+    assert not mine.wants(NoticeKind.SPEND, "acme/1", "alice", "alice")
+
+
+@pytest.mark.parametrize(("spent", "step"), [(4.9, []), (5, [50]), (8, [80]), (9.99, [80]), (12, [100])])
+def test_spending_is_told_at_50_80_and_100_per_cent_of_a_limit(spent: float, step: list[int]) -> None:
+    text = DEFAULT_TEXT + "  limits: {usd_per_day: 10, usd_per_person: 1000}\n"
+    policy = parse(text, home="acme/board")
+    told = alerts(policy, {(Limit.DAY, ""): spent, (Limit.PERSON, "bob"): spent}, "In Progress", "bob", "c")
+    assert [int(key.rpartition(":")[2]) for key, _ in told] == step
+
+
+def test_words_of_others_mention_nobody_and_format_nothing() -> None:
+    hostile = "@everyone <!channel> [x](http://evil) **b** `c`\r\nBcc: eve@evil.example \u202e"
+    text = defused(hostile)
+    assert not set("<>[]*`\r\n\u202e") & set(text)
+    assert "@everyone" not in text
