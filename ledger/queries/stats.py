@@ -28,6 +28,14 @@ class SpendShare:
     usd: float
 
 
+class DayShare(NamedTuple):
+    """Dollars of one agent on one day."""
+
+    day: str
+    agent: str
+    usd: float
+
+
 class CardWait(NamedTuple):
     """Seconds that a card waited for people, for a worker, and for an agent at work."""
 
@@ -57,7 +65,8 @@ class Stats:
     of agents' work. `needed_person`: runs that asked something, or whose plan a person approved. `people_s`,
     `workers_s` and `agents_s` are the seconds that cards waited for people (answers, approvals, reviews and
     what failed), for a worker, and for an agent at work; `waits` has the cards that waited longest. `usd_by`
-    has the dollars by day, column, repository, person, agent and model.
+    has the dollars by day, column, repository, person, agent and model, `agents_by_day` those of each agent's
+    days, the first day first.
     """
 
     since: datetime
@@ -74,6 +83,7 @@ class Stats:
     usd_per_merge: float | None
     hours_per_merge: float | None
     usd_by: dict[str, tuple[SpendShare, ...]]
+    agents_by_day: tuple[DayShare, ...]
 
 
 class _Begun(NamedTuple):
@@ -105,6 +115,7 @@ def of_boards(
     begun = _runs(db, since, visible)
     merges = _merges(db, since, whole)
     longest, waited = _waited(db, since, now, whole)
+    agent = func.coalesce(runs.c.agent, ASSISTANT)
     by_day = _by(db, spend.c.day, since, visible)
     per_merge = len(merges) or None
     return Stats(
@@ -126,11 +137,12 @@ def of_boards(
             "column": _by(db, spend.c.column, since, visible),
             "repository": _by(db, func.coalesce(runs.c.repository, cards.c.repository, ""), since, visible),
             "person": _by(db, func.coalesce(runs.c.by, ASSISTANT), since, visible),
-            "agent": _by(db, func.coalesce(runs.c.agent, ASSISTANT), since, visible),
+            "agent": _by(db, agent, since, visible),
             "model": _by(
                 db, func.coalesce(runs.c.agent.concat(" ").concat(spend.c.model), ASSISTANT), since, visible
             ),
         },
+        agents_by_day=tuple(DayShare(*row) for row in _sums(db, (spend.c.day, agent), since, visible)),
     )
 
 
@@ -163,12 +175,20 @@ def _by(
     db: Connection, name: ColumnElement[Any], since: datetime, visible: list[ColumnElement[bool]]
 ) -> tuple[SpendShare, ...]:
     """Return the dollars by `name`, the most first."""
+    shares = (SpendShare(*row) for row in _sums(db, (name,), since, visible))
+    return tuple(sorted(shares, key=lambda share: -share.usd))
+
+
+def _sums(
+    db: Connection, names: tuple[ColumnElement[Any], ...], since: datetime, visible: list[ColumnElement[bool]]
+) -> list[tuple[Any, ...]]:
+    """Return the dollars by these names, in their order."""
     joined = spend.join(cards, cards.c.card_id == spend.c.card_id)
     joined = joined.outerjoin(runs, runs.c.run_id == spend.c.run_id)
     usd = func.sum(spend.c.usd)
     first_day = since.astimezone(UTC).date().isoformat()
-    query = select(name, usd).select_from(joined).where(spend.c.day >= first_day, *visible)
-    return tuple(SpendShare(*row) for row in db.execute(query.group_by(name).order_by(usd.desc(), name)))
+    query = select(*names, usd).select_from(joined).where(spend.c.day >= first_day, *visible)
+    return [tuple(row) for row in db.execute(query.group_by(*names).order_by(*names))]
 
 
 def _waited(

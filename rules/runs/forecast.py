@@ -24,6 +24,7 @@ class Forecast:
 
     `reserved_usd` are those that running work holds besides: nothing else may start with them.
     `reached_at` is when the limit will be reached at this pace; only where the outlook is AHEAD.
+    `projected_usd` is what the day will have cost at its end at this pace; None where no pace is known.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Forecast:
     limit_usd: float
     outlook: Outlook
     reached_at: datetime | None = None
+    projected_usd: float | None = None
 
 
 def forecast(
@@ -49,7 +51,8 @@ def forecast(
         return outlook_of(Outlook.BELOW)
     if now - midnight < KNOWN_AFTER:
         return outlook_of(Outlook.UNKNOWN)
+    projected_usd = spent_usd * (timedelta(days=1) / (now - midnight))
+    if projected_usd <= limit_usd:
+        return outlook_of(Outlook.BELOW, projected_usd=projected_usd)
     reached_at = midnight + (now - midnight) * (limit_usd / spent_usd)
-    if reached_at >= midnight + timedelta(days=1):
-        return outlook_of(Outlook.BELOW)
-    return outlook_of(Outlook.AHEAD, reached_at)
+    return outlook_of(Outlook.AHEAD, reached_at, projected_usd)

@@ -9,7 +9,8 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from ledger.events.run import QuestionAnswered
+from ledger.events.run import QuestionAnswered, UsageMetered
+from ledger.ids import RunId
 from tests.bot.web.live.serving import serving
 from tests.bot.web.pages.test_cards import asked
 from tests.browser.test_live import Watched
@@ -41,7 +42,8 @@ def axe() -> bytes:
 @pytest.fixture
 def inbox(page: Page, town: Watched) -> Iterator[Page]:
     """Return the inbox of bob, whose run asks a question."""
-    asked(town.cardinal)
+    run_id = RunId(asked(town.cardinal))
+    town.happens(UsageMetered(run_id, 1.25, 10, 10, 1, 60.0))
     page.context.add_cookies([{"name": "forge_person", "value": "bob", "url": town.cardinal.forge.url}])
     with serving(town.app, town.cardinal.services.engine, at=town.place):
         page.goto(f"{town.cardinal.services.config.public_url}/")

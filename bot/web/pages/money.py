@@ -3,14 +3,14 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import UTC, timedelta
 from urllib.parse import quote
 
 from flask import Response, make_response, render_template
 
 from bot.render.run.story import REASONS
 from bot.state import forecasts
-from bot.web.site import parameters
+from bot.web.site import charts, parameters
 from bot.web.site.layout import Site
 from bot.web.site.lists import MAX_TITLE
 from ledger.log import event_store
@@ -27,7 +27,7 @@ FIGURES = (
 )
 CARD_FIGURES = ("people_s of a card", "worker_s of a card", "agent_s of a card")
 ESTIMATE = "A subscription pays for Claude Code: its dollars are an estimate, by the price list."
-LIMIT_FIGURES = ("spent_usd", "reserved_usd", "limit_usd")
+LIMIT_FIGURES = ("spent_usd", "reserved_usd", "projected_usd", "limit_usd")
 
 
 def mount(site: Site) -> None:
@@ -48,7 +48,13 @@ def mount(site: Site) -> None:
                 *((ESTIMATE,) if site.config.subscription_token else ()),
             ),
             facts=_facts(figures),
-            forecasts=[f"{plain(board)}: {forecasts.words(it)}." for board, it in _limits(site, visit)],
+            spent=charts.spent_by_day(
+                figures.agents_by_day,
+                figures.since.astimezone(UTC).date(),
+                site.clock().astimezone(UTC).date(),
+            ),
+            waited=charts.waited(figures),
+            limits=[charts.of_limit(board, it) for board, it in _limits(site, visit)],
             waits=_waits(figures),
             reasons=[(number, plain(REASONS.get(name, name))) for name, number in figures.reasons.items()],
             groups=[(name, _bars(shares)) for name, shares in figures.usd_by.items()],

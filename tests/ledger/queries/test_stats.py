@@ -17,7 +17,7 @@ from ledger.events.stage import StageEntered
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries import stats
-from ledger.queries.stats import ASSISTANT, CardWait, SpendShare
+from ledger.queries.stats import ASSISTANT, CardWait, DayShare, SpendShare
 from ledger.states import ATTENTION, CardState, Ending
 from ledger.views.waits import waits
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
@@ -57,6 +57,10 @@ def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
     assert (figures.endings, figures.reasons) == ({"": 1, "failed": 1}, {"validation": 1})
     assert (figures.merged, figures.usd_per_merge, figures.hours_per_merge) == (1, 1.5, 0.5)
     assert figures.usd_by["day"] == (SpendShare("2026-11-21", 2.25),)
+    assert figures.agents_by_day == (
+        DayShare("2026-11-21", ASSISTANT, 0.25),
+        DayShare("2026-11-21", "scripted", 2.0),
+    )
     assert figures.usd_by["agent"] == (SpendShare("scripted", 2.0), SpendShare(ASSISTANT, 0.25))
     assert figures.usd_by["model"] == (SpendShare("scripted default", 2.0), SpendShare(ASSISTANT, 0.25))
 

@@ -29,6 +29,8 @@ def test_a_pace_says_what_becomes_of_the_limit(
     said = forecast("", spent, 50.0, NOON.replace(hour=hour))
     assert said.outlook is outlook
     assert said.reached_at == (None if reached is None else NOON.replace(hour=reached))
+    known = outlook in (Outlook.BELOW, Outlook.AHEAD) and spent
+    assert said.projected_usd == (pytest.approx(spent * 24 / hour) if known else None)
 
 
 def test_what_is_reserved_is_no_longer_free() -> None:

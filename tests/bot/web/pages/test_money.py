@@ -1,5 +1,6 @@
 """Money in a browser: of what the visitor may read, with names that are nothing but names."""
 
+import re
 from dataclasses import replace
 
 from bot.system.secret import Secret
@@ -26,6 +27,10 @@ def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Page
     assert (page.status_code, rows.status_code) == (200, 200)
     assert "$1.25 of $50.00 today" in page.text
     assert "\nusd,,1.25\r\nruns,,1\r\n" in rows.text
+    assert page.text.count('<svg class="flat"') == 2  # who waited, and the limit
+    assert re.search(
+        r'<title id="spent-title">Dollars by day</title>\n<desc id="spent-desc">scripted: \$1.25', page.text
+    )
     assert "\nusd by model,scripted test,1.2500" in rows.text
     assert "\nusd by repository,acme/shop,1.2500" in rows.text
     assert "\ntoday's limit_usd,Shop board,50" in rows.text
@@ -41,6 +46,7 @@ def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Page
         assert hidden.status_code == 200
         assert "1.25" not in hidden.text
         assert "$50.00 today" not in hidden.text
+        assert "<svg" not in hidden.text
         assert "today's" not in hidden.text
         assert "acme/shop" not in hidden.text
         assert pages.browser("bob", signed_in=False).get(path).status_code == 401

@@ -1,0 +1,110 @@
+"""Charts of the money page: lengths and paths that its template draws; the figures are beside, in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from bot.state import forecasts
+from ledger.queries.stats import DayShare, Stats
+from rules.runs.forecast import Forecast
+from rules.text import brief, plain, usd
+
+MAX_SERIES = 6  # as many as there are colours; what is left over is the last one's
+OTHERS = "others"
+GAP = 0.15  # of a day's width
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What is drawn in one colour: a path, its name, and its figure in words."""
+
+    path: str
+    name: str
+    figure: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Series in a box `width` wide and 100 high, which a page stretches; `scale` is what its height means.
+
+    `mark` is where a limit is drawn from top to bottom; `ends` are the words below its two ends.
+    """
+
+    name: str
+    width: int
+    series: tuple[Series, ...]
+    scale: str = ""
+    ends: tuple[str, str] | None = None
+    mark: float | None = None
+
+
+def spent_by_day(shares: Sequence[DayShare], first: date, last: date) -> Chart | None:
+    """Return the dollars of each day, stacked by agent; None where nothing was spent."""
+    agents = _largest(shares)
+    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+    by_day = {day.isoformat(): dict.fromkeys(agents, 0.0) for day in days}
+    for share in shares:
+        if share.day in by_day:
+            by_day[share.day][share.agent if share.agent in agents else OTHERS] += share.usd
+    highest = max((sum(amounts.values()) for amounts in by_day.values()), default=0.0)
+    if highest <= 0:
+        return None
+    paths, below = {agent: list[str]() for agent in agents}, [0.0] * len(days)
+    for place, amounts in enumerate(by_day.values()):
+        for agent, amount in amounts.items():
+            height = 100 * amount / highest
+            if height > 0:
+                paths[agent].append(_box(place + GAP / 2, 100 - below[place] - height, 1 - GAP, height))
+                below[place] += height
+    series = (
+        Series("".join(boxes), plain(agent) or "none", usd(sum(it[agent] for it in by_day.values())))
+        for agent, boxes in paths.items()
+    )
+    scale = f"the highest day: {usd(highest)}"
+    return Chart("Dollars by day", len(days), tuple(series), scale, (f"{first:%d %b}", f"{last:%d %b}"))
+
+
+def waited(figures: Stats) -> Chart | None:
+    """Return for whom cards waited; None where none did."""
+    waits = {
+        "for people": figures.people_s,
+        "for a worker": figures.workers_s,
+        "for agents at work": figures.agents_s,
+    }
+    if not any(waits.values()):
+        return None
+    parts = [(seconds, name, brief(timedelta(seconds=seconds))) for name, seconds in waits.items()]
+    return _bar("For whom cards waited", parts)
+
+
+def of_limit(board: str, it: Forecast) -> Chart:
+    """Return what is spent, reserved and foreseen of today, against the limit."""
+    used = it.spent_usd + it.reserved_usd
+    parts = [(it.spent_usd, "spent", usd(it.spent_usd)), (it.reserved_usd, "reserved", usd(it.reserved_usd))]
+    if it.projected_usd is not None and it.projected_usd > used:
+        parts.append((it.projected_usd - used, "by midnight at this pace", usd(it.projected_usd)))
+    return _bar(f"{plain(board)}: {forecasts.words(it)}", parts, it.limit_usd)
+
+
+def _largest(shares: Sequence[DayShare]) -> tuple[str, ...]:
+    """Return the agents that cost most, as many as have a colour, and OTHERS for the rest."""
+    sums: dict[str, float] = {}
+    for share in shares:
+        sums[share.agent] = sums.get(share.agent, 0.0) + share.usd
+    names = sorted(sums, key=lambda name: (-sums[name], name))
+    return tuple(names) if len(names) <= MAX_SERIES else (*names[: MAX_SERIES - 1], OTHERS)
+
+
+def _bar(name: str, parts: Sequence[tuple[float, str, str]], limit: float | None = None) -> Chart:
+    """Return parts side by side, as wide together as the chart, or as the limit where that is more."""
+    total = max(sum(amount for amount, *_ in parts), limit or 0.0) or 1.0
+    series, left = [], 0.0
+    for amount, label, figure in parts:
+        width = 100 * amount / total
+        series.append(Series(_box(left, 0, width, 100) if width > 0 else "", label, figure))
+        left += width
+    return Chart(name, 100, tuple(series), mark=None if limit is None else 100 * limit / total)
+
+
+def _box(left: float, top: float, width: float, height: float) -> str:
+    return f"M{left:.3g} {top:.4g}h{width:.3g}v{height:.4g}h-{width:.3g}z"

@@ -1,0 +1,50 @@
+"""Charts: what is drawn is as long as its figure, and has it in words."""
+
+import re
+from datetime import date
+
+from bot.web.site import charts
+from ledger.queries.stats import DayShare
+from rules.runs.forecast import Forecast, Outlook
+
+FIRST, LAST = date(2026, 11, 1), date(2026, 11, 3)
+BOX = re.compile(r"M(\S+) (\S+)h(\S+?)v(\S+?)h-\3z")
+
+
+def boxes(series: charts.Series) -> list[tuple[float, float, float]]:
+    """Return the left end, the top and the height of each box."""
+    return [(float(left), float(top), float(height)) for left, top, _, height in BOX.findall(series.path)]
+
+
+def test_days_are_stacked_by_agent_and_those_without_dollars_stay_empty() -> None:
+    spent = (
+        DayShare("2026-11-01", "a", 3.0),
+        DayShare("2026-11-01", "<b>", 1.0),
+        DayShare("2026-11-03", "a", 2.0),
+    )
+    chart = charts.spent_by_day((*spent, DayShare("2026-10-31", "a", 99.0)), FIRST, LAST)
+    assert chart is not None
+    most, least = chart.series
+    assert (most.name, most.figure, least.name, least.figure) == ("a", "$5.00", "<b>", "$1.00")
+    assert boxes(most) == [(0.075, 25.0, 75.0), (2.08, 50.0, 50.0)]
+    assert boxes(least) == [(0.075, 0.0, 25.0)]
+    assert (chart.width, chart.scale, chart.ends) == (3, "the highest day: $4.00", ("01 Nov", "03 Nov"))
+    assert charts.spent_by_day((), FIRST, LAST) is None
+
+
+def test_more_agents_than_colours_are_summed_as_others() -> None:
+    chart = charts.spent_by_day([DayShare("2026-11-01", f"a{n}", 9.0 - n) for n in range(9)], FIRST, LAST)
+    assert chart is not None
+    assert [it.name for it in chart.series] == ["a0", "a1", "a2", "a3", "a4", "others"]
+    assert chart.series[-1].figure == "$10.00"
+
+
+def test_a_limit_is_drawn_where_the_day_would_pass_it() -> None:
+    chart = charts.of_limit("Shop", Forecast("", 20.0, 10.0, 50.0, Outlook.AHEAD, None, 100.0))
+    assert [(it.name, it.figure) for it in chart.series] == [
+        ("spent", "$20.00"),
+        ("reserved", "$10.00"),
+        ("by midnight at this pace", "$100.00"),
+    ]
+    assert ([boxes(it)[0][0] for it in chart.series], chart.mark) == ([0, 20, 30], 50)
+    assert charts.of_limit("Shop", Forecast("", 0.0, 0.0, 0.0, Outlook.REACHED)).series[0].path == ""
