@@ -20,6 +20,7 @@ from bot.github.errors import (
     UnknownNameError,
     from_graphql,
 )
+from bot.github.locked_cache import LockedCache
 from bot.github.rate_limit import ApiBudget
 from bot.github.shared_records import SharedRecords, home_records, shared_records
 from bot.github.token_cache import TokenCache
@@ -64,8 +65,8 @@ class Hub:
         whose = f"App {config.app_id} at {self._owner.casefold()} of {config.github_url}"
         self.records = records or shared_records(config, clock)
         self.budget = ApiBudget(self.records, whose)
-        self.roles: TTLCache[tuple[str, str], str] = TTLCache(
-            ROLES_KEPT, ROLES_KEPT_S, timer=lambda: clock().timestamp()
+        self.roles = LockedCache[tuple[str, str], str](
+            TTLCache(ROLES_KEPT, ROLES_KEPT_S, timer=lambda: clock().timestamp())
         )
         scope = (config.github_url, str(config.app_id), self._owner)
         self._kept = TokenCache(self.records, f"tokens of {whose}", config.private_key, scope)

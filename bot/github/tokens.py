@@ -13,6 +13,7 @@ import jwt
 from cachetools import LRUCache
 
 from bot.github.errors import GithubError, NotFoundError, RefusedError, TokenError
+from bot.github.locked_cache import LockedCache
 from bot.github.token_cache import TokenCache
 from bot.github.token_scope import TokenScope, pushing, refusal
 from bot.system.clock import Clock
@@ -51,7 +52,7 @@ class Tokens:
         self._ask, self._clock, self._shared = ask, clock, shared
         self._installation_id: int | None = None
         # By the reach's name; the token without limits under the empty name.
-        self._kept: LRUCache[str, Token] = LRUCache(MAX_NARROWED)
+        self._kept = LockedCache[str, Token](LRUCache(MAX_NARROWED))
 
     def app_word(self) -> str:
         """Return a fresh JWT of the App, valid for nine minutes.
@@ -95,9 +96,8 @@ class Tokens:
 
     def forget(self) -> None:
         """Drop every cached token: GitHub refused one. Newer ones of other processes stay."""
-        for kept in self._kept.values():
+        for kept in self._kept.take_all():
             self._shared.drop(_written(kept))
-        self._kept.clear()
 
     def renew(self, reach: TokenScope | None) -> bool:
         """Drop the token of this scope, unless it is young; return whether the next one is new.
@@ -108,7 +108,7 @@ class Tokens:
         if kept is None or self._clock() < kept.asked_at + YOUNG:
             return False
         self._shared.drop(_written(kept))
-        del self._kept[reach.name if reach else ""]
+        self._kept.drop(reach.name if reach else "")
         return True
 
     def _fresh(self, name: str, reach: TokenScope | None) -> Token:
@@ -151,9 +151,10 @@ class Tokens:
         return Token(Secret(answer["token"]), expires_at, self._clock())
 
     def _installation(self) -> int:
-        if self._installation_id is None:
-            self._installation_id = int(self.read_installation()["id"])
-        return self._installation_id
+        known = self._installation_id  # read once: another thread may forget it
+        if known is None:
+            known = self._installation_id = int(self.read_installation()["id"])
+        return known
 
     def read_installation(self) -> Any:
         """Return the installation at the owner, an organisation or a person, as GitHub describes it.
