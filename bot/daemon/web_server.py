@@ -13,7 +13,7 @@ from bot.scheduler import delivery_wakeups
 from bot.system import redis as embedded_redis
 from bot.system.clock import utc_now
 from bot.system.config import Config
-from bot.web.app import make_app
+from bot.web.app import make_app, make_door
 from bot.web.connections import MAX_CONNECTIONS, MAX_HELD_BYTES, ConnectionLimits, Connections
 from bot.web.live.streams import Streams
 from bot.web.webhook import MAX_BYTES, PATH
@@ -59,8 +59,15 @@ def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) ->
         signal.signal(number, _leave)  # uvicorn raises the signal once more when it has stopped
     engine = open_ledger(config.database_url)
     wake = partial(delivery_wakeups.request, embedded_redis.connect(config))
-    app, streams = make_app(config, engine, wake, utc_now), Streams(engine)
-    bridge = Bridge(app, deliveries=PATH, threads=THREADS, most_bytes=MAX_BYTES, follow=streams.serve)
+    door, streams = make_door(config, engine, wake, utc_now), Streams(engine)
+    bridge = Bridge(
+        make_app(config, engine, wake, utc_now, door=door),
+        deliveries=PATH,
+        threads=THREADS,
+        most_bytes=MAX_BYTES,
+        follow=streams.serve,
+        door=None if door is None else door.serve,
+    )
     UvicornServer(settings(bridge, Connections(_room(config))), ready, streams.close).run([listener])
 
 

@@ -68,9 +68,11 @@ def ingest_light(
         for delivery in waiting
         if (facts := _light_facts(services, delivery)) is not None
     }
+    silent = tuple(delivery_id for delivery_id, result in light.items() if not result.has_news)
     with event_store.writing(services.engine) as db:
+        inbox.settle_waiting(db, silent, services.now())
         for delivery_id, result in light.items():
-            if inbox.settle_waiting(db, delivery_id, services.now()):
+            if result.has_news and inbox.settle_waiting(db, (delivery_id,), services.now()):
                 _record(db, services, result)
     left = tuple(it.delivery_id for it in waiting if it.delivery_id not in light)
     return tuple(card_id for result in light.values() for card_id in result.cards_to_refresh), left

@@ -48,6 +48,11 @@ class Resolution:
             self.changes.append((card.card_id, change))
 
     @property
+    def has_news(self) -> bool:
+        """Tell whether there is anything to record."""
+        return bool(self.refreshes or self.changes or self.makers)
+
+    @property
     def cards_to_refresh(self) -> tuple[CardId, ...]:
         """The cards to sync, in order."""
         return tuple(card_id for card_id, _ in self.refreshes)

@@ -44,7 +44,8 @@ def ingest(*delivery_ids: str) -> None:
             requested += delivery.ingest(services, delivery_id)
         except DeliveryError as error:  # raised below, after the other deliveries
             failed.append(error)
-    sync_card(*requested)
+    if requested or left:  # else nothing is new
+        sync_card(*requested)
     if failed:
         raise failed[0]
 

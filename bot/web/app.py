@@ -9,18 +9,24 @@ from bot.system.config import Config
 from bot.web.capture import Keeper
 from bot.web.group_commit import GroupCommit, Wake
 from bot.web.pages import pages
-from bot.web.webhook import MAX_BYTES, make_door
+from bot.web.webhook import MAX_BYTES, Door
 from ledger.log import event_store
 
 
-def make_app(config: Config, engine: Engine, wake: Wake, clock: Clock) -> Flask:
-    """Return the application; `wake` starts workers for stored deliveries."""
+def make_door(config: Config, engine: Engine, wake: Wake, clock: Clock) -> Door | None:
+    """Return what takes deliveries, and starts workers for them by `wake`; None where nobody sends any."""
+    if not config.webhooks:
+        return None
+    commits = GroupCommit(engine, wake, Keeper(config.home, clock).take)
+    return Door(commits, config.webhook_secret, clock)
+
+
+def make_app(config: Config, engine: Engine, wake: Wake, clock: Clock, *, door: Door | None = None) -> Flask:
+    """Return the application; its webhook hands deliveries to `door`, or to one of its own with `wake`."""
     app = Flask(__name__, static_folder=None, template_folder=None)  # none of the current folder
     app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
-    if config.webhooks:  # else nobody is expected to call it
-        commits = GroupCommit(engine, wake, Keeper(config.home, clock).take)
-        app.register_blueprint(make_door(commits, config.webhook_secret, clock))
-
+    if (door := door or make_door(config, engine, wake, clock)) is not None:
+        app.register_blueprint(door.blueprint())
     if config.public_url:
         app.register_blueprint(pages(config, engine, clock))
 

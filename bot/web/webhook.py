@@ -4,15 +4,16 @@ GitHub gives up after 10 s and never delivers again by itself, so a 202 promises
 Source: docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhooks.
 """
 
+import asyncio
 import json
 import logging
 import re
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import wait
 from datetime import datetime
 from http import HTTPStatus
 
-from flask import Blueprint, Request, jsonify, request
+from flask import Blueprint, Request, Response, request
 from flask.typing import ResponseReturnValue
 from gidgethub import BadRequest, ValidationFailure
 from gidgethub.sansio import Event
@@ -21,9 +22,9 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from bot.system.clock import Clock
 from bot.system.secret import Secret
 from bot.web.group_commit import GroupCommit, Incoming
-from bot.web.late_response import LateResponse
 from ledger.ids import DeliveryId
 from ledger.queue.inbox import Delivery
+from runner.gateway.control.asgi import Scope, Send
 
 log = logging.getLogger(__name__)
 
@@ -45,42 +46,81 @@ class RefusedDeliveryError(Exception):
         self.status, self.because = status, because
         super().__init__(because)
 
+    @property
+    def answer(self) -> tuple[int, bytes]:
+        """The status and the JSON of the answer."""
+        return self.status, json.dumps({"error": self.because}).encode()
 
-def make_door(commits: GroupCommit, secret: Secret, clock: Clock) -> Blueprint:
-    """Return the blueprint of `POST /webhooks/github`, which stores deliveries by `commits`."""
-    door = Blueprint("webhook", __name__)
 
-    @door.post(PATH)
-    def receive() -> ResponseReturnValue:
+class Door:
+    """Takes deliveries. `serve` needs no thread and no Flask: they are most of what a busy board sends."""
+
+    def __init__(self, commits: GroupCommit, secret: Secret, clock: Clock) -> None:
+        self._commits, self._secret, self._clock = commits, secret, clock
+
+    def take(self, headers: Mapping[str, str], body: bytes) -> Incoming:
+        """Have a delivery stored in the next group; raises RefusedDeliveryError, which is logged."""
         try:
-            incoming = read_delivery(request, secret, now=clock())
+            incoming = read_delivery(headers, body, self._secret, now=self._clock())
         except RefusedDeliveryError as refusal:
             log.warning("delivery refused status=%s reason=%s", refusal.status, refusal.because)
-            return jsonify(error=refusal.because), refusal.status
-        commits.add(incoming)
-        delivery_id = incoming.delivery.delivery_id
-        return LateResponse(incoming.stored, lambda stored: _answer(delivery_id, stored), STORED_S)
+            raise
+        self._commits.add(incoming)
+        return incoming
 
-    return door
+    async def serve(self, scope: Scope, body: bytes, send: Send) -> None:
+        """Answer a request whose body is small, once the delivery is on disk."""
+        headers: dict[str, str] = {}
+        for raw, value in scope["headers"]:
+            name, text = raw.decode("latin-1"), value.decode("latin-1")
+            headers[name] = f"{headers[name]},{text}" if name in headers else text
+        try:
+            incoming = self.take(headers, body)
+        except RefusedDeliveryError as refusal:
+            status, content = refusal.answer
+        else:
+            await asyncio.wait([asyncio.wrap_future(incoming.stored)], timeout=STORED_S)
+            status, content = _answer(incoming)
+        described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
+        await send({"type": "http.response.start", "status": status, "headers": described})
+        await send({"type": "http.response.body", "body": content})
+
+    def blueprint(self) -> Blueprint:
+        """Return `POST /webhooks/github` for Flask: large deliveries wait in a thread."""
+        blueprint = Blueprint("webhook", __name__)
+
+        @blueprint.post(PATH)
+        def receive() -> ResponseReturnValue:
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            try:
+                incoming = self.take(headers, _body(request))
+            except RefusedDeliveryError as refusal:
+                status, content = refusal.answer
+            else:
+                wait([incoming.stored], STORED_S)
+                status, content = _answer(incoming)
+            return Response(content, status, content_type="application/json")
+
+        return blueprint
 
 
-def _answer(delivery_id: DeliveryId, stored: "Future[bool]") -> tuple[HTTPStatus, str]:
+def _answer(incoming: Incoming) -> tuple[int, bytes]:
     """Return 202 for a delivery that is on disk, and 503 for any other."""
+    stored = incoming.stored
     error = stored.exception(0) if stored.done() else "the database does not answer"
     if error is not None:
-        return HTTPStatus.SERVICE_UNAVAILABLE, json.dumps({"error": str(error)})
-    return HTTPStatus.ACCEPTED, json.dumps({"delivery": delivery_id, "new": stored.result(0)})
+        return HTTPStatus.SERVICE_UNAVAILABLE, json.dumps({"error": str(error)}).encode()
+    described = {"delivery": incoming.delivery.delivery_id, "new": stored.result(0)}
+    return HTTPStatus.ACCEPTED, json.dumps(described).encode()
 
 
-def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> Incoming:
-    """Return the signed delivery that the request carries.
+def read_delivery(headers: Mapping[str, str], body: bytes, secret: Secret, *, now: datetime) -> Incoming:
+    """Return the signed delivery that a request carries; the names of `headers` are in lower case.
 
-    Raises RefusedDeliveryError: 413 for too large, 401 for unsigned, 400 for unreadable ones, in this order:
-    an unsigned body is not parsed.
+    Raises RefusedDeliveryError: 401 for unsigned, 400 for unreadable ones, in this order: an unsigned body is
+    not parsed.
     """
-    body = _body(incoming)
-    headers = {name.lower(): value for name, value in incoming.headers.items()}
-    event = _verified(incoming, headers, body, secret)
+    event = _verified(headers, body, secret)
     if not isinstance(event.data, dict):
         raise RefusedDeliveryError(400, "the body is not a JSON object")
     if not EVENT.fullmatch(event.event) or not DELIVERY.fullmatch(event.delivery_id):
@@ -99,6 +139,7 @@ def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> Incomi
 
 
 def _body(incoming: Request) -> bytes:
+    """Return the body; raises RefusedDeliveryError, 413 for a too large one."""
     incoming.max_content_length = MAX_BYTES
     if (incoming.content_length or 0) > MAX_BYTES:
         raise RefusedDeliveryError(413, TOO_LARGE)
@@ -111,7 +152,7 @@ def _body(incoming: Request) -> bytes:
     return body
 
 
-def _verified(incoming: Request, given: Mapping[str, str], body: bytes, secret: Secret) -> Event:
+def _verified(given: Mapping[str, str], body: bytes, secret: Secret) -> Event:
     # gidgethub would take a lone SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
     if not secret or not SIGNATURE.fullmatch(given.get("x-hub-signature-256", "")):
         raise RefusedDeliveryError(401, "X-Hub-Signature-256 is missing or is no SHA-256 signature")
@@ -126,13 +167,17 @@ def _verified(incoming: Request, given: Mapping[str, str], body: bytes, secret: 
     except KeyError as error:
         raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is missing") from error
     except (BadRequest, RecursionError) as error:
-        raise RefusedDeliveryError(400, _unreadable(incoming)) from error
-    if incoming.mimetype != "application/json":
-        raise RefusedDeliveryError(400, _unreadable(incoming))
+        raise RefusedDeliveryError(400, _unreadable(given)) from error
+    if not _is_json(given):
+        raise RefusedDeliveryError(400, _unreadable(given))
     return event
 
 
-def _unreadable(incoming: Request) -> str:
-    if incoming.mimetype != "application/json":
+def _unreadable(given: Mapping[str, str]) -> str:
+    if not _is_json(given):
         return "set the webhook's content type to application/json in the App's settings"
     return "the body is not JSON in UTF-8"
+
+
+def _is_json(given: Mapping[str, str]) -> bool:
+    return given.get("content-type", "").partition(";")[0].strip().lower() == "application/json"

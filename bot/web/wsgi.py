@@ -1,8 +1,8 @@
 """The Flask application behind an asynchronous server, which takes whole requests.
 
-A delivery of usual size is verified at once, then waits for its group's commit without a thread. Any other
-request takes a thread once its last byte is there, and gives it back while the client reads; large deliveries
-have threads that no page can take.
+A delivery of usual size goes past Flask: it is verified at once, then waits for its group's commit without a
+thread. Any other request takes a thread once its last byte is there, and gives it back while the client
+reads; large deliveries have threads that no page can take.
 """
 
 import asyncio
@@ -13,8 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from bot.web.late_response import LATER, LateResponse
-from bot.web.live.response import StreamResponse
+from bot.web.live.response import LATER, StreamResponse
 from runner.gateway.control.asgi import Receive, Scope, Send
 
 PIECE_BYTES = 256 * 1024  # of an answer, taken from the application at once
@@ -22,19 +21,28 @@ SMALL_BYTES = 256 * 1024  # of a delivery: its signature and JSON take a few mil
 
 Wsgi = Callable[..., Iterable[bytes]]
 Follow = Callable[[StreamResponse, Receive, Send], Awaitable[None]]
+Serve = Callable[[Scope, bytes, Send], Awaitable[None]]
 
 
 class Bridge:
     """An ASGI application over one for WSGI; the path `deliveries` has threads of its own.
 
-    `follow` serves what goes on: a response with a stream, once the application has allowed it.
+    `follow` serves what goes on: a response with a stream, once the application has allowed it. `door` serves
+    deliveries of usual size; without it the application does.
     """
 
     def __init__(
-        self, app: Wsgi, *, deliveries: str, threads: tuple[int, int], most_bytes: int, follow: Follow
+        self,
+        app: Wsgi,
+        *,
+        deliveries: str,
+        threads: tuple[int, int],
+        most_bytes: int,
+        follow: Follow,
+        door: Serve | None = None,
     ) -> None:
         self._app, self._deliveries, self._most_bytes = app, deliveries, most_bytes
-        self._follow = follow
+        self._follow, self._serve = follow, door
         self._door, self._rest = (ThreadPoolExecutor(count) for count in threads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,20 +51,17 @@ class Bridge:
         if read is None:
             return
         body, whole = read
+        is_delivery = scope["path"] == self._deliveries and scope["method"] == "POST"
+        if is_delivery and self._serve is not None and whole and len(body) <= SMALL_BYTES:
+            await self._serve(scope, body, send)
+            return
         loop = asyncio.get_running_loop()
-        is_delivery = scope["path"] == self._deliveries
         pool = self._door if is_delivery else self._rest
         answer = _Answer(self._app, environ_of(scope, body))
-        if is_delivery and len(body) <= SMALL_BYTES:
-            piece = answer.begin()
-        else:
-            piece = await loop.run_in_executor(pool, answer.begin)
-        if isinstance(answer.later, StreamResponse):
+        piece = await loop.run_in_executor(pool, answer.begin)
+        if answer.later is not None:
             await self._follow(answer.later, receive, send)
             return
-        if answer.later is not None:
-            await asyncio.wait([asyncio.wrap_future(answer.later.future)], timeout=answer.later.within_s)
-            piece = answer.finish()
         headers = answer.headers if whole else [*answer.headers, (b"connection", b"close")]
         try:
             await send({"type": "http.response.start", "status": answer.status, "headers": headers})
@@ -84,7 +89,7 @@ class Bridge:
 class _Answer:
     """The application's answer; `begin` and `more` may block, so they run in threads.
 
-    An answer that waits for a future is in `later` after `begin`: once that is done, `finish` does not block.
+    A response with a stream is in `later` after `begin`.
     """
 
     def __init__(self, app: Wsgi, environ: dict[str, Any]) -> None:
@@ -93,31 +98,19 @@ class _Answer:
         self._source: Iterable[bytes] = ()
         self.status, self.ended = 500, False
         self.headers: list[tuple[bytes, bytes]] = []
-        self.later: LateResponse | StreamResponse | None = None
+        self.later: StreamResponse | None = None
 
     def begin(self) -> bytes:
         """Call the application and return the first piece."""
-        later: list[LateResponse | StreamResponse] = []
-        self._call(self._app, {**self._environ, LATER: later})
+        later: list[StreamResponse] = []
+        self._source = self._app({**self._environ, LATER: later}, self._start)
+        self._pieces = iter(self._source)
         self.later = next(iter(later), None)
         return b"" if later else self.more()
 
-    def finish(self) -> bytes:
-        """Return the first piece of the answer in `later`."""
-        assert isinstance(self.later, LateResponse)
-        self.later.within_s = 0
-        self._call(self.later, self._environ)
-        return self.more()
-
-    def _call(self, app: Wsgi, environ: dict[str, Any]) -> None:
-        def start(status: str, headers: Sequence[tuple[str, str]], _error: object = None) -> None:
-            self.status = int(status[:3])
-            self.headers = [
-                (name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers
-            ]
-
-        self._source = app(environ, start)
-        self._pieces = iter(self._source)
+    def _start(self, status: str, headers: Sequence[tuple[str, str]], _error: object = None) -> None:
+        self.status = int(status[:3])
+        self.headers = [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers]
 
     def more(self) -> bytes:
         """Return the next piece; after the last one it has ended."""

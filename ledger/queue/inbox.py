@@ -194,13 +194,14 @@ def waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Deliv
     return tuple(rows[delivery_id] for delivery_id in dict.fromkeys(delivery_ids) if delivery_id in rows)
 
 
-def settle_waiting(db: Connection, delivery_id: DeliveryId, now: datetime) -> bool:
-    """Mark a delivery done that nobody claimed, in the transaction of its events; False when somebody did.
+def settle_waiting(db: Connection, delivery_ids: Collection[DeliveryId], now: datetime) -> int:
+    """Mark those deliveries done that nobody claimed, in the transaction of their events; return how many.
 
-    Its payload is dropped.
+    Their payloads are dropped.
     """
-    mine = {"delivery_id": delivery_id, "state": "waiting"}
-    return bool(change(db, inbox, mine, state="done", settled_at=now, error="", payload="{}"))
+    mine = inbox.c.delivery_id.in_(tuple(delivery_ids)) & (inbox.c.state == "waiting")
+    done = {"state": "done", "settled_at": now, "error": "", "payload": "{}"}
+    return db.execute(inbox.update().where(mine).values(**done)).rowcount if delivery_ids else 0
 
 
 def known(db: Connection, delivery_id: DeliveryId) -> bool:

@@ -37,6 +37,7 @@ def play(site: Site) -> None:
     # One host is left: it gets the run that worked elsewhere, and the one that was parked on a dead host.
     travels.ended()
     assert travels.hosts() == [first, second, first]
+    cut.working_on(first)  # once the third host is back, the run may as well go on there
     network.mend(third, ("database",))
     site.hosts[second].start()
     cut.ended()

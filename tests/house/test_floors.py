@@ -41,7 +41,13 @@ THREADS_LIVE_IN = (
     "bot/web/live/streams.py",
     "bot/web/wsgi.py",
 )
-COROUTINES_LIVE_IN = ("runner/gateway/", "bot/daemon/web_server.py", "bot/web/live/", "bot/web/wsgi.py")
+COROUTINES_LIVE_IN = (
+    "runner/gateway/",
+    "bot/daemon/web_server.py",
+    "bot/web/live/",
+    "bot/web/webhook.py",
+    "bot/web/wsgi.py",
+)
 
 
 def patches(files: Iterable[Source]) -> Iterator[str]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from flask import Response
 
-from bot.web.late_response import LATER
-
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
+# In the environment of a request: a list that takes the response, by a server that can serve streams.
+LATER = "cardinal.later"
 RETRY_MS = 500  # a browser's wait before it comes back to a stream that ended
 OPENING = f"retry: {RETRY_MS}\n\n".encode()
 ALIVE = b": alive\n\n"

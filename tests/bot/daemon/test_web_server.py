@@ -131,6 +131,33 @@ def test_a_large_delivery_is_taken_as_well(
     assert stored.payload == body
 
 
+@pytest.mark.parametrize("size", [10, 2 * SMALL_BYTES], ids=["past Flask", "by Flask"])
+def test_small_and_large_deliveries_get_the_same_answers(
+    server: tuple["subprocess.Popen[str]", str], size: int
+) -> None:
+    body = json.dumps({"action": "created", "text": "x" * size}).encode()
+    good = {
+        "X-GitHub-Event": "issues",
+        "X-GitHub-Delivery": "d-1",
+        "X-Hub-Signature-256": sign(body),
+        "Content-Type": "application/json; charset=utf-8",
+    }
+    text = {**good, "Content-Type": "text/plain"}
+    for headers, status, answer in (
+        ({**good, "X-Hub-Signature-256": sign(body, "other")}, 401, "the signature does not fit"),
+        (text, 400, "set the webhook's content type"),
+        ({**good, "X-GitHub-Event": "a b"}, 400, "X-GitHub-Event or"),
+        (good, 202, '{"delivery": "d-1", "new": true}'),
+        (good, 202, '{"delivery": "d-1", "new": false}'),
+    ):
+        talk = connection(server[1])
+        talk.request("POST", "/webhooks/github", body, headers)
+        got = talk.getresponse()
+        assert (got.status, got.headers["Content-Type"]) == (status, "application/json")
+        assert answer in got.read().decode()
+        talk.close()
+
+
 def test_health_is_answered(server: tuple["subprocess.Popen[str]", str]) -> None:
     talk = connection(server[1])
     talk.request("GET", "/healthz")

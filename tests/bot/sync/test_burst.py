@@ -14,10 +14,11 @@ from bot.sync import card, column_order
 from forge.store.board import Item
 from ledger.events.board import CardMoved, ColumnRanked
 from ledger.events.run import RunQueued
-from ledger.ids import CardId
+from ledger.ids import CardId, DeliveryId
 from ledger.log import event_store
 from ledger.queue import inbox, leases
 from tests.bot.flows.cardinal import Cardinal
+from tests.ledger.traced import traced
 
 
 def dragged(cardinal: Cardinal, count: int) -> list[Item]:
@@ -116,6 +117,20 @@ def test_a_delivery_that_costs_calls_is_left_and_one_that_somebody_took_is_recor
     cards, left = delivery.ingest_light(cardinal.services, due)
     assert (cards, len(left)) == ((item.node_id,), 1)
     assert delivery.ingest_light(cardinal.services, due) == ((), left)
+
+
+def test_deliveries_that_say_nothing_are_settled_by_one_statement(cardinal: Cardinal) -> None:
+    engine = cardinal.services.engine
+    for n in range(20):
+        inbox.store(
+            engine, inbox.Delivery(DeliveryId(f"star-{n}"), "star", "created", b"{}", cardinal.clock())
+        )
+    due = inbox.due(engine, limit=100)
+    with traced(engine) as statements:
+        assert delivery.ingest_light(cardinal.services, due) == ((), ())
+    assert len([sql for sql in statements if "inbox" in sql]) == 2
+    with event_store.reading(engine) as db:
+        assert inbox.counts(db)["done"] >= len(due)
 
 
 def test_places_on_faces_move_up_at_a_tick_and_only_those_that_changed(cardinal: Cardinal) -> None:
