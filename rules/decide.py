@@ -21,7 +21,7 @@ from ledger.events import (
 from ledger.events import job as jobs
 from ledger.events import policy as policies
 from ledger.events import run as runs
-from rules.card import state
+from rules.card import sibling_rebase, state
 from rules.card.move_rights import STEERED, guard, labelled
 from rules.handlers import board as boarding
 from rules.handlers import (
@@ -40,7 +40,6 @@ from rules.handlers import (
 from rules.handlers.access import foreign
 from rules.intents.outbound import Decision, Intent, MoveCard, UpdateFace
 from rules.policy.model import Policy
-from rules.runs import check_only
 from rules.snapshot import Snapshot
 
 # The event's type chooses the rule, which alone knows its fields: hence Any.
@@ -138,7 +137,7 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
     if snapshot.foreign and not snapshot.archived:
         return _possible(snapshot, foreign(policy, snapshot))
     if snapshot.only_checks and isinstance(event, runs.RunEvent):
-        checked = check_only.happened(policy, snapshot, event, now) + check_buttons.shown(snapshot, event)
+        checked = sibling_rebase.happened(policy, snapshot, event, now) + check_buttons.shown(snapshot, event)
         ended = isinstance(event, runs.RunEnded)
         return _possible(snapshot, (merge_queue.astray(policy, snapshot) if ended else Decision()) + checked)
     moved = isinstance(event, STEERED)

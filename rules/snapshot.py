@@ -133,7 +133,7 @@ class RunSeen:
 @dataclass(frozen=True, slots=True)
 class CheckingSeen:
     """The card's newest run that only checks; `begun` is when it and those before it were queued. `stop_by`
-    told it to end, empty while nobody did.
+    told it to end, empty while nobody did. `outdated`: another card was merged since it was claimed.
     """
 
     run_id: RunId
@@ -141,6 +141,7 @@ class CheckingSeen:
     begun: tuple[datetime, ...]
     by: str = ""
     stop_by: str = ""
+    outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

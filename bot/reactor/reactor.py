@@ -25,13 +25,15 @@ from ledger.events.board import (
     StopOrdered,
 )
 from ledger.events.policy import PolicyLoaded
+from ledger.events.pull import PullChanged
 from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
 from ledger.log import cursors, event_store
-from ledger.queries import attempts, run_queue
+from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
 from ledger.states import CardState
 from ledger.views import boards, cards, placements, runs
+from rules.card import sibling_rebase
 from rules.card.state import settle
 from rules.decide import decide, has_rule
 from rules.handlers import access, issue_links
@@ -105,14 +107,7 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
             snapshot = snapshots.for_event(db, card, recorded.event, now) if card else None
             policy = policies.in_force(db, board_id)
             apply.apply(db, policy, rules(policy, snapshot, recorded.event, now), now=now)
-            if isinstance(recorded.event, StopOrdered | StopLifted):
-                _spread_stop(db, recorded.event, now)
-            if isinstance(recorded.event, AccessChange):
-                _spread_access(db, recorded.event, now)
-            if isinstance(recorded.event, PolicyLoaded | BoardSeen):
-                _spread_columns(db, policy, board_id, now)
-            if card_id and _frees(recorded.event):
-                _update_dependents(db, card_id, now)
+            _spread(db, policy, card, recorded.event, now)
     except SQLAlchemyError:
         raise  # the ledger's failure, not the event's: nothing is decided, and all is tried again
     except Exception as error:  # recorded, not raised: the next reader of the log would stop at it as well
@@ -122,6 +117,20 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
             because = f"{type(error).__name__}: {error}"[:2000]
             failed = DecisionFailed(card_id or CardId(board_id), recorded.seq, kind, because)
             event_store.append(db, failed, at=now)
+
+
+def _spread(db: Connection, policy: Policy, card: cards.CardRow | None, event: Event, now: datetime) -> None:
+    """Apply the event to the other cards that it is about as well."""
+    if isinstance(event, StopOrdered | StopLifted):
+        _spread_stop(db, event, now)
+    if isinstance(event, AccessChange):
+        _spread_access(db, event, now)
+    if isinstance(event, PolicyLoaded | BoardSeen):
+        _spread_columns(db, policy, event.board_id, now)
+    if card is not None and isinstance(event, PullChanged):
+        _spread_merge(db, card, event, now)
+    if card is not None and _frees(event):
+        _update_dependents(db, card.card_id, now)
 
 
 def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: datetime) -> None:
@@ -158,6 +167,13 @@ def _spread_access(
         return access.spread(policy, snapshot) if snapshot.board_id == event.board_id else Decision()
 
     _apply_to(db, concerned, rule, now)
+
+
+def _spread_merge(db: Connection, card: cards.CardRow, event: PullChanged, now: datetime) -> None:
+    """Let the other open pull requests of the repository be put on what was merged."""
+    if event.state == "merged" and card.pull_repository is not None:
+        others = siblings.open_pulls(db, card.pull_repository, MAX_CARDS)
+        _apply_to(db, others, lambda policy, snapshot: sibling_rebase.after_merge(policy, snapshot, now), now)
 
 
 def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: datetime) -> None:

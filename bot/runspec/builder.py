@@ -140,7 +140,7 @@ def places(config: Config) -> HostPaths:
 # Fields of a specification that its run's row has under the same name.
 _OF_RUN = (
     *("run_id", "card_id", "attempt", "kind", "repository", "branch", "agent", "session_id"),
-    *("plan_required", "mode"),
+    *("plan_required", "mode", "rebases"),
 )
 
 
@@ -197,7 +197,7 @@ def _remote(services: Services, spec: RunSpec, *, agreed: bool) -> HubRemote:
 
     `agreed`: a person let a run of the card publish files of CI; the runner looks at which ones.
     """
-    guards, writes = spec.guards, not (spec.investigates or spec.kind == CHECK)
+    guards, writes = spec.guards, spec.rebases or not (spec.investigates or spec.kind == CHECK)
     free = guards.action("protected") == "allow" or not protected((_WORKFLOW,), guards.protect)
     workflows = (free or agreed or spec.workflows) and writes
     return HubRemote(services.hub, services.engine, spec.run_id, workflows, writes)

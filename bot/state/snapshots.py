@@ -34,6 +34,7 @@ from ledger.model.shared_failures import shared_cause
 from ledger.queries import attempts, run_queue
 from ledger.states import RunState
 from ledger.views import (
+    base_moves,
     briefings,
     cards,
     checks,
@@ -276,8 +277,10 @@ def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
     if not checking:
         return None
     alive = checking[0].state is not RunState.ENDED
-    begun = tuple(run.queued_at for run in checking)
-    return CheckingSeen(checking[0].run_id, alive, begun, checking[0].by, checking[0].stop_by)
+    begun, newest = tuple(run.queued_at for run in checking), checking[0]
+    moved = base_moves.last(db, newest.repository)
+    outdated = moved is not None and newest.claimed_at is not None and moved >= newest.claimed_at
+    return CheckingSeen(newest.run_id, alive, begun, newest.by, newest.stop_by, outdated)
 
 
 def _served(db: Connection, row: cards.CardRow) -> bool:

@@ -32,6 +32,7 @@ class RunQueued(RunEvent):
 
     `mode` is fix or investigate. `mode_rule` chose it: column, label (`mode_value` says which), command (who
     gave it) or repeat (of which run). `asked` is what whoever started it wants of this very run, or empty.
+    `rebases`: a check puts the branch on its base first, and pushes it.
     `reproduces`: they want the card's steps played in a browser, and to hear why where they are not.
     `by` asked for the run through `door`: board (a drag), comment, box, button, page or checks (what GitHub
     says of a commit); empty in events of an older Cardinal.
@@ -54,6 +55,7 @@ class RunQueued(RunEvent):
     asked: str = ""
     reproduces: bool = False
     door: str = ""
+    rebases: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +325,21 @@ class BranchPushed(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class BranchRebased(RunEvent):
+    """The branch of a card stands on GitHub at `after`: the work of `before`, put on the commit `base`.
+
+    `same`: it adds and removes the very same lines, so an approval of `before` counts for `after`.
+    """
+
+    card_id: CardId
+    branch: str
+    before: str
+    after: str
+    base: str
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CommitsSigned(RunEvent):
     """GitHub made the commits up to `signed` in place of those up to `head`, and signed them as the App's.
 
@@ -368,8 +385,9 @@ class RunEnded(RunEvent):
     """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
-    stopped, superseded, no_changes, no_validation, cancelled, repository or internal; `detail` is what a
-    person can act on. `commits` are those of the run that its workspace keeps, None where nobody counted.
+    stopped, superseded, conflict, no_changes, no_validation, cancelled, repository or internal; `detail` is
+    what a person can act on. `commits` are those of the run that its workspace keeps, None where nobody
+    counted.
     """
 
     ending: Ending

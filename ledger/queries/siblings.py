@@ -43,3 +43,10 @@ def changing(db: Connection, repository: str) -> tuple[SiblingRow, ...]:
         SiblingRow(row[0], row[1], row[2], bool(row[3]), row[5] if row[4] else 0, tuple(row[6]))
         for row in db.execute(query.limit(MAX_SIBLINGS))
     )
+
+
+def open_pulls(db: Connection, repository: str, limit: int) -> tuple[CardId, ...]:
+    """Return the cards with an open pull request in the repository, the oldest pull requests first."""
+    query = select(cards.c.card_id).where(cards.c.pull_repository == repository, cards.c.pull_state == "open")
+    mine = query.where(~cards.c.archived).order_by(cards.c.pull_number).limit(limit)
+    return tuple(CardId(card_id) for card_id in db.scalars(mine))

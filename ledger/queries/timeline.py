@@ -65,6 +65,7 @@ class TimelineRow:
 PAYLOADS = frozenset(
     (
         *("AgentSaid", "BoardToolCalled", "BranchExported", "BranchPushed", "CallRefused", "Checkpointed"),
+        "BranchRebased",
         *("CommandChecked", "GuardsJudged", "HostReached", "PermissionAwaited", "PermissionRefused"),
         *("PlanApproved", "PlanProposed", "PlanTicked", "Progressed", "ProviderFailed", "QuestionAnswered"),
         *("QuestionAsked", "RoundBegan", "RoundFailed", "RunClaimed", "RunEnded", "RunParked", "RunRequeued"),
@@ -183,6 +184,10 @@ LINES: Mapping[str, Line] = {
         lambda e: f"files: {e.files_changed}, lines: {e.lines_changed}, commits: {e.commits}",
     ),
     "CommitsSigned": (_A, lambda e: f"GitHub signed {e.head[:12]} as {e.signed[:12]}, with the same files"),
+    "BranchRebased": (
+        _A,
+        lambda e: f"put {e.branch} on {e.base[:12]}: {e.before[:12]} is {e.after[:12]} now",
+    ),
     "BranchPushed": (_A, lambda e: f"pushed {e.head[:12]} to {e.branch}{', unfinished' if e.start else ''}"),
     "ThreadAnswered": (_C, lambda e: f"answered a review thread: {e.text}"),
     "FinalReported": (_C, lambda e: f"report: {e.done}"),

@@ -46,7 +46,7 @@ from ledger.events.board import (
 )
 from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.pull import PullChanged, PullOpened
-from ledger.events.run import CHECK, BranchPushed, RunQueued
+from ledger.events.run import CHECK, BranchPushed, BranchRebased, RunQueued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.reasons import Reason
@@ -339,6 +339,12 @@ def _pushed(db: Connection, _it: Recorded, event: BranchPushed) -> None:
     mine = {"run_id": event.run_id, "pull_state": "open", "branch": event.branch}
     change(db, cards, mine, pull_head=event.head)
     change(db, cards, {"run_id": event.run_id}, early_start=event.start)
+
+
+@fold.on(BranchRebased)
+def _rebased(db: Connection, _it: Recorded, event: BranchRebased) -> None:
+    mine = {"card_id": event.card_id, "pull_state": "open", "branch": event.branch}
+    change(db, cards, {**mine, "pull_head": event.before}, pull_head=event.after)
 
 
 def _set(db: Connection, event: CardEvent, **values: object) -> None:

@@ -76,6 +76,7 @@ class RunRow:
     asked: str
     reproduces: bool
     door: str
+    rebases: bool
     state: RunState
     ending: Ending | None
     session_id: str

@@ -10,6 +10,7 @@ from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
 from ledger.events.pull import ReviewDismissed, ReviewSubmitted
+from ledger.events.run import BranchRebased
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.views.cards import cards
@@ -77,7 +78,15 @@ def _dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
     _judge(db, event)
 
 
-def _judge(db: Connection, event: CardEvent) -> None:
+@fold.on(BranchRebased)
+def _rebased(db: Connection, _it: Recorded, event: BranchRebased) -> None:
+    """Let approvals of the same change count for the commit that it is now."""
+    if event.same:
+        change(db, verdicts, {"card_id": event.card_id, "head": event.before}, head=event.after)
+        _judge(db, event)
+
+
+def _judge(db: Connection, event: CardEvent | BranchRebased) -> None:
     """Set the verdict as GitHub does: one person who requests changes outweighs all who approve."""
     standing = set(values(db, verdicts.c.verdict, card_id=event.card_id))
     worst = next((verdict for verdict in ("changes_requested", "approved") if verdict in standing), "none")

@@ -23,7 +23,7 @@ class ChangeCardState(Intent):
 class QueueRun(Intent):
     """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red.
 
-    `mode`, what chose it, `asked`, `reproduces` and `door` are as in RunQueued.
+    `mode`, what chose it, `asked`, `reproduces`, `door` and `rebases` are as in RunQueued.
     """
 
     kind: str
@@ -35,6 +35,7 @@ class QueueRun(Intent):
     asked: str = ""
     reproduces: bool = False
     door: str = ""
+    rebases: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,11 @@ class BoardRules(PolicyModel):
         " [changes as well](#siblings): the card says so (`warn`), a run that has not begun waits (`wait`),"
         " or nothing (`ignore`).",
     )
+    rebase: Literal["on_merge", "never"] = setting(
+        "on_merge",
+        "Whether a finished branch is [rebased and checked again](#siblings), by a run without an agent, when"
+        " another card's pull request of the same repository is merged.",
+    )
     modes: ModeChoice = setting(ModeChoice(), "How labels choose a run's mode.")
     schedule: Annotated[dict[ScheduleName, CardSchedule], Field(max_length=50)] = setting(
         {}, "Cards that are [made by the clock](#scheduled-cards), by names of your own."

@@ -58,7 +58,7 @@ def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime)
     pull = snapshot.open_pull
     if pull is None or snapshot.archived or snapshot.live_run:
         return Decision((), ("what was checked is of no use any more",))
-    checked = event.ending is Ending.SUCCEEDED or event.reason == "validation"
+    checked = event.ending is Ending.SUCCEEDED or event.reason in ("validation", "superseded")
     if pull.gate is Gate.UNSEEN and checked:
         return unasked(policy, snapshot, now)  # somebody pushed meanwhile
     because = "" if pull.gate.lets_through else why_not(pull)

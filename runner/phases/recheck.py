@@ -1,4 +1,4 @@
-"""Check-only run: the gate on GitHub's branch, without an agent, a model or a push."""
+"""Check-only run: the gate on GitHub's branch, rebased first where that is wanted; no agent, no model."""
 
 from ledger.events.bounds import ValidationWaived
 from ledger.events.run import RunEnded
@@ -11,11 +11,13 @@ from runner.errors import NetworkError, UnsandboxedError
 from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
+from runner.phases.rebase_branch import rebase_branch
 from runner.phases.validate import same_checks
 from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.log import RunLog
 from runner.run.run_spec import Clock, Remote, RunSpec
+from runner.workspaces.contract import Workspace
 
 PREFIX = "check-"  # begins the names of the places in which such runs stand
 
@@ -29,20 +31,26 @@ def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_
     agent = agents.load("scripted")  # a live run has one; here it is never started, and pays for nothing
     log.obey()
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
-    with (
-        gateway_of(order, agent, (), {}, log.deadline) as gateway,
-        empty_place(order, f"{PREFIX}{order.run_id}") as room,
-    ):
-        checkout = Checkout(room, mirror.path, order.committer, log.beat_and_obey)
-        run = RunContext(order, log, clock, agent, room, mirror, checkout, gateway)
-        run.step(RunState.PREPARING)
-        _must_be_locked(run, allow_unsandboxed=allow_unsandboxed)
-        heads = mirror.fetch_heads(order.branch, order.base_branch)
-        if not heads.branch:
-            raise failed("repository", f"the branch {order.branch} is not on GitHub any more")
-        run.step(RunState.VALIDATING)
-        if not _passes(run, heads.branch, heads.base):
-            raise failed("validation", f"the checks do not pass at {heads.branch[:12]}")
+    name = f"{PREFIX}{order.run_id}"
+    with gateway_of(order, agent, (), {}, log.deadline) as gateway:
+
+        def standing_in(room: Workspace) -> RunContext:
+            checkout = Checkout(room, mirror.path, order.committer, log.beat_and_obey)
+            return RunContext(order, log, clock, agent, room, mirror, checkout, gateway)
+
+        with empty_place(order, name) as room:
+            run = standing_in(room)
+            run.step(RunState.PREPARING)
+            _must_be_locked(run, allow_unsandboxed=allow_unsandboxed)
+            heads = mirror.fetch_heads(order.branch, order.base_branch)
+            if not heads.branch:
+                raise failed("repository", f"the branch {order.branch} is not on GitHub any more")
+            head = rebase_branch(run, heads) if order.rebases else heads.branch
+        with empty_place(order, name) as room:
+            run = standing_in(room)
+            run.step(RunState.VALIDATING)
+            if not _passes(run, head, heads.base):
+                raise failed("validation", f"the checks do not pass at {head[:12]}")
     log.append(RunEnded(order.run_id, Ending.SUCCEEDED, "", "", "validating"))
 
 

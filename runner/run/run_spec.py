@@ -307,6 +307,7 @@ class RunSpec:
     github_signs: bool = False  # GitHub makes the commits anew before they are pushed, and signs them
     early: bool = False  # publish what the guards let pass before the work is done
     elsewhere: tuple[str, ...] = ()  # other repositories in which the run may propose cards
+    rebases: bool = False  # a check puts the branch on its base first
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
 
     @property

@@ -285,12 +285,14 @@ def investigation(summary: Summary, it: AuditEvent) -> None:
                 proposed[event.proposal - 1]["made"] = f"{event.repository}#{event.number}"
 
 
-@_takes(run.BranchPushed, run.CommitsSigned, agent.HostReached, run.RunEnded)
+@_takes(run.BranchPushed, run.BranchRebased, run.CommitsSigned, agent.HostReached, run.RunEnded)
 def publication(summary: Summary, it: AuditEvent) -> None:
     """Fill `signed`, `pushed`, `hosts` and `outcome`."""
     match it.event:
         case run.BranchPushed() as event:
             summary["pushed"].append({"at": it.at, **fields(event)})
+        case run.BranchRebased(branch=branch, after=head):
+            summary["pushed"].append({"at": it.at, "branch": branch, "head": head, "start": ""})
         case run.CommitsSigned() as event:
             summary["signed"].append({"at": it.at, **fields(event)})
         case agent.HostReached() as event:

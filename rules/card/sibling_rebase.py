@@ -1,0 +1,56 @@
+"""After a merge: the delivered branches of the same repository are rebased and checked, without an agent."""
+
+from datetime import datetime
+
+from ledger.events.run import CHECK, RunEnded, RunEvent
+from ledger.states import Ending
+from rules.card.state import explain
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import Decision, Say
+from rules.policy.model import Policy
+from rules.runs import check_only
+from rules.runs.gate import begun_lately
+from rules.snapshot import Snapshot
+from rules.text import plain, sentence
+
+BY_MERGE = "merge"  # as whom a rebase is started that nobody asked for
+CONFLICT = "conflict"  # the reason of a run that could not rebase
+
+
+def after_merge(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+    """Queue the rebase of a branch whose work is finished, within the hourly limit.
+
+    Left alone: a card whose run is alive or is only checked just now (that one looks again at its end), and
+    what GitHub merges by itself, through its queue or once its checks pass.
+    """
+    pull, run = snapshot.open_pull, snapshot.run
+    if policy.board.rebase != "on_merge" or pull is None or pull.awaits or snapshot.foreign:
+        return Decision()
+    if run is None or not run.has_finished_work or pull.unfinished or check_only.obstacle(snapshot):
+        return Decision()
+    lately = begun_lately(snapshot.checking, now)
+    if lately >= policy.limits.automatic_runs_per_hour:
+        return explain(snapshot, f"{lately} checks began within an hour: /cardinal check starts another")
+    queued = QueueRun(snapshot.card_id, CHECK, BY_MERGE, plan_required=False, rebases=True)
+    return Decision((queued,), (f"another pull request was merged: #{pull.number} is rebased and checked",))
+
+
+def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime) -> Decision:
+    """Follow a run that only checks; at its end the branch is rebased if another was merged meanwhile."""
+    if isinstance(event, RunEnded) and snapshot.open_pull and not snapshot.archived:
+        if event.reason == CONFLICT:
+            return _stuck(snapshot, event)
+        checking = snapshot.checking
+        outdated = checking is not None and checking.run_id == event.run_id and checking.outdated
+        again = outdated and event.ending is not Ending.CANCELLED
+        decided = after_merge(policy, snapshot, now) if again else Decision()
+        if any(isinstance(intent, QueueRun) for intent in decided.intents):
+            return decided
+    return check_only.happened(policy, snapshot, event, now)
+
+
+def _stuck(snapshot: Snapshot, event: RunEnded) -> Decision:
+    """Say why the branch could not be rebased, and what to do."""
+    because = plain(event.detail, 500)
+    said = Say(snapshot.card_id, f"rebase:{event.run_id}", sentence(because), "pull")
+    return explain(snapshot, because) + Decision((said,))

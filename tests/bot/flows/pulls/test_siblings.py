@@ -1,0 +1,76 @@
+"""A merge: other finished branches of the repository are rebased and checked, without an agent."""
+
+from forge.store.board import Item
+from ledger.events.run import BranchRebased, RunQueued, SessionStarted
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.pulls.test_gate import checks_on, push
+from tests.bot.flows.pulls.test_review import review
+
+
+def delivered(cardinal: Cardinal, title: str, files: dict[str, bytes]) -> Item:
+    """Return a card in review whose pull request has these files."""
+    item = cardinal.new(title, column="In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    cardinal.begin(run_id)
+    cardinal.finish(run_id, files=files)
+    cardinal.settle()
+    cardinal.drag(item, "Review")
+    cardinal.settle()
+    return item
+
+
+def merge(cardinal: Cardinal, item: Item) -> None:
+    review(cardinal, cardinal.pull_of(item), "APPROVE")
+    cardinal.settle()
+    cardinal.drag(item, "Done")
+    cardinal.settle(work=True)
+    assert cardinal.pull_of(item).merged_at is not None
+
+
+def lines(cardinal: Cardinal, commit: str) -> list[tuple[str, str]]:
+    """Return author and subject of the commits that a commit has beyond the base, newest first."""
+    git = cardinal.forge.store.repos.git(cardinal.repo)
+    listed = git.run("log", "--format=%an|%s", f"main..{commit}").decode().splitlines()
+    return [(author, subject) for author, _, subject in (line.partition("|") for line in listed)]
+
+
+def test_the_other_branch_is_rebased_checked_and_still_approved(cardinal: Cardinal) -> None:
+    first, second = (delivered(cardinal, name, {f"{name}.txt": b"x\n"}) for name in ("one", "two"))
+    pull = cardinal.pull_of(second)
+    push(cardinal, pull, {"by-hand.txt": b"x\n"})
+    cardinal.settle(work=True)
+    review(cardinal, pull, "APPROVE")
+    cardinal.settle()
+    before = pull.head_sha
+    merge(cardinal, first)
+    (event,) = cardinal.events(BranchRebased)
+    assert (event.before, event.after, event.same) == (before, pull.head_sha, True)
+    base = cardinal.forge.store.repos.commit_of(cardinal.repo, "main")
+    assert event.base == base
+    assert [author for author, _ in lines(cardinal, pull.head_sha)] == ["Alice", "cardinal[bot]"]
+    assert checks_on(cardinal, pull.head_sha).conclusion == "success"
+    assert [(run.kind, run.rebases, run.by) for run in cardinal.events(RunQueued)][-1] == (
+        "check",
+        True,
+        "merge",
+    )
+    assert cardinal.events(SessionStarted) == []
+    assert cardinal.card(second).state == "approved"
+    cardinal.drag(second, "Done")
+    cardinal.settle(work=True)
+    assert pull.merged_at is not None
+    assert sum(run.rebases for run in cardinal.events(RunQueued)) == 1
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_conflict_leaves_the_branch_and_the_card_says_what_to_do(cardinal: Cardinal) -> None:
+    first, second = (delivered(cardinal, name, {"same.txt": name.encode()}) for name in ("one", "two"))
+    pull = cardinal.pull_of(second)
+    before = pull.head_sha
+    merge(cardinal, first)
+    assert pull.head_sha == before
+    because = cardinal.card(second).because
+    assert f"{pull.head_ref} cannot be rebased on main: both change same.txt" in because
+    assert "merge main into" in because
+    assert any("cannot be rebased" in comment.body for comment in pull.issue.comments)

@@ -1,0 +1,86 @@
+"""When another pull request is merged: which branches are rebased, how often, and what comes of it."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ledger.events.run import RunEnded
+from ledger.ids import RunId
+from ledger.states import CardState, Ending
+from rules.card.sibling_rebase import after_merge
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import MergePull, Say
+from rules.policy.model import Policy
+from rules.snapshot import CheckingSeen, Snapshot
+from tests.rules.scene import NOW, POLICY, asks, card, ended, kinds, only, pull, run
+
+R9 = RunId("r9")
+
+
+def delivered(**changes: Any) -> Snapshot:
+    return card("Review", CardState.IN_REVIEW, **{"run": ended(), "pull": pull(), **changes})
+
+
+def checking(*, alive: bool = False, begun: int = 1, **changes: Any) -> CheckingSeen:
+    return CheckingSeen(R9, alive, (NOW - timedelta(minutes=5),) * begun, **changes)
+
+
+def over(reason: str = "", ending: Ending = Ending.SUCCEEDED) -> RunEnded:
+    return RunEnded(
+        R9, ending, reason, "cardinal/12 cannot be rebased on main: both change a.py", "preparing"
+    )
+
+
+def never() -> Policy:
+    return POLICY.model_copy(update={"board": POLICY.board.model_copy(update={"rebase": "never"})})
+
+
+def test_a_finished_branch_is_rebased_by_a_run_that_costs_nothing() -> None:
+    (queued,) = after_merge(POLICY, delivered(), NOW).intents
+    assert isinstance(queued, QueueRun)
+    assert (queued.kind, queued.by, queued.rebases, queued.plan_required) == ("check", "merge", True, False)
+
+
+@pytest.mark.parametrize(
+    ("seen", "by"),
+    [
+        (delivered(), never()),
+        (delivered(pull=None), POLICY),
+        (delivered(pull=pull("merged")), POLICY),
+        (delivered(pull=pull(awaits="queue")), POLICY),
+        (delivered(pull=pull(unfinished=True)), POLICY),
+        (delivered(run=run()), POLICY),
+        (delivered(run=ended(Ending.FAILED)), POLICY),
+        (delivered(archived=True), POLICY),
+        (delivered(checking=checking(alive=True)), POLICY),
+    ],
+    ids=["never", "no pull", "merged", "GitHub's queue", "early", "at work", "failed", "archived", "checked"],
+)
+def test_nothing_else_is(seen: Snapshot, by: Policy) -> None:
+    assert after_merge(by, seen, NOW).intents == ()
+
+
+def test_many_merges_in_an_hour_end_at_the_limit() -> None:
+    held = after_merge(POLICY, delivered(checking=checking(begun=6)), NOW)
+    assert "QueueRun" not in kinds(held.intents)
+    assert "/cardinal check starts another" in held.because[0]
+
+
+def test_a_merge_during_the_rebase_is_taken_in_as_well() -> None:
+    seen = delivered(checking=checking(outdated=True), only_checks=True)
+    assert only(asks(seen, over()), QueueRun).rebases
+    assert "QueueRun" not in kinds(asks(seen, over("cancelled", Ending.CANCELLED)))
+    assert "QueueRun" not in kinds(asks(replace(seen, checking=checking()), over()))
+
+
+def test_a_conflict_is_said_and_nothing_is_merged_for_it() -> None:
+    seen = card(
+        "Done", CardState.BLOCKED, run=ended(), pull=pull(), verdict="approved", approved_head="abc123"
+    )
+    seen = replace(seen, checking=checking(), only_checks=True)
+    assert only(asks(seen, over()), MergePull)
+    intents = asks(seen, over("conflict", Ending.FAILED))
+    assert "MergePull" not in kinds(intents)
+    assert only(intents, Say).text == "cardinal/12 cannot be rebased on main: both change a.py."
