@@ -21,7 +21,7 @@ from ledger.events import (
 from ledger.events import job as jobs
 from ledger.events import policy as policies
 from ledger.events import run as runs
-from rules.card import sibling_rebase, state
+from rules.card import merge_lane, sibling_rebase, state
 from rules.card.move_rights import STEERED, guard, labelled
 from rules.handlers import board as boarding
 from rules.handlers import (
@@ -99,6 +99,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     pull.GroupFormed: merge_queue.grouped,
     pull.GroupGone: merge_queue.ungrouped,
     pull.MergeAwaited: merge_queue.awaited,
+    pull.MergeOutdated: merge_lane.outdated,
     pull.ReviewSubmitted: review.submitted,
     pull.ReviewDismissed: review.dismissed,
     runs.PlanApproved: run.plan_settled,

@@ -331,6 +331,7 @@ class Snapshot:
     circle: tuple[BlockerSeen, ...] = ()
     checking: CheckingSeen | None = None
     shared: tuple[SharedFiles, ...] = ()  # with other cards; only read where files become known
+    lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order
     only_checks: bool = False  # the event is about a run that only checks
     follow_ups: tuple[FollowUpSeen, ...] = ()
     proposed: CardProposed | None = None

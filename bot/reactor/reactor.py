@@ -16,7 +16,10 @@ from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.events.board import (
     BoardEvent,
     BoardSeen,
+    CardArchived,
     CardEvent,
+    CardExplained,
+    CardMoved,
     CardStateChanged,
     DecisionFailed,
     IssueClosed,
@@ -33,7 +36,7 @@ from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
 from ledger.states import CardState
 from ledger.views import boards, cards, placements, runs
-from rules.card import sibling_rebase
+from rules.card import merge_lane, sibling_rebase
 from rules.card.state import settle
 from rules.decide import decide, has_rule
 from rules.handlers import access, issue_links
@@ -45,6 +48,8 @@ from rules.snapshot import Snapshot
 log = logging.getLogger(__name__)
 Decide = Callable[[Policy, Snapshot | None, Event, datetime], Decision]
 AccessChange = AccessLost | AccessRegained | RepositoryMoved
+# After these somebody may have left a merge lane.
+MOVES_LANE = (CardArchived, CardExplained, CardMoved, CardStateChanged, PullChanged)
 CardRule = Callable[[Policy, Snapshot], Decision]
 
 READER = "react"
@@ -131,6 +136,8 @@ def _spread(db: Connection, policy: Policy, card: cards.CardRow | None, event: E
         _spread_merge(db, card, event, now)
     if card is not None and _frees(event):
         _update_dependents(db, card.card_id, now)
+    if card is not None and isinstance(event, MOVES_LANE):
+        _advance_lane(db, card, now)
 
 
 def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: datetime) -> None:
@@ -174,6 +181,13 @@ def _spread_merge(db: Connection, card: cards.CardRow, event: PullChanged, now: 
     if event.state == "merged" and card.pull_repository is not None:
         others = siblings.open_pulls(db, card.pull_repository, MAX_CARDS)
         _apply_to(db, others, lambda policy, snapshot: sibling_rebase.after_merge(policy, snapshot, now), now)
+
+
+def _advance_lane(db: Connection, card: cards.CardRow, now: datetime) -> None:
+    """Give the cards in the repository's merge lane their places, and the next one its turn."""
+    lane = siblings.merge_lane(db, card.pull_repository, MAX_CARDS) if card.pull_repository else ()
+    for row in lane:  # one by one: the first may become the leader, whom the others see
+        _apply_to(db, [row.card_id], lambda policy, it: merge_lane.advance(policy, it, now), now)
 
 
 def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: datetime) -> None:

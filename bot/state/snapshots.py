@@ -30,8 +30,9 @@ from ledger.events.stage import SnapshotTaken
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
+from ledger.model.reasons import Reason
 from ledger.model.shared_failures import shared_cause
-from ledger.queries import attempts, run_queue
+from ledger.queries import attempts, run_queue, siblings
 from ledger.states import RunState
 from ledger.views import (
     base_moves,
@@ -83,6 +84,7 @@ from rules.snapshot import (
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
 MAX_RUN_EVENTS = 100_000  # searched for a proposal
+MAX_LANE = 500  # cards in a merge lane that are counted
 MAX_HELD = 20  # held comments that a command can choose from
 
 
@@ -269,7 +271,16 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",
         checking=_checking(db, row),
+        lane_ahead=_lane_ahead(db, row),
     )
+
+
+def _lane_ahead(db: Connection, row: cards.CardRow) -> tuple[int, ...]:
+    if row.pull_state != "open" or row.pull_repository is None or row.reason is Reason.MERGE_TURN:
+        return ()
+    lane = siblings.merge_lane(db, row.pull_repository, MAX_LANE)
+    own = next((place for place, it in enumerate(lane) if it.card_id == row.card_id), len(lane))
+    return tuple(it.pull for it in lane[:own])
 
 
 def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:

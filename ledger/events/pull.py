@@ -140,3 +140,12 @@ class MergeAwaited(CardEvent):
     how: str
     head: str
     because: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOutdated(CardEvent):
+    """The pull request was not merged at `head`: its checks did not run on `base`, where the base stands."""
+
+    number: int
+    head: str
+    base: str

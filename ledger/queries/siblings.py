@@ -5,7 +5,9 @@ from typing import NamedTuple
 from sqlalchemy import Connection, and_, or_, select
 
 from ledger.ids import BoardId, CardId, RunId
+from ledger.model.reasons import Reason
 from ledger.states import RunState
+from ledger.views import checks, signed_commits
 from ledger.views.cards import cards
 from ledger.views.changed_files import changed_files
 from ledger.views.runs import runs
@@ -50,3 +52,37 @@ def open_pulls(db: Connection, repository: str, limit: int) -> tuple[CardId, ...
     query = select(cards.c.card_id).where(cards.c.pull_repository == repository, cards.c.pull_state == "open")
     mine = query.where(~cards.c.archived).order_by(cards.c.pull_number).limit(limit)
     return tuple(CardId(card_id) for card_id in db.scalars(mine))
+
+
+class LaneRow(NamedTuple):
+    """A card in a repository's merge lane; `leads`: it is its turn."""
+
+    card_id: CardId
+    pull: int
+    leads: bool
+
+
+def merge_lane(db: Connection, repository: str, limit: int) -> tuple[LaneRow, ...]:
+    """Return the cards in the repository's merge lane: whose turn it is, then by their drag."""
+    reasons = (Reason.MERGE_LANE, Reason.MERGE_TURN)
+    query = select(cards.c.card_id, cards.c.pull_number, cards.c.reason).where(
+        cards.c.pull_repository == repository,
+        cards.c.pull_state == "open",
+        cards.c.reason.in_(reasons),
+        ~cards.c.archived,
+    )
+    order = (cards.c.reason.desc(), cards.c.moved_at, cards.c.card_id)
+    rows = db.execute(query.order_by(*order).limit(limit))
+    return tuple(LaneRow(card_id, pull, reason == Reason.MERGE_TURN) for card_id, pull, reason in rows)
+
+
+def is_checked_on(db: Connection, card_id: CardId, head: str, base: str) -> bool:
+    """Tell whether a run put the card's commit on that base and its checks passed there, or are waived."""
+    judged = signed_commits.judged_as(db, head)
+    for table in (checks.tiers, checks.waivers):
+        here = runs.c.run_id == table.c.run_id, table.c.base == base, table.c.head.in_((head, judged))
+        passed = (checks.tiers.c.clean, checks.tiers.c.passed) if table is checks.tiers else ()
+        query = select(runs.c.run_id).where(runs.c.card_id == card_id, runs.c.rebases, *here, *passed)
+        if db.execute(query.limit(1)).first() is not None:
+            return True
+    return False

@@ -117,6 +117,10 @@ LINES: Mapping[str, Line] = {
     "GroupFormed": (Zoom.DEBUG, lambda e: f"the merge queue wants checks on {e.head[:12]}"),
     "GroupGone": (Zoom.DEBUG, lambda e: f"the merge queue's {e.head[:12]} is gone: {e.reason}"),
     "MergeAwaited": (_A, lambda e: _merge_awaited(e)),
+    "MergeOutdated": (
+        _A,
+        lambda e: f"#{e.number} is not merged: not checked on {e.base[:12]}",
+    ),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
     "RunQueued": (

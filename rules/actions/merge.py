@@ -6,6 +6,7 @@ from pydantic import Field
 
 from ledger.events.board import CardExplained
 from ledger.states import CardState, Gate
+from rules.card import merge_lane
 from rules.card.state import change
 from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
@@ -29,6 +30,11 @@ class Settings(PolicyModel):
     requires: Literal["approved", "none"] = Field(
         "approved",
         description="`approved`: only a commit that somebody with write access has approved; `none`: any.",
+    )
+    lane: bool = Field(
+        default=False,
+        description="Whether cards of a repository are merged one after another, each one rebased and checked"
+        " on what was merged before it: the [merge lane](#merge-lane). In a `terminal` column only.",
     )
 
 
@@ -54,7 +60,12 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
         return change(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
     ready = (MarkReady(card, about=occasion.key),) if pull.draft else ()
     because = f"merging pull request #{pull.number}"
-    act = MergePull(card, settings.method, pull.head, about=occasion.key, requires=settings.requires)
+    in_lane = settings.lane and policy.archetype(snapshot.column).IS_FINAL
+    if in_lane and snapshot.lane_ahead:
+        return merge_lane.wait(policy, snapshot)
+    act = MergePull(card, settings.method, pull.head, occasion.key, requires=settings.requires, fresh=in_lane)
+    if in_lane:
+        return Decision((*ready, act)) + merge_lane.lead(policy, snapshot, pull)
     return Decision((*ready, act, CardExplained(card, because)), (because,))
 
 

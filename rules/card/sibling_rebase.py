@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from ledger.events.run import CHECK, RunEnded, RunEvent
+from ledger.model.reasons import Reason
 from ledger.states import Ending
 from rules.card.state import explain
 from rules.intents.internal import QueueRun
@@ -21,10 +22,18 @@ def after_merge(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Queue the rebase of a branch whose work is finished, within the hourly limit.
 
     Left alone: a card whose run is alive or is only checked just now (that one looks again at its end), and
-    what GitHub merges by itself, through its queue or once its checks pass.
+    what GitHub merges by itself, through its queue or once its checks pass. A card in the merge lane is
+    rebased when it is its turn.
     """
+    if policy.board.rebase != "on_merge" or snapshot.reason in (Reason.MERGE_LANE, Reason.MERGE_TURN):
+        return Decision()
+    return begin(policy, snapshot, now)
+
+
+def begin(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+    """Queue the rebase of a finished branch, within the hourly limit."""
     pull, run = snapshot.open_pull, snapshot.run
-    if policy.board.rebase != "on_merge" or pull is None or pull.awaits or snapshot.foreign:
+    if pull is None or pull.awaits or snapshot.foreign:
         return Decision()
     if run is None or not run.has_finished_work or pull.unfinished or check_only.obstacle(snapshot):
         return Decision()

@@ -257,13 +257,15 @@ class MarkReady(Intent):
 class MergePull(Intent):
     """Merge, guarded by `head`. `method`: merge, squash or rebase; `about` makes it the same attempt.
 
-    `requires` is what must still hold when it is its turn: approved, or none.
+    `requires` is what must still hold when it is its turn: approved, or none. `fresh`: only what was rebased
+    and checked on the commit where the base stands then.
     """
 
     method: str
     head: str
     about: str = ""
     requires: str = "none"
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,15 @@ NOT_OF_A_RUN = {
     "cards for programs": {"JobMade", "JobRequested"},
     "cards by the clock": {"ScheduledCardMade", "ScheduleDue", "ScheduleSet"},
     "Cardinal's own steps": {
-        *("ChecksAwaited", "DecisionFailed", "EntryGivenUp", "EntryPublished", "GroupFormed", "GroupGone"),
+        *(
+            "ChecksAwaited",
+            "DecisionFailed",
+            "EntryGivenUp",
+            "EntryPublished",
+            "GroupFormed",
+            "GroupGone",
+            "MergeOutdated",
+        ),
     },
 }
 # Kinds of a card or run that its timeline has by their name only, at the depth debug.

@@ -18,7 +18,8 @@ from bot.render.pull.gate_check import OWN_CHECKS
 from bot.render.run.story import issue_of as issue_named
 from bot.state import snapshots
 from ledger.event import Event
-from ledger.events.pull import MergeAwaited, PullChanged
+from ledger.events.pull import MergeAwaited, MergeOutdated, PullChanged
+from ledger.queries import siblings
 from ledger.queue.outbox import Entry
 from ledger.views import cards, checks
 from rules.card.column_actions import has_action
@@ -53,18 +54,9 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     if because:
         raise GivenUpError(f"#{pull.number} could not be merged: {because}, then /cardinal retry")
     gate_check.demand_same(context, card, intent.head)
-    words = _words(card, pull.number) if intent.method == "squash" else {}
-    try:
-        commit, how, awaits = _merge(context.hub, card, pull, intent, words)
-    except ConflictError as error:
-        because = f"#{pull.number} changed in the meantime: look at it again, then drag the card here again"
-        raise GivenUpError(because) from error
-    except RefusedError as error:
-        refused = error.because.rstrip(". ")
-        because = (
-            f"GitHub does not merge #{pull.number} ({refused}): mend that, then drag the card here again"
-        )
-        raise GivenUpError(because) from error
+    if intent.fresh and (behind := _behind(context, intent, pull)):
+        return behind
+    commit, how, awaits = _attempt(context.hub, card, pull, intent)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
@@ -75,6 +67,37 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
         return (PullChanged(intent.card_id, pull.number, "merged", False, intent.head),)
 
     return ActResult(commit, intent.head, events)
+
+
+def _attempt(hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull) -> tuple[str, str, str]:
+    """Return as `_merge` does; raises GivenUpError with advice for a person."""
+    words = _words(card, pull.number) if intent.method == "squash" else {}
+    try:
+        return _merge(hub, card, pull, intent, words)
+    except ConflictError as error:
+        because = f"#{pull.number} changed in the meantime: look at it again, then drag the card here again"
+        raise GivenUpError(because) from error
+    except RefusedError as error:
+        refused = error.because.rstrip(". ")
+        because = (
+            f"GitHub does not merge #{pull.number} ({refused}): mend that, then drag the card here again"
+        )
+        raise GivenUpError(because) from error
+
+
+def _behind(context: OutboxContext, intent: MergePull, pull: Talk) -> ActResult | None:
+    """Return what to do where the commit was not checked on top of the base as it stands; else None.
+
+    GitHub's merge queue checks that itself, so a branch that has one is left to it.
+    """
+    name, base = repositories.base(context.hub, pull.repository)
+    if any(rule.kind == "merge_queue" for rule in rulesets.of_branch(context.hub, pull.repository, name)):
+        return None
+    with context.reading() as db:
+        if base and siblings.is_checked_on(db, intent.card_id, intent.head, base):
+            return None
+    outdated = MergeOutdated(intent.card_id, pull.number, intent.head, base)
+    return ActResult("", intent.head, lambda _db: (outdated,))
 
 
 def _words(card: cards.CardRow, number: int) -> dict[str, str]:

@@ -1,10 +1,11 @@
 """A merge: other finished branches of the repository are rebased and checked, without an agent."""
 
 from forge.store.board import Item
-from ledger.events.run import BranchRebased, RunQueued, SessionStarted
+from ledger.events.run import BranchRebased, RunQueued, SessionStarted, ValidationEnded
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_gate import checks_on, push
 from tests.bot.flows.pulls.test_review import review
+from tests.bot.flows.settings import POLICY
 
 
 def delivered(cardinal: Cardinal, title: str, files: dict[str, bytes]) -> Item:
@@ -74,3 +75,30 @@ def test_a_conflict_leaves_the_branch_and_the_card_says_what_to_do(cardinal: Car
     assert f"{pull.head_ref} cannot be rebased on main: both change same.txt" in because
     assert "merge main into" in because
     assert any("cannot be rebased" in comment.body for comment in pull.issue.comments)
+
+
+def test_the_merge_lane_lets_one_in_at_a_time_and_checks_each_on_the_last(cardinal: Cardinal) -> None:
+    cardinal.set_policy(POLICY.replace("method: squash", "method: squash, lane: true"))
+    cardinal.settle()
+    items = [delivered(cardinal, name, {f"{name}.txt": b"x\n"}) for name in ("one", "two", "three")]
+    pulls = [cardinal.pull_of(item) for item in items]
+    for pull in pulls:
+        review(cardinal, pull, "APPROVE")
+    cardinal.settle()
+    for item in items:
+        cardinal.drag(item, "Done")
+    cardinal.settle()
+    assert [cardinal.card(item).because for item in items] == [
+        "1st in the merge lane: it is rebased on the newest base and checked there, then merged",
+        f"approved, 2nd in the merge lane behind #{pulls[0].number}",
+        f"approved, 3rd in the merge lane behind #{pulls[1].number}",
+    ]
+    cardinal.settle(work=True)
+    merged = sorted(pulls, key=lambda pull: str(pull.merged_at))
+    assert [pull.number for pull in merged] == [pull.number for pull in pulls]
+    assert [cardinal.card(item).state for item in items] == ["done"] * 3
+    checked = [(it.head, it.base) for it in cardinal.events(ValidationEnded) if it.base != "b" * 40]
+    assert [head for head, _ in checked] == [pull.head_sha for pull in pulls]
+    assert len({base for _, base in checked}) == 3
+    assert len([call for call in cardinal.calls("/merge") if call.startswith("PUT")]) == 3
+    cardinal.assert_nothing_is_stuck()

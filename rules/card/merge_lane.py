@@ -1,0 +1,66 @@
+"""The merge lane: approved cards of a repository are merged one after another, each checked on the last."""
+
+from datetime import datetime
+
+from ledger.events.pull import MergeOutdated
+from ledger.model.reasons import Reason
+from ledger.states import CardState
+from rules.card import sibling_rebase
+from rules.card.column_actions import act
+from rules.card.move_rights import may_move
+from rules.card.state import change, explain
+from rules.card.trigger import RuleTrigger
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import Decision, Say
+from rules.policy.model import Policy
+from rules.snapshot import PullSeen, Snapshot
+from rules.text import sentence
+
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def ordinal(place: int) -> str:
+    """Return 1st, 2nd, 3rd, 4th …"""
+    ending = "th" if place % 100 in (11, 12, 13) else _ENDINGS.get(place % 10, "th")
+    return f"{place}{ending}"
+
+
+def wait(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Let the card wait behind the others, and say at which place."""
+    ahead = snapshot.lane_ahead
+    because = f"approved, {ordinal(len(ahead) + 1)} in the merge lane behind #{ahead[-1]}"
+    return change(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_LANE)
+
+
+def lead(policy: Policy, snapshot: Snapshot, pull: PullSeen) -> Decision:
+    """Give the card its turn."""
+    because = f"1st in the merge lane: merging pull request #{pull.number}"
+    return change(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_TURN)
+
+
+def advance(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+    """Give a waiting card its new place, or its turn once nobody is before it."""
+    column = policy.column(snapshot.column)
+    waits = snapshot.reason is Reason.MERGE_LANE and snapshot.open_pull is not None
+    if column is None or not waits or not may_move(policy, snapshot.mover):
+        return Decision()
+    occasion = RuleTrigger(f"lane:{snapshot.open_pull.head if snapshot.open_pull else ''}", "lane", now)
+    return act(policy, snapshot, column.entry_actions, occasion)
+
+
+def outdated(policy: Policy, snapshot: Snapshot, event: MergeOutdated, now: datetime) -> Decision:
+    """Rebase and check what was not checked on the newest base; its merge comes after that."""
+    pull = snapshot.open_pull
+    if pull is None or pull.head != event.head or snapshot.reason is not Reason.MERGE_TURN:
+        return Decision((), ("the card has left the merge lane since",))
+    first = "1st in the merge lane: it is rebased on the newest base and checked there, then merged"
+    if snapshot.checking is not None and snapshot.checking.alive:
+        return explain(snapshot, first, Reason.MERGE_TURN)
+    begun = sibling_rebase.begin(policy, snapshot, now)
+    if any(isinstance(intent, QueueRun) for intent in begun.intents):
+        return begun + explain(snapshot, first, Reason.MERGE_TURN)
+    # The next one gets its turn; nobody looks at a card in its last column again.
+    why = "; ".join(begun.because) or "it cannot be rebased now"
+    because = f"pull request #{pull.number} left the merge lane: {why}, then say /cardinal retry"
+    said = Say(snapshot.card_id, f"lane:{event.head}:{event.base}", sentence(because), "pull")
+    return explain(snapshot, because) + Decision((said,))
