@@ -30,6 +30,7 @@ from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequest
 from runner.run.log import RunLog
 from runner.run.run_spec import Clock, Provider, Remote, RunSpec
 from runner.run.secrecy import secrecy_of
+from runner.session.tool_servers import ending_servers
 from runner.text.plain import cut, one_line, redact
 from runner.workspaces.contract import Workspace
 from runner.workspaces.docker.errors import EngineTroubleError
@@ -108,7 +109,8 @@ def _carry_on(
             pace=pace_of(order),
         )
         try:
-            carry_out(run, allow_unsandboxed=allow_unsandboxed)
+            with ending_servers(run):
+                carry_out(run, allow_unsandboxed=allow_unsandboxed)
         except StopRequested as obeyed:
             obeyed.commits = _commits_kept(order, log, remote, workspace)
             checkpoint(run)

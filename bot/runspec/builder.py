@@ -34,6 +34,7 @@ from rules.commands.approve import BY_RULES
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
 from rules.policy.repository import Guardrails, RepositoryRules, folder
+from rules.policy.stages import chosen_tools
 from rules.runs import plan_approval
 from runner import workspaces
 from runner.artifacts.backend import StoreSpec
@@ -55,6 +56,7 @@ from runner.run.run_spec import (
     ReviewThread,
     RunSpec,
     SigningKey,
+    ToolServerSpec,
     ToolSpec,
     ValidationSpec,
 )
@@ -252,6 +254,7 @@ def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) ->
             **rules.limits.model_dump(),
         ),
         "tools": _tools(column, rules),
+        "servers": _servers(rules),
         "resources": ResourceSpec(**column.resources.model_dump()),
         "image": rules.image,
         "guards": guards_of(rules.guardrails),
@@ -371,6 +374,17 @@ def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
         hosts=allowed.network if network == "list" else (),
         ask=allowed.ask,
         deny=rules.guardrails.commands.deny,
+        mcp=chosen_tools(
+            tuple(f"{name}__{tool}" for name, server in rules.mcp.items() for tool in server.tools),
+            allowed.mcp,
+        ),
+    )
+
+
+def _servers(rules: RepositoryRules) -> tuple[ToolServerSpec, ...]:
+    return tuple(
+        ToolServerSpec(name, server.command, server.image, server.network, server.repository == "read")
+        for name, server in rules.mcp.items()
     )
 
 

@@ -10,7 +10,7 @@ from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import unknown
 from rules.policy.persona import Persona, parse_persona
-from rules.policy.stages import Permission, Stage, strictest
+from rules.policy.stages import Permission, Stage, chosen_tools, strictest
 from runner.run import run_spec
 from runner.run.run_spec import ToolSpec
 from runner.text.visible import strip_hidden
@@ -110,6 +110,7 @@ def _narrowed(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
         run=_least(tools.run, *(rules.run for rules in wanted)),
         commit=_least(tools.commit, *(rules.commit for rules in wanted)),
         ask=tuple(dict.fromkeys((*tools.ask, *stage.tools.ask, *persona.tools.ask))),
+        mcp=chosen_tools(tools.mcp, *(rules.mcp for rules in wanted)),
     )
 
 

@@ -146,8 +146,8 @@ def _is_forgotten(db: Connection, places: HostPaths, run_id: RunId, now: datetim
 
 
 def _gateways(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[str]:
-    """Remove the sockets of gateways that died with their claims."""
-    for folder in sorted(places.gateways.glob("*")):
+    """Remove the sockets of gateways, and of their tool servers, that died with their claims."""
+    for folder in sorted((*places.gateways.glob("*"), *places.servers.glob("*"))):
         run_id, _, generation = folder.name.rpartition("-")
         chat = folder.name.startswith(_CHAT)
         if not alive(RunId(folder.name if chat else run_id), int(generation) if generation.isdigit() else 0):

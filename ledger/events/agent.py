@@ -86,3 +86,26 @@ class HostReached(RunEvent):
     port: int
     allowed: bool
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServerCalled(RunEvent):
+    """The agent called a tool of a tool server. `outcome`: ok, error, timeout, gone or refused.
+
+    What it gave and got is in no event: only the sizes are, as JSON and as text.
+    """
+
+    server: str
+    tool: str
+    duration_ms: int
+    input_bytes: int
+    output_bytes: int
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServerFailed(RunEvent):
+    """A tool server does not do what the policy says of it; `detail` is partly in its own words."""
+
+    server: str
+    detail: str

@@ -70,6 +70,7 @@ PAYLOADS = frozenset(
         *("PlanApproved", "PlanProposed", "PlanTicked", "Progressed", "ProviderFailed", "QuestionAnswered"),
         *("QuestionAsked", "RoundBegan", "RoundFailed", "RunClaimed", "RunEnded", "RunParked", "RunRequeued"),
         *("RunStepped", "SessionLost", "SessionStarted", "StageEntered", "StageLeft", "TodoListed"),
+        *("ToolServerCalled", "ToolServerFailed"),
         *("ToolAllowed", "ToolUsed", "TurnEnded", "TurnStarted", "UsageMetered", "ValidationEnded"),
         *("CommitsSigned", "WorkspaceRestored", "WorkspaceTaken"),
     )
@@ -159,6 +160,11 @@ LINES: Mapping[str, Line] = {
         Zoom.DEBUG,
         lambda e: f"{'reached' if e.allowed else 'was kept from'} {e.host}:{e.port} ({e.why})",
     ),
+    "ToolServerCalled": (
+        Zoom.DEBUG,
+        lambda e: f"{e.server}__{e.tool}: {e.outcome} after {e.duration_ms} ms, {e.output_bytes} bytes",
+    ),
+    "ToolServerFailed": (_A, lambda e: f"tool server {e.server}: {e.detail}"),
     "AgentSaid": (Zoom.DEBUG, lambda e: e.text),
     "ToolUsed": (Zoom.DEBUG, lambda e: f"{e.tool}: {e.summary}{'' if e.ok else ' (failed)'}"),
     "StageEntered": (_A, lambda e: _stage_entered(e)),

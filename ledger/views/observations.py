@@ -7,7 +7,15 @@ from sqlalchemy import Connection, Table
 from ledger.db.rows import columns, find, keep
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.agent import CallRefused, HostReached, PermissionRefused, ProviderFailed, TodoListed
+from ledger.events.agent import (
+    CallRefused,
+    HostReached,
+    PermissionRefused,
+    ProviderFailed,
+    TodoListed,
+    ToolServerCalled,
+    ToolServerFailed,
+)
 from ledger.events.run import RunEvent
 from ledger.fold import Fold
 from ledger.ids import RunId
@@ -20,6 +28,7 @@ class ObservationRow:
     """Observations of a run. `ticks` has a 1 for each item of `todos` that is done, else a 0.
 
     `failures` counts the provider's, `failed_status` and `failed_in_a_row` are the newest one's.
+    `server_calls` are those of tool servers, `failed_servers` says each server's first trouble.
     """
 
     run_id: RunId
@@ -32,6 +41,8 @@ class ObservationRow:
     failures: int = 0
     failed_status: int = 0
     failed_in_a_row: int = 0
+    server_calls: int = 0
+    failed_servers: tuple[str, ...] = ()
 
 
 observations = Table("view_beside", VIEWS, *columns(ObservationRow, "run_id"))
@@ -72,6 +83,19 @@ def _refused(db: Connection, _it: Recorded, event: CallRefused) -> None:
 def _failed(db: Connection, _it: Recorded, event: ProviderFailed) -> None:
     _count(db, event, "failures")
     _note(db, event, failed_status=event.status, failed_in_a_row=event.in_a_row)
+
+
+@fold.on(ToolServerCalled)
+def _server_called(db: Connection, _it: Recorded, event: ToolServerCalled) -> None:
+    _count(db, event, "server_calls")
+
+
+@fold.on(ToolServerFailed)
+def _server_failed(db: Connection, _it: Recorded, event: ToolServerFailed) -> None:
+    row = get(db, event.run_id)
+    failed = row.failed_servers if row else ()
+    if not any(text.startswith(f"{event.server}: ") for text in failed):
+        _note(db, event, failed_servers=(*failed, f"{event.server}: {event.detail}"))
 
 
 def _count(db: Connection, event: RunEvent, name: str) -> None:

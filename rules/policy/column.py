@@ -8,7 +8,7 @@ from rules.policy.messages import unknown
 from rules.policy.network import Network
 from rules.policy.repository import Lines, Name, PolicyModel, positive, setting, whole
 from rules.policy.roles import LOGIN
-from rules.policy.stages import MAX, Permission, Stage
+from rules.policy.stages import MAX, McpChoice, Permission, Stage
 from rules.registry import ARCHETYPES
 
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
@@ -34,6 +34,10 @@ class Tools(PolicyModel):
     commit: Permission = setting("allow", "Commit to the card's branch.")
     network: Network = setting((), "`none`, a list of host names, or `full`.")
     ask: Lines = setting((), "Patterns of tool calls that need a person's word first.")
+    mcp: McpChoice = setting(
+        None,
+        "[Tool servers](tool-servers.md), or single tools (`server__tool`); left out, all of the repository.",
+    )
 
 
 class Resources(PolicyModel):

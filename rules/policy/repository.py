@@ -20,6 +20,9 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 Names = Annotated[tuple[Name, ...], Field(max_length=50)]
 ProfileName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Lines = Annotated[tuple[Line, ...], Field(max_length=50)]
+# Models take names of tools up to 64 characters, and agents put `mcp__board__` before them.
+ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,15}$")]
+ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,34}$")]
 MAX_PATHS = 50
 ROOT = "."  # the repository's own folder
 Folder = Annotated[str, StringConstraints(strip_whitespace=False, max_length=300)]
@@ -157,9 +160,21 @@ class Reproduction(PolicyModel):
 
 
 class McpServer(PolicyModel):
-    """A tool server for the agent, started inside its workspace."""
+    """A [tool server](tool-servers.md) for the agent, in a container of its own."""
 
-    command: Annotated[Lines, Field(min_length=1)] = Field(description="Its program and arguments.")
+    command: Annotated[Lines, Field(min_length=1)] = Field(
+        description="Its program and arguments; it speaks MCP on standard input and output."
+    )
+    image: Annotated[str, Field(max_length=300)] = setting(
+        "", "The container image, which the engine must have; left out, the workspace's."
+    )
+    tools: Annotated[tuple[ToolName, ...], Field(min_length=1, max_length=30)] = Field(
+        description="The tools that agents may call. No other is shown to them."
+    )
+    network: Lines = setting((), "Host names that it may reach through Cardinal's proxy; empty: none.")
+    repository: Literal["none", "read"] = setting(
+        "none", "`read` shows it the files that the agent works on, to read only."
+    )
 
 
 class Commits(PolicyModel):
@@ -205,7 +220,9 @@ class RepositoryRules(PolicyModel):
         "How a card's [steps](reproduction.md) are played in a browser, with `start` and"
         " `address`; left out: only where a run is asked to, with `--repro`.",
     )
-    mcp: dict[Name, McpServer] = setting({}, "Tool servers by name.")
+    mcp: Annotated[dict[ServerName, McpServer], Field(max_length=10)] = setting(
+        {}, "[Tool servers](tool-servers.md) by name."
+    )
 
     @property
     def definition(self) -> str:

@@ -13,6 +13,8 @@ from rules.policy.yaml_reader import Path, Written
 from rules.text import alternatives, code
 
 Permission = Literal["allow", "ask", "deny"]
+McpTool = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,15}(__[A-Za-z0-9_-]{1,34})?$")]
+McpChoice = Annotated[tuple[McpTool, ...], Field(max_length=50)] | None  # tool servers, or tools of them
 END = "end"  # in `next`: the run may end here
 STRICTNESS: Sequence[Permission] = ("allow", "ask", "deny")
 MAX = 12
@@ -30,6 +32,9 @@ class StageTools(PolicyModel):
         None, "`none`, or a list of host names within the column's; left out, as the column says."
     )
     ask: Lines = setting((), "More patterns of tool calls that need a person's word first.")
+    mcp: McpChoice = setting(
+        None, "[Tool servers](tool-servers.md) or tools of them, within the column's; left out, as it says."
+    )
 
 
 class Stage(PolicyModel):
@@ -85,6 +90,15 @@ def strictest(*wanted: Permission | None) -> Permission:
     """Return the permission that none of them loosens."""
     return max(
         (permission for permission in wanted if permission is not None), key=STRICTNESS.index, default="allow"
+    )
+
+
+def chosen_tools(names: tuple[str, ...], *choices: McpChoice) -> tuple[str, ...]:
+    """Return the tools (`server__tool`) that every choice has, by their own name or their server's."""
+    return tuple(
+        name
+        for name in names
+        if all(choice is None or name in choice or name.partition("__")[0] in choice for choice in choices)
     )
 
 

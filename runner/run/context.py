@@ -17,9 +17,9 @@ from runner.run.exits import Park, failed
 from runner.run.history import History
 from runner.run.limits import Allowance
 from runner.run.log import RunLog
-from runner.run.run_spec import Clock, RunSpec, StageSpec
+from runner.run.run_spec import Clock, RunSpec, StageSpec, proxy_environment
 from runner.run.secrecy import Secrecy
-from runner.workspaces.contract import Workspace
+from runner.workspaces.contract import ToolServerProcess, Workspace
 
 WEIGH_S = 5.0
 _REST = 10  # so many times as long as counting took, nothing is counted
@@ -52,7 +52,8 @@ class RunContext:
     """One claimed run with its parts; its log fences every write.
 
     `gateway` is None where the agent needs no provider and the policy grants no network. `keep` makes a
-    checkpoint of a turn that goes on, and calls its second argument all the while.
+    checkpoint of a turn that goes on, and calls its second argument all the while. `servers` are the tool
+    servers that were started; None: one failed, and is not tried again.
     """
 
     order: RunSpec
@@ -66,6 +67,7 @@ class RunContext:
     scales: Scales = field(default_factory=Scales)
     keep: Callable[["RunContext", Meanwhile], None] = no_checkpoint
     pace: CheckpointPace = field(default_factory=CheckpointPace)
+    servers: dict[str, ToolServerProcess | None] = field(default_factory=dict)
 
     @property
     def history(self) -> History:
@@ -152,8 +154,7 @@ class RunContext:
             self.gateway.narrow(tools.network, tools.hosts)
         if self.gateway is None or tools.network == "none" or not layout.proxy:
             return {}
-        at = {name: layout.proxy for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
-        return at | {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
+        return proxy_environment(layout.proxy)
 
     def step(self, after: RunState) -> None:
         """Move the run's state, unless it is there already."""

@@ -61,6 +61,21 @@ class ToolSpec:
     hosts: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    mcp: tuple[str, ...] = ()  # tools of tool servers, as server__tool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServerSpec:
+    """An MCP server in a container of its own. `image` is empty for the workspace's.
+
+    `hosts` may be reached; `reads`: it sees the files of the workspace.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    image: str = ""
+    hosts: tuple[str, ...] = ()
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +248,17 @@ class HostPaths:
         """Sockets of gateways, a folder for each claim."""
         return self.workspaces.parent / "gateways"
 
+    @property
+    def servers(self) -> Path:
+        """Network sockets of tool servers, a folder for each claim: no agent may see them."""
+        return self.workspaces.parent / "servers"
+
+
+def proxy_environment(address: str) -> dict[str, str]:
+    """Return the environment in which programs use the gateway's proxy for all hosts but this one."""
+    at = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), address)
+    return at | dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+
 
 @dataclass(frozen=True, slots=True)
 class Committer:
@@ -308,6 +334,7 @@ class RunSpec:
     early: bool = False  # publish what the guards let pass before the work is done
     elsewhere: tuple[str, ...] = ()  # other repositories in which the run may propose cards
     rebases: bool = False  # a check puts the branch on its base first
+    servers: tuple[ToolServerSpec, ...] = ()
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
 
     @property

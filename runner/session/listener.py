@@ -21,6 +21,7 @@ from runner.session import permission
 from runner.session.records import Batch
 from runner.session.text_tools import calls_in
 from runner.session.tool_effects import Effect, effect_of
+from runner.session.tool_servers import record_server_message
 from runner.text.plain import one_line, redact
 
 # What a browser would run or draw if it were a page: people get it as a download.
@@ -115,6 +116,8 @@ class AgentListener:
                     self.batch.add(reached)
             case messages.Warned(text=text):
                 self.batch.add(Progressed(run_id, one_line(redact(text))))
+            case messages.ServerCallMade() | messages.ServerTrouble():
+                self.batch.add(record_server_message(self._run, event))
             case messages.Answering() | messages.Settled():
                 pass
             case _:

@@ -15,6 +15,7 @@ from runner.run.context import RunContext
 from runner.run.limits import ExceededLimit, RunUsage
 from runner.session.listener import AgentListener
 from runner.session.records import Transcript
+from runner.session.tool_servers import begin_servers
 from runner.text.plain import one_line, redact, tail
 from runner.text.visible import strip_hidden
 
@@ -267,7 +268,7 @@ def play(run: RunContext, task: contract.Task) -> TurnResult:
     gateway = run.gateway
     if gateway is not None:
         tools = offered(read_only=task.read_only, threads=bool(task.threads), investigates=task.investigates)
-        gateway.open(usd_left=task.budget_usd, tools=tools, turn=task.turn)
+        gateway.open(usd_left=task.budget_usd, tools=(*tools, *begin_servers(run)), turn=task.turn)
     child = run.workspace.start(
         command.argv,
         env=identity(run.order.committer) | run.network() | dict(command.env),

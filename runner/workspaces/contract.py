@@ -8,7 +8,7 @@ from typing import Protocol
 from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
 from runner.exec.child import Child
-from runner.run.run_spec import HostPaths, ResourceSpec
+from runner.run.run_spec import HostPaths, ResourceSpec, ToolServerSpec
 
 NO_RUN = RunId("")
 
@@ -33,6 +33,13 @@ class DiskUsage:
 
     files: int = 0
     disk_bytes: int = 0
+
+
+class ToolServerProcess(Protocol):
+    """A tool server that was started."""
+
+    def close(self) -> None:
+        """End it, and leave nothing of it."""
 
 
 class Workspace(Protocol):
@@ -110,6 +117,15 @@ class Workspace(Protocol):
         `beside`: a descriptor whose messages are heard together with the command's output.
 
         Raises SpawnError, and WorkspaceError when there is no plain `.git` to protect.
+        """
+
+    def serve(
+        self, server: ToolServerSpec, wire: int, errors: int, *, network: Path | None, env: Mapping[str, str]
+    ) -> ToolServerProcess:
+        """Start a tool server beside the agent, with `wire` as its standard input and output.
+
+        It sees the repository only where its specification says so. `network`: the folder with its socket.
+        Raises SpawnError, or another RunnerError.
         """
 
     def collect(self, name: str, target: Path, cap_bytes: int) -> None:

@@ -16,7 +16,7 @@ ONLY_IN_EVENTS = frozenset(
         *("AgentSaid", "BoardToolCalled", "CardDescribed", "CommandRefused", "Noted", "PermissionAwaited"),
         *("PlanTicked", "Progressed", "ReviewRequested", "RoundBegan", "RunClaimed", "RunParked"),
         *("RunRequeued", "RunStepped", "StageAwaited", "SteeringHeard", "TodoListed", "TurnEnded"),
-        *("TurnStarted", "WorkspaceTaken", "Checkpointed", "WorkspaceRestored"),
+        *("TurnStarted", "WorkspaceTaken", "Checkpointed", "WorkspaceRestored", "ToolServerCalled"),
     }
 )
 # Kinds that no audit document of a run holds. A new kind belongs here only if it says nothing about who asked

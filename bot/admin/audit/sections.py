@@ -347,8 +347,9 @@ def reviews(summary: Summary, it: AuditEvent) -> None:
                 review["dismissed"] = review["dismissed"] or review["id"] == event.review_id
 
 
+_FAULTS = (agent.CallRefused, agent.ProviderFailed, agent.SessionLost, agent.ToolServerFailed)
 FILLERS |= {
-    **dict.fromkeys((agent.CallRefused, agent.ProviderFailed, agent.SessionLost), rows("faults", named=True)),
+    **dict.fromkeys(_FAULTS, rows("faults", named=True)),
     **dict.fromkeys((related.CardProposed, related.CardLinked), rows("related", named=True)),
     **dict.fromkeys(
         (reproduction.ReproductionPlayed, reproduction.ReproductionSkipped), rows("reproductions")

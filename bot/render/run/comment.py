@@ -35,6 +35,7 @@ def write(story: Story) -> str:
             _now(story),
             _plan(story.run),
             observations.todo_list(story.seen) if story.run.state is RunState.WORKING else "",
+            observations.server_troubles(story.seen),
             reproduction.played_list(story.played, story.site) if lives else "",
             _elsewhere(story),
             _controls(story),

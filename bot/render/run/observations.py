@@ -29,7 +29,18 @@ def facts(seen: ObservationRow | None) -> dict[str, str]:
         f"{count(seen.denied, 'use')} of tools" if seen.denied else "",
         count(seen.refused_calls, "model call") if seen.refused_calls else "",
     )
-    return {"Network": _hosts(seen), "Refused": ", ".join(filter(None, refused)), "Provider": _failures(seen)}
+    return {
+        "Network": _hosts(seen),
+        "Tool servers": count(seen.server_calls, "call") if seen.server_calls else "",
+        "Refused": ", ".join(filter(None, refused)),
+        "Provider": _failures(seen),
+    }
+
+
+def server_troubles(seen: ObservationRow | None) -> str:
+    """Return a line for each tool server that failed; empty for none."""
+    failed = seen.failed_servers if seen else ()
+    return "\n".join(f"- Tool server {line(text, 400)}" for text in failed)
 
 
 def _hosts(seen: ObservationRow) -> str:

@@ -16,6 +16,7 @@ _PROVIDERS = {
 }
 _WORD = "cardinal-gateway"  # where a key would be: the gateway knows the real one
 _BOARD = "board"
+_BOARD_MS = 20_000  # for the list of tools, which waits for tool servers to start
 # Of a model that OpenCode has never heard of; it cuts its requests to them.
 _UNKNOWN = {"tool_call": True, "limit": {"context": 128_000, "output": 16_000}}
 _QUIET = {
@@ -183,7 +184,7 @@ def _config(
 ) -> dict[str, object]:
     known: dict[str, object] = {} if provider != "compatible" else _UNKNOWN
     permission = {"*": "deny"} if chat else _PERMISSION | ({"edit": "deny"} if task.read_only else {})
-    board = {"type": "remote", "url": f"{layout.gateway}/board", "enabled": True}
+    board = {"type": "remote", "url": f"{layout.gateway}/board", "enabled": True, "timeout": _BOARD_MS}
     return {
         "provider": {
             provider: {

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
 from ledger.events.agent import HostReached
+from ledger.events.run import CHECK
 from ledger.ids import RunId
 from runner.agents.contract import AgentAdapter
 from runner.exec.deadline import Deadline
 from runner.gateway.control.link import Gateway, Terms
 from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, Settled
+from runner.gateway.servers.terms import ToolServerTerms
 from runner.run.run_spec import HostPaths, Provider, RunSpec
 from runner.text.plain import one_line
 
@@ -28,7 +30,9 @@ def gateway_of(
     deadline: Deadline,
 ) -> AbstractContextManager[Gateway | None]:
     """Return the gateway of a claimed run, as `gateway_for` does; it ends at the claim's deadline."""
-    terms = Terms(models, order.tools.network, order.tools.hosts, order.private_hosts)
+    terms = Terms(
+        models, order.tools.network, order.tools.hosts, order.private_hosts, servers=tuple(_servers(order))
+    )
     return gateway_for(agent, terms, order.places, f"{order.run_id}-{order.generation}", providers, deadline)
 
 
@@ -43,19 +47,30 @@ def gateway_for(
 ) -> Iterator[Gateway | None]:
     """Give a gateway for the time of a `with`; its folder has that name. Raises SpawnError.
 
-    None where the agent needs no provider and the terms grant no network.
+    None where the agent needs no provider, and the terms grant neither a network nor a tool server.
     """
-    if not agent.secrets and terms.network == "none":
+    if not agent.secrets and terms.network == "none" and not terms.servers:
         yield None
         return
     wanted = {provider: providers[provider] for provider in agent.secrets if provider in providers}
     folder = places.gateways / name
-    shutil.rmtree(folder, ignore_errors=True)
-    gateway = Gateway.spawn(folder, terms, wanted, deadline)
+    servers = places.servers / name
+    for stale in (folder, servers):
+        shutil.rmtree(stale, ignore_errors=True)
+    gateway = Gateway.spawn(folder, terms, wanted, deadline, servers=servers)
     try:
         yield gateway
     finally:
         gateway.close()
+
+
+def _servers(order: RunSpec) -> Iterator[ToolServerTerms]:
+    """Yield the terms of the tool servers of which the policy grants a tool; none where no agent works."""
+    for server in () if order.kind == CHECK else order.servers:
+        names = (name.partition("__") for name in order.tools.mcp)
+        tools = tuple(tool for whose, _, tool in names if whose == server.name)
+        if tools:
+            yield ToolServerTerms(server.name, tools, server.hosts)
 
 
 def settle(gateway: Gateway) -> Iterator[str]:

@@ -18,11 +18,12 @@ from runner.exec.launch import detach, with_parent
 from runner.gateway.control.asgi import App, Receive, Scope, Send
 from runner.gateway.control.link import Terms
 from runner.gateway.control.messages import Warned
-from runner.gateway.control.uplink import Uplink
+from runner.gateway.control.uplink import Order, Uplink
 from runner.gateway.models import prices, routes, upstream
 from runner.gateway.models.proxy import Models
 from runner.gateway.network.addresses import NetworkAccess, NetworkRules
 from runner.gateway.network.proxy import serve
+from runner.gateway.servers.desk import ToolServers
 from runner.run.run_spec import Provider
 
 _BOARD = "/board"
@@ -42,12 +43,14 @@ def warm() -> None:
 
 def fork(
     line: socket.socket,
-    listeners: tuple[socket.socket, socket.socket],
+    listeners: tuple[socket.socket, ...],
     terms: Terms,
     providers: Mapping[str, Provider],
     deadline: Deadline,
 ) -> int:
-    """Fork a gateway that serves these sockets (models, network) and return its pid. Raises OSError.
+    """Fork a gateway that serves these sockets and return its pid. Raises OSError.
+
+    The sockets are those of models and network, and of the network of each tool server with hosts.
 
     It ends by itself at the deadline, whatever became of the other processes.
     """
@@ -76,23 +79,34 @@ def _forget(kept: tuple[socket.socket, ...]) -> None:
 
 async def _live(
     line: socket.socket,
-    listeners: tuple[socket.socket, socket.socket],
+    listeners: tuple[socket.socket, ...],
     terms: Terms,
     providers: Mapping[str, Provider],
     deadline: Deadline,
 ) -> None:
-    uplink = Uplink(line, obey=lambda order: models.obey(order), gone=lambda: os._exit(0))
+    def obey(order: Order) -> None:
+        servers.obey(order)
+        if order["type"] != "attach":
+            models.obey(order)
+
+    uplink = Uplink(line, obey=obey, gone=lambda: os._exit(0))
+    servers = ToolServers(uplink, terms.servers)
     reach = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
     models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, reach)
     uplink.tell({"type": "ready"})
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(_serve_models(listeners[0], _app(models, uplink)))
+            tasks.create_task(_serve_models(listeners[0], _app(models, uplink, servers)))
             tasks.create_task(serve(listeners[1], reach, uplink.tell))
+            for server, listener in zip((s for s in terms.servers if s.hosts), listeners[2:], strict=False):
+                rules = NetworkRules("list", server.hosts, terms.private_hosts, f"tool server {server.name}")
+                tasks.create_task(serve(listener, NetworkAccess(rules), uplink.tell))
             tasks.create_task(_end_at(deadline))
     except BaseException as error:
         uplink.say(Warned(f"the gateway stopped: {type(error).__name__}"))
         raise
+    finally:
+        servers.close()
 
 
 async def _end_at(deadline: Deadline) -> NoReturn:
@@ -122,8 +136,8 @@ async def _serve_models(listener: socket.socket, app: App) -> NoReturn:
     raise SystemExit("the server of models stopped")
 
 
-def _app(models: Models, uplink: Uplink) -> App:
-    board = importlib.import_module("runner.gateway.control.mcp_server").board_app(uplink)
+def _app(models: Models, uplink: Uplink, servers: ToolServers) -> App:
+    board = importlib.import_module("runner.gateway.control.mcp_server").board_app(uplink, servers)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]

@@ -15,6 +15,7 @@ from runner.errors import SpawnError
 from runner.exec.deadline import Deadline
 from runner.gateway.control import messages
 from runner.gateway.control.messages import GatewayEvent
+from runner.gateway.servers.terms import ToolServerTerms
 from runner.run.run_spec import Provider
 
 MODELS, NETWORK = "models.sock", "network.sock"  # in the folder of a gateway
@@ -51,6 +52,7 @@ class Terms:
     calls_per_minute: int = 120
     request_bytes: int = 32_000_000  # source: docs.anthropic.com/en/api/overview, its own limit
     waits: Waits = Waits()
+    servers: tuple[ToolServerTerms, ...] = ()
 
 
 class Gateway:
@@ -59,17 +61,24 @@ class Gateway:
     Orders to a dead gateway do nothing: the end of the descriptor in `fileno` shows its death.
     """
 
-    def __init__(self, folder: Path, line: socket.socket, pid: int) -> None:
-        self.folder, self.pid = folder, pid
+    def __init__(self, folder: Path, line: socket.socket, pid: int, servers: Path | None = None) -> None:
+        self.folder, self.pid, self._servers = folder, pid, servers
         self._line = line
         self._pidfd = os.pidfd_open(pid)
 
     @classmethod
     def spawn(
-        cls, folder: Path, terms: Terms, providers: Mapping[str, Provider], deadline: Deadline | None = None
+        cls,
+        folder: Path,
+        terms: Terms,
+        providers: Mapping[str, Provider],
+        deadline: Deadline | None = None,
+        *,
+        servers: Path | None = None,
     ) -> "Gateway":
         """Start a gateway with its sockets in `folder`, which is created. Raises SpawnError.
 
+        `servers` gets a folder for each tool server with a network: the agent must not see its socket.
         It ends at the deadline, if there is one.
 
         It is forked and never exec'd: gateways share the memory of their parent's imports (see `warm`).
@@ -82,8 +91,13 @@ class Gateway:
             folder.mkdir(mode=0o755, parents=True)
             folder.chmod(0o755)  # whatever the umask: another user must pass
             listeners = [_listen(folder, name) for name in (MODELS, NETWORK)]
+            reaching = [each for each in terms.servers if each.hosts and servers is not None]
+            for server in reaching:
+                place = (servers or folder) / server.name
+                place.mkdir(mode=0o755, parents=True)
+                listeners.append(_listen(place, NETWORK))
             line, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            pid = fork(far, (listeners[0], listeners[1]), terms, providers, deadline or Deadline())
+            pid = fork(far, tuple(listeners), terms, providers, deadline or Deadline())
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise SpawnError(f"the gateway did not start in {folder}: {error}") from error
@@ -91,7 +105,7 @@ class Gateway:
             for listener in listeners:
                 listener.close()
         far.close()
-        gateway = cls(folder, line, pid)
+        gateway = cls(folder, line, pid, servers)
         if not gateway._is_ready():
             gateway.close()
             raise SpawnError(f"the gateway in {folder} did not begin within {_READY_S:.0f} s: retry")
@@ -111,6 +125,15 @@ class Gateway:
     def open(self, *, turn: str, usd_left: float, tools: tuple[str, ...]) -> None:
         """Begin a turn: models answer for at most `usd_left`, and these board tools are offered."""
         self._order({"type": "open", "turn": turn, "usd_left": usd_left, "tools": tools})
+
+    def network_of(self, server: str) -> Path | None:
+        """Return the folder with the network socket of a tool server; None where it may reach nobody."""
+        folder = self._servers / server if self._servers is not None else None
+        return folder if folder is not None and folder.is_dir() else None
+
+    def attach(self, server: str, wire: int, errors: int) -> None:
+        """Hand over a tool server: its wire (standard input and output), and its standard error."""
+        self._order({"type": "attach", "server": server}, (wire, errors))
 
     def narrow(self, network: str, hosts: tuple[str, ...]) -> None:
         """Restrict the network to these grants, within the claim's."""
@@ -142,18 +165,20 @@ class Gateway:
                 os.waitpid(self.pid, 0)
             os.close(self._pidfd)
             self._pidfd = -1
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in (self.folder, self._servers):
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _is_ready(self) -> bool:
         with contextlib.suppress(OSError):
             return bool(select.select([self._line], [], [], _READY_S)[0] and self._line.recv(1024))
         return False
 
-    def _order(self, message: Mapping[str, object]) -> None:
+    def _order(self, message: Mapping[str, object], descriptors: tuple[int, ...] = ()) -> None:
         packed = json.dumps(message).encode()
         with contextlib.suppress(OSError):  # it is gone
             if select.select([], [self._line], [], _SEND_S)[1]:
-                self._line.send(packed, socket.MSG_DONTWAIT)
+                socket.send_fds(self._line, [packed], descriptors, socket.MSG_DONTWAIT)
 
 
 def warm() -> None:

@@ -1,4 +1,4 @@
-"""The board tools as an MCP server: the tools of an open turn, and their calls."""
+"""The tools of board and tool servers as an MCP server: those of an open turn, and their calls."""
 
 import json
 import time
@@ -23,6 +23,7 @@ from runner.agents.board_tools import TOOLS, call_id_of, description_of, schema_
 from runner.gateway.control.messages import CallRefusal
 from runner.gateway.control.uplink import Uplink
 from runner.gateway.models.limits import RateLimiter
+from runner.gateway.servers.desk import ToolServers
 
 CALLS_PER_MINUTE = 60
 REQUEST_BYTES = 256 * 1024
@@ -37,13 +38,16 @@ _INSTRUCTIONS = (
 )
 
 
-def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) -> ASGIApp:
+def board_app(
+    uplink: Uplink, servers: ToolServers | None = None, *, clock: Callable[[], float] = time.monotonic
+) -> ASGIApp:
     """Return the server as an ASGI application for any path.
 
     It stores only the counts of equal calls, so it needs no lifespan, and an agent may reconnect. It sends
     nothing by itself: only POST is served.
     """
-    desk = _Desk(uplink, RateLimiter(CALLS_PER_MINUTE, clock), RateLimiter(1, clock))
+    servers = servers or ToolServers(uplink, ())
+    desk = _Desk(uplink, servers, RateLimiter(CALLS_PER_MINUTE, clock), RateLimiter(1, clock))
     server = Server(
         _NAME, version="1", instructions=_INSTRUCTIONS, on_list_tools=desk.listed, on_call_tool=desk.called
     )
@@ -66,13 +70,17 @@ def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) ->
 class _Desk:
     """Handles the calls of one run's agent."""
 
-    def __init__(self, uplink: Uplink, pace: RateLimiter, refusal_pace: RateLimiter) -> None:
-        self._uplink, self._pace, self._refusal_pace = uplink, pace, refusal_pace
+    def __init__(
+        self, uplink: Uplink, servers: ToolServers, pace: RateLimiter, refusal_pace: RateLimiter
+    ) -> None:
+        self._uplink, self._servers = uplink, servers
+        self._pace, self._refusal_pace = pace, refusal_pace
         self._seen: Counter[str] = Counter()
 
     async def listed(self, _context: object, _page: PaginatedRequestParams | None) -> ListToolsResult:
-        """Return the tools of the turn; none when no turn is open."""
-        return ListToolsResult(tools=[_shown(name) for name in self._uplink.tools if name in TOOLS])
+        """Return the tools of the turn, of the board and of tool servers; none when no turn is open."""
+        own = [_shown(name) for name in self._uplink.tools if name in TOOLS]
+        return ListToolsResult(tools=[*own, *map(_lent, await self._servers.tools())])
 
     async def called(self, _context: object, request: CallToolRequestParams) -> CallToolResult:
         """Return the supervisor's answer to a call, or why it was refused."""
@@ -80,6 +88,9 @@ class _Desk:
         problem = self._problem(request.name, given)
         if problem:
             return _answer({"error": problem})
+        if request.name not in TOOLS:
+            done, text = await self._servers.call(request.name, given)
+            return CallToolResult(content=[TextContent(type="text", text=text)], is_error=not done)
         call_id = self._call_id(request.name, given)
         message = {"type": "call", "id": call_id, "tool": request.name, "input": given}
         return _answer(await self._uplink.ask(call_id, message, limit_s=ANSWER_S))
@@ -116,6 +127,10 @@ def _shown(name: str) -> Tool:
             "_meta": _ALWAYS_LOADED,
         }
     )
+
+
+def _lent(tool: Mapping[str, Any]) -> Tool:
+    return Tool.model_validate({**tool, "_meta": _ALWAYS_LOADED})
 
 
 def _answer(result: Mapping[str, object]) -> CallToolResult:

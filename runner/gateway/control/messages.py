@@ -62,20 +62,44 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerCallMade:
+    """A call of a tool server is over. `outcome`: ok, error, timeout, gone or refused."""
+
+    server: str
+    tool: str
+    duration_ms: int
+    input_bytes: int
+    output_bytes: int
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTrouble:
+    """A tool server does not do what the policy says of it; `ended`: nothing is asked of it any more."""
+
+    server: str
+    detail: str
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """After `shut`: no call of the turn is under way, and all usage was reported."""
 
 
-GatewayEvent = (
-    ProviderFailure | CallRefusal | HostRequest | Warned | Answering | Settled | Usage | BoardCall | BadCall
+ServerMessage = ServerCallMade | ServerTrouble
+GatewayMessage = (
+    ProviderFailure | CallRefusal | HostRequest | Warned | Answering | Settled | Usage | ServerMessage
 )
-GatewayMessage = ProviderFailure | CallRefusal | HostRequest | Warned | Answering | Settled | Usage
+GatewayEvent = GatewayMessage | BoardCall | BadCall
 _KINDS: Mapping[str, type[GatewayMessage]] = {
     "failed": ProviderFailure,
     "refused": CallRefusal,
     "host": HostRequest,
     "warned": Warned,
     "answering": Answering,
+    "server_call": ServerCallMade,
+    "server_trouble": ServerTrouble,
     "settled": Settled,
     "usage": Usage,
 }

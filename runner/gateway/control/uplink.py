@@ -10,6 +10,7 @@ from typing import Any
 from runner.gateway.control.messages import MESSAGE_BYTES, GatewayMessage, written
 
 _WAITING_MESSAGES = 2000
+_DESCRIPTORS = 2  # with one order: a tool server's wire and standard error
 _MUST_ARRIVE = frozenset({"usage", "failed", "call", "settled"})
 
 Order = Mapping[str, Any]
@@ -77,11 +78,11 @@ class Uplink:
 
     def _receive(self) -> None:
         try:
-            packed = self._line.recv(1 << 17)
+            packed, descriptors, _, _ = socket.recv_fds(self._line, 1 << 17, _DESCRIPTORS)
         except BlockingIOError:
             return
         except OSError:
-            packed = b""
+            packed, descriptors = b"", []
         if not packed:
             self.close()
             self._gone()
@@ -100,7 +101,7 @@ class Uplink:
                 for waiting in tuple(self._pending.values()):
                     if not waiting.done():
                         waiting.set_result({"error": "the turn is over"})
-        self._obey(order)
+        self._obey({**order, "descriptors": tuple(descriptors)})
 
     def _send(self) -> None:
         while self._unsent:

@@ -10,15 +10,16 @@ from pathlib import Path
 
 from ledger.ids import CardId, RunId
 from runner.exec.child import Child
-from runner.run.run_spec import HostPaths
+from runner.run.run_spec import HostPaths, ToolServerSpec, proxy_environment
 from runner.workspaces.bubblewrap import INSIDE, MIRROR, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
-from runner.workspaces.contract import Tenancy
+from runner.workspaces.contract import Tenancy, ToolServerProcess
 from runner.workspaces.docker import seeds, sweeping
 from runner.workspaces.docker.cell import Cell, locked
 from runner.workspaces.docker.container import problem_with, start
 from runner.workspaces.docker.engine import Engine, Image, engine_address
 from runner.workspaces.docker.programs import programs
+from runner.workspaces.docker.tool_server import RESOURCES, ToolServerContainer
 
 DEFAULT_IMAGE = "cardinal/agent:latest"
 LAYOUT = replace(INSIDE, python="python3", gateway="http://127.0.0.1:4000", proxy="http://127.0.0.1:4001")
@@ -86,6 +87,34 @@ class DockerWorkspace(Folder):
             command = ("/bin/sh", f"{LAYOUT.player}/enter.sh", *command)
         cell = self._cell(locked(*command), given, tuple(binds))
         return start(self._engine, cell, cap_bytes=cap_bytes, beside=beside)
+
+    def serve(
+        self, server: ToolServerSpec, wire: int, errors: int, *, network: Path | None, env: Mapping[str, str]
+    ) -> ToolServerProcess:
+        """Start a tool server; see the contract. Its own image needs nothing of ours without a network."""
+        made, inside = self._programs, f"{LAYOUT.player}/enter.sh"
+        binds = [Bind(made / "passwd", "/etc/passwd"), Bind(made / "group", "/etc/group")]
+        command, given = server.command, {"HOME": "/tmp", "TMPDIR": "/tmp", **env}  # noqa: S108 - its own
+        if not server.image:
+            command = locked(*command)
+        if network is not None:
+            binds.append(Bind(network.absolute(), _SOCKETS))
+            command = ("/bin/sh", inside, *command)
+            given |= proxy_environment(LAYOUT.proxy)
+        if network is not None or not server.image:
+            binds.append(Bind(made / "player", LAYOUT.player))
+        if server.reads:
+            binds.append(Bind(self.root / "repo", LAYOUT.repo))
+        image = self._engine.image(server.image or self._tenancy.image or DEFAULT_IMAGE)
+        cell = replace(
+            self._cell(command, {}, tuple(binds)),
+            image=image.image_id,
+            env=given,
+            folder=LAYOUT.repo if server.reads else "/tmp",  # noqa: S108 - its own
+            resources=RESOURCES,
+            volumes=image.volumes,
+        )
+        return ToolServerContainer(self._engine, cell, wire, errors)
 
     def restore_setup(self, key: str) -> bool:
         """Unpack the image of this key and base image; `.git` is untouched."""

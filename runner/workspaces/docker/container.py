@@ -15,7 +15,7 @@ from runner.workspaces.docker.engine import Engine, State
 _TRY_S = 10
 _EXIT_S = 5.0
 _KILLED = 137
-_ATTACH = ("start", "--attach", "--interactive")
+ATTACH = ("start", "--attach", "--interactive")
 _TEXT = "start the container"
 
 
@@ -90,7 +90,7 @@ class Container(Child):
         self._known_code: int | None = None
         self._fate = ""
         super().__init__(
-            (working_cli(engine.address), "-H", engine.address, *_ATTACH, container_id),
+            (working_cli(engine.address), "-H", engine.address, *ATTACH, container_id),
             env=cli_environment(),
             cwd=Path("/"),
             cap_bytes=cap_bytes,

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
+from runner.errors import SpawnError
 from runner.exec.child import Child
-from runner.run.run_spec import HostPaths
+from runner.run.run_spec import HostPaths, ToolServerSpec
 from runner.workspaces import bubblewrap
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
-from runner.workspaces.contract import Tenancy
+from runner.workspaces.contract import Tenancy, ToolServerProcess
 
 
 class LocalWorkspace(Folder):
@@ -92,6 +93,18 @@ class LocalWorkspace(Folder):
         finally:
             for descriptor in inherited:
                 os.close(descriptor)
+
+    def serve(
+        self,
+        server: ToolServerSpec,
+        wire: int,  # noqa: ARG002 - the contract's
+        errors: int,  # noqa: ARG002 - the contract's
+        *,
+        network: Path | None,  # noqa: ARG002 - the contract's
+        env: Mapping[str, str],  # noqa: ARG002 - the contract's
+    ) -> ToolServerProcess:
+        """Raise SpawnError: nothing here could lock a server away from the agent."""
+        raise SpawnError(f"the tool server {server.name} needs containers: set CARDINAL_WORKSPACE=docker")
 
     def _binds(
         self, *, writable: bool, commits: bool, export: bool, mirror: Path | None, hides: Sequence[str]

@@ -4,7 +4,15 @@ import pytest
 
 from bot.render import question
 from bot.render.run import comment, observations, report
-from ledger.events.agent import CallRefused, HostReached, PermissionRefused, ProviderFailed, TodoListed
+from ledger.events.agent import (
+    CallRefused,
+    HostReached,
+    PermissionRefused,
+    ProviderFailed,
+    TodoListed,
+    ToolServerCalled,
+    ToolServerFailed,
+)
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.run import QuestionAsked, RunEnded, RunParked
 from ledger.ids import QuestionId
@@ -104,3 +112,14 @@ def test_a_provider_that_does_not_answer_is_no_fault_of_the_work(past: Past) -> 
     assert text.startswith("### ❌ Run r1 failed: its model's provider did not answer")
     assert "Next: nothing is wrong with the work." in text
     assert "cardinal doctor" in text
+
+
+def test_a_tool_server_that_failed_is_named_once_and_calls_are_counted(past: Past) -> None:
+    approved(past)
+    past(*(ToolServerFailed(RUN, "docs", why) for why in (f"it ended {EVIL}", "it ended again")))
+    past(*(ToolServerCalled(RUN, "docs", "find", 12, 15, 400, "ok") for _ in range(2)))
+    shown, _, folded = comment.write(past.story()).partition("<details>")
+    assert shown.count("Tool server docs: it ended") == 1
+    assert "@acme" not in shown
+    assert "Tool servers: `2 calls`" in folded
+    assert boxes(shown) == ["pause", "cancel"]

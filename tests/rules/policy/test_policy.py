@@ -51,7 +51,7 @@ repository:
     dependencies: deny
     commands: {deny: ["git push --force*"]}
   skills: {default: [], labels: {"area:db": [safe-migration]}}
-  mcp: {context7: {command: [npx, -y, "@upstash/context7-mcp"]}}
+  mcp: {context7: {command: [npx, -y, "@upstash/context7-mcp"], tools: [find, read]}}
 """
 
 

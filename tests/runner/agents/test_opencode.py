@@ -233,7 +233,7 @@ def test_whatever_changes_something_asks_first() -> None:
     assert next(iter(config["permission"])) == "*"  # the last rule that fits wins
     assert config["permission"]["webfetch"] == config["permission"]["websearch"] == "deny"
     assert config["mcp"] == {
-        "board": {"type": "remote", "url": "http://127.0.0.1:4000/board", "enabled": True}
+        "board": {"type": "remote", "url": "http://127.0.0.1:4000/board", "enabled": True, "timeout": 20_000}
     }
 
 

@@ -132,15 +132,21 @@ def test_a_persona_that_cannot_be_used_starts_no_agent_and_the_card_says_why(
 
 
 def test_a_persona_loosens_nothing(cardinal: Cardinal) -> None:
-    wild = SCEPTIC.replace("---\nDoubt", "tools: {edit: allow, run: allow, network: full}\n---\nDoubt")
+    wild = SCEPTIC.replace(
+        "---\nDoubt",
+        "tools: {edit: allow, run: allow, network: full, mcp: [docs__find, docs__rm]}\n---\nDoubt",
+    )
     own_persona(cardinal, "sceptic", wild)
-    tools = ToolSpec(edit="deny", run="ask", network="list", hosts=("a.org",), ask=("git push:*",))
+    tools = ToolSpec(
+        edit="deny", run="ask", network="list", hosts=("a.org",), ask=("git push:*",), mcp=("docs__find",)
+    )
     text = with_column(stages=OWN, tools="{edit: deny, run: ask}")
     column = parse(text, home="acme/board").column("In Progress")
     assert column is not None
     _, verify = stages_of(cardinal.services.hub, "acme/shop", "main", column, tools)
     assert (verify.tools.edit, verify.tools.run, verify.tools.ask) == ("deny", "ask", ("git push:*",))
     assert (verify.tools.network, verify.tools.hosts) == ("list", ("a.org",))
+    assert verify.tools.mcp == ("docs__find",)
 
 
 def test_no_call_is_made_for_a_column_without_stages(cardinal: Cardinal) -> None:

@@ -1,0 +1,1 @@
+"""Tool servers of a repository: spoken to by MCP, bounded, and never believed."""

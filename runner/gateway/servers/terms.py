@@ -1,0 +1,16 @@
+"""Terms of a tool server: what of it the policy grants."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServerTerms:
+    """What the gateway knows of a tool server: `tools` may be called, `hosts` reached.
+
+    `hidden` are secrets that its results may not show.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = field(default=(), repr=False)

@@ -1,0 +1,85 @@
+"""Tool servers of a run: started before the first turn that may call them, ended with the claim."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ledger.events.agent import ToolServerCalled, ToolServerFailed
+from ledger.events.run import RunEvent
+from runner.errors import RunnerError
+from runner.gateway.control.messages import ServerCallMade, ServerMessage
+from runner.run.context import RunContext
+from runner.run.run_spec import ToolServerSpec
+from runner.text.plain import one_line, redact
+
+_NAME_BYTES, _DETAIL_BYTES = 60, 400
+
+
+@contextmanager
+def ending_servers(run: RunContext) -> Iterator[None]:
+    """End the tool servers of a run with the `with`."""
+    try:
+        yield
+    finally:
+        for server in run.servers.values():
+            if server is not None:
+                server.close()
+
+
+def begin_servers(run: RunContext) -> tuple[str, ...]:
+    """Start what the open stage grants and has not been tried; return the tools that the turn offers.
+
+    A server that does not start is named on the card, and the run goes on without it.
+    """
+    stage = run.stage
+    tools = stage.tools.mcp if stage else run.order.tools.mcp
+    if run.gateway is None:
+        return ()
+    named = {name.partition("__")[0] for name in tools}
+    for server in run.order.servers:
+        if server.name in named and server.name not in run.servers:
+            try:
+                _start(run, server)
+            except RunnerError as error:
+                run.servers[server.name] = None
+                run.log.append(_failed(run, server.name, str(error)))
+    return tools
+
+
+def record_server_message(run: RunContext, message: ServerMessage) -> RunEvent:
+    """Return the event of what the gateway says of a tool server; end a server that it let go."""
+    if isinstance(message, ServerCallMade):
+        return ToolServerCalled(
+            run.order.run_id,
+            one_line(message.server, _NAME_BYTES),
+            one_line(message.tool, _NAME_BYTES),
+            message.duration_ms,
+            message.input_bytes,
+            message.output_bytes,
+            one_line(message.outcome, _NAME_BYTES),
+        )
+    server = run.servers.get(message.server) if message.ended else None
+    if server is not None:
+        run.servers[message.server] = None
+        server.close()
+    return _failed(run, message.server, message.detail)
+
+
+def _start(run: RunContext, server: ToolServerSpec) -> None:
+    assert run.gateway is not None
+    wire, far_wire = socket.socketpair()
+    errors, far_errors = socket.socketpair()
+    with wire, far_wire, errors, far_errors:
+        run.servers[server.name] = run.workspace.serve(
+            server,
+            far_wire.fileno(),
+            far_errors.fileno(),
+            network=run.gateway.network_of(server.name),
+            env={},
+        )
+        run.gateway.attach(server.name, wire.fileno(), errors.fileno())
+
+
+def _failed(run: RunContext, server: str, detail: str) -> ToolServerFailed:
+    name = one_line(server, _NAME_BYTES)
+    return ToolServerFailed(run.order.run_id, name, one_line(redact(detail), _DETAIL_BYTES))

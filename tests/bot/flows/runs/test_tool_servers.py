@@ -1,0 +1,22 @@
+"""The tool servers of a repository's policy reach its runs, as its board's column leaves them."""
+
+from bot.runspec.builder import from_policy
+from bot.system.config import Config
+from rules.policy.model import parse
+from runner.run.run_spec import ToolServerSpec
+
+TEXT = """
+version: 1
+board: {columns: {Work: {archetype: execution, tools: {mcp: [docs__read]}}}}
+repository:
+  mcp: {docs: {command: [docs], tools: [find, read], network: [a.example], repository: read}}
+"""
+
+
+def test_a_column_chooses_among_the_tools_of_a_repository(config: Config) -> None:
+    policy = parse(TEXT, home="acme/board")
+    column = policy.column("Work")
+    assert column is not None
+    fields = from_policy(config, column, policy.repository)
+    assert fields["servers"] == (ToolServerSpec("docs", ("docs",), "", ("a.example",), reads=True),)
+    assert fields["tools"].mcp == ("docs__read",)

@@ -1,0 +1,86 @@
+"""A tool server in a container: what it sees, what it can reach, and that nothing of it stays."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from ledger.ids import RunId
+from runner.run.run_spec import ToolServerSpec
+from runner.workspaces.card_folder import folder_name
+from runner.workspaces.contract import Workspace
+from runner.workspaces.docker.errors import ImageMissingError
+from tests.containers.engine import CARD, RUN, Bench
+
+LOOK = """
+import os, json, pathlib, socket
+def reaches(host):
+    try:
+        socket.create_connection((host, 53), 2)
+        return True
+    except OSError:
+        return False
+def writes(path):
+    try:
+        pathlib.Path(path).write_text("x")
+        return True
+    except OSError:
+        return False
+print(json.dumps({
+    "repo": os.path.exists("/workspace/repo/README.md"), "home": os.path.exists("/workspace/home/session"),
+    "root": os.getuid() == 0,
+    "caps": [l for l in open("/proc/self/status") if l.startswith("CapEff")][0].split()[1],
+    "reaches": reaches("1.1.1.1"), "writes": [writes(p) for p in ("/x", "/workspace/repo/x", "/tmp/x")],
+    "board": os.path.exists("/run/cardinal/models.sock"),
+}), flush=True)
+input()
+"""
+SERVER = ToolServerSpec("look", ("python3", "-c", LOOK))
+
+
+@contextmanager
+def served(room: Workspace, server: ToolServerSpec) -> Iterator[str]:
+    """Yield the first line of a tool server, which is ended with the `with`."""
+    near, far = socket.socketpair()
+    with near, far:
+        started = room.serve(server, far.fileno(), far.fileno(), network=None, env={})
+        far.close()
+        near.settimeout(60)
+        try:
+            yield near.makefile().readline()
+        finally:
+            started.close()
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_it_sees_the_repository_only_where_granted_and_nothing_else(bench: Bench, reads: bool) -> None:
+    room = bench.open()
+    for name in ("repo/README.md", "home/session"):
+        (bench.places.workspaces / folder_name(CARD) / name).write_text("# Shop\n")
+    with served(room, replace(SERVER, reads=reads)) as line:
+        assert (
+            f'"repo": {str(reads).lower()}, "home": false, "root": false, "caps": "0000000000000000"' in line
+        )
+        assert '"reaches": false, "writes": [false, false, true], "board": false' in line
+        (container,) = bench.containers()
+        assert container["Labels"]["cardinal.run"] == RUN
+    assert bench.containers() == []
+
+
+def test_one_whose_worker_died_is_removed_with_its_claim(bench: Bench) -> None:
+    room = bench.open()
+    near, far = socket.socketpair()
+    with near, far:
+        started = room.serve(SERVER, far.fileno(), far.fileno(), network=None, env={})
+        near.settimeout(60)
+        assert near.makefile().readline()
+        bench.backend.end_claim(bench.places, RunId(RUN), 1)
+        assert bench.containers() == []
+        started.close()
+
+
+def test_an_image_that_is_not_there_is_named(bench: Bench) -> None:
+    with pytest.raises(ImageMissingError, match="acme/nothing"):
+        bench.open(CARD).serve(replace(SERVER, image="acme/nothing"), 0, 1, network=None, env={})

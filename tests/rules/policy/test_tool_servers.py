@@ -1,0 +1,58 @@
+"""Tool servers in a policy: what is refused, and which tools columns and stages leave."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rules.errors import PolicyError
+from rules.policy.model import parse, parse_repository
+from rules.policy.stages import McpChoice, chosen_tools
+
+PAGE = Path(__file__).parents[3] / "docs/tool-servers.md"
+NAMES = ("docs__find", "docs__read", "schema__show")
+
+
+@pytest.mark.parametrize(
+    ("server", "problem"),
+    [
+        ("docs: {command: [docs]}", "line 4: repository.mcp.docs"),
+        ("docs: {command: [], tools: [find]}", "line 4: repository.mcp.docs.command"),
+        ("docs: {command: [docs], tools: []}", "line 4: repository.mcp.docs.tools"),
+        ("docs: {command: [docs], tools: [a b]}", "line 4: repository.mcp.docs.tools"),
+        (
+            "docs: {command: [docs], tools: [find], repository: write}",
+            "line 4: repository.mcp.docs.repository",
+        ),
+        ("docs: {command: [docs], tools: [find], netwrok: [a]}", "unknown key `netwrok`"),
+        ("do__cs: {command: [docs], tools: [find]}", "line 4: repository.mcp"),
+    ],
+)
+def test_a_server_that_is_not_whole_is_refused_with_its_line(server: str, problem: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        parse(f"version: 1\nrepository:\n  mcp:\n    {server}\n", home="acme/board")
+    assert problem in caught.value.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("choices", "left"),
+    [
+        ((), NAMES),
+        ((None, None), NAMES),
+        ((("docs",),), NAMES[:2]),
+        ((("docs", "schema__show"), ("docs__read", "schema")), NAMES[1:]),
+        ((("doc",),), ()),
+        (((), None), ()),
+    ],
+)
+def test_every_choice_only_narrows(choices: tuple[McpChoice, ...], left: tuple[str, ...]) -> None:
+    assert chosen_tools(NAMES, *choices) == left
+
+
+def test_the_examples_of_the_page_are_policies() -> None:
+    lent, chosen = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    servers = parse_repository(lent).mcp
+    assert [servers[name].repository for name in servers] == ["read", "none"]
+    column = parse(chosen, home="acme/board").column("In Progress")
+    assert column is not None
+    assert (column.tools.mcp, column.stages[1].tools.mcp) == (("docs", "schema__describe_table"), ())
