@@ -151,6 +151,7 @@ LINES: Mapping[str, Line] = {
     "PermissionRefused": (_A, lambda e: f"may not use {e.tool}: {e.command} ({e.why})"),
     "ToolAllowed": (_C, lambda e: f"{e.by} allowed for this card: {e.pattern}"),
     "CardToolAllowed": (_C, lambda e: f"{e.by} allowed for this card: {e.pattern}"),
+    "JobMade": (_C, lambda e: f"{e.by} asked for this card by a program"),
     "SkillsPinned": (_C, lambda e: f"{e.by} chose skills: {', '.join(e.names) or 'none'}"),
     "SkillsChosen": (_A, lambda e: _skills(e)),
     "InstructionsStacked": (Zoom.DEBUG, lambda e: f"instructed in {len(e.layers)} layers"),

@@ -324,7 +324,7 @@ class RunSpec:
     layers: tuple[Layer, ...] = ()  # profile, guides and skills, for the stack
     skill_files: tuple[SkillContent, ...] = ()  # readable by the agent
     considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
-    request: str = ""  # the request of the person who started this very run
+    request: str = ""  # of the person `requested_by` who started this very run
     requested_by: str = ""
     reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
