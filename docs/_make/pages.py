@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from difflib import unified_diff
 from pathlib import Path
 
-from docs._make import agents, api, benchmark, doctor, parts, peer, policy, reference, rooms, states
+from docs._make import agents, api, benchmark, doctor, mcp, parts, peer, policy, reference, rooms, states
 
 ROOT = Path(__file__).parents[2]
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -24,6 +24,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "personas": policy.personas,
     "agents": agents.table,
     "api operations": api.operations,
+    "mcp tools": mcp.tools,
     "benchmark": benchmark.table,
     "board tools": agents.tools,
     "engine troubles": agents.troubles,

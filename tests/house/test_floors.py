@@ -44,7 +44,9 @@ THREADS_LIVE_IN = (
 COROUTINES_LIVE_IN = (
     "runner/gateway/",
     "bot/daemon/web_server.py",
+    "bot/web/api/client.py",
     "bot/web/live/",
+    "bot/web/mcp/",
     "bot/web/webhook.py",
     "bot/web/wsgi.py",
 )

@@ -22,7 +22,16 @@ from bot.github.errors import GithubError
 from bot.state.card_filters import FilterError
 from bot.sync.card import CardBusyError
 from bot.web.api import description
-from bot.web.api.operation import OPERATIONS, ApiError, ApiRequest, Operation, Scope, covers
+from bot.web.api.operation import (
+    OPERATIONS,
+    ROOT,
+    ApiError,
+    ApiRequest,
+    Operation,
+    Scope,
+    covers,
+    faults_of,
+)
 from bot.web.authorization import BusyError
 from bot.web.live.response import StreamResponse
 from bot.web.site.layout import Site
@@ -36,7 +45,6 @@ from rules.text import alternatives, plain
 
 log = logging.getLogger(__name__)
 
-ROOT = "/api/v1"
 MAX_BYTES = 256 * 1024
 A_MINUTE = 600  # requests of one token
 ACTS_AT_ONCE = 2  # each may ask GitHub; there are few threads
@@ -167,11 +175,7 @@ def _given(operation: Operation, path: dict[str, str]) -> Any:
     try:
         return operation.Input.model_validate({**fields, **path})
     except ValidationError as error:
-        faults = (
-            f"{plain('.'.join(map(str, it['loc'])))}: {plain(it['msg'])}"
-            for it in error.errors(include_url=False, include_context=False, include_input=False)[:5]
-        )
-        raise _unfit("; ".join(faults)) from error
+        raise _unfit(faults_of(error)) from error
 
 
 def _body() -> dict[str, Any]:

@@ -8,14 +8,17 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.web.site.layout import Site, VisibleBoard
 from ledger.errors import CardinalError
 from ledger.parts import Registry
 from ledger.queue.api_tokens import TokenRow
 from ledger.queue.sign_ins import SignIn
+from rules.text import plain
 
+ROOT = "/api/v1"
+MAX_FAULTS = 5
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -61,6 +64,12 @@ def not_found() -> ApiError:
     """Return the error for what does not exist, and for what the token's account may not read: the same."""
     because = "there is nothing of that name that the token's account may read"
     return ApiError(HTTPStatus.NOT_FOUND, "not_found", because, "look at the spelling, and at the account")
+
+
+def faults_of(error: ValidationError) -> str:
+    """Return what is wrong with an input, without repeating it."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_FAULTS]
+    return "; ".join(f"{plain('.'.join(map(str, it['loc'])))}: {plain(it['msg'])}" for it in faults)
 
 
 class ApiModel(BaseModel):

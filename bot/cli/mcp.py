@@ -1,0 +1,22 @@
+"""`cardinal mcp`: a board for an agent that speaks MCP."""
+
+import click
+
+from bot.cli import _api
+
+
+@click.command("mcp")
+def command() -> None:
+    """Serve the API as an MCP server, on standard input and output.
+
+    For agents that start it themselves. It acts with CARDINAL_TOKEN at CARDINAL_URL, and may do what that
+    token may.
+
+    \b
+    Example:
+      claude mcp add cardinal -- cardinal mcp
+    """
+    url, token = _api.place()
+    from bot.web.mcp import server
+
+    server.serve_stdio(url, token.reveal())

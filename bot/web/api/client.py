@@ -1,0 +1,98 @@
+"""The API's client: operations by their names, over HTTP; a fault is an error that says what to do next."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+from pydantic import ValidationError
+
+from bot.web.api.operation import OPERATIONS, ROOT, ApiModel, faults_of
+from ledger.errors import CardinalError
+from rules.text import plain
+
+TIMEOUT_S = 60.0
+NO_PLACE = frozenset({".", ".."})  # in a path they mean another one
+
+
+class ApiProblemError(CardinalError):
+    """The API did not do it: `because` and `remedy` as it gave them."""
+
+    def __init__(self, status: int, code: str, because: str, remedy: str) -> None:
+        self.status, self.code, self.because, self.remedy = status, code, because, remedy
+        super().__init__(f"{because}: {remedy}")
+
+
+class ApiUnreachableError(CardinalError):
+    """Nothing that speaks the API answered."""
+
+    def __init__(self, address: str, because: str) -> None:
+        self.address, self.because = address, because
+        remedy = "see that CARDINAL_URL is its address, and that Cardinal runs there"
+        super().__init__(f"the API at {address} cannot be used: {because}; {remedy}")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiClient:
+    """A client with an address and a token, both held by `http`."""
+
+    http: httpx2.AsyncClient
+
+    async def call(self, name: str, fields: Mapping[str, Any], key: str = "") -> dict[str, Any]:
+        """Return an operation's output; with a key it acts once.
+
+        Raises UnknownPartError, ApiProblemError, ApiUnreachableError.
+        """
+        operation = OPERATIONS.load(name)
+        sent = checked(operation.Input, fields).model_dump(mode="json", exclude_unset=True)
+        places = {it: str(sent.pop(it)) for it in re.findall(r"\{(\w+)\}", operation.PATH)}
+        if NO_PLACE & set(places.values()):
+            raise ApiProblemError(
+                HTTPStatus.NOT_FOUND, "not_found", "nothing has that name", "look at the spelling"
+            )
+        path = ROOT + operation.PATH.format(**{it: quote(text, safe="") for it, text in places.items()})
+        more: dict[str, Any] = {"params": sent} if operation.METHOD == "GET" else {"json": sent}
+        if key:
+            more["headers"] = {"Idempotency-Key": key}
+        try:
+            answer = await self.http.request(operation.METHOD, path, **more)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._unreachable(str(error) or type(error).__name__) from error
+        try:
+            document = answer.json()
+        except ValueError as error:
+            raise self._unreachable(f"its answer {answer.status_code} is no JSON") from error
+        if not isinstance(document, dict):
+            raise self._unreachable(f"its answer {answer.status_code} is no JSON object")
+        if answer.status_code != HTTPStatus.OK:
+            raise _problem(answer.status_code, document)
+        return document
+
+    def _unreachable(self, because: str) -> ApiUnreachableError:
+        return ApiUnreachableError(str(self.http.base_url), because)
+
+
+def connect(url: str, token: str) -> ApiClient:
+    """Return a client of the Cardinal at that address."""
+    headers = {"Authorization": f"Bearer {token}"}
+    return ApiClient(httpx2.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_S))
+
+
+def checked(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:
+    """Return the fields as an input. Raises ApiProblemError."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise ApiProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", faults_of(error), "send what its schema says"
+        ) from error
+
+
+def _problem(status: int, document: Mapping[str, Any]) -> ApiProblemError:
+    because, remedy = (plain(str(document.get(name, "")), 1000) for name in ("detail", "remedy"))
+    return ApiProblemError(
+        status, str(document.get("code", "")), because or f"it answered {status}", remedy or "see its log"
+    )

@@ -1,0 +1,85 @@
+"""Tools: every operation of the API, and two that say in a word what agents want of a job most."""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
+
+from bot.web.api.client import ApiClient, ApiProblemError, ApiUnreachableError, checked
+from bot.web.api.jobs import Job, JobName
+from bot.web.api.operation import OPERATIONS, ApiModel, Scope
+from bot.web.mcp.resume import ResumeRequest, command_for
+from ledger.parts import UnknownPartError, charter
+
+Act = Callable[[ApiClient, Mapping[str, Any], str], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class JobTool:
+    """A tool of its own: its docstring is the function's."""
+
+    Input: type[ApiModel]
+    act: Act
+
+
+async def _resume(client: ApiClient, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Let a job that waits go on: answer its question, approve its plan, or send the plan back with words."""
+    given = checked(ResumeRequest, fields)
+    assert isinstance(given, ResumeRequest)
+    name = given.model_dump(exclude={"text"})
+    job = Job.model_validate(await client.call("get_job", name))
+    command, text = command_for(job, given.text)
+    return await client.call("give_command", {**name, "command": command, "text": text}, key)
+
+
+async def _cancel(client: ApiClient, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Cancel a job's run; its branch stays."""
+    name = checked(JobName, fields).model_dump()
+    return await client.call("give_command", {**name, "command": "cancel"}, key)
+
+
+JOB_TOOLS: Mapping[str, JobTool] = {
+    "cancel_job": JobTool(JobName, _cancel),
+    "resume_job": JobTool(ResumeRequest, _resume),
+}
+
+
+def shown() -> list[Tool]:
+    """Return all tools, as a client lists them."""
+    of_api = (
+        _tool(name, charter(part), part.Input, part.SCOPE is Scope.READ) for name, part in OPERATIONS.all()
+    )
+    own = (_tool(name, charter(it.act), it.Input, False) for name, it in JOB_TOOLS.items())
+    return sorted((*of_api, *own), key=lambda tool: tool.name)
+
+
+async def called(
+    client: ApiClient, name: str, fields: Mapping[str, Any], session: str, request: object
+) -> CallToolResult:
+    """Return what the tool gives, or why it does not. The same request of a session acts once."""
+    about = json.dumps([session, request, name, fields], sort_keys=True)
+    key = hashlib.sha256(about.encode()).hexdigest()
+    try:
+        own = JOB_TOOLS.get(name)
+        answer = await (own.act(client, fields, key) if own else _operate(client, name, fields, key))
+    except (ApiProblemError, ApiUnreachableError, UnknownPartError) as error:
+        return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+    text = json.dumps(answer, ensure_ascii=False)
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
+
+
+async def _operate(client: ApiClient, name: str, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
+    is_act = OPERATIONS.load(name).SCOPE is not Scope.READ
+    return await client.call(name, fields, key if is_act else "")
+
+
+def _tool(name: str, about: str, model: type[ApiModel], reads: bool) -> Tool:
+    return Tool(
+        name=name,
+        description=about,
+        input_schema=model.model_json_schema(),
+        annotations=ToolAnnotations(read_only_hint=reads, open_world_hint=not reads),
+    )

@@ -1,0 +1,58 @@
+"""An agent with a token: the official package's own client, at a server over the API of Cardinal."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import httpx2
+from mcp import Client
+from mcp_types import CallToolResult
+
+from bot.daemon import web_server
+from bot.web.api.client import ApiClient
+from bot.web.mcp import server
+from bot.web.webhook import MAX_BYTES
+from bot.web.wsgi import Bridge
+from tests.bot.web.api.program import Program
+from tests.bot.web.pages.world import PUBLIC, Pages
+
+Talk = Callable[[Client], Awaitable[None]]
+
+
+def bridge(pages: Pages) -> Bridge:
+    """Return the pages as the web process serves them, without what goes on."""
+
+    async def follow(*_: object) -> None:
+        raise AssertionError("no tool opens a stream")
+
+    return Bridge(pages.app, deliveries="", threads=web_server.THREADS, most_bytes=MAX_BYTES, follow=follow)
+
+
+def api_client(pages: Pages, program: Program) -> ApiClient:
+    headers = {"Authorization": f"Bearer {program.token}"}
+    transport = httpx2.ASGITransport(bridge(pages))
+    return ApiClient(httpx2.AsyncClient(transport=transport, base_url=PUBLIC, headers=headers))
+
+
+def talk(pages: Pages, program: Program, conversation: Talk) -> None:
+    """Let a client talk to a server that acts for the program."""
+
+    async def whole() -> None:
+        async with Client(server.make_server(api_client(pages, program), "s")) as client:
+            await conversation(client)
+
+    anyio.run(whole)
+
+
+def document(result: CallToolResult) -> Any:
+    """Return what a tool gave."""
+    assert not result.is_error, result.content
+    assert json.loads(result.content[0].text) == result.structured_content  # type: ignore[union-attr]
+    return result.structured_content
+
+
+def fault(result: CallToolResult) -> str:
+    """Return why a tool did not do it."""
+    assert result.is_error, result.content
+    return result.content[0].text  # type: ignore[union-attr]

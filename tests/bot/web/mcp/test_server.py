@@ -1,0 +1,120 @@
+"""The MCP server, by the client of the protocol's authors: tools, resources, and what a job waits for."""
+
+import anyio
+import pytest
+from mcp import Client, MCPError
+
+from bot.web.api.operation import OPERATIONS, Scope
+from bot.web.mcp import tools
+from bot.web.mcp.tools import JOB_TOOLS
+from ledger.events.conversation import CommandGiven
+from ledger.events.run import RunStopAsked
+from ledger.states import RunState
+from tests.bot.web.api.program import Program
+from tests.bot.web.mcp.agent import api_client, document, fault, talk
+from tests.bot.web.pages.forms import asked, at_work, commands, planned
+from tests.bot.web.pages.world import Pages
+
+JOB = {"owner": "acme", "repository": "shop"}
+
+
+def name_of(pages: Pages, item: object) -> dict[str, object]:
+    return {**JOB, "number": pages.cardinal.card(item).number}  # type: ignore[arg-type]
+
+
+def test_every_operation_is_a_tool_and_the_job_and_its_run_are_resources(pages: Pages) -> None:
+    item = at_work(pages)
+    name, run_id = name_of(pages, item), pages.cardinal.run_of(item).run_id
+
+    async def conversation(client: Client) -> None:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(listed) == {*OPERATIONS.names(), *JOB_TOOLS}
+        hints = {key: tool.annotations.read_only_hint for key, tool in listed.items() if tool.annotations}
+        assert (hints["get_job"], hints["give_command"], hints["resume_job"]) == (True, False, False)
+        job = document(await client.call_tool("get_job", name))
+        assert (job["state"], job["run"]) == ("working", run_id)
+        assert document(await client.call_tool("list_jobs", {"state": "working"}))["jobs"][0]["run"] == run_id
+        uris = [it.uri_template for it in (await client.list_resource_templates()).resource_templates]
+        assert uris == ["cardinal://jobs/{owner}/{repository}/{number}", "cardinal://runs/{run}"]
+        for uri in (f"cardinal://runs/{run_id}", f"cardinal://jobs/acme/shop/{name['number']}"):
+            (content,) = (await client.read_resource(uri)).contents
+            assert f'"{run_id}"' in content.text  # type: ignore[union-attr]
+        for uri in ("cardinal://runs/r999", "cardinal://keys/1", "file:///etc/passwd"):
+            with pytest.raises(MCPError):
+                await client.read_resource(uri)
+        prompt = await client.get_prompt("orchestrate", {"goal": "A shop that sells"})
+        assert prompt.messages[0].content.text.endswith("A shop that sells")  # type: ignore[union-attr]
+
+    talk(pages, Program(pages, "bob"), conversation)
+
+
+def test_resume_answers_a_question_with_words_and_refuses_silence(pages: Pages) -> None:
+    item = asked(pages, "8080", "8081")
+
+    async def conversation(client: Client) -> None:
+        name = name_of(pages, item)
+        assert "waits for an answer" in fault(await client.call_tool("resume_job", name))
+        document(await client.call_tool("resume_job", {**name, "text": "2"}))
+
+    talk(pages, Program(pages, "bob"), conversation)
+    (given,) = pages.cardinal.events(CommandGiven)
+    assert (given.by, given.place, given.via, given.command) == ("bob", "api", "ci", "answer")
+    assert pages.cardinal.run_of(item).state is RunState.QUEUED
+
+
+def test_resume_approves_a_plan_without_words_and_sends_it_back_with_them(pages: Pages) -> None:
+    item = planned(pages)
+
+    async def conversation(client: Client) -> None:
+        name = name_of(pages, item)
+        document(await client.call_tool("resume_job", {**name, "text": "Use the old port"}))
+
+    talk(pages, Program(pages, "bob"), conversation)
+    assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["redirect"]
+
+
+def test_a_plan_is_approved_and_a_run_cancelled(pages: Pages) -> None:
+    item = planned(pages)
+
+    async def conversation(client: Client) -> None:
+        name = name_of(pages, item)
+        document(await client.call_tool("resume_job", name))
+        document(await client.call_tool("cancel_job", name))
+
+    talk(pages, Program(pages, "bob"), conversation)
+    assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["approve", "cancel"]
+
+
+def test_the_same_request_of_a_session_acts_once_and_another_one_acts_again(pages: Pages) -> None:
+    item = at_work(pages)
+    client, given = api_client(pages, Program(pages, "bob")), {**name_of(pages, item), "command": "pause"}
+
+    async def send(session: str, request: int) -> bool:
+        return bool(document(await tools.called(client, "give_command", given, session, request))["again"])
+
+    async def whole() -> None:
+        assert [await send("a", 1), await send("a", 1), await send("b", 1), await send("a", 2)] == [
+            False,
+            True,
+            False,
+            False,
+        ]
+
+    anyio.run(whole)
+    assert len(commands(pages)) == 3
+    assert {it.how for it in pages.cardinal.events(RunStopAsked)} == {"pause"}
+
+
+def test_a_tool_does_what_the_token_may_and_says_why_not(pages: Pages) -> None:
+    item = at_work(pages)
+
+    async def conversation(client: Client) -> None:
+        refused = fault(await client.call_tool("cancel_job", name_of(pages, item)))
+        assert refused == "the token is for read, and this takes act: make a token with that scope"
+        assert "Field required" in fault(await client.call_tool("get_job", {"owner": "acme"}))
+        assert "no operation of the API called 'drop'" in fault(await client.call_tool("drop", {}))
+        escape = {"owner": "..", "repository": "..", "number": 1}
+        assert fault(await client.call_tool("get_job", escape)).startswith("nothing has that name")
+
+    talk(pages, Program(pages, "bob", Scope.READ), conversation)
+    assert commands(pages) == []
