@@ -2,13 +2,14 @@
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import click
 from sqlalchemy import Connection
 
 from bot.cli import _home
 from bot.cli._show import json_option, line, when
+from ledger import codec
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
@@ -19,6 +20,7 @@ from ledger.queries.timeline import TimelineRow, Zoom
 from ledger.views import cards, runs
 
 LOOK_S = 0.5
+KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass(kind, CardEvent | RunEvent)])
 
 
 @click.command("watch")
@@ -26,16 +28,29 @@ LOOK_S = 0.5
 @click.option(
     "--zoom", type=click.Choice([str(zoom) for zoom in Zoom]), default=str(Zoom.ACTIVITY), show_default=True
 )
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=KINDS,
+    metavar="EVENT",
+    help="Only events of this kind, at any zoom.",
+)
 @click.option("--from", "start", type=click.IntRange(0), help="Begin after this event; without it, now.")
 @click.option("--once", is_flag=True, help="Print what there is and stop.")
 @json_option
-def command(card: str | None, zoom: str, start: int | None, once: bool, as_json: bool) -> None:
+def command(
+    card: str | None, zoom: str, kinds: tuple[str, ...], start: int | None, once: bool, as_json: bool
+) -> None:
     """Follow the timeline of one card, or of all, until Ctrl-C.
+
+    The kinds of events are those of docs/events.md; --kind can be given several times.
 
     \b
     Examples:
       cardinal watch
       cardinal watch acme/shop#12 --zoom debug
+      cardinal watch --kind QuestionAsked --kind RunEnded
     """
     engine = _home.open_engine(_home.settings())
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
@@ -47,7 +62,11 @@ def command(card: str | None, zoom: str, start: int | None, once: bool, as_json:
         while True:
             with event_store.reading(engine) as db:
                 fresh = event_store.read(db, after=seq)
-                lines = [_printed(db, row, as_json) for row in _rows(db, fresh, only) if row.zoom in depths]
+                lines = [
+                    _printed(db, row, as_json)
+                    for row in _rows(db, fresh, only)
+                    if _is_wanted(row, kinds, depths)
+                ]
             for text in lines:
                 click.echo(text)
             seq = fresh[-1].seq if fresh else seq
@@ -57,6 +76,10 @@ def command(card: str | None, zoom: str, start: int | None, once: bool, as_json:
         return
     finally:
         engine.dispose()
+
+
+def _is_wanted(row: TimelineRow, kinds: Collection[str], depths: Collection[Zoom]) -> bool:
+    return row.kind in kinds if kinds else row.zoom in depths
 
 
 def _rows(db: Connection, fresh: tuple[Recorded, ...], only: CardId | None) -> Iterable[TimelineRow]:

@@ -327,6 +327,10 @@ def test_watch_prints_what_is_new_for_one_card(cardinal: Cardinal, story: Engine
     assert "RunEnded" in kinds
     assert "BriefingMade" not in kinds
     assert cardinal("watch", "--once").stdout == ""
+    chosen = cardinal("watch", "--from", "0", "--once", "--json", "--kind", "CardSeen").stdout.splitlines()
+    assert {json.loads(row)["kind"] for row in chosen} == {"CardSeen"}
+    wrong = cardinal("watch", "--once", "--kind", "CardSean")
+    assert wrong.exit_code == 2
 
 
 def test_log_prints_a_run_from_its_beginning_and_nothing_can_steer_a_terminal(
