@@ -12,7 +12,7 @@ from runner import agents, errors, workspaces
 from runner.agents.contract import AgentAdapter
 from runner.checks.browser_replay import play_after, play_before
 from runner.checks.places import tenancy
-from runner.gateway.control.claim import gateway_of
+from runner.gateway.control.claim import gateway_of, payer
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.checkpoint import checkpoint, checkpoint_live, pace_of
@@ -107,6 +107,7 @@ def _carry_on(
             gateway,
             keep=checkpoint_live,
             pace=pace_of(order),
+            payer=lambda model: payer(agent, model, providers),
         )
         try:
             with ending_servers(run):

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from ledger.events.run import RunEvent
 
+SUBSCRIPTION = "subscription"  # the payer with which dollars are an estimate
+
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(RunEvent):
@@ -11,12 +13,14 @@ class TurnStarted(RunEvent):
     or report.
 
     `turn` names the piece of work; it stays the same when that piece is taken up again after a crash or an
-    answer.
+    answer. `payer` is the provider that is paid for its models: anthropic, vertex, subscription, …; empty
+    where none is, and in events of an older Cardinal.
     """
 
     phase: str
     turn: str
     session_id: str
+    payer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
 
 from ledger.events.run import CHECK
+from ledger.events.turn import SUBSCRIPTION
 from ledger.ids import BoardId
 from ledger.states import Ending
 from ledger.views.cards import cards
@@ -66,7 +67,7 @@ class Stats:
     `workers_s` and `agents_s` are the seconds that cards waited for people (answers, approvals, reviews and
     what failed), for a worker, and for an agent at work; `waits` has the cards that waited longest. `usd_by`
     has the dollars by day, column, repository, person, agent and model, `agents_by_day` those of each agent's
-    days, the first day first.
+    days, the first day first. `estimated_usd` are those of runs for which a subscription pays.
     """
 
     since: datetime
@@ -84,6 +85,7 @@ class Stats:
     hours_per_merge: float | None
     usd_by: dict[str, tuple[SpendShare, ...]]
     agents_by_day: tuple[DayShare, ...]
+    estimated_usd: float
 
 
 class _Begun(NamedTuple):
@@ -116,11 +118,11 @@ def of_boards(
     merges = _merges(db, since, whole)
     longest, waited = _waited(db, since, now, whole)
     agent = func.coalesce(runs.c.agent, ASSISTANT)
-    by_day = _by(db, spend.c.day, since, visible)
+    spent = _sums(db, (spend.c.day, agent, runs.c.payer), since, visible)
     per_merge = len(merges) or None
     return Stats(
         since=since,
-        usd=sum(share.usd for share in by_day),
+        usd=sum(usd for *_, usd in spent),
         runs=len(begun),
         endings=_counts(run.ending.value if run.ending else "" for run in begun),
         reasons=_counts(run.reason for run in begun if run.ending in (Ending.FAILED, Ending.LOST)),
@@ -133,7 +135,7 @@ def of_boards(
         usd_per_merge=per_merge and sum(usd for usd, _ in merges) / per_merge,
         hours_per_merge=per_merge and sum(active_s for _, active_s in merges) / 3600 / per_merge,
         usd_by={
-            "day": tuple(sorted(by_day, key=lambda share: share.name)),
+            "day": tuple(SpendShare(day, usd) for (day,), usd in _added(spent, 1)),
             "column": _by(db, spend.c.column, since, visible),
             "repository": _by(db, func.coalesce(runs.c.repository, cards.c.repository, ""), since, visible),
             "person": _by(db, func.coalesce(runs.c.by, ASSISTANT), since, visible),
@@ -142,8 +144,17 @@ def of_boards(
                 db, func.coalesce(runs.c.agent.concat(" ").concat(spend.c.model), ASSISTANT), since, visible
             ),
         },
-        agents_by_day=tuple(DayShare(*row) for row in _sums(db, (spend.c.day, agent), since, visible)),
+        agents_by_day=tuple(DayShare(day, name, usd) for (day, name), usd in _added(spent, 2)),
+        estimated_usd=sum(usd for *_, payer, usd in spent if payer == SUBSCRIPTION),
     )
+
+
+def _added(spent: Iterable[tuple[Any, ...]], names: int) -> Iterable[tuple[tuple[Any, ...], float]]:
+    """Return the dollars by the first so many names, in their order."""
+    sums: dict[tuple[Any, ...], float] = {}
+    for row in spent:
+        sums[row[:names]] = sums.get(row[:names], 0.0) + row[-1]
+    return sums.items()
 
 
 def _runs(db: Connection, since: datetime, visible: list[ColumnElement[bool]]) -> list[_Begun]:

@@ -99,6 +99,7 @@ class RunRow:
     plan_approved_by: str = ""
     agent_started: bool = False
     agent_version: str = ""
+    payer: str = ""
     last_line: str = ""
     stop_asked: str = ""
     stop_by: str = ""
@@ -335,7 +336,7 @@ fold.on(happened.RunStopAsked)(
 fold.on(happened.SessionStarted)(
     setter(runs, lambda e: {"session_id": e.session_id, "agent_version": e.version}, "run_id")
 )
-fold.on(TurnStarted)(setter(runs, lambda _: {"agent_started": True}, "run_id"))
+fold.on(TurnStarted)(setter(runs, lambda e: {"agent_started": True, "payer": e.payer}, "run_id"))
 
 
 @fold.on(happened.PlanProposed)

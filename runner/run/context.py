@@ -53,7 +53,8 @@ class RunContext:
 
     `gateway` is None where the agent needs no provider and the policy grants no network. `keep` makes a
     checkpoint of a turn that goes on, and calls its second argument all the while. `servers` are the tool
-    servers that were started; None: one failed, and is not tried again.
+    servers that were started; None: one failed, and is not tried again. `payer` names the provider that is
+    paid for a model.
     """
 
     order: RunSpec
@@ -68,6 +69,7 @@ class RunContext:
     keep: Callable[["RunContext", Meanwhile], None] = no_checkpoint
     pace: CheckpointPace = field(default_factory=CheckpointPace)
     servers: dict[str, ToolServerProcess | None] = field(default_factory=dict)
+    payer: Callable[[str], str] = lambda _model: ""
 
     @property
     def history(self) -> History:

@@ -263,7 +263,8 @@ def play(run: RunContext, task: contract.Task) -> TurnResult:
     """
     dialogue = run.agent.begin(task, run.workspace.layout)
     command = dialogue.command
-    run.log.append(TurnStarted(run.order.run_id, task.phase, task.turn, task.session_id))
+    payer = run.payer(task.model)
+    run.log.append(TurnStarted(run.order.run_id, task.phase, task.turn, task.session_id, payer))
     in_prompt = tuple(run.history.steering)
     gateway = run.gateway
     if gateway is not None:

@@ -23,10 +23,10 @@ from rules.text import brief, plain, state_word, usd
 DAYS, USUAL_DAYS = (7, 30, 90), 30
 FIGURES = (
     *("usd", "runs", "needed_person", "people_s", "workers_s", "agents_s"),
-    *("merged", "usd_per_merge", "hours_per_merge"),
+    *("merged", "usd_per_merge", "hours_per_merge", "estimated_usd"),
 )
 CARD_FIGURES = ("people_s of a card", "worker_s of a card", "agent_s of a card")
-ESTIMATE = "A subscription pays for Claude Code: its dollars are an estimate, by the price list."
+ESTIMATE = "{usd} of it are an estimate, by the price list: a subscription paid for these runs."
 LIMIT_FIGURES = ("spent_usd", "reserved_usd", "projected_usd", "limit_usd")
 
 
@@ -45,7 +45,7 @@ def mount(site: Site) -> None:
             title="Money and flow",
             lines=(
                 *(() if figures.runs or figures.usd else ("Nothing that you may see was spent.",)),
-                *((ESTIMATE,) if site.config.subscription_token else ()),
+                *((ESTIMATE.format(usd=usd(figures.estimated_usd)),) if figures.estimated_usd else ()),
             ),
             facts=_facts(figures),
             spent=charts.spent_by_day(

@@ -20,6 +20,7 @@ from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
 from bot.web.site.layout import HEADERS, Site, run_visible, when
 from bot.web.site.lists import path_of
+from ledger.events.turn import SUBSCRIPTION
 from ledger.log import event_store
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
@@ -150,7 +151,7 @@ class RunPage:
             "offers": _offers(run, of_run),
             "lines": [sentence(plain(text, MAX_LINE)) for text in (run.detail, self._waits(db, run)) if text],
             "state": state_word(run.ending or run.state),
-            "facts": facts_of(run, estimated=bool(self._site.config.subscription_token)),
+            "facts": facts_of(run),
             "elapsed": brief((run.ended_at or self._site.clock()) - run.queued_at),
             "stages": [
                 (plain(row.stage), row.left_at is not None, usd(row.usd))
@@ -237,9 +238,9 @@ def _evidence(gate: TierRow | None) -> dict[str, object] | None:
     return {"result": f"the gate {result} on a clean checkout, on {when(gate.at)}", "facts": facts}
 
 
-def facts_of(run: RunRow, *, estimated: bool) -> tuple[tuple[str, str], ...]:
+def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
     """Return what a run is known by, as pairs of a name and a value."""
-    estimate = " (an estimate: a subscription pays)" if estimated and run.agent == "claude" else ""
+    estimate = " (an estimate: a subscription pays)" if run.payer == SUBSCRIPTION else ""
     return (
         ("agent", plain(f"{run.agent} {run.agent_version}".strip())),
         ("asked by", plain(f"{run.by}{f' ({run.door})' if run.door else ''}")),

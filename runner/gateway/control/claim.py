@@ -52,7 +52,7 @@ def gateway_for(
     if not agent.secrets and terms.network == "none" and not terms.servers:
         yield None
         return
-    wanted = {provider: providers[provider] for provider in agent.secrets if provider in providers}
+    wanted = _payable(agent, providers)
     folder = places.gateways / name
     servers = places.servers / name
     for stale in (folder, servers):
@@ -71,6 +71,18 @@ def _servers(order: RunSpec) -> Iterator[ToolServerTerms]:
         tools = tuple(tool for whose, _, tool in names if whose == server.name)
         if tools:
             yield ToolServerTerms(server.name, tools, server.hosts)
+
+
+def payer(agent: AgentAdapter, model: str, providers: Mapping[str, Provider]) -> str:
+    """Return the name of the provider that is paid for the agent's model; empty where none is."""
+    from runner.gateway.models.routes import payer_of  # its imports are for who has a gateway
+
+    paid = payer_of(agent.provider(model), _payable(agent, providers)) if agent.secrets else None
+    return paid.name if paid is not None else ""
+
+
+def _payable(agent: AgentAdapter, providers: Mapping[str, Provider]) -> dict[str, Provider]:
+    return {name: providers[name] for name in agent.secrets if name in providers}
 
 
 def settle(gateway: Gateway) -> Iterator[str]:

@@ -1,17 +1,14 @@
 """Money in a browser: of what the visitor may read, with names that are nothing but names."""
 
 import re
-from dataclasses import replace
 
-from bot.system.secret import Secret
-from bot.web.app import make_app
-from bot.web.pages.runs import facts_of
 from ledger.events.board import CardArchived, CardSeen
 from ledger.events.run import UsageMetered
+from ledger.events.turn import SUBSCRIPTION, TurnStarted
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.states import CardState
-from ledger.views import cards, runs
+from ledger.views import cards
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
@@ -65,19 +62,15 @@ def test_no_forecast_tells_of_an_archived_card_in_a_repository_that_is_hidden(pa
     assert " today" not in bob.get("/money").text
 
 
-def test_where_a_subscription_pays_dollars_are_said_to_be_an_estimate(pages: Pages) -> None:
-    services, run_id = pages.cardinal.services, pages.run()
-    with event_store.reading(services.engine) as db:
-        row = runs.get(db, run_id)
-    assert row is not None
-    for agent, estimated, cost in (
-        ("claude", True, "$0.00 (an estimate: a subscription pays)"),
-        ("claude", False, "$0.00"),
-        ("codex", True, "$0.00"),
-    ):
-        assert dict(facts_of(replace(row, agent=agent), estimated=estimated))["cost"] == cost
-    said = "A subscription pays for Claude Code: its dollars are an estimate"
-    assert said not in pages.browser("bob").get("/money").text
-    config = replace(services.config, subscription_token=Secret("sk-ant-oat01-x"), allow_subscription=True)
-    pages.app = make_app(config, services.engine, lambda *_: True, pages.cardinal.clock)
-    assert said in pages.browser("bob").get("/money").text
+def test_dollars_of_runs_that_a_subscription_paid_are_said_to_be_an_estimate(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    said = "$1.25 of it are an estimate, by the price list"
+    happens(
+        pages, TurnStarted(run_id, "work", "work", "", "anthropic"), UsageMetered(run_id, 1.25, 1, 1, 1, 1.0)
+    )
+    assert "estimate" not in bob.get("/money").text + bob.get(f"/runs/{run_id}").text
+    happens(pages, TurnStarted(run_id, "work", "work", "", SUBSCRIPTION))
+    assert said in bob.get("/money").text
+    assert "$1.25 (an estimate: a subscription pays)" in bob.get(f"/runs/{run_id}").text
+    hide(pages.cardinal)
+    assert "estimate" not in pages.browser("mallory").get("/money").text
