@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 
 import click
 from sqlalchemy import Connection
@@ -11,7 +12,8 @@ from bot.cli import _filters, _home
 from bot.cli._show import ago, json_option, line, show, table
 from bot.state import card_filters, loads
 from bot.system.clock import utc_now
-from ledger.queries import cards
+from ledger.ids import BoardId, RunId
+from ledger.queries import cards, run_queue
 from ledger.queries.card_filter import CardFilter
 from ledger.queries.cards import CardLine
 from ledger.views import boards, stops
@@ -20,18 +22,31 @@ from ledger.views.stops import StopRow
 from rules.runs.limits_in_use import LimitInUse
 from rules.text import state_word
 
+MAX_QUEUED = 50  # of one column
 HEADS = ("card", "state", "run", "title", "why")
 
 
 @dataclass(frozen=True, slots=True)
 class BoardStory:
-    """A board with the cards of each column from top to bottom, its kill switches and limits."""
+    """A board with the cards of each column from top to bottom, its kill switches, limits and queues."""
 
     board: str
     title: str
     stops: tuple[StopRow, ...]
     limits: tuple[LimitInUse, ...]
     columns: Mapping[str, Sequence[CardLine]]
+    queues: Mapping[str, Sequence["QueuePlace"]]
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """A queued run and its place in its column; None while its card waits for another issue."""
+
+    place: int | None
+    run_id: RunId
+    card: str
+    queued_at: datetime
+    because: str
 
 
 @click.command("board")
@@ -41,7 +56,8 @@ class BoardStory:
 def command(column: str | None, as_json: bool, **given: str | None) -> None:
     """Print the columns with their cards.
 
-    Each card has its state and why it waits. Those that need somebody come first in their column.
+    Each card has its state and why it waits. Those that need somebody come first in their column. Below are
+    their places in its queue, each with the reason why it waits.
 
     \b
     Examples:
@@ -67,7 +83,19 @@ def _board(
     for card in cards.lines(db, board.board_id, None if column is None else tuple(names), wanted):
         by_column.setdefault(card.column or "", []).append(card)
     stopped, limits = stops.of_board(db, board.board_id), loads.limits(db, board.board_id, now)
-    return BoardStory(f"{board.owner}/{board.number}", board.title, stopped, limits, by_column)
+    queues = {name: _places(db, board.board_id, name, by_column[name]) for name in names}
+    return BoardStory(f"{board.owner}/{board.number}", board.title, stopped, limits, by_column, queues)
+
+
+def _places(db: Connection, board_id: BoardId, column: str, listed: Sequence[CardLine]) -> list[QueuePlace]:
+    """Return the places of listed cards at the head of a column's queue."""
+    places, numbers, wanted = list[QueuePlace](), count(1), {card.card_id for card in listed}
+    for it in run_queue.of_column(db, board_id, column, MAX_QUEUED):
+        name = f"{it.repository}#{it.number}" if it.number else it.title
+        place = next(numbers) if it.in_line else None
+        if it.card_id in wanted:
+            places.append(QueuePlace(place, it.run_id, name, it.queued_at, it.because))
+    return places
 
 
 def _text(stories: Sequence[BoardStory], now: datetime) -> Iterable[str]:
@@ -92,3 +120,7 @@ def _text(stories: Sequence[BoardStory], now: datetime) -> Iterable[str]:
                     for card in listed
                 )
                 yield from table(HEADS, rows, empty="")
+            for it in board.queues.get(name, ()):
+                place = f"queue {it.place}" if it.place else "in no place"
+                because = line(it.because) or "a worker that is free takes it"
+                yield f"  {place}: {line(it.card)} {it.run_id}, queued {ago(it.queued_at, now)}: {because}"

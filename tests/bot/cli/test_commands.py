@@ -23,9 +23,9 @@ from bot.system.config import Config
 from ledger.events import board as on_board
 from ledger.events import run as of_run
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.states import Ending
+from ledger.states import CardState, Ending
 from tests.bot.cli.conftest import AT, CARD, Cardinal, printed, queued
 
 
@@ -116,6 +116,19 @@ def test_the_board_lists_columns_and_cards(cardinal: Cardinal, story: Engine) ->
     assert "Tasks (0)" in output
     (board,) = printed(cardinal("board", "--json"))
     assert [card["state"] for card in board["columns"]["In Progress"]] == ["failed", "draft"]
+
+
+def test_the_board_has_places_of_queued_cards_with_reasons(cardinal: Cardinal, story: Engine) -> None:
+    assert "queue 1" not in cardinal("board").stdout
+    moved = on_board.CardStateChanged(CardId("PVTI_2"), CardState.DRAFT, CardState.QUEUED, "behind r1")
+    with event_store.writing(story) as db:
+        event_store.append(db, queued("r2", 2), moved, at=AT)
+    assert "queue 1: acme/shop#2 r2, queued " in cardinal("board").stdout
+    assert ": behind r1" in cardinal("board").stdout
+    assert "queue 1" not in cardinal("board", "--search", "no title").stdout
+    (board,) = printed(cardinal("board", "--json"))
+    (place,) = board["queues"]["In Progress"]
+    assert (place["place"], place["run_id"], place["because"]) == (1, "r2", "behind r1")
 
 
 def test_the_board_of_one_column(cardinal: Cardinal, story: Engine) -> None:
