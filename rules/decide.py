@@ -113,6 +113,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     runs.RunEnded: run.ended,
     related.CardProposed: run.card_proposed,
     related.CardLinked: run.card_linked,
+    related.PipelineLimited: run.limited,
     related.LinksSeen: issue_links.linked,
     findings.FollowUpMade: run.follow_up_made,
 }

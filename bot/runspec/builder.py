@@ -26,7 +26,7 @@ from ledger.log import event_store
 from ledger.model.limit_answers import Code, Subject
 from ledger.queue.leases import Lease
 from ledger.views import briefings as made_briefings
-from ledger.views import cards, ci, grants, plans, policies, questions, runs, threads
+from ledger.views import cards, children, ci, grants, plans, policies, questions, runs, threads
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.chatops.parser import WORKFLOWS
@@ -234,6 +234,7 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
         "policy": policies.digest(db, card.board_id),
         "failing": _failing(db, card),
         "start": card.early_start,
+        "depth": children.depth_of(db, card),
     }
 
 
@@ -251,6 +252,7 @@ def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) ->
             max_turns=column.max_turns,
             budget_usd=column.budget_usd,
             output_bytes=int(column.max_output_mb * BYTES_PER_MB),
+            **column.pipelines.model_dump(),
             **rules.limits.model_dump(),
         ),
         "tools": _tools(column, rules),

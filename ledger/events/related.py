@@ -33,6 +33,24 @@ class CardLinked(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class CardMade(RunEvent):
+    """The card that the run's agent proposed is an issue now: `number` in `repository`."""
+
+    proposal: int
+    title: str
+    repository: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineLimited(RunEvent):
+    """The agent wanted more than the policy's `pipelines` allow. `limit`: cards, links or depth."""
+
+    limit: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Blocker:
     """An issue that another one is blocked by. `state`: open, completed, not_planned or duplicate."""
 

@@ -145,6 +145,8 @@ LINES: Mapping[str, Line] = {
         _C,
         lambda e: f"this card {_RELATIONS.get(e.relation, e.relation)} {e.target}: {e.reason}",
     ),
+    "CardMade": (_A, lambda e: f"made card {e.repository}#{e.number}"),
+    "PipelineLimited": (_C, lambda e: f"reached the limit of {e.limit} that an agent may make ({e.most})"),
     "BudgetReserved": (Zoom.DEBUG, lambda e: f"may spend ${e.usd:.2f} {e.by_rule}"),
     "BudgetRaised": (_C, lambda e: f"{e.by} added ${e.usd:.2f} to the budget"),
     "TodoListed": (_A, lambda e: f"its own list: {sum(e.done)} of {len(e.items)} done"),

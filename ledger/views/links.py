@@ -100,14 +100,25 @@ def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
     if card is None or card.repository is None or card.number is None:
         return ()
     home: Place = (card.repository, card.number)
+    return _walk(db, home, home)
+
+
+def waits_for(db: Connection, place: Place, other: Place) -> bool:
+    """Tell whether the issue is the other one or waits for it, be it by way of others."""
+    return place == other or bool(_walk(db, place, other))
+
+
+def _walk(db: Connection, home: Place, goal: Place) -> tuple[Step, ...]:
+    """Return the way on which the issue `home` waits for `goal`; empty if there is none."""
     came_from: dict[Place, Place] = {}
     public: dict[Place, bool] = {}
     frontier: list[Place] = [home]
     while frontier and len(came_from) < MAX_WALKED:
         reached: list[Place] = []
         for before, after, public[after] in _steps(db, frontier):
-            if after == home:
-                return tuple((*place, public[place]) for place in _way(came_from, home, before))
+            if after == goal:
+                way = (*_way(came_from, home, before), goal)
+                return tuple((*place, public.get(place, False)) for place in way)
             if after not in came_from:
                 came_from[after] = before
                 reached.append(after)
@@ -116,10 +127,10 @@ def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
 
 
 def _way(came_from: dict[Place, Place], home: Place, last: Place) -> tuple[Place, ...]:
-    way = [home, last] if last != home else [home]
+    way = [last]
     while way[-1] != home:
         way.append(came_from[way[-1]])
-    return (home, *reversed(way[1:-1]), home) if len(way) > 1 else (home, home)
+    return tuple(reversed(way))
 
 
 def _steps(db: Connection, frontier: list[Place]) -> Iterable[tuple[Place, Place, bool]]:

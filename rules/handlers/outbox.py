@@ -27,6 +27,8 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
     """Block the card where the act was needed; else leave it as it is, the act is in the log."""
     if event.act == "create_card" and not snapshot.archived:
         return _unmade(snapshot, event, now)
+    if event.act == "link_card" and not snapshot.archived:
+        return _unlinked(snapshot, event)
     if event.act == "post_report" and not snapshot.archived:  # then the run's own comment says why it ended
         return Decision((WriteRunComment(snapshot.card_id, RunId(event.key.removeprefix("report:"))),))
     failed = _NEEDED.get(event.act.replace("_", "").lower())
@@ -57,6 +59,14 @@ def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
             text += f"`/cardinal follow-up {follow_up.run_id}:{follow_up.proposal}` tries again."
             return Decision((Say(snapshot.card_id, f"given-up:{stamp(now)}", text),), (because,))
     return Decision((), (because,))
+
+
+def _unlinked(snapshot: Snapshot, event: EntryGivenUp) -> Decision:
+    """Say once for a run that a dependency which its agent wanted could not be made."""
+    _, run_id, _, target = event.key.split(":", 3)
+    said = f"{run_id} wanted a dependency with {plain(target, 150)}, and it was not made: "
+    notice = Say(snapshot.card_id, f"unlinked:{run_id}", sentence(said + plain(event.because, 300)))
+    return Decision((notice,), (f"{plain(event.key, 160)} was given up",))
 
 
 def undecided(policy: Policy, snapshot: Snapshot, event: DecisionFailed, now: datetime) -> Decision:

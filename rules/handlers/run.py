@@ -19,6 +19,7 @@ from rules.intents.outbound import (
     CreateCard,
     Decision,
     Intent,
+    LinkCard,
     MoveCard,
     OpenPull,
     PostPlan,
@@ -177,11 +178,27 @@ def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardPropose
 
 
 def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, now: datetime) -> Decision:
-    """Say on the card how the agent relates it to another one."""
+    """Say on the card how the agent relates it to another one, and make it a dependency in its repository."""
     relation = _RELATIONS.get(event.relation, "is related to")
     said = f"{event.run_id} says: this {relation} {plain(event.target, 150)} — {plain(event.reason, 300)}"
     about = f"link:{event.run_id}:{event.relation}:{event.target}"
-    return Decision((Say(snapshot.card_id, about, said),), (f"{event.run_id} linked a card",))
+    notice = Say(snapshot.card_id, about, said)
+    here = event.target.partition("#")[0].casefold() == (snapshot.repository or "").casefold()
+    if not here or event.relation not in ("blocks", "blocked_by"):
+        return Decision((notice,), (f"{event.run_id} linked a card",))
+    link = LinkCard(snapshot.card_id, event.run_id, event.target, event.relation)
+    return Decision((notice, link), (f"{event.run_id} linked a card",))
+
+
+def limited(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, now: datetime) -> Decision:
+    """Say once that the agent reached a limit of what it may make by itself."""
+    what = {"cards": f"{event.most} cards", "links": f"{event.most} links"}.get(event.limit, "no card")
+    why = " because its card is a card of agents itself" if event.limit == "depth" else ""
+    said = (
+        f"{event.run_id} wanted more than the policy allows: it may make {what}{why}. The rest is not made; "
+        f"`pipelines: {{{event.limit}: …}}` of the column changes the limit."
+    )
+    return Decision((Say(snapshot.card_id, f"pipeline:{event.run_id}:{event.limit}", said),), (said,))
 
 
 def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:

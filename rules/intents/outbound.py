@@ -235,6 +235,17 @@ class CreateJob(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class LinkCard(Intent):
+    """Make GitHub's own dependency between the card's issue and `target`, owner/repository#number, as a
+    run's agent wants it. `relation`: blocks or blocked_by.
+    """
+
+    run_id: RunId
+    target: str
+    relation: str
+
+
+@dataclass(frozen=True, slots=True)
 class OpenPull(Intent):
     """Open the draft pull request for the card's branch."""
 

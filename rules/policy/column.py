@@ -59,6 +59,18 @@ class MoveTo(PolicyModel):
     move: Name = Field(description="The column to move the card to.")
 
 
+class Pipelines(PolicyModel):
+    """How far one run may make and link cards by itself."""
+
+    cards: int = whole(5, 0, 100, "Cards that one run may make; beyond it the card says so once.")
+    links: int = whole(
+        10, 0, 100, "Cards that one run may link with its own; beyond it the card says so once."
+    )
+    depth: int = whole(
+        2, 0, 8, "How deep cards may come from cards: 1 lets only runs of cards that people made make more."
+    )
+
+
 class ColumnPolicy(PolicyModel):
     """The rules of one column of the board."""
 
@@ -112,6 +124,7 @@ class ColumnPolicy(PolicyModel):
         "`end` opens the pull request when the checks have passed; `early` opens a draft with the first"
         " commit that the guardrails let pass, and [pushes on](#work-that-is-seen-early).",
     )
+    pipelines: Pipelines = setting(Pipelines(), "How far its agents may make and link cards by themselves.")
     on_leave: Literal["ask", "cancel", "finish"] = setting(
         "ask", "What happens to a live run whose card is dragged out; one that never began is let go."
     )

@@ -7,6 +7,7 @@ from itertools import pairwise
 from ledger.events import stage as staged
 from ledger.events.bounds import RoundFailed
 from ledger.events.guard import GuardsJudged, Violation
+from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.events.run import BranchPushed, CommitsSigned, QuestionAsked, UsageMetered
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import (
@@ -309,6 +310,25 @@ class EarlyWork:
     def start(self) -> str:
         """The commit at which the work began; empty before a judgement."""
         return self.judged.start if self.judged is not None else ""
+
+
+@dataclass(slots=True)
+class MadeCards:
+    """The cards that the run proposed and linked, and the limits of both that its card was told about."""
+
+    proposed: int = 0
+    linked: int = 0
+    limited: set[str] = field(default_factory=set)
+
+    def take(self, event: CardProposed | CardLinked | PipelineLimited) -> None:
+        """Count a card, a link or a limit."""
+        match event:
+            case CardProposed():
+                self.proposed = max(self.proposed, event.proposal)
+            case CardLinked():
+                self.linked += 1
+            case PipelineLimited():
+                self.limited.add(event.limit)
 
 
 def _key(violation: Violation) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from ledger.views.runs import state_after
 from runner.run.facts import (
     EarlyWork,
     FailedRounds,
+    MadeCards,
     Plan,
     Question,
     Refusals,
@@ -63,8 +64,7 @@ class History:
     reads: str = ""  # the commit that an investigation reads
     threads: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    proposed: int = 0  # cards
-    linked: int = 0
+    cards: MadeCards = field(default_factory=MadeCards)
     steering: dict[int, str] = field(default_factory=dict)  # messages that no turn has delivered yet
     delivered: dict[int, str] = field(default_factory=dict)  # those that one has
     rounds: FailedRounds = field(default_factory=FailedRounds)
@@ -296,12 +296,8 @@ class History:
             self.stages.open.notes.append(event.text)
 
     @_fold.register
-    def _(self, event: related.CardProposed) -> None:
-        self.proposed = max(self.proposed, event.proposal)
-
-    @_fold.register
-    def _(self, _event: related.CardLinked) -> None:
-        self.linked += 1
+    def _(self, event: related.CardProposed | related.CardLinked | related.PipelineLimited) -> None:
+        self.cards.take(event)
 
     @_fold.register
     def _(self, event: happened.RunSteered) -> None:

@@ -33,6 +33,9 @@ class Limits:
     lines_changed: int = 1500
     same_failures: int = 3
     checkpoint_s: float = 120.0  # between two checkpoints while the agent works
+    cards: int = 5  # that the agent may make
+    links: int = 10
+    depth: int = 2  # of cards that come from cards
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +338,7 @@ class RunSpec:
     elsewhere: tuple[str, ...] = ()  # other repositories in which the run may propose cards
     rebases: bool = False  # a check puts the branch on its base first
     servers: tuple[ToolServerSpec, ...] = ()
+    depth: int = 0  # of the card below cards whose agents made the next one
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
 
     @property

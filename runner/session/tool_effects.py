@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.events import run as happened
-from ledger.events.related import CardLinked, CardProposed
+from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.events.turn import BoardToolCalled
 from ledger.model.limit_answers import MAKE_CARD, NO_CARD, Subject, is_reserved, of_agent, question
 from runner.agents import board_tools
 from runner.run.history import History
 from runner.run.run_spec import RunSpec
 from runner.run.stage_machine import refusal_of_stage
+from runner.session.card_limits import limit_reached
 from runner.text.plain import cut, redact
 from runner.text.untrusted import without_invisible
 from runner.text.visible import strip_hidden
@@ -21,10 +22,8 @@ SHOWN_BYTES = 40_000  # an answer travels in one datagram
 _BRIEFING_BYTES = 8_000
 _TEXT_BYTES = 600
 _ITEMS = 20
-_CARDS = 5  # that a run may propose
-_ELSEWHERE = 2  # of them in other repositories
+_ELSEWHERE = 2  # cards that a run may propose in other repositories
 _ELSEWHERE_BYTES = 4_000  # people read all of such a card before it is made
-_LINKS = 10
 _FILES = 10
 _WORK_ONLY = frozenset({"finish", "tick", "thread", "go_to_stage", "create_card", "link_card", "attach"})
 
@@ -54,6 +53,10 @@ def effect_of(
     )
     if problem:
         return Effect((), {"error": problem})
+    reached = limit_reached(call.input, order, history)
+    if reached:
+        news = PipelineLimited(order.run_id, reached.limit, reached.most)
+        return Effect(() if reached.limit in history.cards.limited else (news,), {"error": reached.problem})
     clean = type(call.input).model_validate(_redacted(call.input.model_dump(mode="json")))
     attaches = clean if isinstance(clean, board_tools.AttachInput) else None
     stored = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
@@ -123,8 +126,6 @@ def _misfit(call: board_tools.BoardCall, order: RunSpec, history: History) -> st
         case board_tools.AttachInput() if history.attached >= _FILES:
             return f"this run attached {_FILES} files already: say the rest in `finish`"
         case board_tools.LinkCardInput(target=target):
-            if history.linked >= _LINKS:
-                return f"this run linked {_LINKS} cards already: name further ones in `finish`"
             if _spelt_out(target, order).lower() == order.full_reference.lower():
                 return "this is the card itself: name the number of another one"
     return ""
@@ -133,8 +134,6 @@ def _misfit(call: board_tools.BoardCall, order: RunSpec, history: History) -> st
 def _unfit_card(card: board_tools.CreateCardInput, order: RunSpec, history: History) -> str:
     """Return why the card cannot be proposed, or nothing."""
     repository, body = card.repository, card.body
-    if history.proposed >= _CARDS:
-        return f"this run proposed {_CARDS} cards already: name further work in `finish`, open_questions"
     if not repository:
         return ""
     if repository.casefold() not in map(str.casefold, order.elsewhere):
@@ -172,7 +171,7 @@ def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> t
         case board_tools.CreateCardInput() as card if card.repository:
             return _proposed_elsewhere(card, order, history)
         case board_tools.CreateCardInput(title=title, body=body, reason=reason):
-            return (CardProposed(run_id, history.proposed + 1, title, body, reason),)
+            return (CardProposed(run_id, history.cards.proposed + 1, title, body, reason),)
         case board_tools.LinkCardInput(target=target, relation=relation, reason=reason):
             return (CardLinked(run_id, _spelt_out(target, order), relation, reason),)
     return ()  # attach is for the store; finish and thread wait until the branch is on GitHub: see `report`
@@ -188,7 +187,7 @@ def _proposed_elsewhere(
     text = (
         f"Make an issue in {there}? This card {stands} it then. {card.reason}\n\n{card.title}\n\n{card.body}"
     )
-    proposal = history.proposed + 1
+    proposal = history.cards.proposed + 1
     given = (card.title, card.body, card.reason, there, card.relation, question_id)
     return (
         CardProposed(order.run_id, proposal, *given),

@@ -350,7 +350,10 @@ def reviews(summary: Summary, it: AuditEvent) -> None:
 _FAULTS = (agent.CallRefused, agent.ProviderFailed, agent.SessionLost, agent.ToolServerFailed)
 FILLERS |= {
     **dict.fromkeys(_FAULTS, rows("faults", named=True)),
-    **dict.fromkeys((related.CardProposed, related.CardLinked), rows("related", named=True)),
+    **dict.fromkeys(
+        (related.CardProposed, related.CardLinked, related.CardMade, related.PipelineLimited),
+        rows("related", named=True),
+    ),
     **dict.fromkeys(
         (reproduction.ReproductionPlayed, reproduction.ReproductionSkipped), rows("reproductions")
     ),

@@ -16,7 +16,7 @@ from bot.render.markdown.marker import digest_of, mark
 from bot.state import other_repositories
 from ledger.event import Event
 from ledger.events.findings import FollowUpMade
-from ledger.events.related import CardLinked
+from ledger.events.related import CardLinked, CardMade
 from ledger.queue.outbox import Entry
 from ledger.views import findings
 from ledger.views.cards import CardRow
@@ -60,13 +60,13 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
     put_on_board(context, card.board_id, str(made["node_id"]))
 
     def events(db: Connection) -> tuple[Event, ...]:
+        number = int(made["number"])
+        known = CardMade(intent.run_id, intent.proposal, intent.title, repository, number)
         if intent.repository:
-            target = f"{repository}#{made['number']}"
-            return (CardLinked(intent.run_id, target, relation, intent.reason),)
+            return (known, CardLinked(intent.run_id, f"{repository}#{number}", relation, intent.reason))
         report = findings.get(db, intent.run_id)
         if report is None or not 0 < intent.proposal <= len(report.follow_ups):
-            return ()  # the agent requested the card itself, during its work
-        number = int(made["number"])
+            return (known,)  # the agent requested the card itself, during its work
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
     return ActResult(str(made["number"]), digest_of(text), events)

@@ -8,13 +8,15 @@ from ledger.events import run as runs
 from ledger.events.agent import CallRefused, HostReached, ProviderFailed, TodoListed
 from ledger.events.board import CardMoved, CardSeen
 from ledger.events.budget import BudgetRaised, BudgetReserved
+from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullOpened
-from ledger.events.related import CardLinked, CardProposed
+from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.ids import QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
 from rules.intents.internal import ChangeCardState, EndRun, RequeueRun
 from rules.intents.outbound import (
     CreateCard,
+    LinkCard,
     MarkReady,
     MoveCard,
     OpenPull,
@@ -247,9 +249,25 @@ def test_a_card_that_an_agent_wants_is_made_and_a_link_is_one_line() -> None:
     wanted = asks(card(run=run()), CardProposed(R1, 1, "Test it", "Nobody does", "out of scope"))
     assert wanted == (CreateCard(CARD, R1, 1, "Test it", "Nobody does", "out of scope"),)
     linked = CardLinked(R1, "acme/shop#7", "blocked_by", "needs\nthe table")
-    (said,) = asks(card(run=run()), linked)
+    said, link = asks(card(run=run()), linked)
     text = "r1 says: this is blocked by acme/shop#7 — needs the table"
     assert said == Say(CARD, "link:r1:blocked_by:acme/shop#7", text)
+    assert link == LinkCard(CARD, R1, "acme/shop#7", "blocked_by")
+
+
+@pytest.mark.parametrize(("target", "relation"), [("acme/shop#7", "relates"), ("acme/site#7", "blocks")])
+def test_a_relation_of_another_kind_or_repository_is_only_said(target: str, relation: str) -> None:
+    assert kinds(asks(card(run=run()), CardLinked(R1, target, relation, "why"))) == ["Say"]
+
+
+def test_what_an_agent_may_not_make_or_link_is_said_once() -> None:
+    said = {only(asks(card(run=run()), PipelineLimited(R1, "cards", 5)), Say) for _ in range(2)}
+    assert {it.about for it in said} == {"pipeline:r1:cards"}
+    assert "it may make 5 cards" in said.pop().text
+    keys = (f"link:r1:blocks:acme/shop#{number}" for number in (7, 8))
+    refused = [only(asks(card(), EntryGivenUp(CARD, key, "link_card", "a circle")), Say) for key in keys]
+    assert {it.about for it in refused} == {"unlinked:r1"}
+    assert refused[0].text == "r1 wanted a dependency with acme/shop#7, and it was not made: a circle."
 
 
 @pytest.mark.parametrize("code", ["create", "deny", "words"])

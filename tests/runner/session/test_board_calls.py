@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ledger.event import Event, Recorded
-from ledger.events.related import CardLinked, CardProposed
+from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.events.run import Noted, PlanApproved, PlanProposed, PlanTicked, QuestionAnswered, QuestionAsked
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import CardId, QuestionId, RunId
@@ -80,7 +80,7 @@ def test_one_card_more_than_five_is_refused() -> None:
     assert effect(call("create_card", **CARD), past).events
     past = history(*(CardProposed(RUN, number, "t", "b", "r") for number in range(1, 6)))
     done = effect(call("create_card", **CARD), past)
-    assert done.events == ()
+    assert done.events == (PipelineLimited(RUN, "cards", 5),)
     assert "proposed 5 cards already" in str(done.reply["error"])
 
 
@@ -141,7 +141,25 @@ def test_one_link_more_than_ten_is_refused() -> None:
     assert effect(call("link_card", **LINK), history(*[CardLinked(RUN, "a/b#1", "blocks", "r")] * 9)).events
     done = effect(call("link_card", **LINK), history(*[CardLinked(RUN, "a/b#1", "blocks", "r")] * 10))
     assert "linked 10 cards already" in str(done.reply["error"])
-    assert done.events == ()
+    assert done.events == (PipelineLimited(RUN, "links", 10),)
+
+
+def test_a_thousand_cards_end_at_the_policys_limit_and_the_card_is_told_once() -> None:
+    past, order = history(), replace(ORDER, limits=Limits(cards=3))
+    for number in range(1000):
+        done = effect(call("create_card", f"c{number}", **CARD), past, order=order)
+        past.take(recorded(done.events, first=past.seq + 1))
+        told = [event for event in done.events if isinstance(event, PipelineLimited)]
+        assert told == ([PipelineLimited(RUN, "cards", 3)] if number == 3 else [])
+    assert past.cards.proposed == 3
+
+
+def test_a_card_of_agents_cards_makes_none_beyond_the_depth() -> None:
+    order = replace(ORDER, depth=2)
+    done = effect(call("create_card", **CARD), history(), order=order)
+    assert done.events == (PipelineLimited(RUN, "depth", 2),)
+    assert "came from 2 cards of agents" in str(done.reply["error"])
+    assert effect(call("create_card", **CARD), history(), order=replace(order, depth=1)).events[1:]
 
 
 @pytest.mark.parametrize(
