@@ -29,13 +29,14 @@ from ledger.events.board import (
 )
 from ledger.events.policy import PolicyLoaded
 from ledger.events.pull import PullChanged
+from ledger.events.related import LinksSeen
 from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
 from ledger.log import cursors, event_store
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
 from ledger.states import CardState
-from ledger.views import boards, cards, placements, runs
+from ledger.views import boards, cards, links, placements, runs
 from rules.card import merge_lane, sibling_rebase
 from rules.card.state import settle
 from rules.decide import decide, has_rule
@@ -134,8 +135,8 @@ def _spread(db: Connection, policy: Policy, card: cards.CardRow | None, event: E
         _spread_columns(db, policy, event.board_id, now)
     if card is not None and isinstance(event, PullChanged):
         _spread_merge(db, card, event, now)
-    if card is not None and _frees(event):
-        _update_dependents(db, card.card_id, now)
+    if card is not None:
+        _update_linked(db, card.card_id, event, now)
     if card is not None and isinstance(event, MOVES_LANE):
         _advance_lane(db, card, now)
 
@@ -209,12 +210,27 @@ def _frees(event: Event) -> bool:
     return isinstance(event, IssueClosed | IssueReopened)
 
 
+def _update_linked(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
+    """Update the cards that wait for this one, and the one that it is a part of."""
+    if _frees(event):
+        _update_dependents(db, card_id, now)
+    if _frees(event) or isinstance(event, LinksSeen):
+        _update_whole(db, card_id, now)
+
+
 def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
     """Update the reasons of waiting cards; the dispatch reads from the views whether one may start."""
     card = cards.get(db, card_id)
     if card is not None and card.repository is not None and card.number is not None:
         waiting = run_queue.queued_dependents(db, card.repository, card.number, MAX_CARDS)
         _apply_to(db, waiting, issue_links.update_waiting, now)
+
+
+def _update_whole(db: Connection, card_id: CardId, now: datetime) -> None:
+    """Update the face of the card that this one is a part of: it shows how many parts are done."""
+    parent = links.parent_of(db, card_id)
+    whole = cards.of_issue(db, parent.repository, parent.number) if parent else ()
+    _apply_to(db, (card.card_id for card in whole), issue_links.show_whole, now)
 
 
 def _about(db: Connection, event: Event) -> tuple[cards.CardRow | None, BoardId | None]:

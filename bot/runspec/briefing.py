@@ -94,20 +94,24 @@ def _conversation_message(message: messages.MessageRow, last: runs.RunRow | None
 
 
 def _related(db: Connection, card: CardRow, run: runs.RunRow | None) -> tuple[RelatedReport, ...]:
-    """Return the reports of the issues that blocked the card, and of its parent.
+    """Return the reports of the issues that blocked the card, of its parent and of its parts.
 
     The agent writes for all readers of the card: it is not told what they may not read.
     """
     parent, policy = links.parent_of(db, card.card_id), policies.in_force(db, card.board_id)
-    others: list[tuple[links.LinkRow | links.ParentRow, str]] = [
-        (link, "done before this one") for link in links.of_card(db, card.card_id)
+    others = [
+        (it.repository, it.number, it.public, "done before this one")
+        for it in links.of_card(db, card.card_id)
     ]
-    others += [(parent, "which this one is a part of")] if parent else []
+    if parent:
+        others.append((parent.repository, parent.number, parent.public, "which this one is a part of"))
+    parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
+    others += [(it.repository or "", it.number or 0, False, "which is a part of this one") for it in parts]
     places = {card.repository, run.repository if run is not None else ""} - {None, ""}
     related = (
-        (f"{it.repository}#{it.number}", says, _last_report(db, it.repository, it.number))
-        for it, says in others
-        if may_name(policy, open_to_readers=links.is_open(it.repository, it.public, places))
+        (f"{repository}#{number}", says, _last_report(db, repository, number))
+        for repository, number, public, says in others
+        if may_name(policy, open_to_readers=links.is_open(repository, public, places))
     )
     return tuple(RelatedReport(*report) for report in related if report[2])
 

@@ -5,7 +5,19 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import ColumnElement, Connection, Index, Select, Table, select, tuple_
 
-from ledger.db.rows import change, columns, drop, find, insert, keep, listed, value, values
+from ledger.db.rows import (
+    all_rows,
+    change,
+    columns,
+    drop,
+    find,
+    insert,
+    keep,
+    listed,
+    pick,
+    value,
+    values,
+)
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -15,10 +27,11 @@ from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.states import CardState
 from ledger.views import cards as known_cards
-from ledger.views.cards import cards
+from ledger.views.cards import CardRow, cards
 
 MAX_WALKED = 1000  # issues that are looked at for a circle
 AT_ONCE = 100  # of them in one query
+MAX_PARTS = 100  # of one issue, as many as GitHub allows
 MAX_HIDDEN = 50  # blockers out of sight: as many as GitHub allows in all
 Place = tuple[str, int]
 Step = tuple[str, int, bool]  # `public` at the end, as in LinkRow
@@ -62,7 +75,12 @@ links = Table(
     *columns(LinkRow, "card_id", "repository", "number"),
     Index("view_links_issue", "repository", "number"),
 )
-parents = Table("view_link_parents", VIEWS, *columns(ParentRow, "card_id"))
+parents = Table(
+    "view_link_parents",
+    VIEWS,
+    *columns(ParentRow, "card_id"),
+    Index("view_link_parents_issue", "repository", "number"),
+)
 fold = Fold()
 
 
@@ -79,6 +97,13 @@ def is_open(repository: str, public: bool, places: Set[str | None]) -> bool:
 def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
     """Return the issue that the card's issue is a part of, or None."""
     return find(db, ParentRow, parents, card_id=card_id)
+
+
+def parts_of(db: Connection, repository: str | None, number: int | None, limit: int) -> tuple[CardRow, ...]:
+    """Return the cards whose issues are parts of the issue, in the order of numbers."""
+    mine = (parents.c.repository == repository) & (parents.c.number == number)
+    query = pick(CardRow, cards).join(parents, parents.c.card_id == cards.c.card_id).where(mine)
+    return all_rows(db, CardRow, query.order_by(cards.c.number, cards.c.card_id).limit(limit))
 
 
 def dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:

@@ -7,7 +7,7 @@ from ledger.model.reasons import Reason
 from ledger.states import RunState
 from rules.card.dependencies import ask_about_blockers, waiting
 from rules.card.state import settle
-from rules.intents.outbound import Decision
+from rules.intents.outbound import Decision, UpdateFace
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
@@ -15,6 +15,11 @@ from rules.snapshot import Snapshot
 def linked(policy: Policy, snapshot: Snapshot, event: LinksSeen, now: datetime) -> Decision:
     """Update the reason of a queued run after a change of its issue's links."""
     return update_waiting(policy, snapshot)
+
+
+def show_whole(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Show on the card's face how many of its parts are done."""
+    return Decision() if snapshot.archived or snapshot.foreign else Decision((UpdateFace(snapshot.card_id),))
 
 
 def update_waiting(policy: Policy, snapshot: Snapshot) -> Decision:

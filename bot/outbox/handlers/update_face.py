@@ -15,7 +15,7 @@ from ledger.events.board import BoardSeen, Field
 from ledger.queries import run_queue
 from ledger.queue.outbox import Entry
 from ledger.states import CardState, RunState
-from ledger.views import boards, runs, spend
+from ledger.views import boards, links, runs, spend
 from ledger.views.boards import BoardRow
 from rules.intents.outbound import UpdateFace
 
@@ -35,7 +35,9 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
         card = card_of(db, intent.card_id)
         run = runs.get(db, card.run_id) if card.run_id else None
         place = run_queue.place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
-        wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd, place=place)
+        parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
+        usd = spend.of_card(db, card.card_id).usd
+        wanted = values(card, run, card_usd=usd, place=place, parts=parts)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
         return ActResult()

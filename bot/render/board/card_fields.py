@@ -1,6 +1,6 @@
 """Card fields: the values that Cardinal writes into the project."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from bot.render.markdown.escape import cut, tame
@@ -8,7 +8,7 @@ from ledger.model.reasons import Reason
 from ledger.states import CardState, RunState
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
-from rules.text import in_queue, state_word
+from rules.text import count, in_queue, state_word
 
 FIELD_LIMIT = 200  # longer text is unreadable on a card; GitHub itself takes 1,024
 MAX_PLACE = 5  # the last place in a queue that is shown: those behind change too often
@@ -56,16 +56,16 @@ KINDS: Mapping[FaceField, str] = {
 
 
 def values(
-    card: CardRow, run: RunRow | None, *, card_usd: float, place: int = 0
+    card: CardRow, run: RunRow | None, *, card_usd: float, place: int = 0, parts: Sequence[CardRow] = ()
 ) -> dict[FaceField, str | float]:
     """Return the value of each field; an empty text clears it. Without spending there is no cost. A resting
     card has no state: "draft" is GitHub's word for an issue that is none yet.
 
-    `place` is the run's place in the queue; 0 for none.
+    `place` is the run's place in the queue; 0 for none. `parts` are the cards of its sub-issues.
     """
     fields: dict[FaceField, str | float] = {
         FaceField.AGENT: f"{MARKS.get(card.state, '')} {state_word(card.state)}".strip(),
-        FaceField.PROGRESS: _progress(card, run),
+        FaceField.PROGRESS: " · ".join(filter(None, (parts_done(parts), _progress(card, run)))),
         FaceField.RUN: _run(card, run, place),
         FaceField.PULL: _pull(card),
     }
@@ -75,6 +75,12 @@ def values(
     if run is not None and (run.active_s >= 30 or run.attempt > 1):
         fields[FaceField.ELAPSED] = float(round(run.active_s / 60))
     return fields
+
+
+def parts_done(parts: Sequence[CardRow]) -> str:
+    """Return how many parts of a card are done; empty without any."""
+    done = sum(part.state is CardState.DONE or part.closed == "completed" for part in parts)
+    return f"{done} of {count(len(parts), 'part')} done" if parts else ""
 
 
 def _one_line(text: str) -> str:

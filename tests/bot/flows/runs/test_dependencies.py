@@ -183,8 +183,22 @@ def test_a_sub_issue_waits_for_nobody_and_a_parent_neither(cardinal: Cardinal) -
     assert above.number == issue_of(parent).number
 
 
-@pytest.mark.parametrize("related", ["blocker", "parent"])
-def test_the_report_of_a_blocker_or_parent_reaches_the_briefing(cardinal: Cardinal, related: str) -> None:
+def test_a_whole_shows_how_many_of_its_parts_are_done(cardinal: Cardinal) -> None:
+    whole, first, second = (cardinal.new(title) for title in ("All", "Tables", "Keys"))
+    for part in (first, second):
+        cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
+    cardinal.settle()
+    assert cardinal.face(whole)["Progress"].startswith("0 of 2 parts done")
+    close(cardinal, first)
+    cardinal.settle()
+    assert cardinal.face(whole)["Progress"].startswith("1 of 2 parts done")
+    assert "parts done" not in cardinal.face(first).get("Progress", "")
+
+
+@pytest.mark.parametrize("related", ["blocker", "parent", "part"])
+def test_the_report_of_a_blocker_parent_or_part_reaches_the_briefing(
+    cardinal: Cardinal, related: str
+) -> None:
     first = cardinal.new("Tables", column="In Progress")
     cardinal.settle()
     run_id = cardinal.run_of(first).run_id
@@ -195,6 +209,8 @@ def test_the_report_of_a_blocker_or_parent_reaches_the_briefing(cardinal: Cardin
     item = cardinal.new("Keys")
     if related == "parent":
         cardinal.forge.store.links.add_sub_issue(issue_of(first), issue_of(item), actor=cardinal.bot)
+    elif related == "part":
+        cardinal.forge.store.links.add_sub_issue(issue_of(item), issue_of(first), actor=cardinal.bot)
     else:
         block(cardinal, item, first)
         close(cardinal, first)
