@@ -21,6 +21,9 @@ from rq.timeouts import JobTimeoutException
 from rq.utils import now
 from rq.worker import BaseWorker, WorkerStatus
 
+from bot.admin.doctor import THEMES
+from bot.ingest.events import EVENTS
+from bot.outbox.handlers import ACTS
 from bot.scheduler.queues import (
     ECHOES,
     JOBS,
@@ -36,6 +39,7 @@ from bot.scheduler.queues import (
     tidy_queue,
 )
 from ledger.errors import CardinalError
+from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
 from runner import workspaces
 from runner.errors import KilledError
 from runner.exec.launch import with_parent
@@ -225,6 +229,8 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 def warm_up() -> None:
     """Import and try everything that jobs need, so that children share it and start at once."""
     importlib.import_module(JOBS)
+    for registry in (EVENTS, ACTS, THEMES, COMMANDS, ARCHETYPES, ACTIONS, PROFILES):
+        dict(registry.all())
     for name in workspaces.names():
         workspaces.load(name)
     with suppress(KilledError):  # a run tries again, and says what is wrong
