@@ -27,7 +27,7 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.model.reasons import Reason
 from ledger.queries import siblings
-from ledger.states import CardState, Ending
+from ledger.states import Ending
 from ledger.views import cards, runs
 from rules.intents.outbound import MergePull
 from tests.ledger.samples import BOARD, board_seen, card_seen, later, run_queued
@@ -178,4 +178,4 @@ def test_no_order_merges_what_was_not_checked_there_or_twice_or_waits_for_ever(g
     assert all(count == 1 for count in game.merged.values())
     left = [game.card(card_id) for card_id in CARDS]
     assert [row.card_id for row in left if row.reason in (Reason.MERGE_LANE, Reason.MERGE_TURN)] == []
-    assert {row.card_id for row in left if row.state is CardState.DONE} == set(game.merged)
+    assert {row.card_id for row in left if row.pull_state == "merged"} == set(game.merged)
