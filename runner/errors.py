@@ -75,6 +75,17 @@ class WorkspaceError(RunnerError):
         super().__init__(f"{what} failed: {output.strip()[-600:] or SILENT}")
 
 
+class MissingSecretError(RunnerError):
+    """The operator has not given a tool server a secret that the policy names."""
+
+    def __init__(self, repository: str, names: tuple[str, ...]) -> None:
+        where = f"tool-secrets/{repository.lower()}.env"
+        super().__init__(
+            f"it lacks {', '.join(names)}: an operator puts `NAME=value` into {where} of Cardinal's home, on"
+            " each host; or change the policy"
+        )
+
+
 class ScenarioError(RunnerError):
     """A scenario of the scripted agent is missing or wrong."""
 

@@ -46,10 +46,12 @@ def execute(
     *,
     allow_unsandboxed: bool = False,
     providers: Mapping[str, Provider] | None = None,
+    tool_secrets: Mapping[str, str] | None = None,
 ) -> None:
     """Carry a claimed run on until it ends, parks, or waits for approval; the ledger has its state then.
 
     `providers` are those that the operator pays for, by name; only the run's gateway gets their keys.
+    `tool_secrets` are those of the repository by name; only its tool servers and the gateway get them.
 
     Call it again after a crash or an answer, under a new claim: it continues from the events. A run that
     nobody holds (parked, ended …) is left alone. Raises StaleClaimError when the claim was taken over:
@@ -64,7 +66,15 @@ def execute(
         if order.kind == CHECK:
             recheck(order, log, remote, clock, allow_unsandboxed=allow_unsandboxed)
             return
-        _carry_on(order, log, remote, clock, providers or {}, allow_unsandboxed=allow_unsandboxed)
+        _carry_on(
+            order,
+            log,
+            remote,
+            clock,
+            providers or {},
+            tool_secrets or {},
+            allow_unsandboxed=allow_unsandboxed,
+        )
     except (StaleClaimError, OperationalError, errors.KilledError):
         raise
     except StageExit as leave:
@@ -82,6 +92,7 @@ def _carry_on(
     remote: Remote,
     clock: Clock,
     providers: Mapping[str, Provider],
+    tool_secrets: Mapping[str, str],
     *,
     allow_unsandboxed: bool,
 ) -> None:
@@ -95,7 +106,7 @@ def _carry_on(
     workspace.confide(log.secrecy.phrases)
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
     checkout = Checkout(workspace, mirror.path, order.committer, log.beat_and_obey)
-    with gateway_of(order, agent, _models(order, agent), providers, log.deadline) as gateway:
+    with gateway_of(order, agent, _models(order, agent), providers, log.deadline, tool_secrets) as gateway:
         run = RunContext(
             order,
             log,
@@ -108,6 +119,7 @@ def _carry_on(
             keep=checkpoint_live,
             pace=pace_of(order),
             payer=lambda model: payer(agent, model, providers),
+            tool_secrets=tool_secrets,
         )
         try:
             with ending_servers(run):

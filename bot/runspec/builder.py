@@ -385,7 +385,9 @@ def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
 
 def _servers(rules: RepositoryRules) -> tuple[ToolServerSpec, ...]:
     return tuple(
-        ToolServerSpec(name, server.command, server.image, server.network, server.repository == "read")
+        ToolServerSpec(
+            name, server.command, server.image, server.network, server.repository == "read", server.secrets
+        )
         for name, server in rules.mcp.items()
     )
 

@@ -22,6 +22,7 @@ ProfileName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Lines = Annotated[tuple[Line, ...], Field(max_length=50)]
 # Models take names of tools up to 64 characters, and agents put `mcp__board__` before them.
 ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,15}$")]
+SecretName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,59}$")]
 ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,34}$")]
 MAX_PATHS = 50
 ROOT = "."  # the repository's own folder
@@ -174,6 +175,9 @@ class McpServer(PolicyModel):
     network: Lines = setting((), "Host names that it may reach through Cardinal's proxy; empty: none.")
     repository: Literal["none", "read"] = setting(
         "none", "`read` shows it the files that the agent works on, to read only."
+    )
+    secrets: Annotated[tuple[SecretName, ...], Field(max_length=20)] = setting(
+        (), "Names of [secrets](tool-servers.md#secrets) that the operator gives it, in its environment."
     )
 
 

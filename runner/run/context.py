@@ -1,7 +1,7 @@
 """State of a run while a supervisor holds it, shared by all its phases."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -70,6 +70,7 @@ class RunContext:
     pace: CheckpointPace = field(default_factory=CheckpointPace)
     servers: dict[str, ToolServerProcess | None] = field(default_factory=dict)
     payer: Callable[[str], str] = lambda _model: ""
+    tool_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def history(self) -> History:

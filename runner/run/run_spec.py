@@ -69,16 +69,14 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolServerSpec:
-    """An MCP server in a container of its own. `image` is empty for the workspace's.
-
-    `hosts` may be reached; `reads`: it sees the files of the workspace.
-    """
+    """A repository's tool server: `image` is empty for the workspace's, `secrets` has only names."""
 
     name: str
     command: tuple[str, ...]
     image: str = ""
     hosts: tuple[str, ...] = ()
     reads: bool = False
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

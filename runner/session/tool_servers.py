@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from ledger.events.agent import ToolServerCalled, ToolServerFailed
 from ledger.events.run import RunEvent
-from runner.errors import RunnerError
+from runner.errors import MissingSecretError, RunnerError
 from runner.gateway.control.messages import ServerCallMade, ServerMessage
 from runner.run.context import RunContext
 from runner.run.run_spec import ToolServerSpec
@@ -67,6 +67,9 @@ def record_server_message(run: RunContext, message: ServerMessage) -> RunEvent:
 
 def _start(run: RunContext, server: ToolServerSpec) -> None:
     assert run.gateway is not None
+    missing = tuple(name for name in server.secrets if name not in run.tool_secrets)
+    if missing:
+        raise MissingSecretError(run.order.repository, missing)
     wire, far_wire = socket.socketpair()
     errors, far_errors = socket.socketpair()
     with wire, far_wire, errors, far_errors:
@@ -75,7 +78,7 @@ def _start(run: RunContext, server: ToolServerSpec) -> None:
             far_wire.fileno(),
             far_errors.fileno(),
             network=run.gateway.network_of(server.name),
-            env={},
+            env={name: run.tool_secrets[name] for name in server.secrets},
         )
         run.gateway.attach(server.name, wire.fileno(), errors.fileno())
 

@@ -109,6 +109,7 @@ class World:
     clock: SystemClock = field(default_factory=SystemClock)
     lease: Lease | None = None
     providers: Mapping[str, Provider] = field(default_factory=dict)
+    tool_secrets: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def origin(self) -> Path:
@@ -173,7 +174,7 @@ class World:
     def run(self, order: RunSpec, **options: Any) -> RunEvent:
         """Claim and execute; return the newest event of the run."""
         order, log = self.claim(order, **options)
-        execute(order, log, self.remote, self.clock, providers=self.providers)
+        execute(order, log, self.remote, self.clock, providers=self.providers, tool_secrets=self.tool_secrets)
         return self.events(order.run_id)[-1]
 
     def meanwhile(self, order: RunSpec, when: str, act: Callable[[], object]) -> float:

@@ -28,10 +28,15 @@ def gateway_of(
     models: tuple[str, ...],
     providers: Mapping[str, Provider],
     deadline: Deadline,
+    tool_secrets: Mapping[str, str] | None = None,
 ) -> AbstractContextManager[Gateway | None]:
     """Return the gateway of a claimed run, as `gateway_for` does; it ends at the claim's deadline."""
     terms = Terms(
-        models, order.tools.network, order.tools.hosts, order.private_hosts, servers=tuple(_servers(order))
+        models,
+        order.tools.network,
+        order.tools.hosts,
+        order.private_hosts,
+        servers=tuple(_servers(order, tool_secrets or {})),
     )
     return gateway_for(agent, terms, order.places, f"{order.run_id}-{order.generation}", providers, deadline)
 
@@ -64,13 +69,14 @@ def gateway_for(
         gateway.close()
 
 
-def _servers(order: RunSpec) -> Iterator[ToolServerTerms]:
+def _servers(order: RunSpec, secrets: Mapping[str, str]) -> Iterator[ToolServerTerms]:
     """Yield the terms of the tool servers of which the policy grants a tool; none where no agent works."""
     for server in () if order.kind == CHECK else order.servers:
         names = (name.partition("__") for name in order.tools.mcp)
         tools = tuple(tool for whose, _, tool in names if whose == server.name)
         if tools:
-            yield ToolServerTerms(server.name, tools, server.hosts)
+            hidden = tuple(secrets[name] for name in server.secrets if name in secrets)
+            yield ToolServerTerms(server.name, tools, server.hosts, hidden)
 
 
 def payer(agent: AgentAdapter, model: str, providers: Mapping[str, Provider]) -> str:

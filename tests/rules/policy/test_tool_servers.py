@@ -50,9 +50,10 @@ def test_every_choice_only_narrows(choices: tuple[McpChoice, ...], left: tuple[s
 
 
 def test_the_examples_of_the_page_are_policies() -> None:
-    lent, chosen = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    lent, chosen, secret = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     servers = parse_repository(lent).mcp
     assert [servers[name].repository for name in servers] == ["read", "none"]
+    assert parse_repository(secret).mcp["tickets"].secrets == ("TICKETS_KEY",)
     column = parse(chosen, home="acme/board").column("In Progress")
     assert column is not None
     assert (column.tools.mcp, column.stages[1].tools.mcp) == (("docs", "schema__describe_table"), ())

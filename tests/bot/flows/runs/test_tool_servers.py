@@ -9,7 +9,7 @@ TEXT = """
 version: 1
 board: {columns: {Work: {archetype: execution, tools: {mcp: [docs__read]}}}}
 repository:
-  mcp: {docs: {command: [docs], tools: [find, read], network: [a.example], repository: read}}
+  mcp: {docs: {command: [docs], tools: [find, read], network: [a.example], repository: read, secrets: [KEY]}}
 """
 
 
@@ -18,5 +18,5 @@ def test_a_column_chooses_among_the_tools_of_a_repository(config: Config) -> Non
     column = policy.column("Work")
     assert column is not None
     fields = from_policy(config, column, policy.repository)
-    assert fields["servers"] == (ToolServerSpec("docs", ("docs",), "", ("a.example",), reads=True),)
+    assert fields["servers"] == (ToolServerSpec("docs", ("docs",), "", ("a.example",), True, ("KEY",)),)
     assert fields["tools"].mcp == ("docs__read",)

@@ -1,0 +1,24 @@
+"""Secrets of tool servers, as the operator gives them to one repository."""
+
+from bot.system.config import Config, ConfigError
+from bot.system.env_file import EnvLineError, parse
+
+FOLDER = "tool-secrets"  # in the home: a file OWNER/REPOSITORY.env for each repository, in lower case
+
+
+def tool_secrets(config: Config, repository: str) -> dict[str, str]:
+    """Return the secrets by name that tool servers of `repository` may have; none without a file.
+
+    Raises ConfigError, without any value, for a file that cannot be read.
+    """
+    path = config.home / FOLDER / f"{repository.casefold()}.env"
+    if ".." in path.parts:
+        return {}
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except EnvLineError as error:
+        raise ConfigError((f"{path} line {error.line}: {error.because}",)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError((f"{path} cannot be read: {type(error).__name__}",)) from None
