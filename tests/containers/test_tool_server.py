@@ -4,10 +4,15 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from ledger.ids import RunId
+from runner.gateway.control.link import Gateway, Terms
+from runner.gateway.servers.terms import ToolServerTerms
 from runner.run.run_spec import ToolServerSpec
 from runner.workspaces.card_folder import folder_name
 from runner.workspaces.contract import Workspace
@@ -40,12 +45,34 @@ input()
 SERVER = ToolServerSpec("look", ("python3", "-c", LOOK))
 
 
+ASK = """
+import http.client, sys
+for address in sys.argv[1:]:
+    link = http.client.HTTPConnection("127.0.0.1", 4001, timeout=20)
+    link.request("GET", address)
+    print(link.getresponse().status, end=" ")
+print(flush=True)
+input()
+"""
+
+
+class Page(BaseHTTPRequestHandler):
+    """Answers every request."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
 @contextmanager
-def served(room: Workspace, server: ToolServerSpec) -> Iterator[str]:
+def served(room: Workspace, server: ToolServerSpec, network: Path | None = None) -> Iterator[str]:
     """Yield the first line of a tool server, which is ended with the `with`."""
     near, far = socket.socketpair()
     with near, far:
-        started = room.serve(server, far.fileno(), far.fileno(), network=None, env={})
+        started = room.serve(server, far.fileno(), far.fileno(), network=network, env={})
         far.close()
         near.settimeout(60)
         try:
@@ -54,12 +81,14 @@ def served(room: Workspace, server: ToolServerSpec) -> Iterator[str]:
             started.close()
 
 
-@pytest.mark.parametrize("reads", [False, True])
-def test_it_sees_the_repository_only_where_granted_and_nothing_else(bench: Bench, reads: bool) -> None:
+@pytest.mark.parametrize(("reads", "image"), [(False, ""), (True, ""), (False, "cardinal/agent:latest")])
+def test_it_sees_the_repository_only_where_granted_and_nothing_else(
+    bench: Bench, reads: bool, image: str
+) -> None:
     room = bench.open()
     for name in ("repo/README.md", "home/session"):
         (bench.places.workspaces / folder_name(CARD) / name).write_text("# Shop\n")
-    with served(room, replace(SERVER, reads=reads)) as line:
+    with served(room, replace(SERVER, reads=reads, image=image)) as line:
         assert (
             f'"repo": {str(reads).lower()}, "home": false, "root": false, "caps": "0000000000000000"' in line
         )
@@ -67,6 +96,22 @@ def test_it_sees_the_repository_only_where_granted_and_nothing_else(bench: Bench
         (container,) = bench.containers()
         assert container["Labels"]["cardinal.run"] == RUN
     assert bench.containers() == []
+
+
+def test_it_reaches_the_hosts_of_its_own_list_and_no_other(bench: Bench, tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as page:
+        Thread(target=page.serve_forever, daemon=True).start()
+        host = f"127.0.0.1:{page.server_port}"
+        terms = Terms((), servers=(ToolServerTerms("look", (), (host,)),), private_hosts=(host,))
+        gateway = Gateway.spawn(tmp_path / "g", terms, {}, servers=tmp_path / "s")
+        try:
+            asks = ("python3", "-c", ASK, f"http://{host}/", "http://other.example/")
+            server = replace(SERVER, command=asks)
+            with served(bench.open(), server, gateway.network_of("look")) as line:
+                assert line.split() == ["200", "403"]
+        finally:
+            gateway.close()
+            page.shutdown()
 
 
 def test_one_whose_worker_died_is_removed_with_its_claim(bench: Bench) -> None:
