@@ -59,7 +59,7 @@ def command() -> None:
 @click.option(
     "--days", type=click.IntRange(1, 365), default=30, show_default=True, help="It ends after them."
 )
-def add(name: str, login: str, scope: str, days: int) -> None:
+def _add(name: str, login: str, scope: str, days: int) -> None:
     """Make a token, and print it: nobody can print it again.
 
     \b
@@ -90,7 +90,7 @@ def add(name: str, login: str, scope: str, days: int) -> None:
 
 @command.command("list")
 @json_option
-def list_tokens(as_json: bool) -> None:
+def _list(as_json: bool) -> None:
     """List the tokens that live.
 
     \b
@@ -121,7 +121,7 @@ def list_tokens(as_json: bool) -> None:
 
 @command.command("revoke")
 @click.argument("token_id", metavar="ID")
-def revoke(token_id: str) -> None:
+def _revoke(token_id: str) -> None:
     """End a token at once.
 
     \b

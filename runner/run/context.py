@@ -10,6 +10,7 @@ from ledger.model import limit_answers
 from ledger.model.limit_answers import LIMITS, NOTHING, AnswerChoice, Code, Size, Subject
 from ledger.states import RunState
 from runner.agents.contract import AgentAdapter
+from runner.exec.proxy import proxy_environment
 from runner.gateway.control.link import Gateway
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
@@ -17,7 +18,7 @@ from runner.run.exits import Park, failed
 from runner.run.history import History
 from runner.run.limits import Allowance
 from runner.run.log import RunLog
-from runner.run.run_spec import Clock, RunSpec, StageSpec, proxy_environment
+from runner.run.run_spec import Clock, RunSpec, StageSpec
 from runner.run.secrecy import Secrecy
 from runner.workspaces.contract import ToolServerProcess, Workspace
 

@@ -255,12 +255,6 @@ class HostPaths:
         return self.workspaces.parent / "servers"
 
 
-def proxy_environment(address: str) -> dict[str, str]:
-    """Return the environment in which programs use the gateway's proxy for all hosts but this one."""
-    at = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), address)
-    return at | dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
-
-
 @dataclass(frozen=True, slots=True)
 class Committer:
     """Cardinal's name and address in commits."""

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ledger.ids import CardId, RunId
 from runner.exec.child import Child
-from runner.run.run_spec import HostPaths, ToolServerSpec, proxy_environment
+from runner.exec.proxy import proxy_environment
+from runner.run.run_spec import HostPaths, ToolServerSpec
 from runner.workspaces.bubblewrap import INSIDE, MIRROR, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Tenancy, ToolServerProcess
