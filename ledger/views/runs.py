@@ -5,18 +5,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Index,
-    Select,
-    Table,
-    bindparam,
-    func,
-    select,
-    text,
-)
+from sqlalchemy import BigInteger, Column, Connection, Index, Select, Table, bindparam, func, select, text
 
 from ledger.db.rows import (
     add,
