@@ -14,15 +14,7 @@ from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import PullSeen, Snapshot
-from rules.text import sentence
-
-_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
-
-
-def ordinal(place: int) -> str:
-    """Return 1st, 2nd, 3rd, 4th …"""
-    ending = "th" if place % 100 in (11, 12, 13) else _ENDINGS.get(place % 10, "th")
-    return f"{place}{ending}"
+from rules.text import ordinal, sentence
 
 
 def wait(policy: Policy, snapshot: Snapshot) -> Decision:
