@@ -46,25 +46,28 @@ def mount(site: Site) -> None:
 
     @site.blueprint.post(PATH)
     def make_token() -> Response:
-        visit = site.visit()
-        if not site.is_from_here():
-            return site.page("That came from another site", FOREIGN, status=403, visit=visit)
-        if visit is None:
-            return site.stranger()
-        request.max_content_length = MAX_BYTES
-        return _made(site, visit)
+        sender = _sender(site)
+        return _made(site, sender) if isinstance(sender, SignIn) else sender
 
     @site.blueprint.post(f"{PATH}/revoke")
     def revoke_token() -> Response:
-        visit = site.visit()
-        if not site.is_from_here():
-            return site.page("That came from another site", FOREIGN, status=403, visit=visit)
-        if visit is None:
-            return site.stranger()
-        request.max_content_length = MAX_BYTES
+        sender = _sender(site)
+        if not isinstance(sender, SignIn):
+            return sender
         with event_store.writing(site.engine) as db:
-            api_tokens.revoke(db, request.form.get("token", ""), site.clock(), user_id=visit.user_id)
+            api_tokens.revoke(db, request.form.get("token", ""), site.clock(), user_id=sender.user_id)
         return make_response(redirect(PATH, 303))
+
+
+def _sender(site: Site) -> SignIn | Response:
+    """Return who sent a form of this page, or the answer to a request that is none."""
+    visit = site.visit()
+    if not site.is_from_here():
+        return site.page("That came from another site", FOREIGN, status=403, visit=visit)
+    if visit is None:
+        return site.stranger()
+    request.max_content_length = MAX_BYTES
+    return visit
 
 
 def _made(site: Site, visit: SignIn) -> Response:
