@@ -140,6 +140,8 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _coming_cards(policy: Policy) -> Iterator[str]:
     """Yield for each schedule when its next cards are due."""
     for name, schedule in policy.board.schedule.items():
+        if schedule.on is not None:
+            continue
         zone = ZoneInfo(schedule.time_zone)
         times = (f"{at.astimezone(zone):%a %d %b %Y %H:%M}" for at in coming(schedule, utc_now(), COMING))
         yield f"schedule {name}: next {', '.join(times)} {schedule.time_zone}"

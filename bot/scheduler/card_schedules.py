@@ -5,15 +5,13 @@ import time
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
-from bot.outbox import handlers
+from bot.reactor import scheduled_cards
 from bot.state import policies, served_boards
-from ledger.event import Event
-from ledger.events.schedule import ScheduleDue, ScheduleSet
-from ledger.ids import BoardId, CardId
+from ledger.events.schedule import ScheduleSet
+from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.views import schedules
 from rules.card.schedule import CardSchedule, next_after
-from rules.intents.outbound import CreateScheduledCard
 
 LOOK_S = 10  # a tick in that many seconds looks
 
@@ -37,7 +35,7 @@ def request_due(services: Services) -> None:
 def _all(services: Services, db: Connection) -> list[tuple[BoardId, str, CardSchedule]]:
     boards = [board.board_id for board in served_boards.every(db, services.config) if board.board_id]
     every = ((board_id, policies.in_force(db, board_id).board.schedule) for board_id in boards)
-    return [(board_id, name, schedule) for board_id, named in every for name, schedule in named.items()]
+    return [(board_id, name, it) for board_id, named in every for name, it in named.items() if it.on is None]
 
 
 def _is_late(
@@ -57,22 +55,5 @@ def _advance(
         return
     if row.next_at > now:
         return
-    count = schedules.count_open(db, board_id, name)
-    full = count >= schedule.open_cards
-    skipped = f"open cards: {count}, and its `open_cards` is {schedule.open_cards}" if full else ""
-    due: Event = ScheduleDue(board_id, name, row.next_at, next_after(schedule, row.next_at, now), skipped)
-    event_store.append(db, due, at=now)
-    if full:
-        return
-    card = CreateScheduledCard(
-        CardId(board_id),
-        schedules.key_of(board_id, name, row.next_at),
-        name,
-        row.next_at,
-        schedule.title,
-        schedule.body,
-        schedule.repository or "",
-        schedule.column or "",
-        schedule.labels,
-    )
-    handlers.put(db, card, now)
+    next_at = next_after(schedule, row.next_at, now)
+    scheduled_cards.request(db, board_id, name, schedule, due_at=row.next_at, next_at=next_at, now=now)

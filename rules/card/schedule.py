@@ -49,8 +49,28 @@ def _zone(text: str) -> str:
     return text
 
 
+_REPOSITORY = r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$"
+_BRANCH = r"^[^\s~^:?*\[\\]{1,200}$"
+
+
+class FailedWorkflow(PolicyModel):
+    """A workflow of GitHub Actions that fails on a branch, other than for a pull request."""
+
+    workflow: Name = Field(description="The workflow's name, or its file below `.github/workflows`.")
+    branch: Annotated[str, Field(pattern=_BRANCH)] = setting("main", "The branch.")
+    repository: Annotated[str, Field(pattern=_REPOSITORY)] | None = setting(
+        None, "The workflow's repository, at the board's owner; left out, the card's."
+    )
+
+
+class CardTrigger(PolicyModel):
+    """What makes a card in place of the clock."""
+
+    workflow_failed: FailedWorkflow = Field(description="A workflow that fails.")
+
+
 class CardSchedule(PolicyModel):
-    """A card that is made by the clock: `cron` or `every`, and what is on it."""
+    """A card that is made by the clock, `cron` or `every`, or `on` an event; and what is on it."""
 
     cron: Annotated[str, Field(max_length=100), AfterValidator(_cron)] | None = setting(
         None, "When, as in cron: minute, hour, day of the month, month, day of the week."
@@ -58,14 +78,15 @@ class CardSchedule(PolicyModel):
     every: Annotated[str, AfterValidator(_every)] | None = setting(
         None, "In place of `cron`: hours, days or weeks between two cards, as `12h`, `3d` or `1w`."
     )
+    on: CardTrigger | None = setting(None, "In place of both: what makes a card.")
     time_zone: Annotated[str, Field(max_length=60), AfterValidator(_zone)] = setting(
         "UTC", "Whose clock `cron` means, as `Europe/Berlin`."
     )
     title: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="The card's title.")
     body: Annotated[str, Field(max_length=20_000)] = setting("", "The card's description.")
     column: Name | None = setting(None, "The column of new cards; left out, the first inbox.")
-    repository: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")] | None = (
-        setting(None, "The issue's repository, at the board's owner; left out, the board's home.")
+    repository: Annotated[str, Field(pattern=_REPOSITORY)] | None = setting(
+        None, "The issue's repository, at the board's owner; left out, the board's home."
     )
     labels: Names = setting((), "Labels of the issue.")
     open_cards: int = whole(
@@ -74,14 +95,24 @@ class CardSchedule(PolicyModel):
 
     @model_validator(mode="after")
     def _has_one_timing(self) -> "CardSchedule":
-        if (self.cron is None) == (self.every is None):
-            raise ValueError("needs a time: say either cron or every")
+        if sum(it is not None for it in (self.cron, self.every, self.on)) != 1:
+            raise ValueError("needs a time: say either cron, every or on")
         return self
 
     @property
     def timing(self) -> str:
         """When it is due, as one text: another one sets the schedule anew."""
         return f"{self.cron} {self.time_zone}" if self.cron else f"every {self.every}"
+
+
+def awaits(schedule: CardSchedule, home: str, repository: str, workflow: frozenset[str], branch: str) -> bool:
+    """Tell whether the schedule waits for that workflow, which has several names, to fail on that branch."""
+    if schedule.on is None:
+        return False
+    wanted = schedule.on.workflow_failed
+    place = wanted.repository or schedule.repository or home
+    same_place = place.casefold() == repository.casefold()
+    return same_place and wanted.branch == branch and wanted.workflow in workflow
 
 
 def schedule_problems(

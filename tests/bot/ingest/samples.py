@@ -108,6 +108,22 @@ DELIVERIES: dict[str, dict[str, Any]] = {
         "repository": REPOSITORY,
         "sender": ALICE,
     },
+    "workflow_run": {
+        "action": "completed",
+        "workflow_run": {
+            "id": 9,
+            "name": "Nightly",
+            "path": ".github/workflows/nightly.yml@refs/heads/main",
+            "event": "schedule",
+            "conclusion": "failure",
+            "head_branch": "main",
+            "head_repository": REPOSITORY,
+            "html_url": "https://github.com/acme/shop/actions/runs/9",
+            "updated_at": "2026-11-21T03:10:00Z",
+        },
+        "repository": REPOSITORY,
+        "sender": ALICE,
+    },
     "status": {
         "sha": "a" * 40,
         "context": "ci",

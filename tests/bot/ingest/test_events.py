@@ -8,6 +8,7 @@ import pytest
 
 from bot.ingest import events, facts
 from bot.ingest.events.merge_group import GroupMoved
+from bot.ingest.events.workflow_run import WorkflowFailed
 from bot.ingest.facts import Fact
 from ledger.ids import BoardId, CardId
 from ledger.queue.change_reports import About
@@ -73,6 +74,13 @@ PRESSING = {
 }
 PRESSED = facts.ButtonPressed("acme/shop", 41, 5, "PVTI_1", "retry:r1", "alice", 1)
 GROUPED = GroupMoved("acme/shop", 8, "d" * 40, "")
+FAILED_RUN = WorkflowFailed(
+    "acme/shop",
+    frozenset({"Nightly", "nightly.yml"}),
+    "main",
+    "https://github.com/acme/shop/actions/runs/9",
+    datetime(2026, 11, 21, 3, 10, tzinfo=UTC),
+)
 STATUS_SET = {"field_type": "single_select", "field_name": "Status", "from": None, "to": {"name": "Done"}}
 CHOSEN = {**STATUS_SET, "to": {"id": "o9", "name": "Done"}}
 REPO_SET = {"field_type": "text", "field_name": "Repo"}
@@ -221,6 +229,12 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
         (replace(GROUPED, number=12),),
     ),
     ("check_suite", {"action": "requested"}, ()),
+    ("workflow_run", {}, (FAILED_RUN,)),
+    ("workflow_run", {"sender": BOT}, ()),
+    ("workflow_run", {"workflow_run__conclusion": "success"}, ()),
+    ("workflow_run", {"workflow_run__event": "pull_request"}, ()),
+    ("workflow_run", {"workflow_run__head_repository": {"full_name": "mallory/shop"}}, ()),
+    ("workflow_run", {"action": "requested"}, ()),
     ("status", {"state": "pending"}, ()),
     ("ping", {}, ()),
     ("installation", {}, (facts.AccessChanged(),)),

@@ -1,5 +1,7 @@
 """A schedule of the policy makes one card for each time that comes, whoever is stopped in between."""
 
+import json
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +12,7 @@ from ledger.events.schedule import ScheduledCardMade, ScheduleDue, ScheduleSet
 from rules.policy.model import DEFAULT_TEXT
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
+from tests.bot.ingest.samples import DELIVERIES
 
 HOUR, DAY = 3600, 86_400
 TITLE = "Update the dependencies"
@@ -43,7 +46,7 @@ def test_a_card_is_made_at_its_time_in_the_inbox_with_its_label(cardinal: Cardin
     cardinal.settle()
     (item,) = made(cardinal)
     assert [label.name for label in issue_of(item).labels] == ["chore"]
-    assert "_Made by the schedule deps._" in issue_of(item).body
+    assert "_Made by the schedule deps._" in str(issue_of(item).body)
     assert cardinal.column(item) == "Tasks"
 
 
@@ -84,6 +87,22 @@ def test_an_act_that_died_after_github_made_the_issue_makes_no_second(cardinal: 
     cardinal.settle()
     assert len(made(cardinal)) == 1
     assert len(cardinal.events(ScheduledCardMade)) == 1
+
+
+def test_a_workflow_that_fails_on_its_branch_makes_one_card_while_that_is_open(cardinal: Cardinal) -> None:
+    rule = f"{{on: {{workflow_failed: {{workflow: nightly.yml}}}}, title: {TITLE}, repository: acme/shop}}"
+    cardinal.set_policy(f"{DEFAULT_TEXT}  schedule:\n    red: {rule}\n")
+    cardinal.settle()
+    card_schedules.request_due(cardinal.services)
+    failed = DELIVERIES["workflow_run"]
+    other = {**failed, "workflow_run": {**failed["workflow_run"], "head_branch": "other"}}
+    later = {**failed, "workflow_run": {**failed["workflow_run"], "updated_at": "2026-11-22T03:10:00Z"}}
+    for number, payload in enumerate((other, failed, failed, later)):
+        cardinal.post("workflow_run", json.dumps(payload).encode(), f"w{number}", "completed")
+        cardinal.settle()
+    (item,) = made(cardinal)
+    assert "It failed: https://github.com/acme/shop/actions/runs/9" in str(issue_of(item).body)
+    assert [bool(due.skipped) for due in cardinal.events(ScheduleDue)] == [False, True, True]
 
 
 @given(waits=st.lists(st.integers(1, 60), min_size=1, max_size=6))
