@@ -16,10 +16,12 @@ from bot.system.config import Config
 from bot.web.app import make_app, make_door
 from bot.web.connections import MAX_CONNECTIONS, MAX_HELD_BYTES, ConnectionLimits, Connections
 from bot.web.live.streams import Streams
+from bot.web.mcp.door import McpDoor
 from bot.web.webhook import MAX_BYTES, PATH
 from bot.web.wsgi import Bridge
 from ledger.errors import CardinalError
 from ledger.lifecycle.open import open_ledger
+from runner.gateway.control.asgi import App
 
 THREADS = (4, 8)  # for deliveries, for everything else
 KEEP_S, STOP_S = 5, 5
@@ -68,7 +70,8 @@ def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) ->
         follow=streams.serve,
         door=None if door is None else door.serve,
     )
-    UvicornServer(settings(bridge, Connections(_room(config))), ready, streams.close).run([listener])
+    app = McpDoor(bridge, config.public_url) if config.public_url else bridge
+    UvicornServer(settings(app, Connections(_room(config))), ready, streams.close).run([listener])
 
 
 class UvicornServer(uvicorn.Server):
@@ -91,7 +94,7 @@ class UvicornServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def settings(app: Bridge, connections: Connections) -> uvicorn.Config:
+def settings(app: App, connections: Connections) -> uvicorn.Config:
     """Return uvicorn's settings: nothing of the environment, no word about itself, no header of a proxy."""
     return uvicorn.Config(
         app,

@@ -34,12 +34,15 @@ def server(config: Config, engine: Engine) -> Iterator[tuple["subprocess.Popen[s
 
 
 @contextmanager
-def served(config: Config, processes: int = 1) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+def served(
+    config: Config, processes: int = 1, **settings: str
+) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     environ = os.environ | {
         "CARDINAL_HOME": str(config.home),
         "CARDINAL_WEBHOOK_SECRET": SECRET,
         "CARDINAL_PORT": "0",
         "CARDINAL_WEB_PROCESSES": str(processes),
+        **settings,
     }
     command = [sys.executable, "-m", "tests.bot.daemon.web_alone"]
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
@@ -202,3 +205,22 @@ def test_a_stop_lets_the_server_end_by_itself(server: tuple["subprocess.Popen[st
     process.send_signal(signal.SIGTERM)
     assert process.wait(10) == 0
     assert not any(alive(one.pid) for one in everyone)
+
+
+def test_an_agent_reaches_the_mcp_server_where_there_are_pages(config: Config, engine: Engine) -> None:
+    pages = {
+        "CARDINAL_PUBLIC_URL": "https://cardinal.example.com",
+        "CARDINAL_CLIENT_ID": "Iv1.1",
+        "CARDINAL_CLIENT_SECRET": "s",
+        "CARDINAL_APP_ID": "1",
+        "CARDINAL_PRIVATE_KEY": "-----BEGIN x",
+        "CARDINAL_BOARD": "acme/1",
+    }
+    with served(config, **pages) as (_, address):
+        talk = connection(address)
+        try:
+            talk.request("POST", "/mcp", b"{}", {"Authorization": "Bearer nothing"})
+            answer = talk.getresponse()
+            assert (answer.status, json.loads(answer.read())["code"]) == (401, "token")
+        finally:
+            talk.close()

@@ -1,0 +1,60 @@
+"""The server over streamable HTTP: whole requests and answers, nothing kept between two of them.
+
+The name of a session is the client's to keep: it tells apart the same numbers of two sessions of one token.
+Source: modelcontextprotocol.io/specification/2025-11-25/basic/transports.
+"""
+
+import json
+import secrets
+
+import httpx2
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from bot.web.api.client import ApiClient, ApiProblemError
+from bot.web.mcp.server import make_server
+from runner.gateway.control.asgi import App, Message, Receive, Scope, Send
+
+MAX_BYTES = 256 * 1024
+SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
+MAX_SESSION = 200  # characters
+
+
+async def serve(api: App, public_url: str, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one request of a client, with the rights of its token at the API."""
+    headers = dict(scope["headers"])
+    authorization = {"Authorization": headers[b"authorization"].decode("latin-1")}
+    transport = httpx2.ASGITransport(api)
+    async with httpx2.AsyncClient(transport=transport, base_url=public_url, headers=authorization) as http:
+        client = ApiClient(http)
+        try:
+            await client.call("whoami", {})
+        except ApiProblemError as error:
+            await _refuse(send, error)
+            return
+        sent = headers.get(SESSION, b"").decode("latin-1")[:MAX_SESSION]
+        session = sent or secrets.token_hex(16)
+        begins = not sent and VERSION not in headers  # only `initialize` comes without either
+        server = make_server(client, session)
+        manager = StreamableHTTPSessionManager(
+            server, json_response=True, stateless=True, max_request_body_size=MAX_BYTES
+        )
+        async with manager.run():
+            await manager.handle_request(scope, receive, _naming(send, session) if begins else send)
+
+
+def _naming(send: Send, session: str) -> Send:
+    async def named(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], (SESSION, session.encode())]
+        await send(message)
+
+    return named
+
+
+async def _refuse(send: Send, error: ApiProblemError) -> None:
+    body = json.dumps({"code": error.code, "detail": error.because, "remedy": error.remedy}).encode()
+    headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
+    if error.status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="cardinal"'))
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
