@@ -235,7 +235,7 @@ class Config:
         description="A key with which everything in the store is encrypted: 32 bytes in base64, "
         "`openssl rand -base64 32`. All hosts need the same one.",
     )
-    url: OptionalAddress = Field("", description="The address of a Cardinal, for `cardinal mcp`.")
+    url: OptionalAddress = Field("", description="The address of a Cardinal, for `cardinal mcp`, `job`.")
     token: Secret = Field(Secret(), description="The token of that Cardinal.")
     log_level: LogLevel = Field("info", description="The least severe line that is logged.")
 

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
+import anyio
 import httpx2
 from pydantic import ValidationError
 
@@ -79,6 +80,16 @@ def connect(url: str, token: str) -> ApiClient:
     """Return a client of the Cardinal at that address."""
     headers = {"Authorization": f"Bearer {token}"}
     return ApiClient(httpx2.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_S))
+
+
+async def _call_once(client: ApiClient, name: str, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
+    async with client.http:
+        return await client.call(name, fields, key)
+
+
+def call_once(url: str, token: str, name: str, fields: Mapping[str, Any], key: str = "") -> dict[str, Any]:
+    """Return an operation's output, as `ApiClient.call` does, over a connection of its own."""
+    return anyio.run(_call_once, connect(url, token), name, fields, key)
 
 
 def checked(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:

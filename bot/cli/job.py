@@ -1,0 +1,40 @@
+"""`cardinal job`: the API's operations as commands, for scripts and for people elsewhere."""
+
+import click
+
+from bot.cli import CommandGroup
+
+
+class OperationGroup(CommandGroup):
+    """The group whose commands are the operations of the API; they are loaded when one is wanted."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's
+        """Return the names of all commands, in order."""
+        from bot.cli import _operations
+
+        return sorted(_operations.named())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's
+        """Return the command; None when no operation has its name."""
+        from bot.cli import _operations
+
+        operation = _operations.named().get(cmd_name)
+        return None if operation is None else _operations.command_of(cmd_name, operation)
+
+
+@click.group("job", cls=OperationGroup)
+def command() -> None:
+    """Use the API: list, show and make jobs, and give commands on them.
+
+    It acts with CARDINAL_TOKEN at CARDINAL_URL. A JOB is OWNER/REPOSITORY#NUMBER; `-` reads jobs from
+    standard input, one a line, and goes on after a fault.
+
+    Exit codes: 0 it is done; 1 it is refused, or not there; 2 wrong words, or no answer.
+
+    \b
+    Examples:
+      cardinal job list --state needs_input
+      cardinal job command answer acme/shop#12 --text 2
+      cardinal job list --column Tasks --json | jq -r '.jobs[] | "\\(.repository)#\\(.number)"' |
+        cardinal job command cancel -
+    """
