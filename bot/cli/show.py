@@ -11,14 +11,16 @@ from sqlalchemy import Connection
 from bot.cli import _briefing, _home
 from bot.cli._show import ago, block, gone, json_option, line, show, when
 from bot.render.run import observations as texts
+from bot.render.run.folded_steps import folded
 from bot.render.run.stages import used
 from bot.runspec.builder import places
 from bot.state import patches
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.events.findings import FindingsReported
+from ledger.ids import CardId
 from ledger.queries import timeline
-from ledger.queries.timeline import TimelineRow, Zoom
+from ledger.queries.timeline import MAX_EVENTS, TimelineRow, Zoom
 from ledger.views import (
     artifacts,
     budgets,
@@ -48,6 +50,7 @@ from rules.text import count, state_word
 from runner.artifacts.store import store_of
 
 NOWHERE = "no column"
+MAX_LINES = 100
 RUN = re.compile(r"r[0-9]{1,12}")
 
 
@@ -133,10 +136,18 @@ def _document(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[ob
     of_card = CardStory(
         card,
         runs.of_card(db, card.card_id),
-        timeline.of_card(db, card.card_id, zoom),
+        _timeline(db, card.card_id, zoom),
         placements.get(db, card.card_id),
     )
     return of_card, _card_text(of_card)
+
+
+def _timeline(db: Connection, card_id: CardId, zoom: Zoom) -> tuple[TimelineRow, ...]:
+    """Return the newest lines, at the depth activity with the agent's steps in a row as one."""
+    if zoom is not Zoom.ACTIVITY:
+        return timeline.of_card(db, card_id, zoom, MAX_LINES)
+    rows = timeline.of_card(db, card_id, zoom, MAX_EVENTS, steps=True)
+    return tuple([row for row, _ in folded(rows)][-MAX_LINES:])
 
 
 def _run(db: Connection, run: RunRow) -> RunStory:

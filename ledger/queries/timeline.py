@@ -30,6 +30,7 @@ from ledger.ids import CardId, RunId
 from ledger.views.runs import runs
 
 LINE_CHARS = 500
+MAX_EVENTS = 1000  # that are read where steps fold
 MAX_SEQ = 2**62  # no event has it
 _RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is related to"}
 

@@ -7,16 +7,15 @@ from typing import NamedTuple
 from markupsafe import escape
 from sqlalchemy import Connection
 
+from bot.render.run.folded_steps import folded
 from bot.web.site.layout import when
 from ledger.ids import CardId
 from ledger.queries import timeline
-from ledger.queries.timeline import TimelineRow, Zoom
-from rules.runs.tool_steps import step_folds
+from ledger.queries.timeline import MAX_EVENTS, TimelineRow, Zoom
 from rules.text import plain
 
 MAX_PAYLOAD = 2000
 MAX_LINES, MAX_LINE = 200, 500
-MAX_EVENTS = 1000  # that are read where steps fold
 MAX_STEPS, MAX_STEP, STEP_BYTES = 50, 200, 60  # lines of a fold, characters of each, and the HTML around it
 MAX_BYTES = 64_000  # of the lines: a page stays under 100 kB
 
@@ -51,15 +50,9 @@ def newest(
 
 def _folded(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
     """Return the lines with each fold in the place of its steps."""
-    place = 0
-    for fold in step_folds([row.step for row in rows]):
-        yield from map(_line, rows[place : fold.first])
-        first, shown = rows[fold.first], rows[max(fold.first, fold.end - MAX_STEPS) : fold.end]
-        steps = [(when(row.at), plain(row.text, MAX_STEP)) for row in shown]
-        omitted = fold.end - fold.first - len(steps)
-        yield _line(first)._replace(text=fold.text, steps=steps, omitted=omitted)
-        place = fold.end
-    yield from map(_line, rows[place:])
+    for row, steps in folded(rows):
+        shown = [(when(step.at), plain(step.text, MAX_STEP)) for step in steps[-MAX_STEPS:]]
+        yield _line(row)._replace(steps=shown, omitted=len(steps) - len(shown))
 
 
 def _line(it: TimelineRow) -> LineView:

@@ -295,6 +295,23 @@ def test_a_card_is_shown_with_its_timeline(cardinal: Cardinal, story: Engine) ->
     assert "run r1 failed" in cardinal("show", "acme/shop#1").stdout
 
 
+def test_a_card_is_shown_with_the_steps_of_its_agent_in_a_row_as_one(
+    cardinal: Cardinal, story: Engine
+) -> None:
+    steps = [of_run.ToolUsed(RunId("r1"), "Bash", f"make {number}", True) for number in range(14)]
+    with event_store.writing(story) as db:
+        event_store.append(db, *steps, at=AT + timedelta(minutes=1))
+    output = cardinal("show", "acme/shop#1").stdout
+    assert (output.count("ran 14 commands"), "make 3" in output) == (1, False)
+    assert "make 3" in cardinal("show", "acme/shop#1", "--zoom", "debug").stdout
+    (fold,) = [
+        row
+        for row in printed(cardinal("show", "acme/shop#1", "--json"))["timeline"]
+        if row["kind"] == "ToolUsed"
+    ]
+    assert (fold["text"], fold["step"]) == ("ran 14 commands", None)
+
+
 def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
     cardinal: Cardinal, config: Config, story: Engine
 ) -> None:
