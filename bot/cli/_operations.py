@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -43,7 +44,9 @@ def command_of(name: str, operation: str) -> click.Command:
     """Return the command for an operation."""
     part = OPERATIONS.load(operation)
 
-    @click.command(name, help=charter(part), params=list(_params(part)))
+    help_text = f"{charter(part)}\n\n\b\nExample:\n  {_example(name, part)}"
+
+    @click.command(name, help=help_text, params=list(_params(part)))
     @json_option
     def command(as_json: bool, key: str = "", job: str = "", **given: Any) -> None:
         fields = {field: value for field, value in given.items() if value not in (None, ())}
@@ -93,6 +96,18 @@ def _place(job: str) -> dict[str, str]:
         raise _home.UnlistedNameError("card", job)
     owner, _, repository = match["repository"].partition("/")
     return {"owner": owner, "repository": repository, "number": match["number"]}
+
+
+def _example(name: str, part: Operation) -> str:
+    """Return the operation's example as a command."""
+    given = dict(part.EXAMPLE)
+    is_job = issubclass(part.Input, JobName)
+    job = "{owner}/{repository}#{number}".format(**{it: given.pop(it) for it in JOB}) if is_job else ""
+    required = {field for field, it in part.Input.model_fields.items() if it.is_required()}
+    places = [given.pop(field) for field in part.Input.model_fields if field in required & given.keys()]
+    options = (f"--{field} {shlex.quote(str(value))}" for field, value in given.items())
+    words = [shlex.quote(str(value)) for value in (*places, *([job] if job else []))]
+    return " ".join(("cardinal job", name, *words, *options))
 
 
 def _params(part: Operation) -> Iterator[click.Parameter]:

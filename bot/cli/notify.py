@@ -10,7 +10,8 @@ from bot.cli._show import json_option, line, show, table
 from bot.outbox import subscribers
 from bot.outbox.contract import GivenUpError
 from ledger.errors import CardinalError
-from rules.chatops.notices import NoticeKind, Subscriber
+from rules.chatops.notices import Subscriber
+from rules.intents.outbound import NoticeKind
 
 HEADS = ("name", "kinds", "boards", "quiet", "digest", "escalates")
 

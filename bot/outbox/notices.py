@@ -18,7 +18,8 @@ from ledger.queue import outbox
 from ledger.views import boards, cards, runs, spend
 from ledger.views.boards import BoardRow
 from ledger.views.cards import CardRow
-from rules.chatops.notices import NoticeKind, NoticeLine, SendNotice, Subscriber, alerts, due_at, kind_of
+from rules.chatops.notices import Subscriber, alerts, due_at, kind_of
+from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 
 READER, BATCH = "notices", 500
 NEWS_AGE = timedelta(hours=1)  # older events are no news: nobody subscribed, or no process ran

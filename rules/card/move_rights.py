@@ -73,6 +73,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     outbound.CreateCard,
     outbound.CreateScheduledCard,
     outbound.CreateJob,
+    outbound.LinkCard,
     outbound.AskAssistant,
     outbound.RunTask,
     outbound.MarkReady,

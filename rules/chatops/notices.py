@@ -1,9 +1,7 @@
 """Notices outside GitHub: what is told, to whom, and when. Pure; `bot/outbox/notices.py` queues them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, time, timedelta
-from enum import StrEnum
 from typing import Annotated
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -14,7 +12,7 @@ from ledger.events.board import BoardHalted, CardStateChanged, StopOrdered
 from ledger.events.run import QuestionAsked, RunStepped, UsageMetered
 from ledger.model.spend_limits import Limit
 from ledger.states import CardState, RunState
-from rules.intents.outbound import Intent
+from rules.intents.outbound import NoticeKind
 from rules.policy.model import Policy
 from rules.policy.repository import PolicyModel
 from rules.text import code, plain
@@ -22,17 +20,6 @@ from rules.text import code, plain
 STEPS_PERCENT = (100, 80, 50)
 MIDNIGHT = time()
 _DEFUSED = str.maketrans({"@": "@\u200b", **{char: " " for char in "<>[]*_`~|\\"}})
-
-
-class NoticeKind(StrEnum):
-    """What a notice is about."""
-
-    QUESTION = "question"
-    APPROVAL = "approval"
-    REVIEW = "review"
-    FAILURE = "failure"
-    SPEND = "spend"
-    STOPPED = "stopped"
 
 
 def _zone(name: str) -> str:
@@ -66,27 +53,6 @@ class Subscriber(PolicyModel):
         """Tell whether it gets a notice of that kind about a run of `starter`; `name` is its own."""
         here = not self.boards or board.casefold() in {known.casefold() for known in self.boards}
         return kind in self.kinds and here and (not self.mine or starter.casefold() == name.casefold())
-
-
-@dataclass(frozen=True, slots=True)
-class NoticeLine:
-    """One thing that is told: about a card, or with a `text` about the board. A line about a question is left
-    out once that is answered.
-    """
-
-    kind: NoticeKind
-    card_id: str = ""
-    question_id: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SendNotice(Intent):
-    """Send these lines to a subscriber. `card_id` is the board's id; `key` makes it the same notice."""
-
-    key: str
-    name: str
-    lines: tuple[NoticeLine, ...]
 
 
 def kind_of(event: Event) -> NoticeKind | None:

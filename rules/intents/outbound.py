@@ -5,6 +5,7 @@ Inward intents are in `rules/intents/internal.py`. An intent does nothing itself
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from ledger.events.agent import CardToolAllowed
 from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLifted, StopLifted, StopOrdered
@@ -26,6 +27,17 @@ RuleEvent = (
     | BoardHalted
     | HaltLifted
 )
+
+
+class NoticeKind(StrEnum):
+    """What a notice is about."""
+
+    QUESTION = "question"
+    APPROVAL = "approval"
+    REVIEW = "review"
+    FAILURE = "failure"
+    SPEND = "spend"
+    STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +255,27 @@ class LinkCard(Intent):
     run_id: RunId
     target: str
     relation: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeLine:
+    """One thing that is told: about a card, or with a `text` about the board. A line about a question is left
+    out once that is answered.
+    """
+
+    kind: NoticeKind
+    card_id: str = ""
+    question_id: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SendNotice(Intent):
+    """Send these lines to a subscriber. `card_id` is the board's id; `key` makes it the same notice."""
+
+    key: str
+    name: str
+    lines: tuple[NoticeLine, ...]
 
 
 @dataclass(frozen=True, slots=True)

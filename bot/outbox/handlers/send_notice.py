@@ -7,7 +7,8 @@ from ledger.ids import CardId, QuestionId
 from ledger.queue.outbox import Entry
 from ledger.views import cards, questions
 from ledger.views.cards import CardRow
-from rules.chatops.notices import NoticeKind, NoticeLine, SendNotice, Subscriber, defused
+from rules.chatops.notices import Subscriber, defused
+from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 
 # One notice for each subscriber and piece of news.
 ACT = Act("{key}", lane="notice")

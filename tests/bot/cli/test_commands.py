@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -54,7 +55,7 @@ def test_every_command_has_help_with_examples_that_it_understands(
         examples = re.findall(rf"cardinal {' '.join(path)}\b(.*)", page.partition("Example")[2])
         assert examples, path
         for example in examples:
-            command.make_context(path[-1], re.sub(r"( #|\)|>).*", "", example).split())
+            command.make_context(path[-1], shlex.split(re.sub(r"( #|\)|>|<|\|).*", "", example)))
 
 
 def test_help_of_no_command_is_refused_in_one_sentence(cardinal: Cardinal) -> None:

@@ -296,9 +296,13 @@ def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: typ
         "str": 'x "y" \u202e\n',
         "QuestionId": "r1-q1",
         "CardId": "c",
+        "datetime": stage.clock(),
+        "tuple": ("a", "b"),
+        "lines": (outbound.NoticeLine(outbound.NoticeKind.SPEND, text="x"),),
     }
     fields = intent_class.__dataclass_fields__.values()
-    intent = intent_class(**{one.name: shapes[getattr(one.type, "__name__", one.type)] for one in fields})
+    kinds = {one.name: getattr(one.type, "__name__", one.type) for one in fields}
+    intent = intent_class(**{name: shapes.get(name, shapes[kind]) for name, kind in kinds.items()})
     draft = handlers.draft(intent, stage.clock(), None)
     assert json.loads(draft.payload)
     assert draft.due_at == stage.clock()

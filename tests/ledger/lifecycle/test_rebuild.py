@@ -21,7 +21,7 @@ from ledger.events.artifact import ArtifactKept
 from ledger.events.board import BoardHalted
 from ledger.events.instruction import InstructionsStacked, LayerTold
 from ledger.events.publication import EntryGivenUp
-from ledger.events.pull import MergeAwaited, ReviewSubmitted, Thread
+from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewSubmitted, Thread
 from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped
 from ledger.ids import EntryKey, RunId
@@ -99,6 +99,8 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
     told += [run_queued("r9"), RunEnded(RunId("r9"), Ending.FAILED, "provider", "no answer", "queued")]
     told += [
         BoardHalted(BOARD, "provider", "No answer.", later(60), 0),
+        PullOpened(CARD, "acme/shop", 7, "PR_7", "cardinal/7", "c0", False),
+        PullChanged(CARD, 7, "merged", False, "c0"),
         MergeAwaited(CARD, 7, "auto", "c0", ""),
         ArtifactKept(RUN, "check.log", "log", "d0", 5),
         ReviewSubmitted(CARD, 999, "bob", True, "approved", "", (Thread("t9", "a.py", 1, "why?"),), "c0"),

@@ -9,7 +9,8 @@ from ledger.events.run import RunStepped
 from ledger.ids import CardId, RunId
 from ledger.model.spend_limits import Limit
 from ledger.states import CardState, RunState
-from rules.chatops.notices import NoticeKind, Subscriber, alerts, defused, due_at, kind_of
+from rules.chatops.notices import Subscriber, alerts, defused, due_at, kind_of
+from rules.intents.outbound import NoticeKind
 from rules.policy.model import DEFAULT_TEXT, parse
 
 
