@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from bot.github.api import repositories, roles
 from bot.github.client import Hub
@@ -86,6 +86,7 @@ class Readers:
         self._known: TTLCache[tuple[str, int, str], RepositoryAccess] = TTLCache(
             MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp()
         )
+        self._last = LRUCache[tuple[str, int, str], str](MAX_KEPT)  # roles, however old
         self._pace = RequestLimiter(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
         self._asking = set[int]()  # readers, by their id
         self._changed = threading.Condition()  # guards both
@@ -126,6 +127,14 @@ class Readers:
         """Tell whether the visitor may write to the repository. Raises BusyError."""
         return roles.may_write(self.role(visit, repository))
 
+    def wrote(self, visit: SignIn, names: Collection[str]) -> bool:
+        """Tell whether the visitor could write to one of the repositories when last looked up.
+
+        GitHub is not asked: that is enough to show a link, and not to open what it leads to.
+        """
+        with self._changed:
+            return any(roles.may_write(self._last.get(self._key(visit, name), roles.NONE)) for name in names)
+
     def must_be_able_to_ask(self, visit: SignIn) -> None:
         """Raise BusyError where a further question of the visitor would.
 
@@ -155,7 +164,7 @@ class Readers:
         try:
             access = self._fetch(visit, repository)
             with self._changed:
-                self._known[key] = access
+                self._known[key], self._last[key] = access, access.role
             return access
         finally:
             with self._changed:

@@ -34,6 +34,8 @@ from rules.text import sentence
 from runner.text.untrusted import without_invisible
 
 TITLE = "Cardinal"
+NAV = (("/", "Inbox"), ("/#boards", "Boards"), ("/money", "Money"), ("/tokens", "Tokens"))
+OPERATORS_NAV = (("/health", "Health"), ("/hosts", "Hosts"))  # for whoever may write to a board's policy
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
 NOT_FOUND = (
     "There is no such page, or you may not read the repository that it is about.",
@@ -103,6 +105,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.blueprint.after_request(_protect)
+        self.blueprint.app_context_processor(lambda: {"nav": self.nav})
         self.blueprint.record_once(_hide_invisible)
         self.blueprint.register_error_handler(BusyError, self._busy)
         self.blueprint.register_error_handler(FilterError, self._misspelt)
@@ -196,6 +199,12 @@ class Site:
         with event_store.reading(self.engine) as db:
             served = served_boards.every(db, self.config)
         return tuple(board for board in served if self.readers.writes(visit, board.home_repository))
+
+    def nav(self, visit: SignIn) -> tuple[tuple[str, str], ...]:
+        """Return path and name of the pages that each page of the visitor links. GitHub is not asked."""
+        with event_store.reading(self.engine) as db:
+            homes = {board.home_repository for board in served_boards.every(db, self.config)}
+        return (*NAV, *(OPERATORS_NAV if self.readers.wrote(visit, homes) else ()))
 
     def page(self, title: str, *lines: str, status: int = 200, sign_in: str = "", **more: object) -> Response:
         """Return a page of fixed texts; `sign_in` is the path to return to after signing in."""

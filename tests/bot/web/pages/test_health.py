@@ -37,11 +37,25 @@ def quarantine(pages: Pages, name: str, error: str, *, action: str = "opened", r
 
 def test_where_nothing_stands_still_that_is_said_beside_queues_budget_and_hosts(pages: Pages) -> None:
     bob = pages.browser("bob")
-    assert '<a href="/health">' in bob.get("/").text
     shown = bob.get("/health")
     assert shown.status_code == 200
     for text in (NOTHING, "deliveries that wait", "points of this minute", "No host was seen yet"):
         assert text in shown.text
+
+
+def test_each_page_links_the_operators_pages_for_operators_alone_and_asks_github_nothing_for_it(
+    pages: Pages,
+) -> None:
+    bob, mallory = pages.browser("bob"), pages.browser("mallory")
+    assert {browser.get("/").status_code for browser in (bob, mallory)} == {200}
+    pages.cardinal.clock.forward(timedelta(hours=1).total_seconds())  # no answer of GitHub holds that long
+    looked_up = pages.asked()
+    operators, others = bob.get("/tokens").text, mallory.get("/tokens").text
+    for path in ("/", "/#boards", "/money", "/health", "/hosts"):
+        assert f'<a href="{path}">' in operators, path
+        assert (f'<a href="{path}">' in others) is (path not in ("/health", "/hosts")), path
+    assert '<a href="/tokens" aria-current="page">' in operators
+    assert pages.asked() == looked_up
 
 
 def test_each_thing_that_stands_still_has_its_way_out(pages: Pages) -> None:
