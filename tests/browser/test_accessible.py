@@ -29,6 +29,10 @@ UNREACHED = """[...document.querySelectorAll('.wide')].filter(it => it.tabIndex 
     || it.getAttribute('role') != 'region' || !(it.ariaLabel || it.getAttribute('aria-labelledby'))
     || getComputedStyle(it).overflowWrap == 'anywhere').map(it => it.outerHTML.slice(0, 200))
 """
+# Words in a column so narrow that few of them stand in a line.
+SQUEEZED = """[...document.querySelectorAll('.wide td')].filter(it => it.innerText.length > 60
+    && it.clientWidth < 200).map(it => it.innerText.slice(0, 200))
+"""
 
 
 @pytest.fixture
@@ -66,6 +70,7 @@ def broken(page: Page) -> list[tuple[str, str]]:
         *map(tuple, found),
         *([("wide", page.url)] if wide else ()),
         *(("keyboard", it) for it in unreached),
+        *(("squeezed", it) for it in page.evaluate(SQUEEZED)),
     ]
 
 
@@ -80,6 +85,9 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
         for kind in ("boards", "cards", "runs")
     }
     assert all(links.values()), links
+    inbox.goto(f"{place}/tokens")
+    inbox.get_by_label("Name").fill("release build")
+    inbox.get_by_role("button", name="Make the token").click()
     for scheme, size in LOOKS:
         inbox.emulate_media(color_scheme=scheme)
         inbox.set_viewport_size(size)
@@ -92,6 +100,7 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
             *(f"{links['runs']}/{tab}" for tab in ("changes", "briefing", "artifacts")),
             links["boards"].replace("/boards", "/policy"),
             "/money",
+            "/tokens",
             "/hosts",
             "/health",
             "/runs/r999",

@@ -33,7 +33,7 @@ def mount(site: Site) -> None:
         shown = render_template(
             "hosts.html",
             title="Hosts",
-            lines=() if listed else ("No host was seen yet: `cardinal up` makes this one known.",),
+            lines=() if listed else ("No host was seen yet: cardinal up makes this one known.",),
             hosts=[
                 {
                     "name": plain(host.row.name),
