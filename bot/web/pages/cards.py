@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from flask import Response, make_response, render_template, request
 
+from bot.render.board.card_fields import parts_done
 from bot.state import policies, served_boards, snapshots
 from bot.state.card_filters import FilterError
 from bot.web.acting import offered
@@ -26,7 +27,7 @@ EVENT = re.compile(r"[0-9]{1,17}")
 # What every run says on GitHub, too; the depth debug is for whoever may write to the policy's repository.
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
 MAX_ASKED = 10  # repositories of other issues about which one page asks GitHub: a reader has 30 in a minute
-UNASKED = "It waits for more issues, some of which you may read perhaps: load this page again in a minute."
+UNASKED = "There are more issues, some of which you may read perhaps: load this page again in a minute."
 
 
 def mount(site: Site) -> None:
@@ -56,7 +57,10 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
         blockers = links.of_card(db, card.card_id)
-    seen, complete = _readable(site, visit, card, blockers)
+        parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
+    readable, complete = _readable(site, visit, card, (*blockers, *parts))
+    seen = [it for it in blockers if it.repository in readable]
+    own = [it for it in parts if it.repository in readable]
     github = f"{site.config.git_url}/{card.repository}"
     return render_template(
         "card.html",
@@ -69,6 +73,8 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
         dependencies=[_dependency(site, link) for link in seen],
         unasked="" if complete else UNASKED,
         done=sum(not link.holds for link in seen),
+        parts_done=parts_done(own),
+        parts=[_part(it) for it in own],
         cost=usd(sum(run.usd for run in listed)),
         runs=[
             (
@@ -93,16 +99,22 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
 
 
 def _readable(
-    site: Site, visit: SignIn, card: CardRow, blockers: Sequence[LinkRow]
-) -> tuple[list[LinkRow], bool]:
-    """Return the blockers that the visitor may read, and whether GitHub was asked about them all.
+    site: Site, visit: SignIn, card: CardRow, others: Sequence[LinkRow | CardRow]
+) -> tuple[frozenset[str], bool]:
+    """Return which repositories of other issues the visitor may read, and whether GitHub was asked about all.
 
     Of another owner's nobody can say who may read them. Raises BusyError.
     """
     owner = (card.repository or "").partition("/")[0]
-    names = {it.repository for it in blockers if not is_outside(it.repository, owner)}
-    readable, complete = site.readers.soon_readable(visit, names, card.created_at, MAX_ASKED)
-    return [it for it in blockers if it.repository in readable], complete
+    names = {it.repository for it in others if it.repository and not is_outside(it.repository, owner)}
+    return site.readers.soon_readable(visit, names, card.created_at, MAX_ASKED)
+
+
+def _part(card: CardRow) -> tuple[str, str, str, str]:
+    """Return the name, the title, the path and the state of the card of a sub-issue."""
+    path = path_of(card.repository, card.number, card.card_id)
+    state = state_word(card.state) or "at rest"
+    return f"{card.repository}#{card.number}", plain(card.title, MAX_LINE), path, state
 
 
 def _dependency(site: Site, link: LinkRow) -> tuple[str, str, str, str]:

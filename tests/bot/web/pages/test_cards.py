@@ -167,6 +167,30 @@ def test_a_card_with_many_dependencies_asks_for_few_at_a_time_and_shows_what_is_
     assert (f"of {MAX_ASKED + 2} done" in second, UNASKED in second) == (True, False)
 
 
+def test_a_card_has_its_parts_with_how_many_are_done_and_none_that_one_may_not_read(pages: Pages) -> None:
+    cardinal = pages.cardinal
+    whole, first, second = (cardinal.new(title) for title in ("All", "Tables", "Keys <i>"))
+    outside = cardinal.forge.store.issues.create(
+        cardinal.home_repo, "Sealed", "", actor=cardinal.person("alice")
+    )
+    sealed = cardinal.forge.store.projects.add(cardinal.project, outside, actor=cardinal.person("alice"))
+    for part in (first, second, sealed):
+        cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
+    close(cardinal, first)
+    hide(cardinal, "board")
+    cardinal.settle()
+    path = f"/cards/acme/shop/{issue_of(whole).number}"
+    shown = pages.browser("alice").get(path).text
+    assert "<p>1 of 3 parts done</p>" in shown
+    (to_part,) = re.findall(rf'"(/cards/acme/shop/{issue_of(second).number}/[^"]+)"', shown)
+    assert "Keys &lt;i&gt;" in shown
+    assert pages.browser("alice").get(to_part).status_code == 200
+    hidden = pages.browser("mallory").get(path).text
+    assert "<p>1 of 2 parts done</p>" in hidden
+    assert "Sealed" not in hidden
+    assert "parts done" not in pages.browser("alice").get(to_part).text
+
+
 def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_not_read(
     pages: Pages,
 ) -> None:
