@@ -114,10 +114,7 @@ class SavedForge:
         Raises StateError.
         """
         try:
-            store, world, shared, refs = _Reader(io.BytesIO(self._file.read_bytes())).load()
-            store.root = self.root
-            _complete(store, Store(self.root))
-            _complete_fields(store, world)
+            store, world, shared, refs = self.load()
             for repo in store.repos.all():
                 git = store.repos.git(repo)
                 known, now = refs[repo.full_name], git.refs()
@@ -131,6 +128,14 @@ class SavedForge:
         except Exception as error:  # a torn or foreign pickle raises whatever its bytes say
             raise StateError(f"{type(error).__name__}: {error}") from error
         return store, world, shared
+
+    def load(self) -> Any:
+        """Return store, world, what both sides have, and the refs. Raises whatever the file's bytes say."""
+        store, world, shared, refs = _Reader(io.BytesIO(self._file.read_bytes())).load()
+        store.root = self.root
+        _complete(store, Store(self.root))
+        _complete_fields(store, world)
+        return store, world, shared, refs
 
     def write(self, store: Store, world: World, shared: Mapping[str, str]) -> None:
         """Write all, at once and whole, with what both sides have. The caller holds the store's lock."""

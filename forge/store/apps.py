@@ -85,15 +85,7 @@ class Apps(Part):
         events: list[str] | None = None,
     ) -> tuple[App, str]:
         """Return a new App and its private key as PEM, which is not kept."""
-        key = next(self.keys)
-        pem = key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.TraditionalOpenSSL,
-            serialization.NoEncryption(),
-        )
-        public = key.public_key().public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
+        pem, public = self._new_key()
         bot = self.store.users.add(f"{slug}[bot]", UserType.BOT)
         app = App(
             *self.store.identifiers.pair("app"),
@@ -101,7 +93,7 @@ class Apps(Part):
             name=name,
             owner=owner,
             bot=bot,
-            public_key=public.decode(),
+            public_key=public,
             client_id=f"Iv23li{secrets.token_hex(7)}",
             created_at=self.store.clock.now(),
             permissions=dict(permissions or ALL_PERMISSIONS),
@@ -111,7 +103,26 @@ class Apps(Part):
             client_secret=secrets.token_hex(20),
         )
         self._apps.append(app)
-        return app, pem.decode()
+        return app, pem
+
+    def renew(self, app: App) -> str:
+        """Give an App other secrets, and return its new private key as PEM, which is not kept."""
+        pem, app.public_key = self._new_key()
+        app.webhook_secret, app.client_secret = secrets.token_hex(20), secrets.token_hex(20)
+        self._tokens = {}
+        return pem
+
+    def _new_key(self) -> tuple[str, str]:
+        key = next(self.keys)
+        pem = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        )
+        public = key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        return pem.decode(), public.decode()
 
     def install(self, app: App, account: User, *, actor: User) -> Installation:
         """Return the installation of an App in an organisation, and announce it."""
