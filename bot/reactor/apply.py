@@ -13,7 +13,7 @@ from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
 from ledger.events.budget import BudgetRaised, BudgetReserved
-from ledger.events.instruction import SkillsPinned
+from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.ids import QuestionId
 from ledger.log import event_store
 from ledger.model.limit_answers import answered, question
@@ -71,6 +71,8 @@ def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
             return event.pattern not in grants.of_card(db, event.card_id, exact=False)
         case SkillsPinned():
             return event.names != instructions.pinned(db, event.card_id)
+        case AgentPinned():
+            return event.choice != instructions.pinned_agent(db, event.card_id)
         case _:
             return True
 

@@ -16,7 +16,6 @@ from docs._make import wording
 from ledger import codec
 from ledger.event import Event
 from ledger.parts import charter
-from rules.policy.validate import LATER
 from rules.registry import COMMANDS, SlashCommand
 
 WIDTH = 100
@@ -47,10 +46,8 @@ def commands() -> str:
         usage = part.USAGE.replace("|", "\\|")
         rows.append((f"[`{usage}`](#cardinal-{name})", charter(part), f"`{part.ROLE}`"))
         sections.append(_command(name, part))
-    later = ", ".join(f"`{name}`" for name in LATER)
-    note = f"A policy may already name these, which no version carries out yet: {later}."
     head = ("command", "what it does", "lowest role")
-    return "\n\n".join((wording.table(head, rows), note, *sections))
+    return "\n\n".join((wording.table(head, rows), *sections))
 
 
 def _command(name: str, part: SlashCommand) -> str:

@@ -66,3 +66,11 @@ class SkillsPinned(CardEvent):
 
     names: tuple[str, ...]
     by: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPinned(CardEvent):
+    """A person chose who works in the card's next runs: `agent` or `agent/model`; empty: the column's own."""
+
+    choice: str
+    by: str

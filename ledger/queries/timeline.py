@@ -156,6 +156,7 @@ LINES: Mapping[str, Line] = {
     "CardToolAllowed": (_C, lambda e: f"{e.by} allowed for this card: {e.pattern}"),
     "JobMade": (_C, lambda e: f"{e.by} asked for this card by a program"),
     "SkillsPinned": (_C, lambda e: f"{e.by} chose skills: {', '.join(e.names) or 'none'}"),
+    "AgentPinned": (_C, lambda e: f"{e.by} chose {e.choice or 'no other agent'} for the next runs"),
     "SkillsChosen": (_A, lambda e: _skills(e)),
     "InstructionsStacked": (Zoom.DEBUG, lambda e: f"instructed in {len(e.layers)} layers"),
     "ProviderFailed": (_A, lambda e: _provider_failed(e)),

@@ -1,5 +1,5 @@
-"""The instructions of each run's agent, layer by layer, and the skills that were considered for it or
-chosen by people for its card.
+"""The instructions of each run's agent, layer by layer, and the skills that were considered for it; the
+skills and the agent that people chose for its card.
 """
 
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ from ledger.db.rows import columns, drop, fields_for, find, insert, listed, reco
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.instruction import (
+    AgentPinned,
     InstructionsStacked,
     LayerTold,
     SkillConsidered,
@@ -41,6 +42,7 @@ class SkillRow(SkillConsidered):
 layers = Table("view_layers", VIEWS, *columns(LayerRow, "run_id", "place", long=("text",)))
 skills = Table("view_skills", VIEWS, *columns(SkillRow, "run_id", "place"))
 pins = Table("view_pins", VIEWS, *columns(SkillsPinned, "card_id"))
+agent_pins = Table("view_agent_pins", VIEWS, *columns(AgentPinned, "card_id"))
 fold = Fold()
 
 
@@ -60,7 +62,14 @@ def pinned(db: Connection, card_id: CardId) -> tuple[str, ...]:
     return row.names if row else ()
 
 
+def pinned_agent(db: Connection, card_id: CardId) -> str:
+    """Return the `agent` or `agent/model` that was chosen for the card; empty for its column's own."""
+    row = find(db, AgentPinned, agent_pins, card_id=card_id)
+    return row.choice if row else ""
+
+
 fold.on(SkillsPinned)(recorder(pins))
+fold.on(AgentPinned)(recorder(agent_pins))
 
 
 @fold.on(InstructionsStacked)

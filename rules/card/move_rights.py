@@ -21,7 +21,7 @@ from ledger.events.board import (
     StopOrdered,
 )
 from ledger.events.conversation import CommentReleased
-from ledger.events.instruction import SkillsPinned
+from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.placement import RepositoryResolved
 from ledger.events.run import RunSteered
 from ledger.model.reasons import Reason
@@ -56,6 +56,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     internal.RaiseBudget,
     CardToolAllowed,
     SkillsPinned,
+    AgentPinned,
     internal.RequeueRun,
     RunSteered,
     CommentReleased,

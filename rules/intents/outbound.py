@@ -10,13 +10,14 @@ from enum import StrEnum
 from ledger.events.agent import CardToolAllowed
 from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLifted, StopLifted, StopOrdered
 from ledger.events.conversation import CommentReleased
-from ledger.events.instruction import SkillsPinned
+from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.run import RunSteered
 from ledger.ids import CardId, QuestionId, RunId
 
 # Events that the rules decide themselves. All others follow from an intent and the ledger as it then is.
 RuleEvent = (
-    CardExplained
+    AgentPinned
+    | CardExplained
     | CardHeldBack
     | CardToolAllowed
     | CommentReleased

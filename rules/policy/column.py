@@ -15,6 +15,8 @@ Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
 # A person, or a team as owner/name.
 Reviewer = Annotated[str, Field(pattern=f"^{LOGIN.pattern}(/{LOGIN.pattern})?$")]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
+# `agent` or `agent/model`; models may have slashes of their own.
+AgentChoice = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}(/[A-Za-z0-9._:/@-]{1,100})?$")]
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
 
 
@@ -80,6 +82,9 @@ class ColumnPolicy(PolicyModel):
     )
     agent: Name = setting("claude", "The agent that works on cards here.")
     model: Name = setting("default", "The agent's model, as its own command line names it.")
+    agents: Annotated[tuple[AgentChoice, ...], Field(max_length=20)] = setting(
+        (), "Others that `/cardinal agent` may choose for a card, each `agent` or `agent/model`."
+    )
     models: Annotated[tuple[Name, ...], Field(max_length=50)] = setting(
         (), "More models that its agents may ask for; no other is let through."
     )
@@ -144,6 +149,19 @@ class ColumnPolicy(PolicyModel):
     @property
     def plan_required(self) -> bool:
         return self.plan_approval == "required"
+
+    def played_by(self, choice: str) -> "ColumnPolicy":
+        """Return the rules with the agent and model of a `choice` that `agents` has, else as they are.
+
+        Models that stages name are those of the column's own agent: another agent plays them with its own.
+        """
+        if choice not in self.agents:
+            return self
+        agent, _, model = choice.partition("/")
+        if agent == self.agent:
+            return self.model_copy(update={"model": model or self.model})
+        stages = tuple(stage.model_copy(update={"model": None}) for stage in self.stages)
+        return self.model_copy(update={"agent": agent, "model": model or "default", "stages": stages})
 
     def to_json(self) -> str:
         """Return the rules as JSON, as `RunQueued.settings` keeps them; `model_validate_json` reads it."""

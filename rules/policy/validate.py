@@ -19,10 +19,6 @@ from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
 from rules.text import alternatives, code
 
 NO_PROFILE = "none"
-# Commands that a policy may already name, before the file that carries them out is there.
-LATER = ("agent",)
-
-
 Names = tuple[str, ...]
 
 
@@ -43,23 +39,35 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
         twin = folded.setdefault(name.casefold(), name)
         if twin != name:
             yield located(written, where, f"differs from {code(twin)} only by upper and lower case")
-        if installed.agents is not None and column.agent not in installed.agents:
-            yield located(written, (*where, "agent"), unknown("agent", column.agent, installed.agents))
+        yield from _agent_problems(column, installed.agents, written, where)
         yield from _column_problems(board, column, written, where)
     if board.repositories.home == "named" and board.home is None:
         where = (*at, "repositories", "home")
         yield located(written, where, "needs board.home, the repository whose issues are about others")
-    known = (*COMMANDS.names(), *LATER)
+    known = COMMANDS.names()
     for name, allowed in board.commands.items():
         where = (*at, "commands", name)
         if name not in known:
-            yield located(written, where, unknown("command", name, tuple(sorted(known))))
+            yield located(written, where, unknown("command", name, known))
         yield from _role_problems(allowed, written, where)
     yield from _role_problems(board.move, written, (*at, "move"))
     owner = board.home.partition("/")[0] if board.home else None
     yield from schedule_problems(board.schedule, board.columns, owner, written, (*at, "schedule"))
     where = (*at, "repositories", "without_policy")
     yield from repository_problems(board.repositories.without_policy, written, installed, (), where)
+
+
+def _agent_problems(
+    column: ColumnPolicy, known: Names | None, written: Written, where: Path
+) -> Iterator[str]:
+    if known is None:
+        return
+    if column.agent not in known:
+        yield located(written, (*where, "agent"), unknown("agent", column.agent, known))
+    for index, choice in enumerate(column.agents):
+        name = choice.partition("/")[0]
+        if name not in known:
+            yield located(written, (*where, "agents", index), unknown("agent", name, known))
 
 
 def _role_problems(allowed: Iterable[str], written: Written, where: Path) -> Iterator[str]:

@@ -27,7 +27,7 @@ OF_CARD = (
     *("CardSeen", "CardDescribed", "CardMoved", "CardArrived", "MoverFound", "CardArchived", "CardRestored"),
     *("CardToolAllowed", "CommandGiven", "CommandRefused", "FollowUpMade", "PullOpened", "PullChanged"),
     *("RepositoryResolved", "ReviewSubmitted", "ReviewDismissed", "ReviewRequested", "SkillsPinned"),
-    *("ChecksSettled", "MergeAwaited", "BranchDeleted"),
+    *("AgentPinned", "ChecksSettled", "MergeAwaited", "BranchDeleted"),
 )
 # In the order in which people ask for them.
 SECTIONS = (

@@ -117,7 +117,9 @@ def _wanted(patient: DoctorContext) -> dict[str, set[str]]:
         for name, column in policy.board.columns.items():
             kind = policy.archetype(name)
             if kind.STARTS_RUNS or kind.HAS_ASSISTANT:
-                wanted.setdefault(column.agent, set()).add(column.model)
+                for choice in ("", *column.agents):
+                    played = column.played_by(choice)
+                    wanted.setdefault(played.agent, set()).add(played.model)
     return wanted
 
 

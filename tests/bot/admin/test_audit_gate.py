@@ -23,6 +23,7 @@ from ledger.events.findings import (
 )
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.instruction import (
+    AgentPinned,
     InstructionsStacked,
     LayerTold,
     SkillConsidered,
@@ -59,6 +60,7 @@ def before_the_work() -> tuple[Event, ...]:
         card(1, HOSTILE),
         CommandGiven(CARD, "check", "", "carol", "write", "pull", 5, "5"),
         SkillsPinned(CARD, ("oracle",), "alice"),
+        AgentPinned(CARD, "codex", "alice"),
         CardToolAllowed(CARD, "git push:*", "dave"),
         queued("r1", 1),
         queued("r2", 2),
@@ -147,6 +149,7 @@ def test_it_says_who_approved_what_and_who_gave_leave(document: dict[str, Any]) 
     assert [plan[name] for name in ("by", "bound", "base", "policy")] == ["bob", "4" * 64, BASE, "9" * 64]
     assert {(one["by"], one["what"]) for one in said["leave"]} == {
         ("alice", "/cardinal skills oracle"),
+        ("alice", "/cardinal agent codex"),
         ("dave", "git push:*"),
         ("erin", "make deploy"),
         ("gina", "files of CI"),

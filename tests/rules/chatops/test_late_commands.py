@@ -85,6 +85,7 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
 # Whoever comes second there gets what they asked for, or changes nothing that anybody did.
 HARMLESS = {
     "allow": "it is allowed, whoever said so",
+    "agent": "the last word counts",
     "skills": "the last word counts",
     "move": "the card stands there, whoever moved it",
     "follow-up": "the answer names the issue that it became",

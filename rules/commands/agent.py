@@ -1,0 +1,35 @@
+"""Choose the agent of this card's next runs, and its model; `none` takes it back."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from ledger.events.instruction import AgentPinned
+from rules.chatops.replies import say
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.snapshot import Snapshot
+from rules.text import alternatives, code
+
+USAGE = "/cardinal agent <agent>[/<model>]|none"
+ROLE = Role.WRITE
+TAKES = "optional"
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Record the choice if `agents` of any column has it; a column that has not keeps its own agent."""
+    choice = given.argument.strip().strip("`")
+    if choice.lower() == "none":
+        cleared = AgentPinned(snapshot.card_id, "", given.by)
+        return Decision((cleared,), (f"{given.by} chose the column's own agent for the card's next runs",))
+    allowed = dict.fromkeys(name for column in policy.board.columns.values() for name in column.agents)
+    if choice in allowed:
+        pinned = AgentPinned(snapshot.card_id, choice, given.by)
+        return Decision((pinned,), (f"{given.by} chose {choice} for the card's next runs",))
+    if not allowed:
+        return say(
+            snapshot, given, "No column of the policy lets anybody choose: list agents in its `agents`."
+        )
+    wrong = f"Nothing was chosen: no column has {code(choice, 60)} in its `agents`. " if choice else ""
+    which = alternatives(f"`/cardinal agent {name}`" for name in (*allowed, "none"))
+    return say(snapshot, given, f"{wrong}Say {which}.")

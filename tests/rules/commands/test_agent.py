@@ -1,0 +1,42 @@
+"""`/cardinal agent <agent>[/<model>]`: who works in the card's next runs, of those that the policy lists."""
+
+import pytest
+
+from ledger.events.instruction import AgentPinned
+from rules.policy.model import Policy
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import CARD, asks, card, given, policy, run
+
+AGENTS = policy("Work: {archetype: execution, agents: [codex, claude/opus]}\nOther: {archetype: execution}")
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"), [("codex", "codex"), ("`claude/opus`", "claude/opus"), ("None", "")]
+)
+@pytest.mark.parametrize("live", [None, run()])
+def test_the_choice_is_remembered_for_the_card(text: str, choice: str, live: object) -> None:
+    _, *rest = asks(card("Work", run=live), given("agent", text), by=AGENTS)
+    assert rest == [AgentPinned(CARD, choice, "bob")]
+
+
+@pytest.mark.parametrize("text", ["codex/other", "claude", "<b>", "codex claude/opus"])
+def test_what_the_policy_does_not_list_is_refused_with_what_it_lists(text: str) -> None:
+    answer = _answer(AGENTS, text)
+    assert answer.startswith("Nothing was chosen: ")
+    assert answer.endswith(
+        "Say `/cardinal agent codex`, `/cardinal agent claude/opus` or `/cardinal agent none`."
+    )
+
+
+def test_without_a_name_it_says_which_there_are() -> None:
+    assert _answer(AGENTS, "").startswith("Say `/cardinal agent codex`, ")
+
+
+def test_where_no_column_lists_any_it_says_how() -> None:
+    assert "list agents in its `agents`" in told("agent", card(), "codex")
+    assert obeyed("agent", card(), "none") == (AgentPinned(CARD, "", "bob"),)
+
+
+def _answer(by: Policy, text: str) -> str:
+    _, said = asks(card("Work"), given("agent", text), by=by)
+    return said.text  # type: ignore[union-attr]

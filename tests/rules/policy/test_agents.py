@@ -1,0 +1,40 @@
+"""`agents` of a column: whom `/cardinal agent` may choose, and how a column is with one of them."""
+
+import pytest
+
+from rules.errors import PolicyError
+from rules.policy.model import parse
+from rules.policy.validate import Installed
+
+TEXT = """\
+version: 1
+board:
+  columns:
+    Work:
+      archetype: execution
+      model: small
+      agents: [codex, claude/opus, opencode/some/model]
+      stages: [{name: a, persona: tester, model: small}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("choice", "played"),
+    [
+        ("", ("claude", "small", "small")),
+        ("claude/opus", ("claude", "opus", "small")),
+        ("codex", ("codex", "default", None)),
+        ("opencode/some/model", ("opencode", "some/model", None)),
+        ("codex/other", ("claude", "small", "small")),  # the policy does not list it, or no more
+    ],
+)
+def test_a_column_is_played_by_those_that_it_lists(choice: str, played: tuple[str, str, str | None]) -> None:
+    column = parse(TEXT, home="acme/board").column("Work")
+    assert column is not None
+    chosen = column.played_by(choice)
+    assert (chosen.agent, chosen.model, chosen.stages[0].model) == played
+
+
+def test_an_agent_that_is_not_installed_cannot_be_listed() -> None:
+    with pytest.raises(PolicyError, match="unknown agent `opencode`"):
+        parse(TEXT, home="acme/board", installed=Installed(agents=("claude", "codex")))
