@@ -3,7 +3,7 @@
 import base64
 import binascii
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from http import HTTPStatus
 
 from bot.web.api.operation import ApiError
@@ -20,9 +20,10 @@ def read(word: str) -> tuple[datetime, CardId]:
     try:
         at, card_id = json.loads(base64.urlsafe_b64decode(word.encode()))
         moment = datetime.fromisoformat(at)
-        if moment.tzinfo is None or not isinstance(card_id, str):
+        if moment.tzinfo is None or not card_id.isascii() or not card_id.isprintable():
             raise ValueError(word)
-    except (ValueError, TypeError, binascii.Error):
+        moment = moment.astimezone(UTC)
+    except (ValueError, TypeError, AttributeError, OverflowError, binascii.Error):
         because = "`after` is no place in a list"
         raise ApiError(
             HTTPStatus.BAD_REQUEST, "unfit_cursor", because, "send `next` of the page before"

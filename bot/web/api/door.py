@@ -16,7 +16,7 @@ from typing import Any
 from flask import Response, request
 from pydantic import ValidationError
 from pydantic_core import from_json
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import InternalServerError, RequestEntityTooLarge
 
 from bot.github.errors import GithubError
 from bot.state.card_filters import FilterError
@@ -34,7 +34,7 @@ from bot.web.api.operation import (
 )
 from bot.web.authorization import BusyError
 from bot.web.live.response import StreamResponse
-from bot.web.site.layout import Site
+from bot.web.site.layout import FAULTS, Site
 from ledger.errors import CardinalError
 from ledger.log import event_store
 from ledger.queue import api_tokens
@@ -100,6 +100,7 @@ def mount(site: Site) -> None:
         )
     site.blueprint.add_url_rule(f"{ROOT}/openapi.json", "api_description", _description)
     site.blueprint.add_url_rule(f"{ROOT}/<path:path>", "api_unknown", _unknown, methods=METHODS)
+    site.blueprint.register_error_handler(InternalServerError, partial(_failed, site))
 
 
 def _answer(site: Site, use: TokenUse, room: BoundedSemaphore, operation: Operation, **path: str) -> Response:
@@ -173,9 +174,13 @@ def _given(operation: Operation, path: dict[str, str]) -> Any:
     if both := fields.keys() & path.keys():
         raise _unfit(f"the path has {plain(', '.join(sorted(both)))} already")
     try:
-        return operation.Input.model_validate({**fields, **path})
+        given = operation.Input.model_validate({**fields, **path})
     except ValidationError as error:
         raise _unfit(faults_of(error)) from error
+    texts = (text for it in given.model_dump().values() for text in (it if isinstance(it, list) else [it]))
+    if any("\0" in text for text in texts if isinstance(text, str)):  # PostgreSQL keeps none
+        raise _unfit("a text has the character NUL")
+    return given
 
 
 def _body() -> dict[str, Any]:
@@ -246,6 +251,14 @@ def _of(output: Any) -> Response:
 
 def _description() -> Response:
     return Response(json.dumps(description.document()), content_type="application/json")
+
+
+def _failed(site: Site, error: InternalServerError) -> Response:
+    """Return what Flask, which has logged the error, gives for an operation or a page that failed."""
+    if not request.path.startswith(f"{ROOT}/"):
+        return site.faulty(FAULTS[500], error)
+    because, remedy = (line.rstrip(".") for line in FAULTS[500])
+    return problem(ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "failed", because, remedy))
 
 
 def _unknown(path: str) -> Response:

@@ -21,7 +21,7 @@ from rules.explain import why
 from runner.text.untrusted import without_invisible as clean
 
 MAX_BODY, MAX_TEXT = 20_000, 4_000
-NAME = r"[A-Za-z0-9_.-]{1,100}"
+NAME = r"\.{0,9}[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}"  # never `.` or `..`, which are steps of a path
 
 
 class JobName(ApiModel):

@@ -110,7 +110,7 @@ class Site:
         self.blueprint.register_error_handler(BusyError, self._busy)
         self.blueprint.register_error_handler(FilterError, self._misspelt)
         for code, lines in FAULTS.items():
-            self.blueprint.app_errorhandler(code)(partial(self._faulty, lines))
+            self.blueprint.app_errorhandler(code)(partial(self.faulty, lines))
 
     @property
     def cookie(self) -> str:
@@ -242,7 +242,7 @@ class Site:
         ways = [(request.path, "This page", "without what follows the question mark")]
         return self.page("Not understood", sentence(str(error)), status=400, visit=self.visit(), links=ways)
 
-    def _faulty(self, lines: tuple[str, str], error: HTTPException) -> Response:
+    def faulty(self, lines: tuple[str, str], error: HTTPException) -> Response:
         """Return the page of a request that led to no page."""
         ways = [("/", "The inbox", "links each page that you may see")]
         answer = self.page(*lines, status=error.code or 500, links=ways)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 from sqlalchemy import Connection
@@ -32,6 +32,7 @@ METHOD, PATH = "POST", "/jobs"
 SCOPE = Scope.CREATE
 EXAMPLE: Mapping[str, Any] = {"board": "acme/1", "repository": "acme/shop", "title": "Say hello"}
 REPOSITORY = f"^{NAME}/{NAME}$"
+Label = Annotated[str, Field(min_length=1, max_length=50)]  # as at GitHub
 
 
 class JobWish(ApiModel):
@@ -42,7 +43,7 @@ class JobWish(ApiModel):
     title: str = Field(min_length=1, max_length=200)
     body: str = Field("", max_length=20_000, description="What is to be done, and how one sees that it is")
     column: str = Field("", max_length=200, description="Where it goes, as by a drag; empty for the inbox")
-    labels: list[str] = Field(default_factory=list, max_length=20)
+    labels: list[Label] = Field(default_factory=list, max_length=20)
     parents: list[str] = Field(
         default_factory=list, max_length=20, description="Jobs as owner/name#number that must be done first"
     )

@@ -1,15 +1,16 @@
 """The API's door: who comes in, what a request may say, and that it acts once."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from bot.web.api import door
+from bot.web.api import cursor, door
 from bot.web.api.operation import OPERATIONS, Scope
 from bot.web.authorization import KEPT_S
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.run import RunStopAsked
+from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import api_tokens
 from ledger.states import RunState
@@ -114,6 +115,7 @@ def test_a_token_that_asks_without_end_waits_and_its_uses_are_counted(
 ) -> None:
     monkeypatch.setattr(door, "A_MINUTE", 3)
     bob, alice = Program(pages, "bob"), Program(pages, "alice")
+    pages.cardinal.clock.forward(60 - pages.cardinal.clock().second)  # no minute ends amid them
     assert [bob.send("GET", "/whoami").status_code for _ in range(4)] == [200, 200, 200, 429]
     assert int(bob.send("GET", "/whoami").headers["Retry-After"]) <= 60
     assert alice.send("GET", "/whoami").status_code == 200
@@ -125,6 +127,7 @@ def test_a_token_that_asks_without_end_waits_and_its_uses_are_counted(
     assert row.used_at is not None
 
 
+FIRST = cursor.write(datetime.min.replace(tzinfo=timezone(timedelta(hours=1))), CardId("c"))  # no UTC has it
 UNFIT: tuple[tuple[str, str, Any, int, str], ...] = (
     ("GET", "/nothing", None, 404, "not_found"),
     ("DELETE", "/whoami", None, 405, "method"),
@@ -133,6 +136,12 @@ UNFIT: tuple[tuple[str, str, Any, int, str], ...] = (
     ("GET", "/jobs?colour=red", None, 422, "unfit"),
     ("GET", "/jobs?state=happy", None, 422, "unfit"),
     ("GET", "/jobs?after=AAAA", None, 400, "unfit_cursor"),
+    ("GET", f"/jobs?after={FIRST}", None, 400, "unfit_cursor"),
+    ("GET", "/jobs?search=%00", None, 422, "unfit"),
+    ("POST", "/jobs", {**WISH, "labels": ["a\0b"]}, 422, "unfit"),
+    ("POST", "/jobs", {**WISH, "labels": [""]}, 422, "unfit"),
+    ("POST", "/jobs", {**WISH, "labels": ["x" * 51]}, 422, "unfit"),
+    ("POST", "/jobs", {**WISH, "repository": "acme/.."}, 422, "unfit"),
     ("GET", "/jobs?board=acme/99", None, 404, "not_found"),
     ("GET", "/runs/1", None, 422, "unfit"),
     ("POST", "/jobs/acme/shop/1/commands", {"command": "destroy"}, 422, "unfit"),
@@ -151,6 +160,19 @@ def test_an_unfit_request_is_a_problem_with_what_to_do(pages: Pages) -> None:
         document = answer.get_json()
         assert (document["status"], document["code"]) == (status, code)
         assert document["remedy"]
+
+
+def test_a_fault_of_the_server_is_a_problem_without_a_detail(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(*_: object) -> None:
+        raise ValueError("a secret")
+
+    monkeypatch.setattr(OPERATIONS.load("whoami"), "run", explode)
+    answer = Program(pages, "bob").send("GET", "/whoami")
+    assert (answer.status_code, answer.mimetype) == (500, "application/problem+json")
+    assert answer.get_json()["code"] == "failed"
+    assert "a secret" not in answer.text
 
 
 def test_lists_go_on_where_a_page_ended(pages: Pages) -> None:
