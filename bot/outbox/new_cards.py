@@ -1,9 +1,14 @@
 """New issues put on their board."""
 
-from bot.github.api import projects
+import logging
+
+from bot.github.api import issues, projects
+from bot.github.errors import RefusedError
 from bot.outbox.contract import OutboxContext
 from ledger.ids import BoardId, CardId
-from ledger.views import boards
+from ledger.views import boards, cards
+
+log = logging.getLogger(__name__)
 
 
 def put_on_board(context: OutboxContext, board_id: BoardId, issue_id: str, column: str = "") -> CardId:
@@ -23,3 +28,15 @@ def put_on_board(context: OutboxContext, board_id: BoardId, issue_id: str, colum
             projects.move_card(context.hub, board_id, card_id, known.status_field_id, option.option_id)
             break
     return card_id
+
+
+def come_after(context: OutboxContext, board_id: BoardId, issue_id: str, parent: str) -> None:
+    """Let the new issue be blocked by a parent; GitHub refuses one that it is blocked by already."""
+    repository, _, number = parent.rpartition("#")
+    with context.reading() as db:
+        known = [it for it in cards.of_issue(db, repository, int(number)) if it.board_id == board_id]
+    for card in known:
+        try:
+            issues.add_blocked_by(context.hub, issue_id, card.content_id)
+        except RefusedError as error:
+            log.info("no dependency issue=%s on=%s reason=%s", issue_id, parent, error.because)

@@ -12,6 +12,8 @@ class CardProposed(RunEvent):
 
     `repository` is where, if it is another one than the card's: people are asked by `question_id` first. The
     card's `relation` to the new one is blocked_by or blocks there; empty here.
+
+    Here the new one waits for `parents` (owner/repository#number) and for the run's proposals in `after`.
     """
 
     proposal: int
@@ -21,6 +23,8 @@ class CardProposed(RunEvent):
     repository: str = ""
     relation: str = ""
     question_id: str = ""
+    parents: tuple[str, ...] = ()
+    after: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,8 @@ def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardPropose
     """
     if event.repository:
         return Decision((), (f"{event.run_id} wants a card in {event.repository}: people are asked",))
-    made = CreateCard(snapshot.card_id, event.run_id, event.proposal, event.title, event.body, event.reason)
+    given = (event.proposal, event.title, event.body, event.reason)
+    made = CreateCard(snapshot.card_id, event.run_id, *given, parents=event.parents, after=event.after)
     return Decision((made,), (f"{event.run_id} wants a new card",))
 
 

@@ -196,7 +196,7 @@ class CreateCard(Intent):
 
     `proposal` counts in the run from 1. `again`: somebody wants it, so one that was given up is tried anew.
     `repository` is another one than the card's, where `by` agreed to it: the card's `relation` to the new one
-    is blocked_by or blocks.
+    is blocked_by or blocks. The new one waits for `parents`, and for the run's own proposals in `after`.
     """
 
     run_id: RunId
@@ -208,6 +208,8 @@ class CreateCard(Intent):
     repository: str = ""
     relation: str = ""
     by: str = ""
+    parents: tuple[str, ...] = ()
+    after: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ _TITLE_BYTES = 240  # GitHub takes 256 characters
 _NAME_BYTES = 100
 ATTACHED_BYTES = 32_000  # of one text: with its quotes it travels in one message of the gateway
 _ITEMS = 40
+_PARENTS = 10
 _MAX_LINES = 10_000_000
 _REPOSITORY = r"^([A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100})?$"
 _TARGET = r"^(#?[1-9][0-9]{0,8}|[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}#[1-9][0-9]{0,8})$"
@@ -197,6 +198,14 @@ class CreateCardInput(FollowUpInput):
         Literal["blocked_by", "blocks"],
         Field(description="With `repository`, read as: this card … the new one."),
     ] = "blocked_by"
+    parents: Annotated[
+        tuple[Target, ...],
+        Field(max_length=_PARENTS, description="Issues of this repository that must be closed before it."),
+    ] = ()
+    after: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=999)], ...],
+        Field(max_length=_PARENTS, description="Your own new cards that come before it: 1 is your first."),
+    ] = ()
 
 
 class LinkCardInput(Tool):

@@ -325,6 +325,7 @@ class MadeCards:
         match event:
             case CardProposed():
                 self.proposed = max(self.proposed, event.proposal)
+                self.linked += len(event.parents) + len(event.after)
             case CardLinked():
                 self.linked += 1
             case PipelineLimited():

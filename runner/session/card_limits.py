@@ -24,8 +24,9 @@ class LimitReached:
 def limit_reached(given: board_tools.Tool, order: RunSpec, history: History) -> LimitReached | None:
     """Return the limit that a new card or link would exceed; None where it may be made."""
     limits = order.limits
-    if isinstance(given, board_tools.LinkCardInput) and history.cards.linked >= limits.links:
-        return LimitReached("links", limits.links, f"this run linked {limits.links} cards already: {_REST}")
+    if history.cards.linked + _links(given) > limits.links:
+        said = f"this run linked {history.cards.linked} cards already, and may link {limits.links}: {_REST}"
+        return LimitReached("links", limits.links, said)
     if not isinstance(given, board_tools.CreateCardInput):
         return None
     if history.cards.proposed >= limits.cards:
@@ -34,3 +35,12 @@ def limit_reached(given: board_tools.Tool, order: RunSpec, history: History) -> 
         said = f"this card came from {order.depth} cards of agents, so it may make none: {_REST}"
         return LimitReached("depth", limits.depth, said)
     return None
+
+
+def _links(given: board_tools.Tool) -> int:
+    match given:
+        case board_tools.LinkCardInput():
+            return 1
+        case board_tools.CreateCardInput(parents=parents, after=after):
+            return len(parents) + len(after)
+    return 0

@@ -135,7 +135,9 @@ def _unfit_card(card: board_tools.CreateCardInput, order: RunSpec, history: Hist
     """Return why the card cannot be proposed, or nothing."""
     repository, body = card.repository, card.body
     if not repository:
-        return ""
+        return _unfit_parents(card, order, history)
+    if card.parents or card.after:
+        return "`parents` and `after` are for cards of this repository: leave out one or the other"
     if repository.casefold() not in map(str.casefold, order.elsewhere):
         known = ", ".join(order.elsewhere) or "none"
         return f"this card has no work in {repository}: repositories for it are {known}"
@@ -143,6 +145,19 @@ def _unfit_card(card: board_tools.CreateCardInput, order: RunSpec, history: Hist
         return f"this run proposed {_ELSEWHERE} cards in other repositories already: say the rest in `finish`"
     if len(body.encode("utf-8", "replace")) > _ELSEWHERE_BYTES:
         return f"people read all of it before it is made: a body there may have {_ELSEWHERE_BYTES:,} bytes"
+    return ""
+
+
+def _unfit_parents(card: board_tools.CreateCardInput, order: RunSpec, history: History) -> str:
+    """Return why the new card cannot wait for its parents, or nothing."""
+    for parent in (_spelt_out(parent, order).lower() for parent in card.parents):
+        if parent == order.full_reference.lower():
+            return "a part cannot wait for the card that it is a part of: leave this card out of `parents`"
+        if parent.rpartition("#")[0] != order.repository.lower():
+            return f"{parent} is in another repository: say it in the body"
+    made = history.cards.proposed
+    if any(number > made for number in card.after):
+        return f"this run made {made} cards so far: `after` names earlier ones, 1 is the first"
     return ""
 
 
@@ -170,8 +185,11 @@ def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> t
             return (_question(order, history, reason, ()),)
         case board_tools.CreateCardInput() as card if card.repository:
             return _proposed_elsewhere(card, order, history)
-        case board_tools.CreateCardInput(title=title, body=body, reason=reason):
-            return (CardProposed(run_id, history.cards.proposed + 1, title, body, reason),)
+        case board_tools.CreateCardInput(title=title, body=body, reason=reason) as card:
+            parents = tuple(dict.fromkeys(_spelt_out(parent, order) for parent in card.parents))
+            after = tuple(dict.fromkeys(card.after))
+            proposal = history.cards.proposed + 1
+            return (CardProposed(run_id, proposal, title, body, reason, parents=parents, after=after),)
         case board_tools.LinkCardInput(target=target, relation=relation, reason=reason):
             return (CardLinked(run_id, _spelt_out(target, order), relation, reason),)
     return ()  # attach is for the store; finish and thread wait until the branch is on GitHub: see `report`

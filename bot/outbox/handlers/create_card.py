@@ -8,7 +8,7 @@ from bot.github.api import issues, roles
 from bot.github.client import Hub, repository_path
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
-from bot.outbox.new_cards import put_on_board
+from bot.outbox.new_cards import come_after, put_on_board
 from bot.outbox.posting import made_before
 from bot.outbox.targets import read_card, run_of
 from bot.render import new_issue
@@ -18,7 +18,7 @@ from ledger.event import Event
 from ledger.events.findings import FollowUpMade
 from ledger.events.related import CardLinked, CardMade
 from ledger.queue.outbox import Entry
-from ledger.views import findings
+from ledger.views import children, findings
 from ledger.views.cards import CardRow
 from rules.intents.outbound import CreateCard
 
@@ -57,6 +57,8 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         relation = intent.relation if depends or entry.attempts > 1 else relation
     else:
         _make_part(context.hub, card.content_id, str(made["node_id"]))
+        for parent in _parents(context, intent):
+            come_after(context, card.board_id, str(made["node_id"]), parent)
     put_on_board(context, card.board_id, str(made["node_id"]))
 
     def events(db: Connection) -> tuple[Event, ...]:
@@ -85,6 +87,14 @@ def _require_leave(context: OutboxContext, intent: CreateCard, card: CardRow) ->
         if not roles.writes(context.hub, intent.repository, login):
             who = login or "whoever started the run"
             raise GivenUpError(f"{who} has no write access to {intent.repository}: an owner gives it there")
+
+
+def _parents(context: OutboxContext, intent: CreateCard) -> tuple[str, ...]:
+    """Return the issues that come before the new one; the run's own earlier cards are issues by now."""
+    with context.reading() as db:
+        made = children.of_card(db, intent.card_id)
+    mine = (it for it in made if it.run_id == intent.run_id and it.proposal in intent.after and it.number)
+    return (*intent.parents, *(f"{it.repository}#{it.number}" for it in mine))
 
 
 def _make_dependency(hub: Hub, relation: str, card_id: str, new_id: str) -> bool:

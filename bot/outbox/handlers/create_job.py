@@ -1,22 +1,15 @@
 """Makes the issue and the card that a program asked for."""
 
-import logging
-
-from bot.github.api import issues
 from bot.github.client import repository_path
-from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, OutboxContext
-from bot.outbox.new_cards import put_on_board
+from bot.outbox.new_cards import come_after, put_on_board
 from bot.outbox.posting import made_before
 from bot.render import new_issue
 from bot.render.markdown.marker import digest_of, mark
 from ledger.events.job import JobMade
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
-from ledger.views import cards
 from rules.intents.outbound import CreateJob
-
-log = logging.getLogger(__name__)
 
 # One card per request.
 ACT = Act("job:{key}")
@@ -38,21 +31,9 @@ def carry_out(context: OutboxContext, intent: CreateJob, entry: Entry) -> ActRes
         made = context.hub.rest("POST", path, body=body).body
     board_id, number, node_id = BoardId(intent.card_id), int(made["number"]), str(made["node_id"])
     for parent in intent.parents:
-        _wait_for(context, board_id, node_id, parent)
+        come_after(context, board_id, node_id, parent)
     card_id = put_on_board(context, board_id, node_id)
     done = JobMade(
         card_id, board_id, intent.key, intent.repository, number, intent.column, intent.skills, intent.by
     )
     return ActResult(str(number), digest_of(text), lambda _: (done,))
-
-
-def _wait_for(context: OutboxContext, board_id: BoardId, issue_id: str, parent: str) -> None:
-    """Let the new issue be blocked by a parent; GitHub refuses one that it is blocked by already."""
-    repository, _, number = parent.rpartition("#")
-    with context.reading() as db:
-        known = [it for it in cards.of_issue(db, repository, int(number)) if it.board_id == board_id]
-    for card in known:
-        try:
-            issues.add_blocked_by(context.hub, issue_id, card.content_id)
-        except RefusedError as error:
-            log.info("no dependency issue=%s on=%s reason=%s", issue_id, parent, error.because)

@@ -8,8 +8,8 @@ from forge.store.board import Item
 from forge.store.models import Issue, Role
 from ledger.events.policy import PolicyLoaded
 from ledger.events.publication import EntryPublished
-from ledger.events.related import CardLinked
-from ledger.ids import RunId
+from ledger.events.related import CardLinked, CardProposed
+from ledger.ids import CardId, RunId
 from rules.handlers.card_moved import CARD_MARK
 from rules.intents.outbound import CreateCard
 from rules.policy.model import DEFAULT_TEXT
@@ -82,6 +82,20 @@ def test_it_is_a_sub_issue_of_the_asking_cards_issue_however_often_it_is_tried(s
     assert issue.parent is stage.issue
     assert stage.issue.sub_issues == [issue]
     assert columns(stage, issue) == ["Tasks"]
+
+
+def test_it_waits_for_its_parents_and_for_the_runs_earlier_cards(stage: Stage) -> None:
+    parent = stage.forge.store.issues.create(stage.shop, "Tables", "", actor=stage.alice)
+    item = stage.forge.store.projects.add(stage.item.project, parent, actor=stage.alice)
+    card_id = CardId(item.node_id)
+    stage.past.card(card_id, board_id=stage.board_id, number=parent.number, content_id=parent.node_id)
+    stage.happen(CardProposed(RUN, 1, "Test it", "b", "r"))
+    stage.do(wanted(stage))
+    (first,) = made(stage)
+    first_id = CardId(next(it.node_id for it in stage.item.project.items if it.content is first))
+    stage.past.card(first_id, board_id=stage.board_id, number=first.number, content_id=first.node_id)
+    stage.do(replace(wanted(stage, 2), parents=(f"acme/shop#{parent.number}",), after=(1,)))
+    assert made(stage)[1].blocked_by == [parent, first]
 
 
 def test_a_sub_issue_too_many_is_a_card_all_the_same(stage: Stage) -> None:

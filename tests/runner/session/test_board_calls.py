@@ -154,6 +154,35 @@ def test_a_thousand_cards_end_at_the_policys_limit_and_the_card_is_told_once() -
     assert past.cards.proposed == 3
 
 
+def test_a_new_card_waits_for_its_parents_which_count_as_links() -> None:
+    past, order = history(CardProposed(RUN, 1, "t", "b", "r")), replace(ORDER, limits=Limits(links=3))
+    waits = {"parents": [7, "acme/app#7", "#8"], "after": [1, 1]}
+    assert "may link 3" in str(effect(call("create_card", **CARD | waits), past, order=order).reply["error"])
+    done = effect(call("create_card", **CARD | {"parents": [7], "after": [1, 1]}), past, order=order)
+    (wanted,) = done.events[1:]
+    assert isinstance(wanted, CardProposed)
+    assert (wanted.parents, wanted.after) == (("acme/app#7",), (1,))
+    past.take(recorded(done.events, first=past.seq + 1))
+    assert past.cards.linked == 2
+
+
+@pytest.mark.parametrize(
+    ("waits", "said"),
+    [
+        ({"parents": ["ACME/app#12"]}, "a part cannot wait"),
+        ({"parents": ["acme/shop#3"]}, "in another repository"),
+        ({"after": [1]}, "made 0 cards so far"),
+        ({"after": [1], "repository": "acme/site"}, "leave out one"),
+    ],
+)
+def test_a_new_card_waits_neither_for_its_own_card_nor_for_later_ones(
+    waits: dict[str, object], said: str
+) -> None:
+    done = effect(call("create_card", **CARD | waits), history())
+    assert said in str(done.reply["error"])
+    assert done.events == ()
+
+
 def test_a_card_of_agents_cards_makes_none_beyond_the_depth() -> None:
     order = replace(ORDER, depth=2)
     done = effect(call("create_card", **CARD), history(), order=order)
