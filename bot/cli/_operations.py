@@ -14,9 +14,10 @@ from bot.cli import CliError, _api, _home
 from bot.cli._show import json_option, line, table
 from bot.web.api.client import ApiProblemError, call_once
 from bot.web.api.jobs import JobName
-from bot.web.api.operation import OPERATIONS, Operation, Scope
+from bot.web.api.operation import OPERATIONS, Operation
 from ledger.errors import CardinalError
 from ledger.parts import charter
+from ledger.queue.api_tokens import Scope
 
 SHORT: Mapping[str, str] = {
     "create_job": "create",

@@ -12,11 +12,10 @@ from bot.github.client import Hub
 from bot.github.errors import NotFoundError
 from bot.state import served_boards
 from bot.system.clock import utc_now
-from bot.web.api.operation import MEANING, Scope
 from ledger.errors import CardinalError
 from ledger.log import event_store
 from ledger.queue import api_tokens
-from ledger.queue.api_tokens import MAX_NAME
+from ledger.queue.api_tokens import MAX_NAME, MEANING, Scope
 
 HEADS = ("id", "token", "account", "scope", "ends", "uses", "last used")
 

@@ -55,17 +55,16 @@ def open_pulls(db: Connection, repository: str, limit: int) -> tuple[CardId, ...
 
 
 class LaneRow(NamedTuple):
-    """A card in a repository's merge lane; `leads`: it is its turn."""
+    """A card in a repository's merge lane."""
 
     card_id: CardId
     pull: int
-    leads: bool
 
 
 def merge_lane(db: Connection, repository: str, limit: int) -> tuple[LaneRow, ...]:
     """Return the cards in the repository's merge lane: whose turn it is, then by their drag."""
     reasons = (Reason.MERGE_LANE, Reason.MERGE_TURN)
-    query = select(cards.c.card_id, cards.c.pull_number, cards.c.reason).where(
+    query = select(cards.c.card_id, cards.c.pull_number).where(
         cards.c.pull_repository == repository,
         cards.c.pull_state == "open",
         cards.c.reason.in_(reasons),
@@ -73,7 +72,7 @@ def merge_lane(db: Connection, repository: str, limit: int) -> tuple[LaneRow, ..
     )
     order = (cards.c.reason.desc(), cards.c.moved_at, cards.c.card_id)
     rows = db.execute(query.order_by(*order).limit(limit))
-    return tuple(LaneRow(card_id, pull, reason == Reason.MERGE_TURN) for card_id, pull, reason in rows)
+    return tuple(LaneRow(card_id, pull) for card_id, pull in rows)
 
 
 def is_checked_on(db: Connection, card_id: CardId, head: str, base: str) -> bool:

@@ -2,8 +2,10 @@
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy import Connection, select
 
@@ -14,6 +16,27 @@ from ledger.errors import CardinalError
 PREFIX = "cardinal_"  # by which people and scanners know one: how GitHub's own begin with ghp_ and the like
 MAX_OF_ONE = 50  # live tokens of one account
 MAX_NAME = 60
+
+
+class Scope(StrEnum):
+    """What a token is for; each has those before it."""
+
+    READ = "read"
+    ACT = "act"
+    CREATE = "create"
+
+
+MEANING: Mapping[Scope, str] = {
+    Scope.READ: "read what its account may read",
+    Scope.ACT: "give the commands that its account may give on cards",
+    Scope.CREATE: "make cards, too",
+}
+
+
+def covers(scopes: tuple[str, ...], scope: Scope) -> bool:
+    """Tell whether a token with these scopes may do that."""
+    order = list(Scope)
+    return any(given in order and order.index(Scope(given)) >= order.index(scope) for given in scopes)
 
 
 class TooManyTokensError(CardinalError):

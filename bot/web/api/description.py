@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 
 from bot.system import release
-from bot.web.api.operation import MEANING, OPERATIONS, Operation
+from bot.web.api.operation import OPERATIONS, Operation
 from ledger.parts import charter
+from ledger.queue.api_tokens import MEANING
 
 REFERENCES = "#/components/schemas/{model}"
 PROBLEM: Mapping[str, Any] = {

@@ -28,8 +28,6 @@ from bot.web.api.operation import (
     ApiError,
     ApiRequest,
     Operation,
-    Scope,
-    covers,
     faults_of,
 )
 from bot.web.authorization import BusyError
@@ -39,7 +37,7 @@ from ledger.errors import CardinalError
 from ledger.log import event_store
 from ledger.queue import api_tokens
 from ledger.queue.acted_requests import ReusedKeyError
-from ledger.queue.api_tokens import TokenRow
+from ledger.queue.api_tokens import Scope, TokenRow, covers
 from ledger.queue.sign_ins import SignIn
 from rules.text import alternatives, plain
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
@@ -13,34 +12,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from bot.web.site.layout import Site, VisibleBoard
 from ledger.errors import CardinalError
 from ledger.parts import Registry
-from ledger.queue.api_tokens import TokenRow
+from ledger.queue.api_tokens import Scope, TokenRow
 from ledger.queue.sign_ins import SignIn
 from rules.text import plain
 
 ROOT = "/api/v1"
 MAX_FAULTS = 5
 M = TypeVar("M", bound=BaseModel)
-
-
-class Scope(StrEnum):
-    """What a token is for; each has those before it."""
-
-    READ = "read"
-    ACT = "act"
-    CREATE = "create"
-
-
-MEANING: Mapping[Scope, str] = {
-    Scope.READ: "read what its account may read",
-    Scope.ACT: "give the commands that its account may give on cards",
-    Scope.CREATE: "make cards, too",
-}
-
-
-def covers(scopes: tuple[str, ...], scope: Scope) -> bool:
-    """Tell whether a token with these scopes may do that."""
-    order = list(Scope)
-    return any(given in order and order.index(Scope(given)) >= order.index(scope) for given in scopes)
 
 
 KEPT = timedelta(days=1)  # so long an idempotency key is remembered

@@ -10,9 +10,10 @@ from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from bot.web.api.client import ApiClient, ApiProblemError, ApiUnreachableError, checked
 from bot.web.api.jobs import Job, JobName
-from bot.web.api.operation import OPERATIONS, ApiModel, Scope
+from bot.web.api.operation import OPERATIONS, ApiModel
 from bot.web.mcp.resume import ResumeRequest, command_for
 from ledger.parts import UnknownPartError, charter
+from ledger.queue.api_tokens import Scope
 
 Act = Callable[[ApiClient, Mapping[str, Any], str], Awaitable[dict[str, Any]]]
 

@@ -5,13 +5,12 @@ from datetime import timedelta
 
 from flask import Response, make_response, redirect, render_template, request
 
-from bot.web.api.operation import MEANING, Scope
 from bot.web.pages.act import FOREIGN
 from bot.web.site import parameters
 from bot.web.site.layout import Site, when
 from ledger.log import event_store
 from ledger.queue import api_tokens
-from ledger.queue.api_tokens import MAX_NAME, TokenRow, TooManyTokensError
+from ledger.queue.api_tokens import MAX_NAME, MEANING, Scope, TokenRow, TooManyTokensError
 from ledger.queue.sign_ins import SignIn
 from rules.text import plain
 

@@ -15,12 +15,13 @@ from bot.state import policies
 from bot.system.clock import ledger_clock
 from bot.web.api.job_requests import JobRequest, request_of
 from bot.web.api.jobs import NAME
-from bot.web.api.operation import KEPT, ApiError, ApiModel, ApiRequest, Scope, not_found
+from bot.web.api.operation import KEPT, ApiError, ApiModel, ApiRequest, not_found
 from bot.web.site.layout import VisibleBoard
 from ledger.events.job import JobRequested
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import acted_requests
+from ledger.queue.api_tokens import Scope
 from ledger.views import boards, cards
 from rules.card.move_rights import may_move
 from rules.intents.outbound import CreateJob

@@ -12,7 +12,8 @@ from bot.web.acting.form import NUMBER_BITS
 from bot.web.acting.record import SentCommand
 from bot.web.api import jobs
 from bot.web.api.jobs import JobName
-from bot.web.api.operation import KEPT, ApiError, ApiModel, ApiRequest, Scope, not_found
+from bot.web.api.operation import KEPT, ApiError, ApiModel, ApiRequest, not_found
+from ledger.queue.api_tokens import Scope
 from rules.chatops import parser
 from rules.registry import COMMANDS
 from runner.text.untrusted import without_invisible as clean

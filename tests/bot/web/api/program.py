@@ -5,10 +5,10 @@ from typing import Any
 
 from werkzeug.test import TestResponse
 
-from bot.web.api.operation import Scope
 from forge.store.board import Item
 from ledger.log import event_store
 from ledger.queue import api_tokens
+from ledger.queue.api_tokens import Scope
 from tests.bot.web.pages.world import PUBLIC, Pages
 
 LIVES = timedelta(days=30)

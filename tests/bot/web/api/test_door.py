@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from bot.web.api import cursor, door
-from bot.web.api.operation import OPERATIONS, Scope
+from bot.web.api.operation import OPERATIONS
 from bot.web.authorization import KEPT_S
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.run import RunStopAsked
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import api_tokens
+from ledger.queue.api_tokens import Scope
 from ledger.states import RunState
 from tests.bot.web.api.program import LIVES, Program, path_of
 from tests.bot.web.api.test_create_job import WISH

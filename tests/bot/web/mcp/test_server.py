@@ -4,11 +4,12 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 
-from bot.web.api.operation import OPERATIONS, Scope
+from bot.web.api.operation import OPERATIONS
 from bot.web.mcp import tools
 from bot.web.mcp.tools import JOB_TOOLS
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunStopAsked
+from ledger.queue.api_tokens import Scope
 from ledger.states import RunState
 from tests.bot.web.api.program import Program
 from tests.bot.web.mcp.agent import api_client, document, fault, talk
