@@ -76,13 +76,13 @@ class WorkspaceError(RunnerError):
 
 
 class MissingSecretError(RunnerError):
-    """The operator has not given a tool server a secret that the policy names."""
+    """The operator has not given a secret that the policy names, or not as text for a header."""
 
-    def __init__(self, repository: str, names: tuple[str, ...]) -> None:
+    def __init__(self, repository: str, names: tuple[str, ...], whose: str = "it") -> None:
         where = f"tool-secrets/{repository.lower()}.env"
         super().__init__(
-            f"it lacks {', '.join(names)}: an operator puts `NAME=value` into {where} of Cardinal's home, on"
-            " each host; or change the policy"
+            f"{whose} lacks {', '.join(names)}: an operator puts `NAME=value` into {where} of Cardinal's"
+            " home, on each host; or change the policy"
         )
 
 

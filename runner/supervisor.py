@@ -51,7 +51,8 @@ def execute(
     """Carry a claimed run on until it ends, parks, or waits for approval; the ledger has its state then.
 
     `providers` are those that the operator pays for, by name; only the run's gateway gets their keys.
-    `tool_secrets` are those of the repository by name; only its tool servers and the gateway get them.
+    `tool_secrets` are those of the repository by name; only its tool servers and the gateway get them,
+    and hosts that the policy names.
 
     Call it again after a crash or an answer, under a new claim: it continues from the events. A run that
     nobody holds (parked, ended …) is left alone. Raises StaleClaimError when the claim was taken over:
@@ -64,7 +65,7 @@ def execute(
     try:
         log.beat()  # nothing is started before the claim has a deadline
         if order.kind == CHECK:
-            recheck(order, log, remote, clock, allow_unsandboxed=allow_unsandboxed)
+            recheck(order, log, remote, clock, tool_secrets or {}, allow_unsandboxed=allow_unsandboxed)
             return
         _carry_on(
             order,

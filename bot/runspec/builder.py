@@ -43,6 +43,7 @@ from runner.errors import RemoteAwayError, UnverifiedCommitError
 from runner.guards import builtin as guards
 from runner.guards.path_patterns import protected
 from runner.prompts.briefing import Briefing
+from runner.run.host_secret import HostSecretSpec
 from runner.run.instructions import LayerKind, own
 from runner.run.run_spec import (
     INVESTIGATE,
@@ -257,6 +258,7 @@ def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) ->
         ),
         "tools": _tools(column, rules),
         "servers": _servers(rules),
+        "secrets": tuple(HostSecretSpec(**secret.model_dump()) for secret in column.secrets),
         "resources": ResourceSpec(**column.resources.model_dump()),
         "image": rules.image,
         "guards": guards_of(rules.guardrails),

@@ -89,6 +89,15 @@ class HostReached(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class SecretSent(RunEvent):
+    """Requests to a host went out with the operator's secret of that name, so many times."""
+
+    host: str
+    name: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class ToolServerCalled(RunEvent):
     """The agent called a tool of a tool server. `outcome`: ok, error, timeout, gone or refused.
 

@@ -71,7 +71,7 @@ PAYLOADS = frozenset(
         *("PlanApproved", "PlanProposed", "PlanTicked", "Progressed", "ProviderFailed", "QuestionAnswered"),
         *("QuestionAsked", "RoundBegan", "RoundFailed", "RunClaimed", "RunEnded", "RunParked", "RunRequeued"),
         *("RunStepped", "SessionLost", "SessionStarted", "StageEntered", "StageLeft", "TodoListed"),
-        *("ToolServerCalled", "ToolServerFailed"),
+        *("SecretSent", "ToolServerCalled", "ToolServerFailed"),
         *("ToolAllowed", "ToolUsed", "TurnEnded", "TurnStarted", "UsageMetered", "ValidationEnded"),
         *("CommitsSigned", "WorkspaceRestored", "WorkspaceTaken"),
     )
@@ -165,6 +165,7 @@ LINES: Mapping[str, Line] = {
         Zoom.DEBUG,
         lambda e: f"{'reached' if e.allowed else 'was kept from'} {e.host}:{e.port} ({e.why})",
     ),
+    "SecretSent": (Zoom.DEBUG, lambda e: f"{e.host} got the secret {e.name}: {e.times} times"),
     "ToolServerCalled": (
         Zoom.DEBUG,
         lambda e: f"{e.server}__{e.tool}: {e.outcome} after {e.duration_ms} ms, {e.output_bytes} bytes",

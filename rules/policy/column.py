@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from rules.policy.messages import unknown
-from rules.policy.network import Network
+from rules.policy.network import HostSecret, Network
 from rules.policy.repository import Lines, Name, PolicyModel, positive, setting, whole
 from rules.policy.roles import LOGIN
 from rules.policy.stages import MAX, McpChoice, Permission, Stage
@@ -113,6 +113,9 @@ class ColumnPolicy(PolicyModel):
         (), "Labels that a host must have to work on its runs (`CARDINAL_LABELS`); empty: any host."
     )
     tools: Tools = setting(Tools(), "What the agent may do.")
+    secrets: Annotated[tuple[HostSecret, ...], Field(max_length=20)] = setting(
+        (), "[Secrets](agents.md#secrets-for-hosts) that the proxy adds to requests; no agent has them."
+    )
     resources: Resources = setting(Resources(), "How much of the machine a run may use.")
     stages: Annotated[tuple[Stage, ...], Field(max_length=MAX)] = setting(
         (), "The stages of a run, the first one first; empty: plan, then work."

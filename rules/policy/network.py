@@ -1,12 +1,26 @@
-"""The network setting of a policy, and the intersection of several."""
+"""The network setting of a policy, the intersection of several, and secrets for its hosts."""
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field, field_validator
 
-from rules.policy.repository import Line
+from rules.policy.messages import located
+from rules.policy.repository import Line, PolicyModel, SecretName, setting
+from rules.policy.yaml_reader import Path, Written
+from rules.text import code
 
 FULL = ("*",)
+_NAME = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?(:[1-9][0-9]{0,4})?$"
+_HEADER = r"^[A-Za-z][A-Za-z0-9-]{0,59}$"
+# They frame a message, or speak about its connection.
+_FRAMING = frozenset(
+    {
+        *("accept-encoding", "connection", "content-length", "expect", "host", "http2-settings"),
+        *("if-range", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"),
+        *("range", "te", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
 
 
 def _read(value: object) -> object:
@@ -44,3 +58,44 @@ def _within(pattern: str, wider: str) -> bool:
         return True
     below = most.startswith("*.") and host.removeprefix("*").endswith(most.removeprefix("*"))
     return below and host != "*" and port == most_port
+
+
+class HostSecret(PolicyModel):
+    """A secret of the operator's for one host, added outside the agent's reach."""
+
+    name: SecretName = Field(description="Its name in the operator's file.")
+    host: Annotated[str, Field(pattern=_NAME, max_length=259)] = Field(
+        description="The only host that gets it, by https; `host:port` if the port is not 443."
+    )
+    header: Annotated[str, Field(pattern=_HEADER)] = setting(
+        "Authorization", "The header that it is sent in."
+    )
+    format: Annotated[str, Field(pattern=r"^[!-~ ]*\{\}[!-~ ]*$", max_length=200)] = setting(
+        "Bearer {}", "What the header says; `{}` is the secret."
+    )
+
+    @field_validator("header")
+    @classmethod
+    def _no_framing(cls, header: str) -> str:
+        if header.lower() in _FRAMING:
+            raise ValueError("this header frames the request: it cannot carry a secret")
+        return header
+
+
+def secret_problems(
+    secrets: Sequence[HostSecret], network: tuple[str, ...], written: Written, where: Path
+) -> Iterator[str]:
+    """Yield a sentence for each secret whose host the column does not let be reached, and for a second one
+    in the same header.
+    """
+    seen: set[tuple[str, str]] = set()
+    for index, secret in enumerate(secrets):
+        if beyond((secret.host.removesuffix(":443"),), network):
+            said = (
+                f"the column does not let {code(secret.host)} be reached: add it to `tools: {{network: […]}}`"
+            )
+            yield located(written, (*where, index, "host"), said)
+        taken = (secret.host.removesuffix(":443"), secret.header.lower())
+        if taken in seen:
+            yield located(written, (*where, index, "header"), "this host has another secret in that header")
+        seen.add(taken)

@@ -10,6 +10,7 @@ from rules.card.schedule import schedule_problems
 from rules.policy.board import BoardRules
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import located, sentences, unknown
+from rules.policy.network import secret_problems
 from rules.policy.paths import path_problems
 from rules.policy.repository import Guardrails, RepositoryRules
 from rules.policy.roles import Role
@@ -110,6 +111,7 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
         )
     allowed = {"edit": column.tools.edit, "run": column.tools.run, "commit": column.tools.commit}
     yield from stage_problems(column.stages, allowed, column.tools.network, written, (*where, "stages"))
+    yield from secret_problems(column.secrets, column.tools.network, written, (*where, "secrets"))
     for key, steps in (("on_entry", column.on_entry or ()), ("on_exit", column.on_exit)):
         for index, step in enumerate(steps):
             yield from _step_problems(column.archetype, step, written, (*where, key, index))

@@ -37,8 +37,9 @@ READ_ONLY = frozenset({Phase.PLAN, Phase.REDIRECT})
 class Layout:
     """Where things are for a command inside a workspace; `player` is the folder of Cardinal's own programs.
 
-    `gateway` is the address of the models and the board tools, `proxy` that of the network; both are empty
-    where a workspace has no gateway. `skills` has the files of the run's skills, to read only.
+    `gateway` is the address of the models and the board tools, `proxy` that of the network, `certificates`
+    the file of the authorities to trust there; all are empty where a workspace has no gateway. `skills` has
+    the files of the run's skills, to read only.
     """
 
     repo: str
@@ -49,6 +50,7 @@ class Layout:
     gateway: str = ""
     proxy: str = ""
     skills: str = ""
+    certificates: str = ""
 
 
 @dataclass(frozen=True, slots=True)

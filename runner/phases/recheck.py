@@ -1,5 +1,7 @@
 """Check-only run: the gate on GitHub's branch, rebased first where that is wanted; no agent, no model."""
 
+from collections.abc import Mapping
+
 from ledger.events.bounds import ValidationWaived
 from ledger.events.run import RunEnded
 from ledger.states import Ending, RunState
@@ -22,7 +24,15 @@ from runner.workspaces.contract import Workspace
 PREFIX = "check-"  # begins the names of the places in which such runs stand
 
 
-def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_unsandboxed: bool) -> None:
+def recheck(
+    order: RunSpec,
+    log: RunLog,
+    remote: Remote,
+    clock: Clock,
+    tool_secrets: Mapping[str, str],
+    *,
+    allow_unsandboxed: bool,
+) -> None:
     """Check GitHub's head of the branch on a clean checkout, and end the run with the result.
 
     A claim after a crash begins again, unless the result is written already. Raises StageExit and
@@ -32,7 +42,7 @@ def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_
     log.obey()
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
     name = f"{PREFIX}{order.run_id}"
-    with gateway_of(order, agent, (), {}, log.deadline) as gateway:
+    with gateway_of(order, agent, (), {}, log.deadline, tool_secrets) as gateway:
 
         def standing_in(room: Workspace) -> RunContext:
             checkout = Checkout(room, mirror.path, order.committer, log.beat_and_obey)

@@ -10,7 +10,7 @@ from ledger.model import limit_answers
 from ledger.model.limit_answers import LIMITS, NOTHING, AnswerChoice, Code, Size, Subject
 from ledger.states import RunState
 from runner.agents.contract import AgentAdapter
-from runner.exec.proxy import proxy_environment
+from runner.exec.proxy import proxy_environment, trust_environment
 from runner.gateway.control.link import Gateway
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
@@ -158,7 +158,8 @@ class RunContext:
             self.gateway.narrow(tools.network, tools.hosts)
         if self.gateway is None or tools.network == "none" or not layout.proxy:
             return {}
-        return proxy_environment(layout.proxy)
+        trust = trust_environment(layout.certificates) if self.order.secrets else {}
+        return proxy_environment(layout.proxy) | trust
 
     def step(self, after: RunState) -> None:
         """Move the run's state, unless it is there already."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from ledger.events.instruction import SkillConsidered
 from ledger.ids import CardId, RunId
 from runner.artifacts.backend import StoreSpec
+from runner.run.host_secret import HostSecretSpec
 from runner.run.instructions import Layer, SkillContent, stack
 
 INVESTIGATE = "investigate"
@@ -330,6 +331,7 @@ class RunSpec:
     elsewhere: tuple[str, ...] = ()  # other repositories in which the run may propose cards
     rebases: bool = False  # a check puts the branch on its base first
     servers: tuple[ToolServerSpec, ...] = ()
+    secrets: tuple[HostSecretSpec, ...] = ()
     depth: int = 0  # of the card below cards whose agents made the next one
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
 

@@ -14,7 +14,7 @@ from runner.agents import contract
 from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
 from runner.artifacts.keep import keep
 from runner.gateway.control import messages
-from runner.gateway.control.claim import MAX_HOSTS, host_reached
+from runner.gateway.control.claim import MAX_HOSTS, host_reached, secret_sent
 from runner.run.context import RunContext
 from runner.run.limits import ExceededLimit
 from runner.session import permission
@@ -110,10 +110,9 @@ class AgentListener:
             case messages.CallRefusal(kind=kind, detail=detail):
                 self._refused(kind, detail)
             case messages.HostRequest():
-                reached = host_reached(run_id, event)
-                if len(self._hosts) < MAX_HOSTS and reached not in self._hosts:
-                    self._hosts.add(reached)
-                    self.batch.add(reached)
+                self._reach(event)
+            case messages.SecretUse():
+                self.batch.count(secret_sent(run_id, event))
             case messages.Warned(text=text):
                 self.batch.add(Progressed(run_id, one_line(redact(text))))
             case messages.ServerCallMade() | messages.ServerTrouble():
@@ -122,6 +121,12 @@ class AgentListener:
                 pass
             case _:
                 assert_never(event)
+
+    def _reach(self, request: messages.HostRequest) -> None:
+        reached = host_reached(self._run.order.run_id, request)
+        if len(self._hosts) < MAX_HOSTS and reached not in self._hosts:
+            self._hosts.add(reached)
+            self.batch.add(reached)
 
     def _open_session(self, session_id: str, version: str) -> None:
         self._session_id = session_id

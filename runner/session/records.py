@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from ledger.events.agent import SecretSent
 from ledger.events.run import AgentSaid, RunEvent, UsageMetered
 from runner.agents.contract import Usage
 from runner.exec.child import BEAT_S
@@ -84,6 +85,14 @@ class Batch:
             self._waiting.pop()
             clean = f"{last.text}\n{clean}"
         self.add(AgentSaid(self._run.order.run_id, cut(clean, _SAID_BYTES)))
+
+    def count(self, sent: SecretSent) -> None:
+        """Add uses of a secret; those that wait become one event."""
+        for index, waiting in enumerate(self._waiting):
+            if isinstance(waiting, SecretSent) and (waiting.host, waiting.name) == (sent.host, sent.name):
+                self._waiting[index] = replace(waiting, times=waiting.times + sent.times)
+                return
+        self.add(sent)
 
     def meter(self, usage: Usage) -> None:
         """Add usage."""

@@ -33,6 +33,7 @@ def write(document: Mapping[str, Any]) -> str:
         _facts("Tools used", {code(name, 60): number for name, number in summary["tools"].items()}),
         _rows("Refusals", summary["refused"]),
         _rows("Hosts requested", summary["hosts"]),
+        _rows("Secrets sent", summary["secrets"]),
         _rows("Findings", summary["findings"].get("findings", ())),
         _rows("Proposed follow-up cards", summary["findings"].get("follow_ups", ())),
         _rows("Other cards", summary["related"]),

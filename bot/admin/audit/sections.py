@@ -287,9 +287,11 @@ def investigation(summary: Summary, it: AuditEvent) -> None:
                 proposed[event.proposal - 1]["made"] = f"{event.repository}#{event.number}"
 
 
-@_takes(run.BranchPushed, run.BranchRebased, run.CommitsSigned, agent.HostReached, run.RunEnded)
+@_takes(
+    run.BranchPushed, run.BranchRebased, run.CommitsSigned, agent.HostReached, agent.SecretSent, run.RunEnded
+)
 def publication(summary: Summary, it: AuditEvent) -> None:
-    """Fill `signed`, `pushed`, `hosts` and `outcome`."""
+    """Fill `signed`, `pushed`, `hosts`, `secrets` and `outcome`."""
     match it.event:
         case run.BranchPushed() as event:
             summary["pushed"].append({"at": it.at, **fields(event)})
@@ -299,6 +301,8 @@ def publication(summary: Summary, it: AuditEvent) -> None:
             summary["signed"].append({"at": it.at, **fields(event)})
         case agent.HostReached() as event:
             summary["hosts"].append(fields(event))
+        case agent.SecretSent() as event:
+            summary["secrets"].append(fields(event))
         case run.RunEnded() as event:
             summary["outcome"] = {**fields(event), "at": it.at}
 

@@ -32,7 +32,18 @@ OF_CARD = (
 # In the order in which people ask for them.
 SECTIONS = (
     *("asked", "card", "repository", "policy", "agent", "instructions", "skills", "briefings", "plans"),
-    *("questions", "commands", "leave", "stages", "refused", "hosts", "tools", "iterations", "rounds"),
+    *(
+        "questions",
+        "commands",
+        "leave",
+        "stages",
+        "refused",
+        "hosts",
+        "secrets",
+        "tools",
+        "iterations",
+        "rounds",
+    ),
     *("checks", "validation", "waived", "reproductions", "guards", "violations", "findings", "related"),
     "changes",
     *("signed", "pushed", "reviews", "threads", "pull", "ci", "artifacts", "report", "cost", "faults"),

@@ -4,16 +4,19 @@ import os
 import select
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
-from ledger.events.agent import HostReached
+from ledger.events.agent import HostReached, SecretSent
 from ledger.events.run import CHECK
 from ledger.ids import RunId
 from runner.agents.contract import AgentAdapter
+from runner.errors import MissingSecretError
 from runner.exec.deadline import Deadline
 from runner.gateway.control.link import Gateway, Terms
-from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, Settled
+from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, SecretUse, Settled
+from runner.gateway.network.added_header import AddedHeader
 from runner.gateway.servers.terms import ToolServerTerms
 from runner.run.run_spec import HostPaths, Provider, RunSpec
 from runner.text.plain import one_line
@@ -30,13 +33,18 @@ def gateway_of(
     deadline: Deadline,
     tool_secrets: Mapping[str, str] | None = None,
 ) -> AbstractContextManager[Gateway | None]:
-    """Return the gateway of a claimed run, as `gateway_for` does; it ends at the claim's deadline."""
+    """Return the gateway of a claimed run, as `gateway_for` does; it ends at the claim's deadline.
+
+    Raises MissingSecretError too.
+    """
+    known = tool_secrets or {}
     terms = Terms(
         models,
         order.tools.network,
         order.tools.hosts,
         order.private_hosts,
-        servers=tuple(_servers(order, tool_secrets or {})),
+        servers=tuple(_servers(order, known)),
+        added=_added(order, known),
     )
     return gateway_for(agent, terms, order.places, f"{order.run_id}-{order.generation}", providers, deadline)
 
@@ -79,6 +87,22 @@ def _servers(order: RunSpec, secrets: Mapping[str, str]) -> Iterator[ToolServerT
             yield ToolServerTerms(server.name, tools, server.hosts, hidden)
 
 
+def _added(order: RunSpec, secrets: Mapping[str, str]) -> tuple[AddedHeader, ...]:
+    """Return the headers for hosts; raises MissingSecretError for values that are not there, or no header."""
+    names = dict.fromkeys(secret.name for secret in order.secrets)
+    # Blanks at an end would be lost on the way, and all but ASCII is sent by everybody in another way.
+    unfit = tuple(
+        n for n in names if not secrets.get(n, "").isascii() or not secrets.get(n, "").isprintable()
+    )
+    missing = tuple(name for name in names if not secrets.get(name, "").strip())
+    if missing or unfit:
+        raise MissingSecretError(order.repository, missing or unfit, "the column")
+    return tuple(
+        AddedHeader.of(each.host, each.name, each.header, each.format, secrets[each.name].strip())
+        for each in order.secrets
+    )
+
+
 def payer(agent: AgentAdapter, model: str, providers: Mapping[str, Provider]) -> str:
     """Return the name of the provider that is paid for the agent's model; empty where none is."""
     from runner.gateway.models.routes import payer_of  # its imports are for who has a gateway
@@ -104,14 +128,24 @@ def settle(gateway: Gateway) -> Iterator[str]:
             return
 
 
-def requested_hosts(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
-    """Return the hosts that commands asked for since the last turn, each once, at most MAX_HOSTS."""
+def requested_hosts(gateway: Gateway, run_id: RunId) -> tuple[HostReached | SecretSent, ...]:
+    """Return the hosts that commands asked for since the last turn, each once, at most MAX_HOSTS; and how
+    often they got which secret.
+    """
     hosts: dict[HostReached, None] = {}
+    uses: Counter[tuple[str, str]] = Counter()
     while message := _next(gateway, 0.0):
         for event in gateway.decode(message):
             if isinstance(event, HostRequest) and len(hosts) < MAX_HOSTS:
                 hosts[host_reached(run_id, event)] = None
-    return tuple(hosts)
+            elif isinstance(event, SecretUse):
+                uses[event.host, event.secret] += 1
+    return *hosts, *(secret_sent(run_id, SecretUse(*use), times) for use, times in uses.items())
+
+
+def secret_sent(run_id: RunId, use: SecretUse, times: int = 1) -> SecretSent:
+    """Return the event of requests with a secret."""
+    return SecretSent(run_id, one_line(use.host, 255), one_line(use.secret, 60), times)
 
 
 def host_reached(run_id: RunId, request: HostRequest) -> HostReached:

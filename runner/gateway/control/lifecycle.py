@@ -8,6 +8,7 @@ import resource
 import socket
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NoReturn
 
 import uvicorn
@@ -22,7 +23,9 @@ from runner.gateway.control.uplink import Order, Uplink
 from runner.gateway.models import prices, routes, upstream
 from runner.gateway.models.proxy import Models
 from runner.gateway.network.addresses import NetworkAccess, NetworkRules
+from runner.gateway.network.authority import Authority
 from runner.gateway.network.proxy import serve
+from runner.gateway.network.secret_tunnel import SecretTunnels
 from runner.gateway.servers.desk import ToolServers
 from runner.run.run_spec import Provider
 
@@ -47,11 +50,13 @@ def fork(
     terms: Terms,
     providers: Mapping[str, Provider],
     deadline: Deadline,
+    certificates: Path | None = None,
 ) -> int:
     """Fork a gateway that serves these sockets and return its pid. Raises OSError.
 
     The sockets are those of models and network, and of the network of each tool server with hosts.
 
+    `certificates` gets the certificate of its own authority, where the terms have secrets for hosts.
     It ends by itself at the deadline, whatever became of the other processes.
     """
     arrange = with_parent(expendable=True)
@@ -62,7 +67,7 @@ def fork(
         gc.freeze()  # or the collector would touch, and so copy, every page that is shared
         arrange()
         _forget((line, *listeners))
-        asyncio.run(_live(line, listeners, terms, providers, deadline))
+        asyncio.run(_live(line, listeners, terms, providers, deadline, certificates))
     finally:
         os._exit(_FAILED)  # never the parent's finally blocks, exit hooks and buffers
 
@@ -83,6 +88,7 @@ async def _live(
     terms: Terms,
     providers: Mapping[str, Provider],
     deadline: Deadline,
+    certificates: Path | None,
 ) -> None:
     def obey(order: Order) -> None:
         servers.obey(order)
@@ -93,11 +99,12 @@ async def _live(
     servers = ToolServers(uplink, terms.servers)
     reach = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
     models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, reach)
+    secrets = _secret_tunnels(terms, uplink, certificates)
     uplink.tell({"type": "ready"})
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_serve_models(listeners[0], _app(models, uplink, servers)))
-            tasks.create_task(serve(listeners[1], reach, uplink.tell))
+            tasks.create_task(serve(listeners[1], reach, uplink.tell, secrets=secrets))
             for server, listener in zip((s for s in terms.servers if s.hosts), listeners[2:], strict=False):
                 rules = NetworkRules("list", server.hosts, terms.private_hosts, f"tool server {server.name}")
                 tasks.create_task(serve(listener, NetworkAccess(rules), uplink.tell))
@@ -107,6 +114,16 @@ async def _live(
         raise
     finally:
         servers.close()
+
+
+def _secret_tunnels(terms: Terms, uplink: Uplink, certificates: Path | None) -> SecretTunnels | None:
+    """Make the authority of this claim, and show its certificate beside the machine's own."""
+    if not terms.added or certificates is None:
+        return None
+    authority = Authority(tuple(each.host for each in terms.added))
+    with certificates.open("ab") as bundle:
+        bundle.write(authority.certificate)
+    return SecretTunnels(terms.added, authority, upstream.trust(), uplink.tell)
 
 
 async def _end_at(deadline: Deadline) -> NoReturn:

@@ -13,12 +13,16 @@ from pathlib import Path
 
 from runner.errors import SpawnError
 from runner.exec.deadline import Deadline
+from runner.exec.proxy import CERTIFICATES
 from runner.gateway.control import messages
 from runner.gateway.control.messages import GatewayEvent
+from runner.gateway.network.added_header import AddedHeader
+from runner.gateway.network.authority import system_bundle
 from runner.gateway.servers.terms import ToolServerTerms
 from runner.run.run_spec import Provider
 
-MODELS, NETWORK = "models.sock", "network.sock"  # in the folder of a gateway
+# In the folder of a gateway.
+MODELS, NETWORK = "models.sock", "network.sock"
 _BACKLOG = 128
 _READY_S = 10.0
 _SEND_S = 5.0
@@ -41,7 +45,8 @@ class Waits:
 class Terms:
     """Grants of a gateway for a whole claim. `models` may be asked for; `narrow` may restrict the network.
 
-    `failures` of a provider in a row end its calls. `calls_per_minute` counts calls of models.
+    `failures` of a provider in a row end its calls. `calls_per_minute` counts calls of models. `added` are
+    headers with secrets for hosts.
     """
 
     models: tuple[str, ...]
@@ -53,6 +58,7 @@ class Terms:
     request_bytes: int = 32_000_000  # source: docs.anthropic.com/en/api/overview, its own limit
     waits: Waits = Waits()
     servers: tuple[ToolServerTerms, ...] = ()
+    added: tuple[AddedHeader, ...] = ()
 
 
 class Gateway:
@@ -97,7 +103,8 @@ class Gateway:
                 place.mkdir(mode=0o755, parents=True)
                 listeners.append(_listen(place, NETWORK))
             line, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            pid = fork(far, tuple(listeners), terms, providers, deadline or Deadline())
+            certificates = _bundle(folder) if terms.added else None
+            pid = fork(far, tuple(listeners), terms, providers, deadline or Deadline(), certificates)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise SpawnError(f"the gateway did not start in {folder}: {error}") from error
@@ -186,6 +193,14 @@ def warm() -> None:
     from runner.gateway.control import lifecycle
 
     lifecycle.warm()
+
+
+def _bundle(folder: Path) -> Path:
+    """Write the machine's authorities for programs that trust the gateway's as well."""
+    bundle = folder / CERTIFICATES
+    bundle.write_bytes(system_bundle().rstrip() + b"\n")
+    bundle.chmod(0o644)  # whatever the umask, as the folder
+    return bundle
 
 
 def _listen(folder: Path, name: str) -> socket.socket:

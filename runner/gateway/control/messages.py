@@ -50,6 +50,14 @@ class HostRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class SecretUse:
+    """A request to a host went out with the secret of that name."""
+
+    host: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
 class Warned:
     """A warning for people that stops nothing."""
 
@@ -89,13 +97,22 @@ class Settled:
 
 ServerMessage = ServerCallMade | ServerTrouble
 GatewayMessage = (
-    ProviderFailure | CallRefusal | HostRequest | Warned | Answering | Settled | Usage | ServerMessage
+    ProviderFailure
+    | CallRefusal
+    | HostRequest
+    | SecretUse
+    | Warned
+    | Answering
+    | Settled
+    | Usage
+    | ServerMessage
 )
 GatewayEvent = GatewayMessage | BoardCall | BadCall
 _KINDS: Mapping[str, type[GatewayMessage]] = {
     "failed": ProviderFailure,
     "refused": CallRefusal,
     "host": HostRequest,
+    "secret_use": SecretUse,
     "warned": Warned,
     "answering": Answering,
     "server_call": ServerCallMade,

@@ -38,10 +38,7 @@ class ProxyRequest:
 
 def target_of(request: h11.Request) -> ProxyRequest:
     """Return the destination. Raises BadRequestError and BadAuthorityError."""
-    names = [name for name, _ in request.headers]
-    framed = [name for name in names if name in (b"content-length", b"transfer-encoding")]
-    if len(framed) > 1 or (framed == [b"transfer-encoding"] and request.http_version != b"1.1"):
-        raise BadRequestError("the length of the request is said in more than one way")
+    framed = framing_of(request)
     target = request.target.decode("latin-1")
     if request.method == b"CONNECT":
         if framed:
@@ -61,22 +58,31 @@ def target_of(request: h11.Request) -> ProxyRequest:
     return ProxyRequest(host, port, False, request, path)
 
 
-def onward(proxied: ProxyRequest) -> h11.Request:
-    """Return the request for its host, alone on its connection, with the checked host."""
+def framing_of(request: h11.Request) -> list[bytes]:
+    """Return the names of the headers that say the body's length. Raises BadRequestError for several."""
+    names = [name for name, _ in request.headers]
+    framed = [name for name in names if name in (b"content-length", b"transfer-encoding")]
+    if len(framed) > 1 or (framed == [b"transfer-encoding"] and request.http_version != b"1.1"):
+        raise BadRequestError("the length of the request is said in more than one way")
+    return framed
+
+
+def passed_on(request: h11.Request) -> list[tuple[bytes, bytes]]:
+    """Return the headers that are for the host, without Host itself."""
     named = {
         option.strip().lower()
-        for name, value in proxied.request.headers
+        for name, value in request.headers
         if name == b"connection"
         for option in value.split(b",")
     } - {b"content-length", b"transfer-encoding"}
-    kept = [
-        (name, value)
-        for name, value in proxied.request.headers
-        if name not in _ENDS_HERE and name not in named
-    ]
+    return [(name, value) for name, value in request.headers if name not in _ENDS_HERE and name not in named]
+
+
+def onward(proxied: ProxyRequest) -> h11.Request:
+    """Return the request for its host, alone on its connection, with the checked host."""
     host = f"[{proxied.host}]" if ":" in proxied.host else proxied.host
     written = host if proxied.port == 80 else f"{host}:{proxied.port}"
-    headers = [(b"host", written.encode()), *kept, (b"connection", b"close")]
+    headers = [(b"host", written.encode()), *passed_on(proxied.request), (b"connection", b"close")]
     return h11.Request(
         method=proxied.request.method, target=proxied.target.encode("latin-1"), headers=headers
     )

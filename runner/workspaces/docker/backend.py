@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ledger.ids import CardId, RunId
 from runner.exec.child import Child
-from runner.exec.proxy import proxy_environment
+from runner.exec.proxy import CERTIFICATES, proxy_environment
 from runner.run.run_spec import HostPaths, ToolServerSpec
 from runner.workspaces.bubblewrap import INSIDE, MIRROR, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
@@ -23,8 +23,14 @@ from runner.workspaces.docker.programs import programs
 from runner.workspaces.docker.tool_server import RESOURCES, ToolServerContainer
 
 DEFAULT_IMAGE = "cardinal/agent:latest"
-LAYOUT = replace(INSIDE, python="python3", gateway="http://127.0.0.1:4000", proxy="http://127.0.0.1:4001")
 _SOCKETS = "/run/cardinal"
+LAYOUT = replace(
+    INSIDE,
+    python="python3",
+    gateway="http://127.0.0.1:4000",
+    proxy="http://127.0.0.1:4001",
+    certificates=f"{_SOCKETS}/{CERTIFICATES}",
+)
 _AGENT_ID = 1000
 _PROBLEM_S = 5.0
 _END_S = 2  # for one answer of the engine, while a lease runs out

@@ -3,11 +3,17 @@
 from bot.runspec.builder import from_policy
 from bot.system.config import Config
 from rules.policy.model import parse
+from runner.run.host_secret import HostSecretSpec
 from runner.run.run_spec import ToolServerSpec
 
 TEXT = """
 version: 1
-board: {columns: {Work: {archetype: execution, tools: {mcp: [docs__read]}}}}
+board:
+  columns:
+    Work:
+      archetype: execution
+      tools: {mcp: [docs__read], network: [a.example]}
+      secrets: [{name: KEY, host: a.example}]
 repository:
   mcp: {docs: {command: [docs], tools: [find, read], network: [a.example], repository: read, secrets: [KEY]}}
 """
@@ -20,3 +26,4 @@ def test_a_column_chooses_among_the_tools_of_a_repository(config: Config) -> Non
     fields = from_policy(config, column, policy.repository)
     assert fields["servers"] == (ToolServerSpec("docs", ("docs",), "", ("a.example",), True, ("KEY",)),)
     assert fields["tools"].mcp == ("docs__read",)
+    assert fields["secrets"] == (HostSecretSpec("KEY", "a.example", "Authorization", "Bearer {}"),)

@@ -1,0 +1,146 @@
+"""Tunnels that end here, because the operator's secrets are added to what goes through them.
+
+Each carries one request of HTTP/1.1. A redirect is the client's to follow: another host gets no secret.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+
+import h11
+
+from runner.gateway.control.messages import SecretUse, Warned, written
+from runner.gateway.network.added_header import AddedHeader, Mask, with_secrets
+from runner.gateway.network.addresses import BadAuthorityError
+from runner.gateway.network.authority import Authority
+from runner.gateway.network.refused import RequestRefusedError
+from runner.gateway.network.relay import CHUNK_BYTES, Ends, both, request_of, send_body
+from runner.gateway.network.request import BadRequestError
+from runner.gateway.network.tls_end import TlsEnd
+
+MAX_REQUESTS = 50_000  # with secrets in one claim: an agent could ask all day
+MAX_BYTES = 4_000_000_000  # of one request and its answer
+_HEAD_BYTES = 65_536
+_OPEN_S = 10.0  # for a handshake and the head of a request
+
+
+class SecretTunnels:
+    """The secrets of one claim by host; every use is reported by name.
+
+    `roots` decide whom they are sent to.
+    """
+
+    def __init__(
+        self,
+        added: Sequence[AddedHeader],
+        authority: Authority,
+        roots: ssl.SSLContext,
+        report: Callable[[Mapping[str, object]], None],
+        max_requests: int = MAX_REQUESTS,
+    ) -> None:
+        self._roots, self._report, self._left = roots, report, max_requests
+        self._added: dict[tuple[str, int], list[AddedHeader]] = {}
+        for each in added:
+            self._added.setdefault((each.host, each.port), []).append(each)
+        self._contexts = {host: authority.context(host) for host, _ in self._added}
+
+    def has(self, host: str, port: int) -> bool:
+        """Whether a tunnel to that host ends here."""
+        return (host, port) in self._added
+
+    async def carry(
+        self, where: tuple[str, int], early: bytes, inner: Ends, outer: Ends, beat: Callable[[], None]
+    ) -> None:
+        """Serve one request in a tunnel. Raises OSError when one of the two is gone or not to be trusted."""
+        client = TlsEnd(self._contexts[where[0]], inner, early, MAX_BYTES)
+        try:
+            async with asyncio.timeout(_OPEN_S):
+                await client.open()
+                head = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
+                request = self._granted(await self._read(head, client), where)
+                await self._open(where, outer[1])
+            await self._exchange(head, request, where, client, outer, beat)
+        except RequestRefusedError as refused:
+            await client.write(refused.answer)
+        await client.close()
+
+    async def _read(self, head: h11.Connection, client: TlsEnd) -> h11.Request:
+        try:
+            return await request_of(head, client)
+        except h11.RemoteProtocolError as error:
+            raise RequestRefusedError(400, str(error)) from error
+
+    def _granted(self, request: h11.Request, where: tuple[str, int]) -> h11.Request:
+        try:
+            request = with_secrets(request, *where, self._added[where])
+        except (BadRequestError, BadAuthorityError) as error:
+            raise RequestRefusedError(400, str(error)) from error
+        if self._left <= 0:
+            raise RequestRefusedError(429, "network: no more requests with secrets in this run")
+        self._left -= 1
+        if not self._left:
+            self._report(written(Warned("network: this was the last request with a secret in this run")))
+        return request
+
+    async def _open(self, where: tuple[str, int], upstream: asyncio.StreamWriter) -> None:
+        try:
+            await upstream.start_tls(self._roots, server_hostname=where[0], ssl_handshake_timeout=_OPEN_S)
+        except (ssl.SSLError, ConnectionError) as error:
+            why = getattr(error, "verify_message", "") or getattr(error, "reason", "") or "it hung up"
+            raise RequestRefusedError(
+                502, f"network: {where[0]} is not trusted with a secret: {why}"
+            ) from error
+
+    async def _exchange(
+        self,
+        head: h11.Connection,
+        request: h11.Request,
+        where: tuple[str, int],
+        client: TlsEnd,
+        outer: Ends,
+        beat: Callable[[], None],
+    ) -> None:
+        onwards = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
+        mask = Mask(text for each in self._added[where] for text in (each.value, each.hidden))
+        outer[1].write(onwards.send(request) or b"")
+        for each in self._added[where]:
+            self._report(written(SecretUse(each.host, each.secret)))
+        body = asyncio.create_task(send_body(head, onwards, client, outer[1], beat))
+        back = asyncio.create_task(_return(onwards, head, outer[0], client, mask, beat))
+        back.add_done_callback(lambda _: body.cancel())  # an answer may come before the body is through
+        await both(body, back)
+
+
+async def _return(
+    onwards: h11.Connection,
+    head: h11.Connection,
+    upstream: asyncio.StreamReader,
+    client: TlsEnd,
+    mask: Mask,
+    beat: Callable[[], None],
+) -> None:
+    """Carry the answer back, without secrets."""
+
+    async def give(event: h11.Event) -> None:
+        await client.write(head.send(event) or b"")
+
+    while True:
+        event = onwards.next_event()
+        match event:
+            case h11.NEED_DATA:
+                onwards.receive_data(await upstream.read(CHUNK_BYTES))
+                beat()
+            case h11.InformationalResponse(status_code=status):
+                await give(h11.InformationalResponse(status_code=status, headers=mask.headers(event)))
+            case h11.Response(status_code=status):
+                headers = [*mask.headers(event), (b"connection", b"close")]
+                await give(h11.Response(status_code=status, headers=headers))
+            case h11.Data(data=data):
+                await give(h11.Data(data=mask.feed(bytes(data))))
+            case h11.EndOfMessage():
+                if left := mask.rest():
+                    await give(h11.Data(data=left))
+                await give(h11.EndOfMessage())
+                return
+            case _:
+                raise ConnectionResetError("it went away within its answer")
