@@ -28,7 +28,7 @@ def request(
 
     `cause` ends the card's text.
     """
-    count = schedules.count_open(db, board_id, name)
+    count = schedules.count_open(db, board_id, name, now)
     full = count >= schedule.open_cards
     skipped = f"open cards: {count}, and its `open_cards` is {schedule.open_cards}" if full else ""
     event_store.append(db, ScheduleDue(board_id, name, due_at, next_at, skipped), at=now)

@@ -25,9 +25,11 @@ def make_due_cards(services: Services) -> None:
 def request_due(services: Services) -> None:
     """Request the cards that are due. The transaction that finds one due records it: no other host does."""
     with event_store.reading(services.engine) as db:
-        if not any(_is_late(services, db, *each) for each in _all(services, db)):
+        late = any(_is_late(services, db, *each) for each in _all(services, db))
+        if not late and not _removed(services, db):
             return
     with event_store.writing(services.engine) as db:
+        event_store.append(db, *_removed(services, db), at=services.now())
         for board_id, name, schedule in _all(services, db):
             _advance(services, db, board_id, name, schedule)
 
@@ -36,6 +38,16 @@ def _all(services: Services, db: Connection) -> list[tuple[BoardId, str, CardSch
     boards = [board.board_id for board in served_boards.every(db, services.config) if board.board_id]
     every = ((board_id, policies.in_force(db, board_id).board.schedule) for board_id in boards)
     return [(board_id, name, it) for board_id, named in every for name, it in named.items() if it.on is None]
+
+
+def _removed(services: Services, db: Connection) -> list[ScheduleSet]:
+    """Return what forgets the times of schedules that the policy has no more: none is made up for later."""
+    kept = {(board_id, name) for board_id, name, _ in _all(services, db)}
+    boards = [board.board_id for board in served_boards.every(db, services.config)]
+    known = [board_id for board_id in boards if board_id and policies.is_known(db, board_id)]
+    rows = [row for board_id in known for row in schedules.of_board(db, board_id)]
+    gone = [row for row in rows if (row.board_id, row.schedule) not in kept]
+    return [ScheduleSet(row.board_id, row.schedule, "", services.now()) for row in gone]
 
 
 def _is_late(

@@ -8,7 +8,10 @@ from ledger.events.board import BoardEvent
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSet(BoardEvent):
-    """A schedule of the policy is new or has another timing; its first card is due at `next_at`."""
+    """A schedule of the policy is new or has another timing; its first card is due at `next_at`.
+
+    Without a timing: the policy has it no more, and one that comes back is new.
+    """
 
     schedule: str
     timing: str

@@ -1,13 +1,14 @@
 """The policy's schedules: when each is due next, and the cards that it made."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, distinct, func, select
 
-from ledger.db.rows import change, columns, find, insert, keep, listed, value
+from ledger.db.rows import change, columns, find, insert, keep, listed
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.access import RepositoryMoved
 from ledger.events.publication import EntryGivenUp
 from ledger.events.schedule import ScheduledCardMade, ScheduleDue, ScheduleSet
 from ledger.fold import Fold
@@ -16,6 +17,7 @@ from ledger.states import CardState
 from ledger.views.cards import cards
 
 CLOSED = (CardState.DONE, CardState.ARCHIVED)
+UNREAD = timedelta(days=1)  # until a card that was made has been read
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +51,24 @@ def get(db: Connection, board_id: BoardId, schedule: str) -> ScheduleRow | None:
     return find(db, ScheduleRow, schedules, board_id=board_id, schedule=schedule)
 
 
-def count_open(db: Connection, board_id: BoardId, schedule: str) -> int:
-    """Return how many cards of the schedule are neither done nor off the board; those to come count."""
-    rows = listed(db, ScheduledCardRow, made, "due_at", board_id=board_id, schedule=schedule)
-    return sum(row.number >= 0 and not _is_closed(db, row) for row in rows)
+def of_board(db: Connection, board_id: BoardId) -> tuple[ScheduleRow, ...]:
+    """Return the board's schedules that are set; a removed one has no timing."""
+    rows = listed(db, ScheduleRow, schedules, "schedule", board_id=board_id)
+    return tuple(row for row in rows if row.timing)
 
 
-def _is_closed(db: Connection, row: ScheduledCardRow) -> bool:
-    card = {"board_id": row.board_id, "repository": row.repository, "number": row.number}
-    return bool(row.number) and (
-        value(db, cards.c.state, **card) in CLOSED or bool(value(db, cards.c.closed, **card))
-    )
+def count_open(db: Connection, board_id: BoardId, schedule: str, now: datetime) -> int:
+    """Return how many cards of the schedule are neither done nor off the board; those to come count.
+
+    One that no card is known of was transferred or deleted, unless it is so new that nobody has read it yet.
+    """
+    there = (cards.c.board_id == made.c.board_id) & (cards.c.repository == made.c.repository)
+    joined = made.outerjoin(cards, there & (cards.c.number == made.c.number))
+    is_open = cards.c.state.not_in(CLOSED) & (cards.c.closed == "")
+    unread = cards.c.card_id.is_(None) & (made.c.due_at > now - UNREAD)
+    query = select(func.count(distinct(made.c.due_at))).select_from(joined)
+    query = query.where(made.c.board_id == board_id, made.c.schedule == schedule)
+    return db.scalar(query.where((made.c.number == 0) | ((made.c.number > 0) & (is_open | unread)))) or 0
 
 
 def key_of(board_id: BoardId, schedule: str, due_at: datetime) -> str:
@@ -86,6 +95,11 @@ def _due(db: Connection, _it: Recorded, event: ScheduleDue) -> None:
 def _made(db: Connection, _it: Recorded, event: ScheduledCardMade) -> None:
     key = {"board_id": event.board_id, "schedule": event.schedule, "due_at": event.due_at}
     change(db, made, key, repository=event.repository, number=event.number)
+
+
+@fold.on(RepositoryMoved)
+def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+    change(db, made, {"board_id": event.board_id, "repository": event.before}, repository=event.after)
 
 
 @fold.on(EntryGivenUp)

@@ -68,6 +68,21 @@ def test_times_missed_make_one_card_and_an_open_card_holds_back_the_next(cardina
     assert len(made(cardinal)) == 2
 
 
+def test_a_schedule_that_comes_back_is_new_and_makes_up_for_nothing(cardinal: Cardinal) -> None:
+    scheduled(cardinal)
+    cardinal.set_policy(DEFAULT_TEXT)
+    cardinal.settle()
+    tick(cardinal)
+    assert [it.timing for it in cardinal.events(ScheduleSet)] == ["every 1d", ""]
+    cardinal.clock.forward(5 * DAY)
+    scheduled(cardinal)
+    tick(cardinal)
+    assert cardinal.events(ScheduleDue) == []
+    cardinal.clock.forward(DAY)
+    tick(cardinal)
+    assert len(cardinal.events(ScheduleDue)) == 1
+
+
 def test_a_card_in_a_column_of_agents_starts_its_run(cardinal: Cardinal) -> None:
     scheduled(cardinal, ", column: In Progress")
     cardinal.clock.forward(DAY)
