@@ -72,7 +72,10 @@ def _add(
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise NotifyError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}: see --help") from None
-    subscribers.write(_folder(), {**subscribers.read(_folder()), name: subscriber})
+    known = {**subscribers.read(_folder()), name: subscriber}
+    if escalate_to:
+        _require(known, escalate_to)
+    subscribers.write(_folder(), known)
     click.echo(f"{line(name)} gets notices: `cardinal notify test {line(name)}` sends the first")
 
 

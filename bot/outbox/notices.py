@@ -56,7 +56,9 @@ def _queue(db: Connection, wanted: Subscribers, recorded: Recorded, now: datetim
         for key, line in lines.items():
             _put(db, board, name, key, line, due_at(subscriber, now), now)
             if line.question_id and subscriber.escalate_to in wanted:
-                later = now + timedelta(hours=subscriber.escalate_hours)
+                later = due_at(
+                    wanted[subscriber.escalate_to], now + timedelta(hours=subscriber.escalate_hours)
+                )
                 _put(db, board, subscriber.escalate_to, f"{key}:escalated", line, later, now, merges=False)
 
 

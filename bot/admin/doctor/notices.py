@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok
 from bot.outbox import subscribers
-from rules.text import count
+from rules.text import code, count
 
 
 def readable(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -14,7 +14,13 @@ def readable(patient: DoctorContext) -> Iterator[CheckResult]:
     except subscribers.SubscribersError as error:
         yield fail("notices", str(error), "correct the file, or remove and add the subscriber")
         return
-    if known:
+    lost = sorted({it.escalate_to for it in known.values()} - {"", *known})
+    if lost:
+        names = ", ".join(code(name, 40) for name in lost)
+        yield fail(
+            "notices", f"questions escalate to {names}, who gets no notices", "`cardinal notify add` them"
+        )
+    elif known:
         yield ok("notices", f"{count(len(known), 'subscriber')} can be told")
 
 

@@ -38,3 +38,12 @@ def test_a_wrong_setting_and_a_wrong_file_are_named(config: Config) -> None:
     assert broken.exit_code == 2
     assert "alice.kindz" in broken.output
     assert "s3cret" not in broken.output
+
+
+def test_who_gets_escalated_questions_is_a_subscriber(config: Config) -> None:
+    refused = notify(config, "add", "alice", "--escalate-to", "bbo", given=f"{ADDRESS}\n")
+    assert refused.exit_code == 2
+    assert "bbo is no subscriber" in refused.output
+    assert subscribers.read(config.home) == {}
+    assert notify(config, "add", "bob", given=f"{ADDRESS}\n").exit_code == 0
+    assert notify(config, "add", "alice", "--escalate-to", "bob", given=f"{ADDRESS}\n").exit_code == 0

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from email.message import Message as Mail
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -11,6 +12,8 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Message
 
+from bot.admin.doctor import DoctorContext
+from bot.admin.doctor.notices import readable
 from bot.bootstrap import services_over
 from bot.outbox import notices, subscribers
 from forge.store.models import Role
@@ -18,7 +21,7 @@ from ledger.events.board import CardDescribed, StopOrdered
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import QuestionAnswered, QuestionAsked, UsageMetered
 from ledger.ids import QuestionId
-from rules.chatops.notices import Subscriber
+from rules.chatops.notices import NoticeKind, Subscriber
 from tests.bot.conftest import free_port
 from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
@@ -122,12 +125,21 @@ def test_what_waits_for_a_digest_is_one_notice_without_what_was_answered(
 
 def test_a_question_that_nobody_answers_goes_to_somebody_else(stage: Stage, receiver: Receiver) -> None:
     first = Subscriber(address="json://127.0.0.1:9/closed", escalate_to="bob", escalate_hours=2)
-    bob = Subscriber(address=receiver.url, kinds=("spend",))
+    early, late = (stage.clock() + timedelta(hours=hours) for hours in (1, 4))
+    bob = Subscriber(
+        address=receiver.url, kinds=(NoticeKind.SPEND,), quiet_from=early.time(), quiet_until=late.time()
+    )
+    subscribe(stage, alice=first)
+    (missing,) = readable(DoctorContext(stage.config, None, stage.hub, stage.clock()))
+    assert "escalate to `bob`, who gets no notices" in missing.message
     subscribe(stage, alice=first, bob=bob)
     stage.happen(QuestionAsked(RUN, QuestionId("r1-q1"), "agent", "Cents?", ()))
     look(stage)
     assert receiver.got == []
     stage.forge.store.repos.set_role(stage.shop, stage.forge.store.users.get("bob"), Role.READ)
+    stage.clock.forward(2 * HOUR)
+    look(stage)
+    assert receiver.got == []  # Bob's quiet hours
     stage.clock.forward(2 * HOUR)
     look(stage)
     assert len(receiver.got) == 1
