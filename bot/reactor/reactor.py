@@ -15,6 +15,7 @@ from ledger.event import Event, Recorded
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.events.board import (
     BoardEvent,
+    BoardRemoved,
     BoardSeen,
     CardArchived,
     CardEvent,
@@ -102,7 +103,8 @@ def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
 
 
 def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide) -> None:
-    if not has_rule(type(recorded.event)) and not _frees(recorded.event):
+    spreads = isinstance(recorded.event, BoardRemoved) or _frees(recorded.event)
+    if not has_rule(type(recorded.event)) and not spreads:
         return
     card, board_id = _about(db, recorded.event)
     if board_id is None:
@@ -138,7 +140,10 @@ def _spread(db: Connection, policy: Policy, card: cards.CardRow | None, event: E
     if card is not None:
         _update_linked(db, card.card_id, event, now)
     if card is not None and isinstance(event, MOVES_LANE):
-        _advance_lane(db, card, now)
+        _advance_lane(db, card.pull_repository, now)
+    if isinstance(event, BoardRemoved):
+        for repository in siblings.lane_repositories(db, event.board_id):
+            _advance_lane(db, repository, now)
 
 
 def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: datetime) -> None:
@@ -184,9 +189,9 @@ def _spread_merge(db: Connection, card: cards.CardRow, event: PullChanged, now: 
         _apply_to(db, others, lambda policy, snapshot: sibling_rebase.after_merge(policy, snapshot, now), now)
 
 
-def _advance_lane(db: Connection, card: cards.CardRow, now: datetime) -> None:
+def _advance_lane(db: Connection, repository: str | None, now: datetime) -> None:
     """Give the cards in the repository's merge lane their places, and the next one its turn."""
-    lane = siblings.merge_lane(db, card.pull_repository, MAX_CARDS) if card.pull_repository else ()
+    lane = siblings.merge_lane(db, repository, MAX_CARDS) if repository else ()
     for row in lane:  # one by one: the first may become the leader, whom the others see
         _apply_to(db, [row.card_id], lambda policy, it: merge_lane.advance(policy, it, now), now)
 

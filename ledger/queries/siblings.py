@@ -8,10 +8,12 @@ from ledger.ids import BoardId, CardId, RunId
 from ledger.model.reasons import Reason
 from ledger.states import RunState
 from ledger.views import checks, signed_commits
+from ledger.views.boards import boards
 from ledger.views.cards import cards
 from ledger.views.changed_files import changed_files
 from ledger.views.runs import runs
 
+IN_LANE = (Reason.MERGE_LANE, Reason.MERGE_TURN)
 MAX_SIBLINGS = 200  # that one look at a repository reads
 
 
@@ -62,17 +64,29 @@ class LaneRow(NamedTuple):
 
 
 def merge_lane(db: Connection, repository: str, limit: int) -> tuple[LaneRow, ...]:
-    """Return the cards in the repository's merge lane: whose turn it is, then by their drag."""
-    reasons = (Reason.MERGE_LANE, Reason.MERGE_TURN)
+    """Return the cards in the repository's merge lane: whose turn it is, then by their drag.
+
+    Those of a removed board are in none: nobody merges them.
+    """
     query = select(cards.c.card_id, cards.c.pull_number).where(
         cards.c.pull_repository == repository,
         cards.c.pull_state == "open",
-        cards.c.reason.in_(reasons),
+        cards.c.reason.in_(IN_LANE),
         ~cards.c.archived,
+        cards.c.board_id.not_in(select(boards.c.board_id).where(boards.c.removed)),
     )
     order = (cards.c.reason.desc(), cards.c.moved_at, cards.c.card_id)
     rows = db.execute(query.order_by(*order).limit(limit))
     return tuple(LaneRow(card_id, pull) for card_id, pull in rows)
+
+
+def lane_repositories(db: Connection, board_id: BoardId) -> tuple[str, ...]:
+    """Return the repositories in whose merge lanes the board has cards."""
+    query = select(cards.c.pull_repository).distinct()
+    mine = query.where(
+        cards.c.board_id == board_id, cards.c.reason.in_(IN_LANE), cards.c.pull_state == "open"
+    )
+    return tuple(db.scalars(mine))
 
 
 def is_checked_on(db: Connection, card_id: CardId, head: str, base: str) -> bool:

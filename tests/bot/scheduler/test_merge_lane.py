@@ -1,7 +1,7 @@
 """Whatever the order of drags, pushes and checks: what is merged was checked on that very base, and once."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -12,7 +12,7 @@ from sqlalchemy import Engine, select
 from bot.reactor import reactor
 from ledger.db.tables import outbox
 from ledger.event import Event
-from ledger.events.board import CardMoved
+from ledger.events.board import BoardRemoved, CardExplained, CardMoved
 from ledger.events.policy import PolicyLoaded
 from ledger.events.pull import MergeOutdated, PullChanged, PullOpened, ReviewSubmitted
 from ledger.events.run import (
@@ -22,7 +22,7 @@ from ledger.events.run import (
     RunEnded,
     ValidationEnded,
 )
-from ledger.ids import CardId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.model.reasons import Reason
@@ -179,3 +179,18 @@ def test_no_order_merges_what_was_not_checked_there_or_twice_or_waits_for_ever(g
     left = [game.card(card_id) for card_id in CARDS]
     assert [row.card_id for row in left if row.reason in (Reason.MERGE_LANE, Reason.MERGE_TURN)] == []
     assert {row.card_id for row in left if row.pull_state == "merged"} == set(game.merged)
+
+
+def test_a_leader_on_a_board_that_is_removed_holds_nobody_up(game: Game) -> None:
+    """The repository is on two boards."""
+    other = BoardId("PVT_other")
+    seen = replace(board_seen(), board_id=other, number=2)
+    leader = replace(card_seen("c9", 9, "Done"), board_id=other)
+    game.happen(seen, PolicyLoaded(other, "d", POLICY, ""), leader)
+    game.happen(PullOpened(leader.card_id, "acme/app", 9, "P9", "cardinal/r9", "c9-first", False))
+    turn = CardExplained(leader.card_id, "1st in the merge lane", Reason.MERGE_TURN)
+    game.happen(turn)
+    game.drag(CARDS[0], "Done")
+    assert game.card(CARDS[0]).reason is Reason.MERGE_LANE
+    game.happen(BoardRemoved(other))
+    assert game.card(CARDS[0]).reason is Reason.MERGE_TURN
