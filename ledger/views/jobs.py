@@ -1,8 +1,9 @@
 """Cards that programs asked for: each request with what became of it."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import Connection, Index, Table
+from sqlalchemy import Connection, Index, Table, func, select
 
 from ledger.db.rows import change, columns, find, keep
 from ledger.db.tables import VIEWS
@@ -26,6 +27,7 @@ class JobRow:
     skills: tuple[str, ...]
     by: str
     user_id: int
+    at: datetime
     number: int = 0
     card_id: CardId | None = None
     problem: str = ""
@@ -33,6 +35,7 @@ class JobRow:
 
 jobs = Table("view_jobs", VIEWS, *columns(JobRow, "key"))
 Index("view_jobs_card", jobs.c.card_id)
+Index("view_jobs_user", jobs.c.user_id, jobs.c.at)
 fold = Fold()
 
 
@@ -51,10 +54,16 @@ def of_card(db: Connection, card_id: CardId) -> JobRow | None:
     return find(db, JobRow, jobs, "key", card_id=card_id)
 
 
+def count_since(db: Connection, user_id: int, since: datetime) -> int:
+    """Return how many an account asked for since then."""
+    mine = (jobs.c.user_id == user_id) & (jobs.c.at > since)
+    return db.scalar(select(func.count()).select_from(jobs).where(mine)) or 0
+
+
 @fold.on(JobRequested)
-def _requested(db: Connection, _it: Recorded, event: JobRequested) -> None:
+def _requested(db: Connection, it: Recorded, event: JobRequested) -> None:
     named = ("board_id", "repository", "column", "skills", "by", "user_id")
-    keep(db, jobs, {"key": event.key}, {name: getattr(event, name) for name in named})
+    keep(db, jobs, {"key": event.key}, {"at": it.at, **{name: getattr(event, name) for name in named}})
 
 
 @fold.on(JobMade)

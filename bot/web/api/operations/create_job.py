@@ -1,6 +1,6 @@
 """Make a job: an issue and its card, with the column, parents, labels and skills that it shall have."""
 
-import hashlib
+import secrets
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -22,13 +22,14 @@ from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import acted_requests
 from ledger.queue.api_tokens import Scope
-from ledger.views import boards, cards
+from ledger.views import boards, cards, jobs
 from rules.card.move_rights import may_move
 from rules.intents.outbound import CreateJob
 from rules.runs.skills import MAX_NAMED, names_of
 from rules.snapshot import Mover, is_outside
 from rules.text import alternatives, plain
 
+MAX_A_DAY, LATER_S = 200, 3600  # jobs of one account
 METHOD, PATH = "POST", "/jobs"
 SCOPE = Scope.CREATE
 EXAMPLE: Mapping[str, Any] = {"board": "acme/1", "repository": "acme/shop", "title": "Say hello"}
@@ -61,7 +62,7 @@ def run(call: ApiRequest, given: JobWish) -> JobRequest:
     """
     board = call.board(given.board)
     _require_fit(call, board, given)
-    site, key, text = call.site, hashlib.sha256(call.key.encode()).hexdigest()[:24], given.model_dump_json()
+    site, key, text = call.site, secrets.token_hex(12), given.model_dump_json()
     services = site.services.if_served(board.board_id)
     if services is None:
         raise not_found()
@@ -92,15 +93,28 @@ def run(call: ApiRequest, given: JobWish) -> JobRequest:
         **asked_by,
     )
     with event_store.writing(site.engine) as db:
-        if acted_requests.find(db, call.key, text, now) is None:
+        before = acted_requests.find(db, call.key, text, now)
+        if before is not None:
+            key = _key_at(db, before)
+        else:
             if not may_move(policies.in_force(db, board.board_id), Mover(call.visit.login, role)):
                 because = f"{call.visit.login} may not move cards there, with the role {role}"
                 raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, "ask an account that may")
+            if jobs.count_since(db, call.visit.user_id, now - KEPT) >= MAX_A_DAY:
+                because = f"{call.visit.login} asked for {MAX_A_DAY} jobs within a day"
+                later = "end or merge some, and go on tomorrow"
+                raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_jobs", because, later, LATER_S)
             (recorded,) = event_store.append(db, wish, at=now)
             acted_requests.keep(db, call.key, text, recorded.seq, now=now, ttl=KEPT)
             handlers.put(db, card, now)
     wake(services)
     return request_of(call, key)
+
+
+def _key_at(db: Connection, seq: int) -> str:
+    """Return the key of the request of that event."""
+    event = next(it.event for it in event_store.read(db, after=seq - 1, limit=1))
+    return event.key if isinstance(event, JobRequested) else ""
 
 
 def _require_fit(call: ApiRequest, board: VisibleBoard, given: JobWish) -> None:

@@ -1,5 +1,11 @@
 """A program makes a job: one card for one request, where its account may put one, for that account."""
 
+from datetime import timedelta
+
+import pytest
+
+from bot.web.api.operation import KEPT
+from bot.web.api.operations import create_job
 from ledger.events.board import CardMoved
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
@@ -51,3 +57,19 @@ def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
         assert answer.status_code == status, (login, more, answer.text)
     pages.cardinal.settle()
     assert pages.cardinal.events(JobMade) == []
+
+
+def test_a_program_in_a_loop_ends_at_a_limit_and_a_key_is_free_again_after_a_day(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(create_job, "MAX_A_DAY", 2)
+    bob = Program(pages, "bob")
+    answers = [bob.send("POST", "/jobs", WISH, Idempotency_Key=f"k{number}") for number in (1, 2, 3, 1)]
+    assert [it.status_code for it in answers] == [200, 200, 429, 200]
+    assert answers[2].get_json()["code"] == "too_many_jobs"
+    requests = [answers[place].get_json()["request"] for place in (0, 1, 3)]
+    assert requests == [requests[0], requests[1], requests[0]]
+    pages.cardinal.clock.forward(KEPT / timedelta(seconds=1) + 1)
+    assert bob.send("POST", "/jobs", WISH, Idempotency_Key="k1").get_json()["request"] not in requests
+    pages.cardinal.settle()
+    assert len(pages.cardinal.events(JobMade)) == 3
