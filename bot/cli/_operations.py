@@ -26,7 +26,7 @@ SHORT: Mapping[str, str] = {
     "list_events": "events",
     "list_jobs": "list",
 }
-NOT_DONE = frozenset({403, 404, 409})
+NOT_DONE = frozenset({403, 404, 409, 410, 415})
 JOB = ("owner", "repository", "number")
 
 

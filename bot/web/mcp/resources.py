@@ -1,4 +1,4 @@
-"""Resources: a job and a run, each as the API gives it."""
+"""Resources: a job, a run and its files, each as the API gives it."""
 
 import json
 import re
@@ -13,7 +13,12 @@ from ledger.parts import charter
 
 SCHEME = "cardinal:/"
 JSON = "application/json"
-SHOWN: Mapping[str, str] = {"job": "get_job", "run": "get_run"}  # each at its operation's own path
+SHOWN: Mapping[str, str] = {  # each at its operation's own path
+    "job": "get_job",
+    "run": "get_run",
+    "artifacts": "list_artifacts",
+    "artifact": "get_artifact",
+}
 
 
 def templates() -> list[ResourceTemplate]:

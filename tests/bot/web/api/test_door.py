@@ -204,6 +204,8 @@ def test_the_examples_work_and_the_description_has_every_operation(pages: Pages)
             example |= {"request": Program(pages, "alice").send("POST", "/jobs", WISH).get_json()["request"]}
         if "run" in example:
             example |= {"run": run_id}
+        if "digest" in example:
+            example |= {"digest": pages.keep(run_id, "full 1: pytest", "log")}
         path = operation.PATH.format(**example)
         fields = {key: it for key, it in example.items() if f"{{{key}}}" not in operation.PATH}
         query = "&".join(f"{key}={it}" for key, it in fields.items())

@@ -26,6 +26,7 @@ def name_of(pages: Pages, item: object) -> dict[str, object]:
 def test_every_operation_is_a_tool_and_the_job_and_its_run_are_resources(pages: Pages) -> None:
     item = at_work(pages)
     name, run_id = name_of(pages, item), pages.cardinal.run_of(item).run_id
+    digest = pages.keep(run_id, "full 1: pytest", "log")
 
     async def conversation(client: Client) -> None:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -36,10 +37,18 @@ def test_every_operation_is_a_tool_and_the_job_and_its_run_are_resources(pages: 
         assert (job["state"], job["run"]) == ("working", run_id)
         assert document(await client.call_tool("list_jobs", {"state": "working"}))["jobs"][0]["run"] == run_id
         uris = [it.uri_template for it in (await client.list_resource_templates()).resource_templates]
-        assert uris == ["cardinal://jobs/{owner}/{repository}/{number}", "cardinal://runs/{run}"]
+        files = "cardinal://runs/{run}/artifacts"
+        assert uris == [
+            "cardinal://jobs/{owner}/{repository}/{number}",
+            "cardinal://runs/{run}",
+            files,
+            f"{files}/{{digest}}",
+        ]
         for uri in (f"cardinal://runs/{run_id}", f"cardinal://jobs/acme/shop/{name['number']}"):
             (content,) = (await client.read_resource(uri)).contents
             assert f'"{run_id}"' in content.text  # type: ignore[union-attr]
+        (content,) = (await client.read_resource(f"cardinal://runs/{run_id}/artifacts/{digest}")).contents
+        assert "3 tests passed" in content.text  # type: ignore[union-attr]
         for uri in ("cardinal://runs/r999", "cardinal://keys/1", "file:///etc/passwd"):
             with pytest.raises(MCPError):
                 await client.read_resource(uri)
