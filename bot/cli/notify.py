@@ -22,7 +22,7 @@ class NotifyError(CardinalError):
 
 @click.group("notify", cls=CommandGroup)
 def command() -> None:
-    """Send notices to people and channels outside GitHub."""
+    """Send notices outside GitHub."""
 
 
 @command.command("add")

@@ -16,7 +16,6 @@ from forge.demo.story import STEPS
 from ledger.states import CARD_STEPS, CardState
 from rules.intents.outbound import Decision
 from rules.policy.model import parse
-from rules.policy.validate import LATER
 from rules.registry import ARCHETYPES, COMMANDS
 from runner import agents
 from runner.agents.board_tools import TOOLS
@@ -107,7 +106,7 @@ def unknown_settings(path: str, text: str) -> Iterator[str]:
 
 def unknown_slash_commands(path: str, text: str) -> Iterator[str]:
     for word in re.findall(r"(?<![\w.])/cardinal ([a-z-]+)", text):
-        if word not in (*COMMANDS.names(), *LATER):
+        if word not in COMMANDS.names():
             yield f"{path}: /cardinal {word}"
 
 

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -30,7 +28,6 @@ from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.states import CardState, Ending
 from tests.bot.cli.conftest import AT, CARD, Cardinal, printed, queued
-from tests.house.source import ROOT
 
 
 def leaves(group: Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
@@ -50,7 +47,7 @@ def test_every_command_has_help_with_examples_that_it_understands(
     monkeypatch.chdir(tmp_path)
     for folder in (".github", "shop.git"):
         Path(folder).mkdir()
-    for file in (".github/cardinal.yml", "before-upgrade.db", "images.txt", "r12.json"):
+    for file in (".github/cardinal.yml", "before-upgrade.db", "images.txt", "my-board.cardinal", "r12.json"):
         Path(file).touch()
     for path, command in leaves():
         page = cardinal(*path, "--help").stdout
@@ -59,14 +56,6 @@ def test_every_command_has_help_with_examples_that_it_understands(
         assert examples, path
         for example in examples:
             command.make_context(path[-1], shlex.split(re.sub(r"( #|\)|>|<|\|).*", "", example)))
-
-
-def test_the_help_of_the_apis_commands_does_not_load_the_api() -> None:
-    show = "import sys, bot.cli.job, bot.cli.mcp, bot.cli.tokens; print(*sys.modules)"
-    done = subprocess.run(
-        (sys.executable, "-c", show), cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
-    )
-    assert not [it for it in done.stdout.split() if it.startswith("bot.web.api")]
 
 
 def test_help_of_no_command_is_refused_in_one_sentence(cardinal: Cardinal) -> None:

@@ -1,6 +1,8 @@
 """`cardinal tokens` lists what lives, and revokes one of them."""
 
 import json
+import subprocess
+import sys
 from datetime import timedelta
 
 from bot.system.clock import utc_now
@@ -9,6 +11,7 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import api_tokens
 from tests.bot.cli.conftest import Cardinal
+from tests.house.source import ROOT
 
 
 def test_a_token_is_listed_without_its_text_until_it_is_revoked(cardinal: Cardinal, config: Config) -> None:
@@ -26,3 +29,11 @@ def test_a_token_is_listed_without_its_text_until_it_is_revoked(cardinal: Cardin
     assert cardinal("tokens", "list").output == "no token lives\n"
     refused = cardinal("tokens", "revoke", row.token_id)
     assert (refused.exit_code, "cardinal tokens list" in refused.output) == (2, True)
+
+
+def test_the_help_of_the_apis_commands_does_not_load_the_api() -> None:
+    show = "import sys, bot.cli.job, bot.cli.mcp, bot.cli.tokens; print(*sys.modules)"
+    done = subprocess.run(
+        (sys.executable, "-c", show), cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert not [it for it in done.stdout.split() if it.startswith("bot.web.api")]

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import acted_requests
 from ledger.queue.api_tokens import Scope
+from ledger.queue.sign_ins import SignIn
 from ledger.views import boards, cards, jobs
 from rules.card.move_rights import may_move
 from rules.intents.outbound import CreateJob
@@ -68,47 +70,43 @@ def run(call: ApiRequest, given: JobWish) -> JobRequest:
         raise not_found()
     role = roles.role_of_account(services.hub, given.repository, call.visit.login, call.visit.user_id)
     now = ledger_clock(site.engine, site.clock)()
-    asked_by = {"by": call.visit.login, "via": call.token.name}
-    wish = JobRequested(
-        board.board_id,
-        key,
-        given.repository,
-        given.title,
-        given.column,
-        tuple(given.parents),
-        tuple(given.skills),
-        user_id=call.visit.user_id,
-        **asked_by,
-    )
-    card = CreateJob(
-        CardId(board.board_id),
-        key,
-        given.repository,
-        given.title,
-        given.body,
-        tuple(given.labels),
-        tuple(given.parents),
-        given.column,
-        tuple(given.skills),
-        **asked_by,
-    )
     with event_store.writing(site.engine) as db:
         before = acted_requests.find(db, call.key, text, now)
         if before is not None:
             key = _key_at(db, before)
         else:
-            if not may_move(policies.in_force(db, board.board_id), Mover(call.visit.login, role)):
-                because = f"{call.visit.login} may not move cards there, with the role {role}"
-                raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, "ask an account that may")
-            if jobs.count_since(db, call.visit.user_id, now - KEPT) >= MAX_A_DAY:
-                because = f"{call.visit.login} asked for {MAX_A_DAY} jobs within a day"
-                later = "end or merge some, and go on tomorrow"
-                raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_jobs", because, later, LATER_S)
+            _require_leave(db, board, call.visit, role, now)
+            wish, card = _request(call, board, given, key)
             (recorded,) = event_store.append(db, wish, at=now)
             acted_requests.keep(db, call.key, text, recorded.seq, now=now, ttl=KEPT)
             handlers.put(db, card, now)
     wake(services)
     return request_of(call, key)
+
+
+def _request(
+    call: ApiRequest, board: VisibleBoard, given: JobWish, key: str
+) -> tuple[JobRequested, CreateJob]:
+    """Return the request, and the act that makes its card."""
+    by, via, column = call.visit.login, call.token.name, given.column
+    parents, skills, where = tuple(given.parents), tuple(given.skills), given.repository
+    wish = JobRequested(
+        board.board_id, key, where, given.title, column, parents, skills, by, call.visit.user_id, via
+    )
+    labels, card_id = tuple(given.labels), CardId(board.board_id)
+    card = CreateJob(card_id, key, where, given.title, given.body, labels, parents, column, skills, by, via)
+    return wish, card
+
+
+def _require_leave(db: Connection, board: VisibleBoard, visit: SignIn, role: str, now: datetime) -> None:
+    """Raise ApiError where the account may move no cards, or made too many of late."""
+    if not may_move(policies.in_force(db, board.board_id), Mover(visit.login, role)):
+        because = f"{visit.login} may not move cards there, with the role {role}"
+        raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, "ask an account that may")
+    if jobs.count_since(db, visit.user_id, now - KEPT) >= MAX_A_DAY:
+        because = f"{visit.login} asked for {MAX_A_DAY} jobs within a day"
+        later = "end or merge some, and go on tomorrow"
+        raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_jobs", because, later, LATER_S)
 
 
 def _key_at(db: Connection, seq: int) -> str:

@@ -32,7 +32,8 @@ def test_limits_in_use_and_places_in_the_queue_are_said_with_reasons(pages: Page
     place = f'<a href="/runs/{queued}">{queued}</a>, queued for 5 min: <bdi>{reason}</bdi>'
     assert "<li>1: <a href=" in shown
     assert place in shown
-    limit = "<td>Runs at the same time on the board.</td><td><bdi>the board</bdi></td><td>1</td><td>4</td>"
+    meaning = '<td class="prose">Runs at the same time on the board.</td>'
+    limit = f"{meaning}<td><bdi>the board</bdi></td><td>1</td><td>4</td>"
     assert limit in shown
     assert "<bdi>In Progress</bdi></td><td>1</td>" in shown
     assert "of it reserved" not in shown

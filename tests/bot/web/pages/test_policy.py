@@ -49,7 +49,7 @@ def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) 
     shown = bob.get(PATH).text
     for text in (
         "<td>budget_usd</td><td><bdi>7.5</bdi></td>",
-        "<td>Dollars for one run; reached, it parks and asks.</td>",
+        '<td class="prose">Dollars for one run; reached, it parks and asks.</td>',
         "<td>runs_per_repository</td>",
         "A newer file is not in force",
         "What changed when it came into force",
