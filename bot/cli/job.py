@@ -24,7 +24,7 @@ class OperationGroup(CommandGroup):
 
 @click.group("job", cls=OperationGroup)
 def command() -> None:
-    """Use the API: list, show and make jobs, and give commands on them.
+    """Use the API: list, show, make and command jobs.
 
     It acts with CARDINAL_TOKEN at CARDINAL_URL. A JOB is OWNER/REPOSITORY#NUMBER; `-` reads jobs from
     standard input, one a line, and goes on after a fault.

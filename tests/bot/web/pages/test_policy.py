@@ -53,7 +53,7 @@ def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) 
         "<td>runs_per_repository</td>",
         "A newer file is not in force",
         "What changed when it came into force",
-        "<td>instructions, budget_usd</td>",
+        '<td class="prose">instructions, budget_usd</td>',
         "/blob/",
     ):
         assert text in shown, text
