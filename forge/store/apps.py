@@ -47,6 +47,7 @@ ALL_EVENTS = [
     "repository",
     "status",
     "sub_issues",
+    "workflow_run",
 ]
 
 

@@ -298,6 +298,7 @@ def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: typ
         "CardId": "c",
         "datetime": stage.clock(),
         "tuple": ("a", "b"),
+        "after": (1, 2),
         "lines": (outbound.NoticeLine(outbound.NoticeKind.SPEND, text="x"),),
     }
     fields = intent_class.__dataclass_fields__.values()

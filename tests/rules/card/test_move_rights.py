@@ -147,6 +147,7 @@ SHOWS: dict[type[Intent | RuleEvent], str] = {
         (outbound.ReportPolicy, outbound.PreviewPolicy, outbound.WriteCheck, outbound.CheckGroup),
         "a check that says what was seen",
     ),
+    outbound.SendNotice: "what a subscriber hears of the log",
     outbound.UpdatePull: "the description of a pull request, from the log",
     internal.ChangeCardState: "the state follows the column where the card was put",
     CardExplained: "why the card waits",
