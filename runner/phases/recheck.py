@@ -54,7 +54,9 @@ def recheck(
             _must_be_locked(run, allow_unsandboxed=allow_unsandboxed)
             heads = mirror.fetch_heads(order.branch, order.base_branch)
             if not heads.branch:
-                raise failed("repository", f"the branch {order.branch} is not on GitHub any more")
+                # A rebase that nobody asked for comes too late where its pull request was merged meanwhile.
+                reason = "superseded" if order.rebases else "repository"
+                raise failed(reason, f"the branch {order.branch} is not on GitHub any more")
             head = rebase_branch(run, heads) if order.rebases else heads.branch
         with empty_place(order, name) as room:
             run = standing_in(room)
