@@ -58,6 +58,7 @@ board:
       archetype: terminal
       on_entry: [{{action: merge, method: squash, requires: none}}, {{action: delete_branch}}]
   limits: {{runs: 6, runs_per_repository: {REPOSITORY_LIMIT}}}
+  rebase: never
 repository: {{validation: none}}
 """
 

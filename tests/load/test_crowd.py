@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forge.demo.people import Json
-from ledger.events.run import CHECK, BranchPushed, FinalReported, RunClaimed, RunEnded, RunQueued
+from ledger.events.run import BranchPushed, FinalReported, RunClaimed, RunEnded, RunQueued
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import inbox
@@ -71,8 +71,7 @@ def test_cards_that_are_dragged_at_once_are_each_delivered_once_within_the_limit
 
 def _all_done(cardinal: Cardinal, wanted: list[tuple[str, int]]) -> bool:
     failed = [one for one in events(cardinal.engine, RunEnded) if one.ending is not Ending.SUCCEEDED]
-    # A branch that is merged needs no rebase on what was merged just before it.
-    assert [one for one in failed if one.reason != "superseded"] == []
+    assert failed == []
     there = cards(cardinal)
     merged = sum(pull["merged"] for pull in _pulls(cardinal))
     return merged == len(wanted) and all(there.get(issue) == "Done" for issue in wanted)
@@ -96,13 +95,11 @@ def _check_limits(most: Most) -> None:
 
 
 def _check_once(cardinal: Cardinal, count: int) -> None:
-    # Beside them there are checks: a finished branch is rebased when another one was merged.
-    queued = [one for one in events(cardinal.engine, RunQueued) if one.kind != CHECK]
+    queued = events(cardinal.engine, RunQueued)
     assert len({one.card_id for one in queued}) == len(queued) == count
     runs = {one.run_id for one in queued}
     for kind in (RunClaimed, BranchPushed, FinalReported, RunEnded):
-        named = (one.run_id for one in events(cardinal.engine, kind))
-        times: Counter[RunId] = Counter(run_id for run_id in named if run_id in runs)
+        times: Counter[RunId] = Counter(one.run_id for one in events(cardinal.engine, kind))
         assert times == Counter(runs), kind
 
 
