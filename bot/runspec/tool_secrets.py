@@ -1,7 +1,7 @@
 """Secrets of tool servers, as the operator gives them to one repository."""
 
 from bot.system.config import Config, ConfigError
-from bot.system.env_file import EnvLineError, parse
+from bot.system.env_file import lines_of
 
 FOLDER = "tool-secrets"  # in the home: a file OWNER/REPOSITORY.env for each repository, in lower case
 
@@ -14,11 +14,7 @@ def tool_secrets(config: Config, repository: str) -> dict[str, str]:
     path = config.home / FOLDER / f"{repository.casefold()}.env"
     if ".." in path.parts:
         return {}
-    try:
-        return parse(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except EnvLineError as error:
-        raise ConfigError((f"{path} line {error.line}: {error.because}",)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError((f"{path} cannot be read: {type(error).__name__}",)) from None
+    values, mistakes = lines_of(path)
+    if mistakes:
+        raise ConfigError(tuple(mistakes))
+    return values

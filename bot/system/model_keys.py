@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bot.system.config import PREFIX, Config, ConfigError
-from bot.system.env_file import EnvLineError, parse
+from bot.system.env_file import lines_of
 from rules.policy.roles import LOGIN
 from runner.run.run_spec import BedrockProvider, Provider, VertexProvider
 
@@ -75,14 +75,9 @@ def _own(config: Config, owner: str) -> dict[str, str]:
     if not LOGIN.fullmatch(owner):  # no login leads out of the folder
         return {}
     path = file_of(config, owner)
-    try:
-        lines = parse(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except EnvLineError as error:
-        raise ConfigError((f"{path} line {error.line}: {error.because}",)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError((f"{path} cannot be read: {type(error).__name__}",)) from None
+    lines, mistakes = lines_of(path)
+    if mistakes:
+        raise ConfigError(tuple(mistakes))
     known = {f"{PREFIX}{name.upper()}_{kind}" for name in NAMES for kind in ("KEY", "URL")}
     if lines.keys() - known:
         raise ConfigError((f"{path} may hold {', '.join(sorted(known))}, and holds other names",))
