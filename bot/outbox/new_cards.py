@@ -1,14 +1,37 @@
-"""New issues put on their board."""
+"""New issues: made once, put on their board, and let wait for others."""
 
 import logging
+from collections.abc import Sequence
 
 from bot.github.api import issues, projects
+from bot.github.client import repository_path
 from bot.github.errors import RefusedError
 from bot.outbox.contract import OutboxContext
+from bot.outbox.posting import made_before
+from bot.render.markdown.marker import mark
 from ledger.ids import BoardId, CardId
+from ledger.queue.outbox import Entry
 from ledger.views import boards, cards
 
 log = logging.getLogger(__name__)
+
+MAX_PAGES = 3  # of 100 issues each, that were changed since the entry was made
+
+
+def make_issue(
+    context: OutboxContext, entry: Entry, repository: str, title: str, text: str, labels: Sequence[str] = ()
+) -> tuple[int, str]:
+    """Return the number and the node id of the entry's issue.
+
+    The marker finds one that an earlier attempt made.
+    """
+    path = f"{repository_path(repository)}/issues"
+    left = made_before(context.hub, path, entry, params={"state": "all"}, most=MAX_PAGES)
+    made, _ = next(left, (None, None)) if entry.attempts > 1 else (None, None)
+    if made is None:
+        body = {"title": title, "body": mark(text, entry.key), "labels": list(labels)}
+        made = context.hub.rest("POST", path, body=body).body
+    return int(made["number"]), str(made["node_id"])
 
 
 def put_on_board(context: OutboxContext, board_id: BoardId, issue_id: str, column: str = "") -> CardId:

@@ -5,14 +5,13 @@ import logging
 from sqlalchemy import Connection
 
 from bot.github.api import issues, roles
-from bot.github.client import Hub, repository_path
+from bot.github.client import Hub
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
-from bot.outbox.new_cards import come_after, put_on_board
-from bot.outbox.posting import made_before
+from bot.outbox.new_cards import come_after, make_issue, put_on_board
 from bot.outbox.targets import read_card, run_of
 from bot.render import new_issue
-from bot.render.markdown.marker import digest_of, mark
+from bot.render.markdown.marker import digest_of
 from bot.state import other_repositories
 from ledger.event import Event
 from ledger.events.findings import FollowUpMade
@@ -26,11 +25,10 @@ log = logging.getLogger(__name__)
 
 # One card per proposal of a run.
 ACT = Act("card:{run_id}:{proposal}", ordered=True)
-MAX_PAGES = 3  # of 100 issues each, that were changed since the entry was made
 
 
 def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActResult:
-    """Make the issue and put it on the board; the marker finds an earlier attempt's issue."""
+    """Make the issue and put it on the board."""
     card = read_card(context, intent.card_id)
     repository = intent.repository or card.repository
     if repository is None:
@@ -45,24 +43,18 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         reason=intent.reason,
         repository=origin,
     )
-    path = f"{repository_path(repository)}/issues"
-    left = made_before(context.hub, path, entry, params={"state": "all"}, most=MAX_PAGES)
-    made, _ = next(left, (None, None)) if entry.attempts > 1 else (None, None)
-    if made is None:
-        body = {"title": new_issue.title(intent.title), "body": mark(text, entry.key)}
-        made = context.hub.rest("POST", path, body=body).body
+    number, node_id = make_issue(context, entry, repository, new_issue.title(intent.title), text)
     relation = "relates"
     if intent.repository:
-        depends = _make_dependency(context.hub, intent.relation, card.content_id, str(made["node_id"]))
+        depends = _make_dependency(context.hub, intent.relation, card.content_id, node_id)
         relation = intent.relation if depends or entry.attempts > 1 else relation
     else:
-        _make_part(context.hub, card.content_id, str(made["node_id"]))
+        _make_part(context.hub, card.content_id, node_id)
         for parent in _parents(context, intent):
-            come_after(context, card.board_id, str(made["node_id"]), parent)
-    put_on_board(context, card.board_id, str(made["node_id"]))
+            come_after(context, card.board_id, node_id, parent)
+    put_on_board(context, card.board_id, node_id)
 
     def events(db: Connection) -> tuple[Event, ...]:
-        number = int(made["number"])
         known = CardMade(intent.run_id, intent.proposal, intent.title, repository, number)
         if intent.repository:
             return (known, CardLinked(intent.run_id, f"{repository}#{number}", relation, intent.reason))
@@ -71,7 +63,7 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
             return (known,)  # the agent requested the card itself, during its work
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
-    return ActResult(str(made["number"]), digest_of(text), events)
+    return ActResult(str(number), digest_of(text), events)
 
 
 def _require_leave(context: OutboxContext, intent: CreateCard, card: CardRow) -> None:
