@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import located, unknown
-from rules.policy.repository import Name, Names, PolicyModel, setting, whole
+from rules.policy.repository import Name, Names, PolicyModel, TimeZone, setting, whole
 from rules.policy.yaml_reader import Path, Written
 from rules.text import code
 
@@ -38,14 +38,6 @@ def _cron(text: str) -> str:
 def _every(text: str) -> str:
     if not _EVERY.fullmatch(text):
         raise ValueError(f"{code(text)} is no span: a number with h, d or w, as in 12h")
-    return text
-
-
-def _zone(text: str) -> str:
-    try:
-        ZoneInfo(text)
-    except (KeyError, ValueError, OSError) as error:  # a KeyError where nothing has that name
-        raise ValueError(f"{code(text)} is no time zone: take a name like Europe/Berlin") from error
     return text
 
 
@@ -79,9 +71,7 @@ class CardSchedule(PolicyModel):
         None, "In place of `cron`: hours, days or weeks between two cards, as `12h`, `3d` or `1w`."
     )
     on: CardTrigger | None = setting(None, "In place of both: what makes a card.")
-    time_zone: Annotated[str, Field(max_length=60), AfterValidator(_zone)] = setting(
-        "UTC", "Whose clock `cron` means, as `Europe/Berlin`."
-    )
+    time_zone: TimeZone = setting("UTC", "Whose clock `cron` means, as `Europe/Berlin`.")
     title: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="The card's title.")
     body: Annotated[str, Field(max_length=20_000)] = setting("", "The card's description.")
     column: Name | None = setting(None, "The column of new cards; left out, the first inbox.")

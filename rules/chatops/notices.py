@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, time, timedelta
-from typing import Annotated
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from ledger.event import Event
 from ledger.events.board import BoardHalted, CardStateChanged, StopOrdered
@@ -14,18 +13,12 @@ from ledger.model.spend_limits import Limit
 from ledger.states import CardState, RunState
 from rules.intents.outbound import NoticeKind
 from rules.policy.model import Policy
-from rules.policy.repository import PolicyModel
-from rules.text import code, plain
+from rules.policy.repository import PolicyModel, TimeZone
+from rules.text import plain
 
 STEPS_PERCENT = (100, 80, 50)
 MIDNIGHT = time()
 _DEFUSED = str.maketrans({"@": "@\u200b", **{char: " " for char in "<>[]*_`~|\\"}})
-
-
-def _zone(name: str) -> str:
-    if name not in available_timezones():
-        raise ValueError(f"{code(name)} is no time zone: take a name like Europe/Berlin")
-    return name
 
 
 class Subscriber(PolicyModel):
@@ -42,7 +35,7 @@ class Subscriber(PolicyModel):
     kinds: tuple[NoticeKind, ...] = tuple(NoticeKind)
     boards: tuple[str, ...] = ()
     mine: bool = False
-    time_zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    time_zone: TimeZone = "UTC"
     quiet_from: time = MIDNIGHT
     quiet_until: time = MIDNIGHT
     digest_minutes: int = Field(default=0, ge=0, le=1440)

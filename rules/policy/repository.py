@@ -3,8 +3,11 @@
 import json
 from hashlib import sha256
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from rules.text import code
 
 IMAGE = "cardinal/agent:latest"  # that `cardinal images` builds
 BROWSER_IMAGE = "cardinal/browser:latest"  # the same
@@ -28,6 +31,17 @@ MAX_PATHS = 50
 ROOT = "."  # the repository's own folder
 Folder = Annotated[str, StringConstraints(strip_whitespace=False, max_length=300)]
 _APP_ADDRESS = r"^(?:http://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?(?:/[!-~]{0,300})?)?$"
+
+
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError) as error:  # a KeyError where nothing has that name
+        raise ValueError(f"{code(text)} is no time zone: take a name like Europe/Berlin") from error
+    return text
+
+
+TimeZone = Annotated[str, Field(max_length=60), AfterValidator(_zone)]
 
 
 class PolicyModel(BaseModel):
