@@ -1,9 +1,10 @@
 """The other cards whose work stands in a repository: under way, or as an open pull request."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, Select, and_, literal, or_, select
 
+from ledger.db.statements import statement
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.reasons import Reason
 from ledger.states import RunState
@@ -63,21 +64,24 @@ class LaneRow(NamedTuple):
     pull: int
 
 
-def merge_lane(db: Connection, repository: str, limit: int) -> tuple[LaneRow, ...]:
-    """Return the cards in the repository's merge lane: whose turn it is, then by their drag.
-
-    Those of a removed board are in none: nobody merges them.
-    """
+@statement
+def _lane(repository: Any, most: Any) -> Select[Any]:
     query = select(cards.c.card_id, cards.c.pull_number).where(
         cards.c.pull_repository == repository,
-        cards.c.pull_state == "open",
-        cards.c.reason.in_(IN_LANE),
+        cards.c.pull_state == literal("open"),
+        cards.c.reason.in_([literal(reason, cards.c.reason.type) for reason in IN_LANE]),
         ~cards.c.archived,
         cards.c.board_id.not_in(select(boards.c.board_id).where(boards.c.removed)),
     )
-    order = (cards.c.reason.desc(), cards.c.moved_at, cards.c.card_id)
-    rows = db.execute(query.order_by(*order).limit(limit))
-    return tuple(LaneRow(card_id, pull) for card_id, pull in rows)
+    return query.order_by(cards.c.reason.desc(), cards.c.moved_at, cards.c.card_id).limit(most)
+
+
+def merge_lane(db: Connection, repository: str, limit: int) -> tuple[LaneRow, ...]:
+    """Return the cards in the repository's merge lane: whose turn it is, then by their drag.
+
+    Those of a removed board are in none: nobody merges them. It is read at many events.
+    """
+    return tuple(LaneRow(*row) for row in _lane.all(db, {"repository": repository, "most": limit}))
 
 
 def lane_repositories(db: Connection, board_id: BoardId) -> tuple[str, ...]:

@@ -132,6 +132,7 @@ cards = Table(
     Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
     Index("view_cards_issue", "repository", "number"),
     Index("view_cards_pull", "pull_repository", "pull_number"),
+    Index("view_cards_lane", "pull_repository", "reason"),
     Index("view_cards_head", "pull_head"),
     Index("view_cards_attention", "state_at", sqlite_where=text(_WANTED), postgresql_where=text(_WANTED)),
 )
