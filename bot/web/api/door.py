@@ -31,7 +31,6 @@ from bot.web.api.operation import (
     faults_of,
 )
 from bot.web.authorization import BusyError
-from bot.web.live.response import StreamResponse
 from bot.web.site.layout import FAULTS, Site
 from ledger.errors import CardinalError
 from ledger.log import event_store
@@ -119,10 +118,8 @@ def _allowed(
     given = _given(operation, path)
     visit = SignIn(token.user_id, token.login, token.until)
     call = ApiRequest(site, visit, token, f"api:{token.token_id}:{_key()}")
-    stream = getattr(operation, "stream", None)
-    if stream is not None and "text/event-stream" in request.headers.get("Accept", ""):
-        streamed: StreamResponse = stream(call, given)
-        return streamed
+    if operation.stream is not None and "text/event-stream" in request.headers.get("Accept", ""):
+        return operation.stream(call, given)
     if operation.SCOPE is Scope.READ:
         return _of(operation.run(call, given))
     if not room.acquire(timeout=LATER_S / 20):

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from bot.web.live.response import StreamResponse
 from bot.web.site.layout import Site, VisibleBoard
 from ledger.errors import CardinalError
 from ledger.parts import Registry
@@ -87,7 +88,8 @@ class Operation(Protocol):
     """A file of `bot/web/api/operations/`; its name is the operation's, its docstring what people read.
 
     `PATH` holds fields of `Input` in braces; a GET has the others in its query, a POST in its JSON body.
-    `EXAMPLE` is an input by the names of a card `acme/shop#1` and a run `r1`.
+    `stream` answers who accepts server-sent events. `EXAMPLE` is an input by the names of a card
+    `acme/shop#1` and a run `r1`.
     """
 
     METHOD: str = "GET"
@@ -96,6 +98,7 @@ class Operation(Protocol):
     Input: type[ApiModel]
     Output: type[ApiModel]
     EXAMPLE: Mapping[str, Any] = {}
+    stream: Callable[[ApiRequest, Any], StreamResponse] | None = None
     run: Callable[[ApiRequest, Any], ApiModel]
 
 
