@@ -160,7 +160,9 @@ def abandon(snapshot: Snapshot, because: str) -> Decision:
 
 
 def _stop(snapshot: Snapshot, because: str) -> Decision:
-    run = snapshot.live_run
-    if run is None or run.stop_asked == "cancel":
-        return Decision()
-    return Decision((StopRun(snapshot.card_id, run.run_id, "cancel", "policy", because),), (because,))
+    """Stop the live run and the check of the pull request: what they would find is of no use any more."""
+    run, checking = snapshot.live_run, snapshot.checking
+    ids = [run.run_id] if run is not None and run.stop_asked != "cancel" else []
+    ids += [checking.run_id] if checking is not None and checking.alive and not checking.stop_by else []
+    stops = tuple(StopRun(snapshot.card_id, run_id, "cancel", "policy", because) for run_id in ids)
+    return Decision(stops, (because,) if stops else ())

@@ -32,7 +32,7 @@ from rules.intents.outbound import (
     WriteRunComment,
 )
 from rules.runs.kill_switch import spread
-from rules.snapshot import Mover, Snapshot, Stop
+from rules.snapshot import CheckingSeen, Mover, Snapshot, Stop
 from tests.rules.scene import (
     BOARD,
     CARD,
@@ -138,6 +138,23 @@ def test_an_issue_closed_by_somebody_who_may_not_destroys_nothing(by: str) -> No
     assert "ClosePull" not in kinds(asks(idle, event))
     done = card("Done", S.DONE, run=ended(), pull=pull("merged"), closed="not_planned")
     assert states(asks(done, event)) == []
+
+
+@pytest.mark.parametrize("state", ["closed", "merged"])
+@pytest.mark.parametrize(
+    ("checking", "stopped"),
+    [
+        (CheckingSeen(R1, True, (NOW,), "merge"), ["StopRun"]),
+        (CheckingSeen(R1, True, (NOW,), "merge", "alice"), []),
+        (CheckingSeen(R1, False, (NOW,), "merge"), []),
+    ],
+)
+def test_a_check_is_withdrawn_once_its_pull_request_is_over(
+    state: str, checking: CheckingSeen, stopped: list[str]
+) -> None:
+    snapshot = card("Done", run=ended(), pull=pull(state), checking=checking)
+    intents = asks(snapshot, PullChanged(CARD, pull().number, state, draft=False, head=pull().head))
+    assert [kind for kind in kinds(intents) if kind == "StopRun"] == stopped
 
 
 def test_an_approval_of_a_card_that_stands_in_done_says_how_it_is_merged() -> None:
