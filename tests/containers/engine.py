@@ -124,9 +124,9 @@ def git(folder: Path, *words: str) -> str:
 
 
 class Relay:
-    """A second door to the engine, which can be shut in the middle of everything."""
+    """A second door to the engine, or to a port of this machine; it can be shut at any moment."""
 
-    def __init__(self, door: str, engine: str) -> None:
+    def __init__(self, door: str, engine: str | tuple[str, int]) -> None:
         self._engine, self._open = engine, [socket.socket(socket.AF_UNIX)]
         self._open[0].bind(door)
         self._open[0].listen()
@@ -147,7 +147,7 @@ class Relay:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._open[0].accept()
-                far = socket.socket(socket.AF_UNIX)
+                far = socket.socket(socket.AF_UNIX if isinstance(self._engine, str) else socket.AF_INET)
                 far.connect(self._engine)
                 self._open += [near, far]
                 for one, other in ((near, far), (far, near)):
