@@ -108,6 +108,7 @@ class RunSeen:
     plan_by: str = ""  # who approved the newest plan or sent it back; empty while nobody did
     begun: bool = True  # a worker has held it, so that something may have been done and spent
     finish_by: str = ""  # who chose that it may finish though its card was dragged away
+    waits_for_parts: bool = False  # as in RunQueued
     place: int = 0  # in its column's queue, where somebody asks for it; 0 elsewhere, and for none
 
     @property
@@ -329,6 +330,7 @@ class Snapshot:
     paced: int = 0
     blockers: tuple[BlockerSeen, ...] = ()
     circle: tuple[BlockerSeen, ...] = ()
+    parts: tuple[BlockerSeen, ...] = ()  # its sub-issues that its queued run waits for
     checking: CheckingSeen | None = None
     shared: tuple[SharedFiles, ...] = ()  # with other cards; only read where files become known
     lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order

@@ -232,10 +232,10 @@ def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
 
 
 def _update_whole(db: Connection, card_id: CardId, now: datetime) -> None:
-    """Update the face of the card that this one is a part of: it shows how many parts are done."""
+    """Update the card that this one is a part of: its face, and what its queued run waits for."""
     parent = links.parent_of(db, card_id)
     whole = cards.of_issue(db, parent.repository, parent.number) if parent else ()
-    _apply_to(db, (card.card_id for card in whole), issue_links.show_whole, now)
+    _apply_to(db, (card.card_id for card in whole), issue_links.update_whole, now)
 
 
 def _about(db: Connection, event: Event) -> tuple[cards.CardRow | None, BoardId | None]:

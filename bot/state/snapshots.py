@@ -250,8 +250,9 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         return BlockerSeen(name, title, standing, links.is_open(repository, public, places))
 
     blockers = tuple(seen(it.repository, it.number, it.public, it.title, _standing(it)) for it in holders)
+    parts = _parts_to_do(db, row, run)
     waits = any(blocker.standing is not Standing.DONE for blocker in blockers)
-    circle = links.circle(db, row.card_id) if waits else ()
+    circle = links.circle(db, row.card_id, parts) if waits or parts else ()
     own: dict[str, Any] = {
         "labels": row.choosing_labels,
         "mover": Mover(row.mover, row.mover_role, row.own_move),
@@ -267,12 +268,18 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         target=target,
         blockers=blockers,
         circle=tuple(seen(*step) for step in circle),
+        parts=tuple(seen(it.repository or "", it.number or 0, False, it.title) for it in parts),
         begun=attempts.begun(db, row.card_id, MAX_KEPT) if row.attempts else (),
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",
         checking=_checking(db, row),
         lane_ahead=_lane_ahead(db, row),
     )
+
+
+def _parts_to_do(db: Connection, row: cards.CardRow, run: RunSeen | None) -> tuple[cards.CardRow, ...]:
+    waits = run is not None and run.state is RunState.QUEUED and run.waits_for_parts and not run.begun
+    return links.parts_to_do(db, row.repository, row.number) if waits else ()
 
 
 def _lane_ahead(db: Connection, row: cards.CardRow) -> tuple[int, ...]:

@@ -36,6 +36,7 @@ class RunQueued(RunEvent):
     `reproduces`: they want the card's steps played in a browser, and to hear why where they are not.
     `by` asked for the run through `door`: board (a drag), comment, box, button, page or checks (what GitHub
     says of a commit); empty in events of an older Cardinal.
+    `waits_for_parts`: it begins when no sub-issue of the card's issue is left to do.
     """
 
     card_id: CardId
@@ -56,6 +57,7 @@ class RunQueued(RunEvent):
     reproduces: bool = False
     door: str = ""
     rebases: bool = False
+    waits_for_parts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

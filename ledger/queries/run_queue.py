@@ -130,7 +130,12 @@ def _stands() -> ColumnElement[bool]:
 
 
 def _waits_for_none() -> ColumnElement[bool]:
-    return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.held()))
+    return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.held()), ~waits_for_parts())
+
+
+def waits_for_parts() -> ColumnElement[bool]:
+    """Return the condition that a queued run waits for sub-issues of its card; one that began does not."""
+    return and_(runs.c.waits_for_parts, runs.c.claimed_at.is_(None), links.has_parts_to_do(runs.c.card_id))
 
 
 def _ahead() -> Any:

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, l
 
 from ledger.db.tables import events, outbox
 from ledger.ids import CardId, RunId
+from ledger.queries import run_queue
 from ledger.queries.card_filter import CardScope, in_sight, within
 from ledger.queue.outbox import OPEN, SHUT_OUT
 from ledger.states import RUN_HELD, RunState
@@ -111,7 +112,7 @@ class _Board(NamedTuple):
 
     def unstarted(self) -> Select[Any]:
         query = self._runs(StandstillKind.NO_WORKER, cards.c.because, (RunState.QUEUED,), STALLED_AFTER)
-        return query.where(runs.c.card_id.not_in(links.held()))
+        return query.where(runs.c.card_id.not_in(links.held()), ~run_queue.waits_for_parts())
 
     def _acts(self, kind: StandstillKind) -> Select[Any]:
         fields = outbox.c.act, outbox.c.error, outbox.c.created_at

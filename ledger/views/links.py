@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import ColumnElement, Connection, Index, Select, Table, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Index, Select, Table, and_, exists, select, tuple_
 
 from ledger.db.rows import (
     all_rows,
@@ -106,6 +106,24 @@ def parts_of(db: Connection, repository: str | None, number: int | None, limit: 
     return all_rows(db, CardRow, query.order_by(cards.c.number, cards.c.card_id).limit(limit))
 
 
+def parts_to_do(db: Connection, repository: str | None, number: int | None) -> tuple[CardRow, ...]:
+    """Return the cards of those parts of the issue that a card which waits for its parts has to wait for."""
+    return tuple(it for it in parts_of(db, repository, number, MAX_PARTS) if _is_to_do(it))
+
+
+def has_parts_to_do(card_id: ColumnElement[str]) -> ColumnElement[bool]:
+    """Return the condition that `parts_to_do` has any for that card."""
+    whole, part = cards.alias("whole"), cards.alias("part")
+    mine = and_(parents.c.repository == whole.c.repository, parents.c.number == whole.c.number)
+    joined = whole.join(parents, mine).join(part, part.c.card_id == parents.c.card_id)
+    to_do = and_(part.c.closed == "", part.c.state != CardState.DONE, ~part.c.archived)
+    return exists().select_from(joined).where(whole.c.card_id == card_id, to_do)
+
+
+def _is_to_do(part: CardRow) -> bool:
+    return not part.closed and part.state is not CardState.DONE and not part.archived
+
+
 def dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:
     """Return cards that are blocked by the issue, whether they still wait for it or not."""
     return values(db, links.c.card_id, "card_id", limit=limit, repository=repository, number=number)
@@ -116,16 +134,18 @@ def held() -> Select[tuple[str]]:
     return select(links.c.card_id).where(_holds())
 
 
-def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
+def circle(db: Connection, card_id: CardId, parts: Iterable[CardRow] = ()) -> tuple[Step, ...]:
     """Return the way on which the card waits for itself, from its issue to its issue; empty if there is none.
 
-    Only what the ledger knows is walked, and of that MAX_WALKED issues at most.
+    `parts` are those that it waits for. Only what the ledger knows is walked, and of that MAX_WALKED issues
+    at most.
     """
     card = known_cards.get(db, card_id)
     if card is None or card.repository is None or card.number is None:
         return ()
     home: Place = (card.repository, card.number)
-    return _walk(db, home, home)
+    back = (_walk(db, (it.repository or "", it.number or 0), home) for it in parts)
+    return _walk(db, home, home) or next((((*home, False), *way) for way in back if way), ())
 
 
 def waits_for(db: Connection, place: Place, other: Place) -> bool:

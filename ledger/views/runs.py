@@ -66,6 +66,7 @@ class RunRow:
     reproduces: bool
     door: str
     rebases: bool
+    waits_for_parts: bool
     state: RunState
     ending: Ending | None
     session_id: str

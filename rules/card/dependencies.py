@@ -1,4 +1,4 @@
-"""A card whose issue is blocked by others: its run waits in the queue until they are done."""
+"""A card whose issue is blocked by others, or waits for its sub-issues: its run stays queued until then."""
 
 from ledger.ids import RunId
 from ledger.states import CardState
@@ -29,6 +29,9 @@ def waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | None:
     still = _of(snapshot, Standing.OPEN)
     if still:
         return CardState.QUEUED, f"waits for {_named(policy, still)}: it starts by itself then"
+    if snapshot.parts:
+        which = f"{count(len(snapshot.parts), 'sub-issue')}, {_named(policy, list(snapshot.parts))}"
+        return CardState.QUEUED, f"waits for {which}: it starts by itself when they are done or closed"
     return None
 
 

@@ -17,9 +17,11 @@ def linked(policy: Policy, snapshot: Snapshot, event: LinksSeen, now: datetime) 
     return update_waiting(policy, snapshot)
 
 
-def show_whole(policy: Policy, snapshot: Snapshot) -> Decision:
-    """Show on the card's face how many of its parts are done."""
-    return Decision() if snapshot.archived or snapshot.foreign else Decision((UpdateFace(snapshot.card_id),))
+def update_whole(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Show on the card's face how many of its parts are done, and update what its queued run waits for."""
+    if snapshot.archived or snapshot.foreign:
+        return Decision()
+    return Decision((UpdateFace(snapshot.card_id),)) + update_waiting(policy, snapshot)
 
 
 def update_waiting(policy: Policy, snapshot: Snapshot) -> Decision:

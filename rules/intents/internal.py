@@ -23,7 +23,7 @@ class ChangeCardState(Intent):
 class QueueRun(Intent):
     """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red.
 
-    `mode`, what chose it, `asked`, `reproduces`, `door` and `rebases` are as in RunQueued.
+    `mode`, what chose it, `asked`, `reproduces`, `door`, `rebases` and `waits_for_parts` are as in RunQueued.
     """
 
     kind: str
@@ -36,6 +36,7 @@ class QueueRun(Intent):
     reproduces: bool = False
     door: str = ""
     rebases: bool = False
+    waits_for_parts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,11 @@ class ColumnPolicy(PolicyModel):
         " commit that the guardrails let pass, and [pushes on](#work-that-is-seen-early).",
     )
     pipelines: Pipelines = setting(Pipelines(), "How far its agents may make and link cards by themselves.")
+    sub_issues: Literal["ignore", "wait"] = setting(
+        "ignore",
+        "Whether a new run of a card whose issue has sub-issues [waits](#cards-of-cards) until their cards"
+        " are done or their issues closed (`wait`), or starts all the same (`ignore`).",
+    )
     on_leave: Literal["ask", "cancel", "finish"] = setting(
         "ask", "What happens to a live run whose card is dragged out; one that never began is let go."
     )

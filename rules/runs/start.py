@@ -83,8 +83,15 @@ def queue(
         asked=request,
         reproduces=reproduces,
         door=door,
+        waits_for_parts=_waits_for_parts(policy, snapshot, wanted.kind),
     )
     return Decision((intent,), (f"{because}, {mode.mode}: {mode.reason}",))
+
+
+def _waits_for_parts(policy: Policy, snapshot: Snapshot, kind: str) -> bool:
+    """Tell whether the run waits for the card's sub-issues; what answers a review does not."""
+    column = policy.column(snapshot.column)
+    return column is not None and column.sub_issues == "wait" and kind != "revision"
 
 
 def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode: str) -> Decision:

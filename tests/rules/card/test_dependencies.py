@@ -1,5 +1,7 @@
 """What a queued run says of the issues that its card waits for, and when it needs a person's word."""
 
+from dataclasses import replace
+
 import pytest
 
 from ledger.events.board import CardExplained
@@ -8,10 +10,10 @@ from ledger.events.run import RunQueued
 from ledger.model.reasons import Reason
 from ledger.states import CardState, RunState
 from rules.card.dependencies import waiting
-from rules.intents.internal import ChangeCardState
+from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
 from rules.snapshot import BlockerSeen, Standing
-from tests.rules.scene import CARD, POLICY, R1, asks, card, kinds, only, run, states
+from tests.rules.scene import CARD, POLICY, R1, asks, card, given, kinds, only, policy, pull, run, states
 
 LINKED = LinksSeen(CARD, (), 0, "")
 QUEUED = run(RunState.QUEUED)
@@ -41,6 +43,33 @@ def test_it_says_for_what_it_waits(blockers: tuple[BlockerSeen, ...], said: str)
     intents = asks(card(state=CardState.QUEUED, run=QUEUED, blockers=blockers), LINKED)
     assert only(intents, CardExplained).because.startswith(said)
     assert "Say" not in kinds(intents)
+
+
+def test_sub_issues_hold_it_after_its_blockers() -> None:
+    parts = (blocker(5), BlockerSeen("acme/vault#7", "Keys", Standing.OPEN, open_to_readers=False))
+    waits = card(state=CardState.QUEUED, run=QUEUED, parts=parts)
+    assert only(asks(waits, LINKED), CardExplained).because.startswith(
+        "waits for 2 sub-issues, #5 (Tables) and an issue in another repository: it starts by itself when"
+    )
+    both = replace(waits, blockers=(blocker(3),))
+    assert only(asks(both, LINKED), CardExplained).because.startswith("waits for #3 (Tables): it starts")
+
+
+@pytest.mark.parametrize(
+    ("rules", "state", "waits"),
+    [
+        ("sub_issues: wait", CardState.DRAFT, True),
+        ("sub_issues: wait", CardState.CHANGES_REQUESTED, False),
+        ("sub_issues: ignore", CardState.DRAFT, False),
+    ],
+)
+def test_the_column_says_whether_a_new_run_waits_for_sub_issues(
+    rules: str, state: CardState, waits: bool
+) -> None:
+    rules_of = policy(f"In Progress: {{archetype: execution, {rules}}}")
+    open_pull = pull() if state is CardState.CHANGES_REQUESTED else None
+    intents = asks(card(state=state, pull=open_pull), given("retry"), by=rules_of)
+    assert only(intents, QueueRun).waits_for_parts is waits
 
 
 def test_one_that_was_given_up_or_a_circle_needs_a_word_and_a_comment() -> None:

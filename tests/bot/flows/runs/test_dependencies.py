@@ -11,7 +11,7 @@ from ledger.queue import refresh_requests
 from ledger.views import links
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
-from tests.bot.flows.settings import POLICY
+from tests.bot.flows.settings import POLICY, with_column
 
 
 def name(item: Item) -> str:
@@ -181,6 +181,32 @@ def test_a_sub_issue_waits_for_nobody_and_a_parent_neither(cardinal: Cardinal) -
         above = links.parent_of(db, cardinal.card(child).card_id)
     assert above is not None
     assert above.number == issue_of(parent).number
+
+
+def test_a_parent_waits_for_its_sub_issues_where_the_column_says_so_and_goes_on_by_itself(
+    cardinal: Cardinal,
+) -> None:
+    cardinal.set_policy(with_column(sub_issues="wait"))
+    whole, first, second = (cardinal.new(title) for title in ("All", "Tables", "Keys"))
+    for part in (first, second):
+        cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
+    cardinal.drag(whole, "In Progress")
+    cardinal.settle()
+    assert cardinal.ready() == ()
+    waits = f"waits for 2 sub-issues, {name(first)} (Tables), {name(second)} (Keys): it starts by itself"
+    assert cardinal.card(whole).because.startswith(waits)
+    block(cardinal, first, whole)
+    cardinal.settle()
+    assert cardinal.card(whole).state == "needs_input"
+    assert "itself in a circle" in cardinal.card(whole).because
+    close(cardinal, first, "not_planned")
+    cardinal.settle()
+    assert cardinal.card(whole).because.startswith(f"waits for 1 sub-issue, {name(second)} (Keys)")
+    cardinal.drag(second, "Done")
+    cardinal.settle()
+    assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
+    assert "sub-issue" not in cardinal.card(whole).because
+    cardinal.assert_nothing_is_stuck()
 
 
 def test_a_whole_shows_how_many_of_its_parts_are_done(cardinal: Cardinal) -> None:
