@@ -12,6 +12,7 @@ from ledger.ids import RunId
 from ledger.queries import attempts
 from ledger.states import RunState
 from ledger.views import cards, instructions, placements, runs
+from rules.card.agent_choice import played
 from rules.card.target_repository import is_shared
 from rules.intents.internal import QueueRun
 from rules.policy.model import Policy
@@ -45,7 +46,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     repository = _repository(db, policy, card)
     if column is None or not repository or (newest is not None and newest.state is not RunState.ENDED):
         return ()
-    column = column.played_by(instructions.pinned_agent(db, card.card_id))
+    column = played(policy, column, instructions.pinned_agent(db, card.card_id), card.choosing_labels)
     return (
         RunQueued(
             **asdict(intent),

@@ -43,9 +43,16 @@ class _Skill:
 
 
 def gather(
-    services: Services, card: CardRow, repository: str, rules: Skills, commit: str, profile: Profile
+    services: Services,
+    card: CardRow,
+    repository: str,
+    rules: Skills,
+    commit: str,
+    profile: Profile,
+    of_column: tuple[str, ...],
 ) -> Equipment:
-    """Return the skills of the card's next turns: the repository's at `commit`, operator's, profile's.
+    """Return the skills of the card's next turns: the repository's at `commit`, operator's, profile's and
+    column's.
 
     Raises a GithubError when GitHub does not answer.
     """
@@ -54,7 +61,9 @@ def gather(
     known = {(skill.offer.source, skill.offer.name): skill for shelf in shelves for skill in _all(shelf)}
     names = {name.casefold() for _, name in known}
     attached = tuple(name for name in profile.skills if profile.firm or name.casefold() in names)
-    occasion = replace(_occasion(services, card), profile=profile.name, attached=attached)
+    occasion = replace(
+        _occasion(services, card), profile=profile.name, attached=attached, of_column=of_column
+    )
     choices = choose(rules, occasion, [skill.offer for skill in known.values()])
     return _equipment(choices, known)
 

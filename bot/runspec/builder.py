@@ -4,7 +4,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, Engine
 
@@ -17,8 +16,9 @@ from bot.repo_config import guides, policy_file, profiles, skills
 from bot.runspec import branch_rules, elsewhere, reproduction
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
+from bot.runspec.committer import committer_of, signing_key
 from bot.state import policies as policies_in_force
-from bot.system.config import Config, ConfigError
+from bot.system.config import Config
 from ledger.errors import LedgerError
 from ledger.events.run import CHECK
 from ledger.ids import RunId
@@ -47,7 +47,6 @@ from runner.run.host_secret import HostSecretSpec
 from runner.run.instructions import LayerKind, own
 from runner.run.run_spec import (
     INVESTIGATE,
-    Committer,
     Guards,
     HostPaths,
     Limits,
@@ -56,7 +55,6 @@ from runner.run.run_spec import (
     ResourceSpec,
     ReviewThread,
     RunSpec,
-    SigningKey,
     ToolServerSpec,
     ToolSpec,
     ValidationSpec,
@@ -68,7 +66,6 @@ AGAIN_S = 2.0  # until GitHub is asked again for a token
 _WORKFLOW = ".github/workflows/any.yml"
 MAX_CHECKS = 6  # red checks whose output a run is given
 _NOT_BRIEFED = (Briefing("", "", ()), "")
-COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +185,7 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         if not spec.investigates:
             exists, begun = bool(card.pull_head), run.agent_started
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
-        spec = _instructed(spec, services, card, rules)
+        spec = _instructed(spec, services, card, rules, column.skills)
         spec = replace(spec, elsewhere=elsewhere.offered(services, run, card))
         spec = reproduction.with_reproduction(services, spec, run, card, rules)
         spec = spec if spec.investigates else _staged(services, spec, column)
@@ -281,10 +278,12 @@ def _failing(db: Connection, card: CardRow) -> str:
     return "\n\n".join((rule, *said)) if said else ""
 
 
-def _instructed(spec: RunSpec, services: Services, card: CardRow, rules: RepositoryRules) -> RunSpec:
+def _instructed(
+    spec: RunSpec, services: Services, card: CardRow, rules: RepositoryRules, of_column: tuple[str, ...]
+) -> RunSpec:
     """Return the specification with the layers of repository and operator, as they are at its base."""
     profile = profiles.load(services.hub, spec.repository, spec.base, rules)
-    skilled = skills.gather(services, card, spec.repository, rules.skills, spec.base, profile)
+    skilled = skills.gather(services, card, spec.repository, rules.skills, spec.base, profile, of_column)
     return replace(
         spec,
         layers=(
@@ -296,30 +295,6 @@ def _instructed(spec: RunSpec, services: Services, card: CardRow, rules: Reposit
         skill_files=skilled.files,
         considered=skilled.considered,
     )
-
-
-def committer_of(hub: Hub, repository: str, rules: RepositoryRules) -> Committer:
-    """Return the author of Cardinal's commits: the App's account where GitHub makes them.
-
-    Source: docs.github.com/account-and-profile/reference/email-addresses-reference (noreply; an Enterprise
-    Server has its own).
-    """
-    if rules.commits.sign != "github":
-        return COMMITTER
-    host = urlsplit(hub.page_url(repository)).hostname
-    return Committer(hub.bot_login, f"{hub.bot_id}+{hub.bot_login}@users.noreply.{host}")
-
-
-def signing_key(config: Config, rules: RepositoryRules) -> SigningKey | None:
-    """Return the key for commits, None where the repository wants none; raises ConfigError without one."""
-    if rules.commits.sign != "ssh":
-        return None
-    if config.signing_key is None or not config.signing_as:
-        what = "the repository's policy says `commits: {sign: ssh}`"
-        how = "set CARDINAL_SIGNING_KEY and CARDINAL_SIGNING_AS on each host, or change the policy"
-        raise ConfigError((f"{what}, and this host has no key for it: {how}",))
-    name, _, address = config.signing_as.removesuffix(">").rpartition(" <")
-    return SigningKey(config.signing_key, Committer(name, address))
 
 
 def validation_of(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:

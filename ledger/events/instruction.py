@@ -70,7 +70,9 @@ class SkillsPinned(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class AgentPinned(CardEvent):
-    """A person chose who works in the card's next runs: `agent` or `agent/model`; empty: the column's own."""
+    """A person chose who works in the card's next runs: `agent`, `agent/model` or `@specialist`; empty: the
+    column's own.
+    """
 
     choice: str
     by: str

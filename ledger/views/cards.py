@@ -114,7 +114,7 @@ class CardRow:
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:
-        """The labels by which repository, mode and skills may be chosen."""
+        """The labels by which repository, mode, agent and skills may be chosen."""
         return tuple(label for label in self.labels if label not in self.barred)
 
 

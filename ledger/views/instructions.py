@@ -63,7 +63,7 @@ def pinned(db: Connection, card_id: CardId) -> tuple[str, ...]:
 
 
 def pinned_agent(db: Connection, card_id: CardId) -> str:
-    """Return the `agent` or `agent/model` that was chosen for the card; empty for its column's own."""
+    """Return the agent that was chosen for the card, as in AgentPinned; empty for its column's own."""
     row = find(db, AgentPinned, agent_pins, card_id=card_id)
     return row.choice if row else ""
 

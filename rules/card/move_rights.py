@@ -26,6 +26,7 @@ from ledger.events.placement import RepositoryResolved
 from ledger.events.run import RunSteered
 from ledger.model.reasons import Reason
 from ledger.states import CardState
+from rules.card.agent_choice import chooses
 from rules.card.state import change, explain
 from rules.intents import internal, outbound
 from rules.intents.outbound import Decision, Intent, RuleEvent, Say
@@ -170,10 +171,11 @@ def _next_step(policy: Policy, snapshot: Snapshot) -> str:
 
 
 def labelled(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:
-    """Say of a label that would choose repository or mode that it does not, and why."""
+    """Say of a label that would choose repository, mode or agent that it does not, and why."""
     board = policy.board
     choosing = {label.casefold() for label in (*board.repositories.labels, *board.modes.labels)}
-    if event.counts or event.label.casefold() not in choosing or snapshot.is_draft:
+    by_name = chooses(event.label) and any(column.agents for column in board.columns.values())
+    if event.counts or not (event.label.casefold() in choosing or by_name) or snapshot.is_draft:
         return Decision()
     text = f"{code(event.by, 40)} set the label {code(event.label)}, has the role {code(role_of(event.role))}"
     text += (

@@ -1,4 +1,4 @@
-"""Choose the agent of this card's next runs, and its model; `none` takes it back."""
+"""Choose the agent, or specialist, of this card's next runs, and its model; `none` takes it back."""
 
 from datetime import datetime
 
@@ -8,6 +8,7 @@ from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
+from rules.policy.stages import MARK
 from rules.snapshot import Snapshot
 from rules.text import alternatives, code
 
@@ -22,14 +23,15 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if choice.lower() == "none":
         cleared = AgentPinned(snapshot.card_id, "", given.by)
         return Decision((cleared,), (f"{given.by} chose the column's own agent for the card's next runs",))
-    allowed = dict.fromkeys(name for column in policy.board.columns.values() for name in column.agents)
-    if choice in allowed:
-        pinned = AgentPinned(snapshot.card_id, choice, given.by)
-        return Decision((pinned,), (f"{given.by} chose {choice} for the card's next runs",))
+    allowed = tuple(dict.fromkeys(name for column in policy.board.columns.values() for name in column.agents))
+    meant = next((name for name in (choice, f"{MARK}{choice}") if name in allowed), "")
+    if meant:
+        pinned = AgentPinned(snapshot.card_id, meant, given.by)
+        return Decision((pinned,), (f"{given.by} chose {meant} for the card's next runs",))
     if not allowed:
         return say(
             snapshot, given, "No column of the policy lets anybody choose: list agents in its `agents`."
         )
     wrong = f"Nothing was chosen: no column has {code(choice, 60)} in its `agents`. " if choice else ""
-    which = alternatives(f"`/cardinal agent {name}`" for name in (*allowed, "none"))
+    which = alternatives(f"`/cardinal agent {name.removeprefix(MARK)}`" for name in (*allowed, "none"))
     return say(snapshot, given, f"{wrong}Say {which}.")

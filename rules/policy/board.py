@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 from rules.card.schedule import CardSchedule
 from rules.policy.column import ColumnPolicy, Dollars
 from rules.policy.repository import Name, PolicyModel, RepositoryRules, positive, setting, whole
+from rules.policy.stages import Specialist, SpecialistName
 
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
 
@@ -90,6 +91,9 @@ class BoardRules(PolicyModel):
     home: Repository | None = setting(None, "This file's repository; it may be left out.")
     columns: Annotated[dict[Name, ColumnPolicy], Field(min_length=1, max_length=50)] = Field(
         description="The columns by the names that the board gives them."
+    )
+    specialists: Annotated[dict[SpecialistName, Specialist], Field(max_length=50)] = setting(
+        {}, "Agents with model, persona and skills [by names of your own](#specialists)."
     )
     limits: BoardLimits = setting(BoardLimits(), "What all columns together may use.")
     commands: dict[Name, Allowed] = setting(

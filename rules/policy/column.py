@@ -1,22 +1,25 @@
 """The policy of one column: its agent, actions on entry and exit, permissions and limits."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
 from rules.policy.messages import unknown
 from rules.policy.network import HostSecret, Network
-from rules.policy.repository import Lines, Name, PolicyModel, positive, setting, whole
+from rules.policy.repository import Lines, Name, Names, PolicyModel, positive, setting, whole
 from rules.policy.roles import LOGIN
-from rules.policy.stages import MAX, McpChoice, Permission, Stage
+from rules.policy.stages import MARK, MAX, McpChoice, Permission, Specialist, Stage
 from rules.registry import ARCHETYPES
 
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
 # A person, or a team as owner/name.
 Reviewer = Annotated[str, Field(pattern=f"^{LOGIN.pattern}(/{LOGIN.pattern})?$")]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
-# `agent` or `agent/model`; models may have slashes of their own.
-AgentChoice = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}(/[A-Za-z0-9._:/@-]{1,100})?$")]
+# `agent`, `agent/model` (models may have slashes of their own), or `@specialist`.
+AgentChoice = Annotated[
+    str, Field(pattern=r"^([a-z][a-z0-9_-]{0,39}(/[A-Za-z0-9._:/@-]{1,100})?|@[a-z0-9][a-z0-9-]{0,39})$")
+]
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
 
 
@@ -83,7 +86,9 @@ class ColumnPolicy(PolicyModel):
     agent: Name = setting("claude", "The agent that works on cards here.")
     model: Name = setting("default", "The agent's model, as its own command line names it.")
     agents: Annotated[tuple[AgentChoice, ...], Field(max_length=20)] = setting(
-        (), "Others that `/cardinal agent` may choose for a card, each `agent` or `agent/model`."
+        (),
+        "Others that `/cardinal agent` or a label may choose for a card, each `agent`, `agent/model` or a"
+        " [specialist](#specialists), `@name`.",
     )
     models: Annotated[tuple[Name, ...], Field(max_length=50)] = setting(
         (), "More models that its agents may ask for; no other is let through."
@@ -91,6 +96,7 @@ class ColumnPolicy(PolicyModel):
     instructions: Annotated[str, Field(max_length=8000)] = setting(
         "", "What every agent here is told, besides the card."
     )
+    skills: Names = setting((), "[Skills](skills.md) that each of its runs gets.")
     reviewers: Annotated[tuple[Reviewer, ...], Field(max_length=10)] = setting(
         (), "People (`login`) and teams (`owner/team`) to mention when a run waits that no person asked for."
     )
@@ -158,13 +164,25 @@ class ColumnPolicy(PolicyModel):
     def plan_required(self) -> bool:
         return self.plan_approval == "required"
 
-    def played_by(self, choice: str) -> "ColumnPolicy":
-        """Return the rules with the agent and model of a `choice` that `agents` has, else as they are.
+    def played_by(self, choice: str, specialists: Mapping[str, Specialist]) -> "ColumnPolicy":
+        """Return the rules with the agent and model of a `choice` that `agents` has, else as they are; a
+        specialist brings persona and skills.
 
         Models that stages name are those of the column's own agent: another agent plays them with its own.
         """
         if choice not in self.agents:
             return self
+        if not choice.startswith(MARK):
+            return self._with_agent(choice)
+        name = choice.removeprefix(MARK)
+        specialist = specialists[name]
+        column = self._with_agent(specialist.choice)
+        skills = tuple(dict.fromkeys((*self.skills, *specialist.skills)))
+        return column.model_copy(
+            update={"skills": skills, "stages": specialist.stages(name) or column.stages}
+        )
+
+    def _with_agent(self, choice: str) -> "ColumnPolicy":
         agent, _, model = choice.partition("/")
         if agent == self.agent:
             return self.model_copy(update={"model": model or self.model})

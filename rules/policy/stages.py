@@ -1,14 +1,14 @@
-"""The stages of a column in the policy file, and the check of their ways."""
+"""The stages of a column in the policy file, with the check of their ways, and the specialists of a board."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from rules.policy.messages import located, unknown
 from rules.policy.network import Network, beyond
-from rules.policy.repository import Lines, Name, PolicyModel, setting
+from rules.policy.repository import Lines, Name, Names, PolicyModel, setting
 from rules.policy.yaml_reader import Path, Written
 from rules.text import alternatives, code
 
@@ -18,8 +18,23 @@ McpChoice = Annotated[tuple[McpTool, ...], Field(max_length=50)] | None  # tool 
 END = "end"  # in `next`: the run may end here
 STRICTNESS: Sequence[Permission] = ("allow", "ask", "deny")
 MAX = 12
+MARK = "@"  # before a specialist's name in a column's `agents`
 _STAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _PERSONA = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+
+
+def is_persona(name: str) -> bool:
+    """Whether a persona can have that name: it is a file's, so nothing else is looked for."""
+    return _PERSONA.fullmatch(name) is not None
+
+
+def _file_name(persona: str) -> str:
+    if not is_persona(persona):
+        raise ValueError("a persona's name has up to 60 small letters, digits and dashes")
+    return persona
+
+
+PersonaName = Annotated[Name, AfterValidator(_file_name)]
 
 
 class StageTools(PolicyModel):
@@ -41,7 +56,7 @@ class Stage(PolicyModel):
     """One step of a staged run, with an agent and a persona of its own."""
 
     name: Name = Field(description="Its name, unique in the column: letters, digits, `-` and `_`.")
-    persona: Name = Field(
+    persona: PersonaName = Field(
         description="Who the agent is: a file of `.github/cardinal/personas/`, or a built-in one."
     )
     next: Annotated[tuple[Name, ...], Field(max_length=MAX)] = setting(
@@ -63,13 +78,6 @@ class Stage(PolicyModel):
             raise ValueError("a stage's name has up to 40 letters, digits, dashes and underscores")
         return name
 
-    @field_validator("persona")
-    @classmethod
-    def _file_name(cls, persona: str) -> str:
-        if not is_persona(persona):
-            raise ValueError("a persona's name has up to 60 small letters, digits and dashes")
-        return persona
-
     @property
     def ends(self) -> bool:
         """Whether the run may end here."""
@@ -81,9 +89,36 @@ class Stage(PolicyModel):
         return tuple(name for name in self.next if name != END)
 
 
-def is_persona(name: str) -> bool:
-    """Whether a persona can have that name: it is a file's, so nothing else is looked for."""
-    return _PERSONA.fullmatch(name) is not None
+def _no_ending(name: str) -> str:
+    if name == END:
+        raise ValueError(f"`{END}` is no specialist: its name would be that of a run's end")
+    return name
+
+
+SpecialistName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$"), AfterValidator(_no_ending)]
+
+
+class Specialist(PolicyModel):
+    """An agent with its model, persona and skills, whom cards are [given to](#specialists) by one name."""
+
+    agent: Name = setting("claude", "The agent.")
+    model: Name | None = setting(
+        None, "Its model; left out, the persona's, else the column's where that has the same agent."
+    )
+    persona: PersonaName | None = setting(
+        None,
+        "Who it is: a file of `.github/cardinal/personas/`, or a built-in one. Not in columns with stages.",
+    )
+    skills: Names = setting((), "Skills that its runs get besides those of the column.")
+
+    @property
+    def choice(self) -> str:
+        """Its agent and model as `agents` of a column would list them."""
+        return f"{self.agent}/{self.model}" if self.model else self.agent
+
+    def stages(self, name: str) -> tuple[Stage, ...]:
+        """Return the one stage in which its persona, if any, does the whole work."""
+        return (Stage(name=name, persona=self.persona, model=self.model),) if self.persona else ()
 
 
 def strictest(*wanted: Permission | None) -> Permission:

@@ -14,7 +14,7 @@ from rules.policy.network import secret_problems
 from rules.policy.paths import path_problems
 from rules.policy.repository import Guardrails, RepositoryRules
 from rules.policy.roles import Role
-from rules.policy.stages import stage_problems
+from rules.policy.stages import MARK, stage_problems
 from rules.policy.yaml_reader import Path, Written
 from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
 from rules.text import alternatives, code
@@ -42,6 +42,10 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
             yield located(written, where, f"differs from {code(twin)} only by upper and lower case")
         yield from _agent_problems(column, installed.agents, written, where)
         yield from _column_problems(board, column, written, where)
+    for name, specialist in board.specialists.items():
+        if installed.agents is not None and specialist.agent not in installed.agents:
+            where = (*at, "specialists", name, "agent")
+            yield located(written, where, unknown("agent", specialist.agent, installed.agents))
     if board.repositories.home == "named" and board.home is None:
         where = (*at, "repositories", "home")
         yield located(written, where, "needs board.home, the repository whose issues are about others")
@@ -67,7 +71,7 @@ def _agent_problems(
         yield located(written, (*where, "agent"), unknown("agent", column.agent, known))
     for index, choice in enumerate(column.agents):
         name = choice.partition("/")[0]
-        if name not in known:
+        if name not in known and not name.startswith(MARK):
             yield located(written, (*where, "agents", index), unknown("agent", name, known))
 
 
@@ -111,10 +115,28 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
         )
     allowed = {"edit": column.tools.edit, "run": column.tools.run, "commit": column.tools.commit}
     yield from stage_problems(column.stages, allowed, column.tools.network, written, (*where, "stages"))
+    yield from _specialist_problems(board, column, written, where)
     yield from secret_problems(column.secrets, column.tools.network, written, (*where, "secrets"))
     for key, steps in (("on_entry", column.on_entry or ()), ("on_exit", column.on_exit)):
         for index, step in enumerate(steps):
             yield from _step_problems(column.archetype, step, written, (*where, key, index))
+
+
+def _specialist_problems(
+    board: BoardRules, column: ColumnPolicy, written: Written, where: Path
+) -> Iterator[str]:
+    """Yield a sentence for each specialist in a column's `agents` that is unknown or unfit for its stages."""
+    for index, choice in enumerate(column.agents):
+        name = choice.removeprefix(MARK)
+        if name == choice:
+            continue
+        if name not in board.specialists:
+            yield located(
+                written, (*where, "agents", index), unknown("specialist", name, tuple(board.specialists))
+            )
+        elif column.stages and board.specialists[name].persona:
+            said = f"`{name}` has a persona, and the column has stages with their own: leave out one of them"
+            yield located(written, (*where, "agents", index), said)
 
 
 def _step_problems(archetype: str, step: dict[str, Any], written: Written, where: Path) -> Iterator[str]:

@@ -36,7 +36,8 @@ class Offer:
 class SkillContext:
     """The skills that a card names; `trusted`: the author of its title and description has write access.
 
-    `attached` are those that its repository's `profile` brings along.
+    `attached` are those that its repository's `profile` brings along, `of_column` those of its column or
+    specialist.
     """
 
     title: str
@@ -46,6 +47,7 @@ class SkillContext:
     pinned: tuple[str, ...] = ()
     profile: str = ""
     attached: tuple[str, ...] = ()
+    of_column: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,8 @@ def names_of(text: str) -> tuple[str, ...]:
 def choose(rules: Skills, occasion: SkillContext, offers: Iterable[Offer]) -> tuple[ConsideredSkill, ...]:
     """Return every considered skill: first those that something asks for, in the order of loading.
 
-    Asked for by default, by profile, by label, by the description, by command, by trigger word. Of two with
-    one name the repository's counts: people can read it where they work.
+    Asked for by default, by profile, by column, by label, by the description, by command, by trigger word.
+    Of two with one name the repository's counts: people can read it where they work.
     """
     by_name, shadowed = _by_name(offers)
     wanted = _wanted(rules, occasion, by_name)
@@ -126,6 +128,7 @@ def _requested(rules: Skills, occasion: SkillContext) -> Iterator[tuple[str, str
     for name in rules.default:
         yield name, "by default"
     yield from ((name, f"by profile {code(occasion.profile, 60)}") for name in occasion.attached)
+    yield from ((name, "by its column or specialist") for name in occasion.of_column)
     has = {label.casefold() for label in occasion.labels}
     for label, names in rules.labels.items():
         if label.casefold() in has:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import CardState, Ending
+from rules.card.agent_choice import unknown_labels
 from rules.card.state import change, feedback_waits, settle
 from rules.card.target_repository import ask as ask_for_repository
 from rules.card.target_repository import problem as unplaced
@@ -85,7 +86,8 @@ def queue(
         door=door,
         waits_for_parts=_waits_for_parts(policy, snapshot, wanted.kind),
     )
-    return Decision((intent,), (f"{because}, {mode.mode}: {mode.reason}",))
+    queued = Decision((intent,), (f"{because}, {mode.mode}: {mode.reason}",))
+    return queued + unknown_labels(policy, snapshot)
 
 
 def _waits_for_parts(policy: Policy, snapshot: Snapshot, kind: str) -> bool:

@@ -10,7 +10,8 @@ from sqlalchemy import Engine
 
 from bot.admin.clone.commit import ClonedCommit, CloneError, FolderRemote, borrow, git, no_beat
 from bot.bootstrap import WALL
-from bot.runspec.builder import COMMITTER, from_policy, validation_of
+from bot.runspec.builder import from_policy, validation_of
+from bot.runspec.committer import COMMITTER
 from bot.system.config import Config
 from ledger.events.run import CHECK, RunClaimed, RunEnded, RunQueued
 from ledger.ids import CardId, RunId

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bot.admin.doctor import CheckResult, DoctorContext, fail, warn
 from bot.github.api import repositories, rulesets
 from bot.runspec.branch_rules import pushes
-from bot.runspec.builder import committer_of, signing_key
+from bot.runspec.committer import committer_of, signing_key
 from bot.state import policies
 from bot.system.config import ConfigError
 from ledger.log import event_store

@@ -118,7 +118,7 @@ def _wanted(patient: DoctorContext) -> dict[str, set[str]]:
             kind = policy.archetype(name)
             if kind.STARTS_RUNS or kind.HAS_ASSISTANT:
                 for choice in ("", *column.agents):
-                    played = column.played_by(choice)
+                    played = column.played_by(choice, policy.board.specialists)
                     wanted.setdefault(played.agent, set()).add(played.model)
     return wanted
 

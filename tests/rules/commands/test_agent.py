@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.events.instruction import AgentPinned
-from rules.policy.model import Policy
+from rules.policy.model import Policy, parse
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, asks, card, given, policy, run
 
@@ -17,6 +17,18 @@ AGENTS = policy("Work: {archetype: execution, agents: [codex, claude/opus]}\nOth
 def test_the_choice_is_remembered_for_the_card(text: str, choice: str, live: object) -> None:
     _, *rest = asks(card("Work", run=live), given("agent", text), by=AGENTS)
     assert rest == [AgentPinned(CARD, choice, "bob")]
+
+
+@pytest.mark.parametrize("text", ["prober", "@prober"])
+def test_a_specialist_is_chosen_with_and_without_its_mark(text: str) -> None:
+    by = parse(
+        "version: 1\nboard:\n  specialists: {prober: {}}\n"
+        '  columns: {Work: {archetype: execution, agents: ["@prober"]}}\n',
+        home="acme/board",
+    )
+    _, *rest = asks(card("Work"), given("agent", text), by=by)
+    assert rest == [AgentPinned(CARD, "@prober", "bob")]
+    assert _answer(by, "@nobody").endswith("Say `/cardinal agent prober` or `/cardinal agent none`.")
 
 
 @pytest.mark.parametrize("text", ["codex/other", "claude", "<b>", "codex claude/opus"])

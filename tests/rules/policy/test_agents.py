@@ -31,7 +31,7 @@ board:
 def test_a_column_is_played_by_those_that_it_lists(choice: str, played: tuple[str, str, str | None]) -> None:
     column = parse(TEXT, home="acme/board").column("Work")
     assert column is not None
-    chosen = column.played_by(choice)
+    chosen = column.played_by(choice, {})
     assert (chosen.agent, chosen.model, chosen.stages[0].model) == played
 
 

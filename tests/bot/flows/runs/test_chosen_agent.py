@@ -1,15 +1,21 @@
 """`/cardinal agent` on a card: its next run is played by whom people chose, while the policy lists them."""
 
-from ledger.events.instruction import AgentPinned
+from ledger.events.instruction import AgentPinned, SkillsChosen
 from ledger.events.run import RunQueued
+from ledger.events.stage import StageEntered
 from rules.policy.column import ColumnPolicy
 from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import with_column
 
 WORKS = [
     {"edit": {"path": "shop/greeting.py", "content": '"""Say hello."""\n'}},
     {"finish": {"done": "It says hello."}},
 ]
+
+
+SPECIALISTS = "  specialists: {prober: {agent: scripted, model: other, persona: tester, skills: [fuzzing]}}\n"
+SKILL = "---\nname: fuzzing\ndescription: Odd input.\n---\nTry every odd input.\n"
 
 
 def models(cardinal: Cardinal) -> list[str]:
@@ -35,3 +41,27 @@ def test_the_next_run_is_played_by_the_choice_until_it_is_taken_back(cardinal: C
     cardinal.say(item, "/cardinal retry")
     cardinal.settle()
     assert models(cardinal) == ["other", "test"]
+
+
+def test_a_label_hires_a_specialist_with_its_persona_and_skills_and_a_mention_hires_nobody(
+    cardinal: Cardinal,
+) -> None:
+    files: dict[str, bytes | None] = {".github/cardinal/skills/fuzzing/SKILL.md": SKILL.encode()}
+    alice = cardinal.person("alice")
+    cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "A skill", actor=alice)
+    cardinal.set_policy(with_column(agents="['@prober']") + SPECIALISTS)
+    cardinal.scenario(work=WORKS)
+    cardinal.scenario("other", stages={"prober": WORKS})
+    item = cardinal.new()
+    cardinal.settle()
+    cardinal.say(item, "@prober please look at this")
+    cardinal.drag(item, "In Progress")
+    cardinal.settle(work=True)
+    assert (models(cardinal), cardinal.events(StageEntered)) == (["test"], [])
+    cardinal.forge.store.issues.set_labels(issue_of(item), ["agent:prober"], actor=alice)
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle(work=True)
+    (stage,) = cardinal.events(StageEntered)
+    assert (stage.stage, stage.persona, models(cardinal)) == ("prober", "tester", ["test", "other"])
+    (skill,) = cardinal.events(SkillsChosen)[-1].considered
+    assert (skill.name, skill.loaded, skill.why) == ("fuzzing", True, "by its column or specialist")

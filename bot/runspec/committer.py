@@ -1,0 +1,34 @@
+"""The author of Cardinal's commits, and the key that signs them."""
+
+from urllib.parse import urlsplit
+
+from bot.github.client import Hub
+from bot.system.config import Config, ConfigError
+from rules.policy.repository import RepositoryRules
+from runner.run.run_spec import Committer, SigningKey
+
+COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
+
+
+def committer_of(hub: Hub, repository: str, rules: RepositoryRules) -> Committer:
+    """Return the author of Cardinal's commits: the App's account where GitHub makes them.
+
+    Source: docs.github.com/account-and-profile/reference/email-addresses-reference (noreply; an Enterprise
+    Server has its own).
+    """
+    if rules.commits.sign != "github":
+        return COMMITTER
+    host = urlsplit(hub.page_url(repository)).hostname
+    return Committer(hub.bot_login, f"{hub.bot_id}+{hub.bot_login}@users.noreply.{host}")
+
+
+def signing_key(config: Config, rules: RepositoryRules) -> SigningKey | None:
+    """Return the key for commits, None where the repository wants none; raises ConfigError without one."""
+    if rules.commits.sign != "ssh":
+        return None
+    if config.signing_key is None or not config.signing_as:
+        what = "the repository's policy says `commits: {sign: ssh}`"
+        how = "set CARDINAL_SIGNING_KEY and CARDINAL_SIGNING_AS on each host, or change the policy"
+        raise ConfigError((f"{what}, and this host has no key for it: {how}",))
+    name, _, address = config.signing_as.removesuffix(">").rpartition(" <")
+    return SigningKey(config.signing_key, Committer(name, address))

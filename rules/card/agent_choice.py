@@ -1,0 +1,45 @@
+"""Who plays a card's next run: by command, else by a label of the issue, else the column's own agent."""
+
+from rules.intents.outbound import Decision, Say
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy
+from rules.policy.stages import MARK
+from rules.snapshot import Snapshot
+from rules.text import alternatives, code
+
+PREFIX = "agent:"
+
+
+def played(policy: Policy, column: ColumnPolicy, pinned: str, labels: tuple[str, ...]) -> ColumnPolicy:
+    """Return the column's rules as whoever was chosen plays them; only its `agents` can be chosen.
+
+    Of two labels the one counts whose agent stands first in `agents`.
+    """
+    wanted = {_named(label) for label in labels if chooses(label)}
+    labelled = (choice for choice in column.agents if choice.removeprefix(MARK).casefold() in wanted)
+    choice = pinned if pinned in column.agents else next(labelled, "")
+    return column.played_by(choice, policy.board.specialists)
+
+
+def chooses(label: str) -> bool:
+    """Whether the label names an agent."""
+    return label.casefold().startswith(PREFIX)
+
+
+def unknown_labels(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Say once of each label that would choose an agent which the column does not list."""
+    column = policy.column(snapshot.column)
+    agents = column.agents if column else ()
+    known = {choice.removeprefix(MARK).casefold() for choice in agents}
+    decided = Decision()
+    for label in snapshot.labels if agents else ():
+        if chooses(label) and _named(label) not in known:
+            which = alternatives(code(f"{PREFIX}{choice.removeprefix(MARK)}") for choice in agents)
+            here = code(snapshot.column or "")
+            said = f"The label {code(label, 60)} chooses nobody in {here}: there {which} would."
+            decided += Decision((Say(snapshot.card_id, f"agent-label:{label.casefold()}", said),), (said,))
+    return decided
+
+
+def _named(label: str) -> str:
+    return label[len(PREFIX) :].strip().removeprefix(MARK).casefold()
