@@ -3,8 +3,6 @@
 import contextlib
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +20,7 @@ from forge.server import Forge
 from forge.store.board import Project
 from forge.store.models import Role, User
 from forge.store.registration import App
+from tests.warm import Program
 
 WAIT_S = 60
 PAGE = re.compile(r"open (http://127\.0\.0\.1:[0-9]+/[\w-]{20,}) in a browser")
@@ -31,7 +30,7 @@ PAGE = re.compile(r"open (http://127\.0\.0\.1:[0-9]+/[\w-]{20,}) in a browser")
 class Running:
     """A `cardinal init` that runs; `said` are its lines so far."""
 
-    process: "subprocess.Popen[str]"
+    process: Program
     lines: "Queue[str | None]" = field(default_factory=Queue)
     said: list[str] = field(default_factory=list)
     known: str = ""
@@ -40,7 +39,6 @@ class Running:
         Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
         for one in self.process.stdout:
             self.lines.put(one.rstrip())
         self.lines.put(None)
@@ -104,17 +102,8 @@ class Town:
     def init(self, *options: str, **environ: str) -> Running:
         """Start `cardinal init` with these options."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CARDINAL_")}
-        command = [sys.executable, "-u", "-m", "bot.cli", "init", *options]
-        started = subprocess.Popen(
-            command,
-            cwd=self.root,
-            env={**clean, "CARDINAL_GITHUB_URL": self.forge.url, "PYTHONPATH": os.getcwd(), **environ},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.running.append(Running(started))
+        env = {**clean, "CARDINAL_GITHUB_URL": self.forge.url, **environ}
+        self.running.append(Running(Program(("init", *options), cwd=self.root, env=env)))
         return self.running[-1]
 
     def ends(self, *options: str, **environ: str) -> tuple[int, str]:
@@ -186,6 +175,5 @@ def town(tmp_path: Path) -> Iterator[Town]:
         if one.process.poll() is None:
             one.process.kill()
         one.process.wait(WAIT_S)
-        if one.process.stdout:
-            one.process.stdout.close()
+        one.process.stdout.close()
     forge.stop()
