@@ -29,17 +29,28 @@ settings.register_profile("new ones", deadline=None, max_examples=5000)
 settings.load_profile("new ones" if os.environ.get("CARDINAL_TEST_NEW_EXAMPLES") else "the same")
 COURT = Court()
 Forge.judge = COURT
-WHOLE_FILES = set(os.environ.get("CARDINAL_TEST_WHOLE_FILES", "").split())  # suites, from scripts/test
+# Suites, from scripts/test: those whose files, and those that as a whole, go to one process.
+WHOLE_FILES = set(os.environ.get("CARDINAL_TEST_WHOLE_FILES", "").split())
+WHOLE_SUITES = set(os.environ.get("CARDINAL_TEST_WHOLE_SUITES", "").split())
 KEYS = 4  # more than one forge's Apps ever need at once: two of them never share a key
 
 
 class WholeFiles(LoadScopeScheduling):
-    """One pool for all suites: hands out tests one by one, but whole files of the suites that want it."""
+    """One pool for all suites: hands out tests one by one, but together those that share what they start."""
 
     def _split_scope(self, nodeid: str) -> str:
         """Return the key of what goes to one process together."""
-        suite = nodeid.removeprefix("tests/").split("/")[0]
-        return nodeid.split("::")[0] if suite in WHOLE_FILES else nodeid
+        path = nodeid.split("::")[0]
+        suite = path.removeprefix("tests/").split("/")[0]
+        if suite in WHOLE_SUITES:
+            return suite
+        return path if suite in WHOLE_FILES or _has_shared(self.config.rootpath / path) else nodeid
+
+
+@cache
+def _has_shared(file: Path) -> bool:
+    """Tell whether the file's tests share a fixture, which each process would make anew."""
+    return 'scope="module"' in file.read_text(encoding="utf-8")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:

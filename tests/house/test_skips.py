@@ -14,24 +14,35 @@ SKIPPED_MODULE = "import pytest\npytest.skip('no library', allow_module_level=Tr
 EXPECTED_FAILURE = "import pytest\n@pytest.mark.xfail\ndef test_it():\n    assert False\n"
 
 
-def outcome(folder: Path, text: str, *, ci: bool) -> subprocess.CompletedProcess[str]:
-    (folder / "test_sample.py").write_text(text, encoding="utf-8")
+SAMPLES = {"test": SKIPPED_TEST, "module": SKIPPED_MODULE, "expected": EXPECTED_FAILURE}
+
+
+def outcome(folder: Path, *names: str, ci: bool) -> str:
+    """Return what pytest prints about these samples; it must fail in CI."""
+    for name in names:
+        (folder / f"test_{name}.py").write_text(SAMPLES[name], encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    environment = {name: value for name, value in os.environ.items() if name != "CI"} | (
-        {"CI": "true"} if ci else {}
-    )
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", str(folder)]
-    return subprocess.run(
+    environment = {name: value for name, value in os.environ.items() if name != "CI"}
+    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | ({"CI": "true"} if ci else {})
+    plugins = ("-p", "xdist.plugin", "-p", "tests.conftest", "-p", "no:cacheprovider")
+    words = (*plugins, "--continue-on-collection-errors", str(folder))
+    command = [sys.executable, "-m", "pytest", *words]
+    done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
+    assert (done.returncode != 0) == ci, done.stdout + done.stderr
+    return done.stdout
 
 
-@pytest.mark.parametrize("text", [SKIPPED_TEST, SKIPPED_MODULE, EXPECTED_FAILURE])
-def test_what_is_skipped_in_ci_fails(tmp_path: Path, text: str) -> None:
-    result = outcome(tmp_path, text, ci=True)
-    assert result.returncode != 0
-    assert "skipped in CI" in result.stdout
+@pytest.mark.parametrize(
+    ("names", "counts"),
+    [(("test", "module"), "1 failed, 1 error"), (("expected",), "1 failed")],  # its exit code is its own
+)
+def test_what_is_skipped_in_ci_fails(tmp_path: Path, names: tuple[str, ...], counts: str) -> None:
+    printed = outcome(tmp_path, *names, ci=True)
+    assert counts in printed
+    assert printed.count("skipped in CI: ") >= len(names)
 
 
 def test_elsewhere_a_test_may_be_skipped(tmp_path: Path) -> None:
-    assert outcome(tmp_path, SKIPPED_TEST, ci=False).returncode == 0
+    assert "2 skipped, 1 xfailed" in outcome(tmp_path, *SAMPLES, ci=False)

@@ -110,8 +110,12 @@ def test_what_is_marked_runs_in_the_soak_alone(
     tmp_path: Path, words: tuple[str, ...], tried: list[str]
 ) -> None:
     (tmp_path / "test_sample.py").write_text(SAMPLE)
-    command = (sys.executable, "-m", "pytest", "-s", "-c", "pyproject.toml", *words, str(tmp_path))
-    environment = {**os.environ, "CI": "true"}
+    command = (
+        *(sys.executable, "-m", "pytest", "-p", "pytest_timeout", "-s", "-c", "pyproject.toml"),
+        *words,
+        str(tmp_path),
+    )
+    environment = {**os.environ, "CI": "true", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
@@ -119,32 +123,49 @@ def test_what_is_marked_runs_in_the_soak_alone(
     assert re.findall(r"size (\d+) was tried", done.stdout) == tried
 
 
-@pytest.mark.parametrize(("whole", "workers"), [("story", 1), ("", 2)])
-def test_a_file_of_stories_is_one_workers_and_other_tests_are_anybodys(
-    tmp_path: Path, whole: str, workers: int
-) -> None:
-    sample = tmp_path / "tests/story/test_sample.py"
-    sample.parent.mkdir(parents=True)
-    note = f"    open({str(tmp_path / 'by')!r}, 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')\n"
-    sample.write_text("import os\n" + "".join(f"def test_{number}():\n{note}" for number in range(4)))
+def test_tests_that_share_what_they_start_are_one_workers_and_others_are_anybodys(tmp_path: Path) -> None:
+    test = "def test_{n}():\n    open('{by}', 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')\n"
+    shared = '@pytest.fixture(scope="module")\ndef server(): ...\n'
+    samples = {
+        "story/test_a": "",
+        "peer/test_a": "",
+        "peer/test_b": "",
+        "bot/test_a": shared,
+        "bot/test_b": "",
+    }
+    for name, more in samples.items():
+        place = tmp_path / f"tests/{name}.py"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        by, tests = (
+            tmp_path / name.replace("peer/test_b", "peer/test_a").replace("/", "-"),
+            8 if name == "bot/test_b" else 3,
+        )
+        place.write_text(
+            "import os, pytest\n" + more + "".join(test.format(n=n, by=by) for n in range(tests))
+        )
+    plugins = ("-p", "xdist.plugin", "-p", "tests.conftest")
     command = (
         sys.executable,
         "-m",
         "pytest",
-        "-p",
-        "tests.conftest",
+        *plugins,
         "-n",
         "2",
+        "--import-mode=importlib",
         "--rootdir",
         tmp_path,
-        sample,
+        tmp_path,
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CARDINAL_TEST_WHOLE_FILES": whole}
+    wanted = {"CARDINAL_TEST_WHOLE_FILES": "story", "CARDINAL_TEST_WHOLE_SUITES": "peer"}
+    environment = {**os.environ, **wanted, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(set((tmp_path / "by").read_text().split())) == workers
+    workers = {file.name: set(file.read_text().split()) for file in tmp_path.glob("*-test_*")}
+    assert {name: len(those) for name, those in workers.items()} == {
+        "story-test_a": 1, "peer-test_a": 1, "bot-test_a": 1, "bot-test_b": 2,
+    }  # fmt: skip
 
 
 def marks() -> Iterator[tuple[str, ast.AST]]:
