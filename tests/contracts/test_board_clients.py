@@ -2,8 +2,8 @@
 
 import json
 import shlex
+import socket
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-import uvicorn
 import yaml
 
-from bot.web.mcp.door import McpDoor
 from forge.model.server import ScriptedModel
 from ledger.events.conversation import CommandGiven
 from ledger.events.job import JobMade
@@ -23,10 +21,10 @@ from runner.agents.codex import settings as codex
 from runner.agents.contract import Layout, Phase, Task
 from tests.bot.flows.opening import opened
 from tests.bot.web.api.program import Program
-from tests.bot.web.mcp.agent import bridge
+from tests.bot.web.mcp.agent import listening
 from tests.bot.web.pages.forms import asked
 from tests.bot.web.pages.world import PUBLIC, Pages
-from tests.containers.engine import Relay, eventually
+from tests.containers.engine import Relay
 from tests.containers.locked import AGENT, LOCKED, ROOT, need_image
 
 pytestmark = pytest.mark.timeout(300)
@@ -57,17 +55,13 @@ def behind_sockets(pages: Pages, model: ScriptedModel) -> Iterator[Path]:
         folder.chmod(0o755)
         relay = Relay(str(folder / "models.sock"), ("127.0.0.1", int(model.url.rpartition(":")[2])))
         (folder / "models.sock").chmod(0o666)
-        app = McpDoor(bridge(pages), PUBLIC)
-        door = str(folder / "network.sock")
-        server = uvicorn.Server(uvicorn.Config(app, uds=door, lifespan="off", log_level="critical"))
-        thread = threading.Thread(target=server.run)
-        thread.start()
+        door = socket.socket(socket.AF_UNIX)
+        door.bind(str(folder / "network.sock"))
+        (folder / "network.sock").chmod(0o666)
         try:
-            eventually(lambda: server.started)
-            yield folder
+            with listening(pages, door):
+                yield folder
         finally:
-            server.should_exit = True
-            thread.join()
             relay.stop()
 
 

@@ -1,22 +1,28 @@
 """An agent with a token: the official package's own client, at a server over the API of Cardinal."""
 
 import json
-from collections.abc import Awaitable, Callable
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
 import httpx2
+import uvicorn
 from mcp import Client
 from mcp_types import CallToolResult
 
 from bot.daemon import web_server
 from bot.web.api.client import ApiClient
 from bot.web.mcp import server
+from bot.web.mcp.door import McpDoor
 from bot.web.webhook import MAX_BYTES
 from bot.web.wsgi import Bridge
 from tests.bot.web.api.program import Program
 from tests.bot.web.pages.world import PUBLIC, Pages
 
+START_S = 20
 Talk = Callable[[Client], Awaitable[None]]
 
 
@@ -33,6 +39,23 @@ def api_client(pages: Pages, program: Program) -> ApiClient:
     headers = {"Authorization": f"Bearer {program.token}"}
     transport = httpx2.ASGITransport(bridge(pages))
     return ApiClient(httpx2.AsyncClient(transport=transport, base_url=PUBLIC, headers=headers))
+
+
+@contextmanager
+def listening(pages: Pages, listener: socket.socket) -> Iterator[None]:
+    """Serve the pages and `/mcp` on a socket that is bound, and close it."""
+    ready = threading.Event()
+    config = uvicorn.Config(McpDoor(bridge(pages), PUBLIC), lifespan="off", log_level="critical")
+    web = web_server.UvicornServer(config, ready.set)
+    thread = threading.Thread(target=web.run, args=([listener],))
+    thread.start()
+    try:
+        assert ready.wait(START_S), "it does not start"
+        yield
+    finally:
+        web.should_exit = True
+        thread.join()
+        listener.close()
 
 
 def talk(pages: Pages, program: Program, conversation: Talk) -> None:
