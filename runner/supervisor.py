@@ -107,7 +107,8 @@ def _carry_on(
     workspace.confide(log.secrecy.phrases)
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
     checkout = Checkout(workspace, mirror.path, order.committer, log.beat_and_obey)
-    with gateway_of(order, agent, _models(order, agent), providers, log.deadline, tool_secrets) as gateway:
+    models, calls = _models(order, agent), log.history.server_calls
+    with gateway_of(order, agent, models, providers, log.deadline, tool_secrets, calls) as gateway:
         run = RunContext(
             order,
             log,

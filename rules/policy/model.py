@@ -9,7 +9,7 @@ from rules.policy.board import BoardLimits, BoardRules
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import capped, located, sentences
 from rules.policy.repository import PolicyModel, RepositoryRules, setting
-from rules.policy.validate import Installed, Names, board_problems, repository_problems
+from rules.policy.validate import Installed, Names, board_problems, repository_problems, tool_problems
 from rules.policy.yaml_reader import Written, read
 from rules.registry import ARCHETYPES, UNNAMED, Archetype
 
@@ -115,4 +115,5 @@ def _cross_checks(
     if "board" in written.tree and parsed.board is None:
         return (located(written, ("board",), "is empty: name its columns, or leave the key out"),)
     of_board = tuple(board_problems(parsed.board, written, installed)) if parsed.board else ()
-    return (*of_board, *repository_problems(parsed.repository, written, installed, profiles))
+    of_tools = tuple(tool_problems(parsed.board, parsed.repository, written)) if parsed.board else ()
+    return (*of_board, *of_tools, *repository_problems(parsed.repository, written, installed, profiles))

@@ -1,6 +1,6 @@
 """Checks of a policy beyond the shape of its keys: names must exist, actions must fit."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,3 +152,42 @@ def _step_problems(archetype: str, step: dict[str, Any], written: Written, where
     if not action.fits(ARCHETYPES.load(archetype)):
         fitting = alternatives(kind for kind, part in ARCHETYPES.all() if action.fits(part))
         yield located(written, where, f"{name} fits columns of kind {fitting}, not {archetype}")
+
+
+def tool_problems(board: BoardRules, repository: RepositoryRules, written: Written) -> Iterator[str]:
+    """Yield a sentence for each name in `tools.mcp` that no server of the file has, or that its column lacks.
+
+    In a file without servers any name may be right: other repositories have servers of their own.
+    """
+    known: dict[str, tuple[str, ...]] = {}
+    for rules in (repository, board.repositories.without_policy):
+        for name, server in rules.mcp.items():
+            known[name] = (*known.get(name, ()), *server.tools)
+    for name, column in board.columns.items():
+        where: Path = ("board", "columns", name)
+        lent = column.tools.mcp
+        yield from _unknown(lent or (), known, written, (*where, "tools", "mcp"))
+        for index, stage in enumerate(column.stages):
+            at: Path = (*where, "stages", index, "tools", "mcp")
+            yield from _unknown(stage.tools.mcp or (), known, written, at)
+            for wanted in stage.tools.mcp or ():
+                if lent is not None and not any(_overlaps(wanted, it) for it in lent):
+                    said = f"the column does not give {code(wanted)}: a stage may only narrow it"
+                    yield located(written, at, said)
+
+
+def _unknown(
+    names: tuple[str, ...], known: Mapping[str, tuple[str, ...]], written: Written, at: Path
+) -> Iterator[str]:
+    for index, name in enumerate(names if known else ()):
+        server, _, tool = name.partition("__")
+        if server not in known:
+            said = f"{unknown('tool server', server, tuple(known))}; one of another repository's has to be"
+            yield located(written, (*at, index), f"{said} under `repositories: without_policy: mcp`, too")
+        elif tool and tool not in known[server]:
+            yield located(written, (*at, index), unknown(f"tool of {server}", tool, known[server]))
+
+
+def _overlaps(wanted: str, lent: str) -> bool:
+    """Tell whether two names have a tool in common: a server's name stands for all of its tools."""
+    return wanted == lent or lent == wanted.partition("__")[0] or wanted == lent.partition("__")[0]

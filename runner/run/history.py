@@ -10,9 +10,8 @@ from typing import Any
 
 from ledger.event import Event, Recorded
 from ledger.events import agent as seen
-from ledger.events import artifact, bounds, budget, findings, instruction, related
+from ledger.events import artifact, bounds, budget, findings, guard, instruction, related
 from ledger.events import run as happened
-from ledger.events.guard import GuardsJudged
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
@@ -65,6 +64,7 @@ class History:
     threads: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     cards: MadeCards = field(default_factory=MadeCards)
+    server_calls: int = 0  # of tool servers, those that were refused too
     steering: dict[int, str] = field(default_factory=dict)  # messages that no turn has delivered yet
     delivered: dict[int, str] = field(default_factory=dict)  # those that one has
     rounds: FailedRounds = field(default_factory=FailedRounds)
@@ -300,6 +300,10 @@ class History:
         self.cards.take(event)
 
     @_fold.register
+    def _(self, _event: seen.ToolServerCalled) -> None:
+        self.server_calls += 1
+
+    @_fold.register
     def _(self, event: happened.RunSteered) -> None:
         self.steering[event.comment_id] = event.text
 
@@ -329,7 +333,7 @@ class History:
         self.waived = event.head
 
     @_fold.register
-    def _(self, event: GuardsJudged | happened.BranchPushed | happened.CommitsSigned) -> None:
+    def _(self, event: guard.GuardsJudged | happened.BranchPushed | happened.CommitsSigned) -> None:
         self.early.take(event)
         self.iterations += self.guards.take(event)  # a refused change costs one
 

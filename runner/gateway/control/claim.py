@@ -32,8 +32,11 @@ def gateway_of(
     providers: Mapping[str, Provider],
     deadline: Deadline,
     tool_secrets: Mapping[str, str] | None = None,
+    server_calls: int = 0,
 ) -> AbstractContextManager[Gateway | None]:
     """Return the gateway of a claimed run, as `gateway_for` does; it ends at the claim's deadline.
+
+    `server_calls` are those of tool servers in the run's earlier claims.
 
     Raises MissingSecretError too.
     """
@@ -44,6 +47,7 @@ def gateway_of(
         order.tools.hosts,
         order.private_hosts,
         servers=tuple(_servers(order, known)),
+        server_calls=server_calls,
         added=_added(order, known),
     )
     return gateway_for(agent, terms, order.places, f"{order.run_id}-{order.generation}", providers, deadline)

@@ -96,7 +96,7 @@ async def _live(
             models.obey(order)
 
     uplink = Uplink(line, obey=obey, gone=lambda: os._exit(0))
-    servers = ToolServers(uplink, terms.servers)
+    servers = ToolServers(uplink, terms.servers, earlier=terms.server_calls)
     reach = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
     models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, reach)
     secrets = _secret_tunnels(terms, uplink, certificates)

@@ -45,8 +45,8 @@ class Waits:
 class Terms:
     """Grants of a gateway for a whole claim. `models` may be asked for; `narrow` may restrict the network.
 
-    `failures` of a provider in a row end its calls. `calls_per_minute` counts calls of models. `added` are
-    headers with secrets for hosts.
+    `failures` of a provider in a row end its calls. `calls_per_minute` counts calls of models. `server_calls`
+    are those of the run's earlier claims. `added` are headers with secrets for hosts.
     """
 
     models: tuple[str, ...]
@@ -58,6 +58,7 @@ class Terms:
     request_bytes: int = 32_000_000  # source: docs.anthropic.com/en/api/overview, its own limit
     waits: Waits = Waits()
     servers: tuple[ToolServerTerms, ...] = ()
+    server_calls: int = 0
     added: tuple[AddedHeader, ...] = ()
 
 

@@ -43,11 +43,13 @@ class ToolServers:
         terms: tuple[ToolServerTerms, ...],
         call_s: float = 60.0,
         start_s: float = START_S,
+        earlier: int = 0,
     ) -> None:
+        """`earlier` counts the calls of the run's earlier claims."""
         self._uplink, self._call_s, self._start_s = uplink, call_s, start_s
         self._terms = {each.name: each for each in terms}
         self._servers: dict[str, _Server] = {}
-        self._calls = self._at_once = 0
+        self._calls, self._at_once = earlier, 0
 
     def obey(self, order: Order) -> None:
         """Take over a server that has just been started: its wire, and its standard error."""

@@ -49,6 +49,38 @@ def test_every_choice_only_narrows(choices: tuple[McpChoice, ...], left: tuple[s
     assert chosen_tools(NAMES, *choices) == left
 
 
+SERVERS = "repository: {mcp: {docs: {command: [docs], tools: [find, read]}}}"
+OF_OTHERS = "repositories: {without_policy: {mcp: {schema: {command: [s], tools: [show]}}}}"
+
+
+@pytest.mark.parametrize(
+    ("column", "stage", "others", "repository", "problem"),
+    [
+        ("docs, docs__find", "docs__read", "", SERVERS, ""),
+        ("docs, schema__show", "schema", OF_OTHERS, SERVERS, ""),
+        ("anything, docs__none", "anything", "", "", ""),
+        ("dosc", "dosc", "", SERVERS, "unknown tool server `dosc`: did you mean docs?"),
+        ("schema", "schema", "", SERVERS, "has to be under `repositories: without_policy: mcp`, too"),
+        ("docs__fnd", "docs__fnd", "", SERVERS, "unknown tool of docs `fnd`: did you mean find?"),
+        ("docs", "docs__fnd", "", SERVERS, "unknown tool of docs `fnd`: did you mean find?"),
+        ("docs__find", "docs__read", "", SERVERS, "the column does not give `docs__read`"),
+        ("docs", "schema", "", "", "the column does not give `schema`: a stage may only narrow it"),
+    ],
+)
+def test_a_name_that_is_no_tool_is_an_error_as_far_as_the_file_says(
+    column: str, stage: str, others: str, repository: str, problem: str
+) -> None:
+    last = f"{{name: a, persona: tester, tools: {{mcp: [{stage}]}}}}"
+    rules = f"{{archetype: execution, tools: {{mcp: [{column}]}}, stages: [{last}]}}"
+    text = f"version: 1\nboard:\n  columns: {{Go: {rules}}}\n  {others}\n{repository}\n"
+    if not problem:
+        parse(text, home="acme/board")
+        return
+    with pytest.raises(PolicyError) as caught:
+        parse(text, home="acme/board")
+    assert problem in caught.value.problems[0]
+
+
 def test_the_examples_of_the_page_are_policies() -> None:
     lent, chosen, secret = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     servers = parse_repository(lent).mcp

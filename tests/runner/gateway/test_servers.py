@@ -50,7 +50,7 @@ class Table:
 
 
 @asynccontextmanager
-async def table(way: str, call_s: float, start_s: float) -> AsyncIterator[Table]:
+async def table(way: str, call_s: float, start_s: float, earlier: int = 0) -> AsyncIterator[Table]:
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     uplink = Uplink(near)
     uplink.is_open, uplink.turn, uplink.tools = True, "work-1", ("progress", TOOL)
@@ -61,7 +61,7 @@ async def table(way: str, call_s: float, start_s: float) -> AsyncIterator[Table]
     )
     its_wire.close()
     its_errors.close()
-    servers = ToolServers(uplink, (TERMS,), call_s, start_s)
+    servers = ToolServers(uplink, (TERMS,), call_s, start_s, earlier)
     servers.obey({"type": "attach", "server": "docs", "descriptors": (wire.detach(), errors.detach())})
     try:
         async with asyncio.timeout(60):
@@ -77,9 +77,11 @@ async def table(way: str, call_s: float, start_s: float) -> AsyncIterator[Table]
         far.close()
 
 
-def play(part: Part, way: str = "honest", call_s: float = 20.0, start_s: float = 20.0) -> None:
+def play(
+    part: Part, way: str = "honest", call_s: float = 20.0, start_s: float = 20.0, earlier: int = 0
+) -> None:
     async def whole() -> None:
-        async with table(way, call_s, start_s) as made:
+        async with table(way, call_s, start_s, earlier) as made:
             await part(made)
 
     asyncio.run(whole())
@@ -185,20 +187,22 @@ def test_a_server_that_never_begins_is_let_go() -> None:
     play(part, "silent", start_s=0.3)
 
 
-def test_a_loop_of_calls_ends_at_a_limit_that_is_said_once() -> None:
+@pytest.mark.parametrize("earlier", [0, MAX_CALLS - 1])
+def test_a_loop_of_calls_ends_at_a_limit_of_the_run_that_is_said_once(earlier: int) -> None:
     async def part(made: Table) -> None:
         await made.names()
-        for _ in range(MAX_CALLS):
+        for _ in range(MAX_CALLS - earlier):
             assert (await made.say("x"))[0]
         made.messages()
         assert [(await made.say("x"))[0] for _ in range(3)] == [False] * 3
         assert [type(event) for event in made.messages()] == [ServerCallMade, ServerTrouble]
 
-    play(part)
+    play(part, earlier=earlier)
 
 
 def test_an_agent_meets_the_tools_among_those_of_the_board(tmp_path: Path) -> None:
-    terms = Terms(models=(), servers=(ToolServerTerms("docs", ("echo",), hosts=("example.org",)),))
+    lent = (ToolServerTerms("docs", ("echo",), hosts=("example.org",)),)
+    terms = Terms(models=(), servers=lent, server_calls=MAX_CALLS - 1)
     gateway = Gateway.spawn(tmp_path / "g", terms, {}, servers=tmp_path / "s")
     wire, its_wire = socket.socketpair()
     errors, its_errors = socket.socketpair()
@@ -212,6 +216,8 @@ def test_an_agent_meets_the_tools_among_those_of_the_board(tmp_path: Path) -> No
         result = _rpc(gateway, "tools/call", {"name": TOOL, "arguments": {"text": "hello"}})
         assert "hello" in result["content"][0]["text"]
         assert [made.outcome for made in Ears(gateway).wait(ServerCallMade)] == ["ok"]
+        result = _rpc(gateway, "tools/call", {"name": TOOL, "arguments": {"text": "hello"}})
+        assert "more than 200 calls of tool servers in a run" in str(result)
         assert b"tool server docs" in _proxied(tmp_path / "s" / "docs", "other.example")
         gateway.open(turn="work-2", usd_left=1.0, tools=("progress",))
         assert "there is no such tool" in str(_rpc(gateway, "tools/call", {"name": TOOL, "arguments": {}}))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ledger.event import Event, Recorded
+from ledger.events.agent import ToolServerCalled
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.run import (
     PlanProposed,
@@ -143,3 +144,9 @@ def test_what_a_plan_ticked_is_what_the_question_counts() -> None:
     history = told(PlanProposed(R1, 1, "s", ("a", "b", "c")), PlanTicked(R1, 2))
     assert history.plan is not None
     assert history.plan.done == 2
+
+
+def test_calls_of_tool_servers_count_over_all_claims_of_a_run() -> None:
+    called = ToolServerCalled(R1, "docs", "find", 12, 15, 400, "ok")
+    history = told(called, RunClaimed(R1, 1, "w1"), called, RunClaimed(R1, 2, "w2"))
+    assert history.server_calls == 2
