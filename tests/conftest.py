@@ -18,6 +18,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from forge.server import Forge
 from forge.store.apps import Apps, new_key
+from ledger.lifecycle.open import open_ledger
 from tests.published import coverage
 from tests.published.court import Court
 
@@ -106,6 +107,31 @@ def postgresql_schema(postgresql_url: str) -> Iterator[str]:
     with admin.begin() as db:
         db.execute(text(f"DROP SCHEMA {schema} CASCADE"))
     admin.dispose()
+
+
+@pytest.fixture(scope="session")
+def postgresql_template(postgresql_url: str) -> str:
+    """Return the name of a database with an empty ledger, to be copied: a migration costs seven times as much."""
+    name = f"template_{uuid4().hex}"
+    server = create_engine(postgresql_url, isolation_level="AUTOCOMMIT")
+    with server.connect() as db:
+        db.execute(text(f"CREATE DATABASE {name}"))
+    server.dispose()
+    open_ledger(make_url(postgresql_url).set(database=name).render_as_string(False)).dispose()
+    return name
+
+
+@pytest.fixture
+def postgresql_ledger(postgresql_url: str, postgresql_template: str) -> Iterator[str]:
+    """Return the address of a database in PostgreSQL with a ledger without events."""
+    name = f"test_{uuid4().hex}"
+    server = create_engine(postgresql_url, isolation_level="AUTOCOMMIT")
+    with server.connect() as db:
+        db.execute(text(f"CREATE DATABASE {name} TEMPLATE {postgresql_template} STRATEGY FILE_COPY"))
+    yield make_url(postgresql_url).set(database=name).render_as_string(False)
+    with server.connect() as db:
+        db.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    server.dispose()
 
 
 def fail_if_skipped_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from ledger.lifecycle.open import open_ledger
 from tests.ledger.samples import NOW
 from tests.ledgers import Hand, new_ledger
 
@@ -16,10 +15,11 @@ WITH_POSTGRESQL = bool(os.environ.get("CARDINAL_TEST_POSTGRESQL") or os.environ.
 
 @pytest.fixture(params=["sqlite", "postgresql"] if WITH_POSTGRESQL else ["sqlite"])
 def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the address of a database without any table."""
+    """Return the address of the test's `ledger`; without that, of a database without any table."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/ledger.db"
-    return str(request.getfixturevalue("postgresql_schema"))
+    has_ledger = "ledger" in request.fixturenames
+    return str(request.getfixturevalue("postgresql_ledger" if has_ledger else "postgresql_schema"))
 
 
 @pytest.fixture
@@ -39,6 +39,6 @@ def hand(ledger: Engine) -> Hand:
 @pytest.fixture
 def sqlite_ledger(tmp_path: Path) -> Iterator[Engine]:
     """Return an open ledger in a file, for what only SQLite does."""
-    engine = open_ledger(f"sqlite:///{tmp_path}/ledger.db")
+    engine = new_ledger(f"sqlite:///{tmp_path}/ledger.db")
     yield engine
     engine.dispose()
