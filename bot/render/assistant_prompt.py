@@ -59,9 +59,17 @@ def conversation(card: CardRow, messages: Iterable[MessageRow], *, instructions:
 
 
 def task(
-    card: CardRow, messages: Iterable[MessageRow], prompt: str, *, instructions: str, trust: Trust
+    card: CardRow,
+    messages: Iterable[MessageRow],
+    prompt: str,
+    *,
+    instructions: str,
+    trust: Trust,
+    form: str = "",
 ) -> str:
-    """Return the prompt of an `ai_task` rule; the rule's own words stand last, with its fields filled in."""
+    """Return the prompt of an `ai_task` rule: its own words with their fields filled in, then the `form` of
+    the answer.
+    """
     values = {
         "title": trust.fenced(_title(card), trust.author),
         "description": trust.fenced(_body(card), trust.author),
@@ -74,6 +82,7 @@ def task(
         cut(instructions, INSTRUCTIONS_LIMIT, CUT),
         _card(card, trust),
         fill(cut(prompt, INSTRUCTIONS_LIMIT, CUT), values),
+        form,
     )
     return "\n\n".join(part for part in parts if part)
 

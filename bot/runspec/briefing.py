@@ -12,7 +12,7 @@ from ledger.events.run import CHECK
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.states import Ending
-from ledger.views import cards, findings, links, messages, reports, runs, threads
+from ledger.views import cards, findings, links, messages, reports, rule_briefs, runs, threads
 from ledger.views.cards import CardRow
 from rules.card.dependencies import may_name
 from rules.runs.mode import INVESTIGATE
@@ -24,6 +24,7 @@ from runner.prompts.briefing import (
     EarlierRun,
     Feedback,
     RelatedReport,
+    RuleBrief,
 )
 
 
@@ -74,6 +75,10 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
             for thread in threads.pending(db, card.card_id)
         ),
         related=_related(db, card, run),
+        rule_briefs=tuple(
+            RuleBrief(brief.rule, brief.text)
+            for brief in rule_briefs.newest(db, card.card_id, briefing.RULE_BRIEFS + 1)
+        ),
         **({"request": run.asked, "requested_by": run.by} if run is not None and run.asked else {}),
     )
 

@@ -98,10 +98,18 @@ class AssistantReplied(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class TaskAnswered(CardEvent):
-    """An `ai_task` rule of a column ran; `rule` is its place in the policy, e.g. `Planning/on_entry/0`."""
+    """An `ai_task` rule of a column ran; `rule` is its place in the policy, e.g. `Planning/on_entry/0`.
+
+    The model chose `labels` and `option` of the project field `field` from the rule's lists; `brief` is for
+    the card's next runs.
+    """
 
     rule: str
     text: str
+    labels: tuple[str, ...] = ()
+    field: str = ""
+    option: str = ""
+    brief: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,22 @@
-"""ai_task: one bounded call of a model with a template; its answer is posted on the card."""
+"""ai_task: one bounded call of a model with a template; its answer is posted, or sets what the rule names."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from rules.card.prompt_template import unknown_fields
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision, RunTask
 from rules.policy.model import Policy
-from rules.policy.repository import PolicyModel
+from rules.policy.repository import Name, Names, PolicyModel, setting
 from rules.registry import Archetype
 from rules.snapshot import Snapshot
 
+LabelName = Annotated[str, Field(min_length=1, max_length=50)]  # as at GitHub
+
 
 class Settings(PolicyModel):
-    """The prompt and the model."""
+    """The prompt, the model, and what the answer may set."""
 
     action: Literal["ai_task"] = Field(description="`ai_task`.")
     prompt: Annotated[str, Field(min_length=1, max_length=8000)] = Field(
@@ -23,6 +25,26 @@ class Settings(PolicyModel):
     model: Annotated[str, Field(min_length=1, max_length=100)] = Field(
         "small", description="The model that answers, as the agent names it."
     )
+
+    labels: Annotated[tuple[LabelName, ...], Field(max_length=50)] = setting(
+        (), "Labels that the answer may add to the issue; it can take none away, and choose no other."
+    )
+    field: Name | None = setting(
+        None, "A single-select field of the project, in which the answer chooses an option while it is empty."
+    )
+    options: Names = setting((), "The options of `field` that the answer may choose.")
+    brief: bool = setting(
+        False,
+        "Whether the answer also briefs the card's next runs, as [material to judge](#rules-that-learn).",
+    )
+
+    @model_validator(mode="after")
+    def _field_with_options(self) -> Self:
+        if (self.field is None) != (not self.options):
+            raise ValueError("`field` and `options` go together: name both, or none")
+        if self.field is not None and self.field.casefold() == "status":
+            raise ValueError("the field Status is the card's column, which people choose: name another field")
+        return self
 
     @field_validator("prompt")
     @classmethod
@@ -41,10 +63,22 @@ def fits(archetype: Archetype) -> bool:
 def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:
     """Ask once for this occasion; a draft issue is converted first, for the answer needs a place."""
     convert = (ConvertDraft(snapshot.card_id),) if snapshot.is_draft else ()
-    task = RunTask(snapshot.card_id, occasion.rule, settings.prompt, settings.model, occasion.key)
+    task = RunTask(
+        snapshot.card_id,
+        occasion.rule,
+        settings.prompt,
+        settings.model,
+        occasion.key,
+        settings.labels,
+        settings.field or "",
+        settings.options,
+        settings.brief,
+    )
     return Decision((*convert, task), (f"{occasion.rule} asks a model",))
 
 
 def headline(settings: Settings) -> str:
     """Say it for the column's header."""
-    return "asks a model about the card"
+    sets = (("labels", settings.labels), (str(settings.field), settings.field), ("a brief", settings.brief))
+    named = ", ".join(name for name, wanted in sets if wanted)
+    return f"asks a model about the card{f' (sets {named})' if named else ''}"

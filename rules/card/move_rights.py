@@ -28,7 +28,7 @@ from ledger.model.reasons import Reason
 from ledger.states import CardState
 from rules.card.agent_choice import chooses
 from rules.card.state import change, explain
-from rules.intents import internal, outbound
+from rules.intents import internal, outbound, rule_results
 from rules.intents.outbound import Decision, Intent, RuleEvent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
@@ -78,6 +78,8 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     outbound.LinkCard,
     outbound.AskAssistant,
     outbound.RunTask,
+    rule_results.AddLabels,
+    rule_results.FillField,
     outbound.MarkReady,
     outbound.MergePull,
     outbound.CancelMerge,

@@ -11,6 +11,7 @@ from rules.card.trigger import stamp, was_before
 from rules.chatops import replies
 from rules.chatops.parser import parse, refusal_to_answer
 from rules.intents.outbound import AskAssistant, Decision, Say
+from rules.intents.rule_results import AddLabels, FillField
 from rules.policy.model import Policy
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
 from rules.text import code, plain
@@ -58,9 +59,12 @@ def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: da
 
 
 def task_answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: datetime) -> Decision:
-    """Post the answer of a rule's model."""
-    about = f"task:{event.rule}:{stamp(now)}"
-    return Decision((Say(snapshot.card_id, about, event.text),), (f"{event.rule} was answered",))
+    """Post the answer of a rule's model, and set what it chose."""
+    card, about = snapshot.card_id, f"task:{event.rule}:{stamp(now)}"
+    said = (Say(card, about, event.text),) if event.text.strip() else ()
+    labels = (AddLabels(card, event.labels, about),) if event.labels else ()
+    option = (FillField(card, event.field, event.option, about),) if event.option else ()
+    return Decision((*said, *labels, *option), (f"{event.rule} was answered",))
 
 
 def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed, now: datetime) -> Decision:

@@ -22,6 +22,12 @@ _NEEDED = {
     "movecard": "the card could not be moved",
 }
 
+# What a rule of the policy wants: the card says that it did not come about.
+_WANTED = {
+    "add_labels": "the labels that a rule chose could not be set",
+    "fill_field": "the field that a rule fills could not be written",
+}
+
 
 def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     """Block the card where the act was needed; else leave it as it is, the act is in the log."""
@@ -31,6 +37,9 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
         return _unlinked(snapshot, event)
     if event.act == "post_report" and not snapshot.archived:  # then the run's own comment says why it ended
         return Decision((WriteRunComment(snapshot.card_id, RunId(event.key.removeprefix("report:"))),))
+    if event.act in _WANTED and not snapshot.archived:
+        text = f"{_WANTED[event.act]}: {plain(event.because, 300)}"
+        return Decision((Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(text)),), (text,))
     failed = _NEEDED.get(event.act.replace("_", "").lower())
     if failed is None or snapshot.archived:
         return Decision((), (f"{plain(event.act, 40)} was given up: {plain(event.because, 160)}",))

@@ -354,12 +354,20 @@ class AskAssistant(Intent):
 
 @dataclass(frozen=True, slots=True)
 class RunTask(Intent):
-    """Run one `ai_task` rule. `rule` is its place in the policy, `occasion` makes it the same call."""
+    """Run one `ai_task` rule. `rule` is its place in the policy, `occasion` makes it the same call.
+
+    The answer may set `labels` of these, choose one of `options` for the project field `field`, and hold a
+    `brief` for the card's next runs.
+    """
 
     rule: str
     prompt: str
     model: str
     occasion: str
+    labels: tuple[str, ...] = ()
+    field: str = ""
+    options: tuple[str, ...] = ()
+    brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,16 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
     for key, steps in (("on_entry", column.on_entry or ()), ("on_exit", column.on_exit)):
         for index, step in enumerate(steps):
             yield from _step_problems(column.archetype, step, written, (*where, key, index))
+            yield from _label_problems(board, step, written, (*where, key, index, "labels"))
+
+
+def _label_problems(board: BoardRules, step: dict[str, Any], written: Written, where: Path) -> Iterator[str]:
+    """Yield a sentence for each label that an answer may not set: what it chooses is a person's to choose."""
+    labels, choosing = step.get("labels"), {*board.repositories.labels, *board.modes.labels}
+    for index, label in enumerate(labels if isinstance(labels, list) else ()):
+        if str(label).casefold() in {name.casefold() for name in choosing}:
+            why = "chooses a card's repository or mode, which no answer of a model may: leave it out"
+            yield located(written, (*where, index), f"{code(str(label))} {why}")
 
 
 def _specialist_problems(

@@ -16,6 +16,7 @@ FIELD_BYTES = 4_000
 COMMENT_BYTES = 2_000
 ATTEMPTS = 10
 RELATED = 6
+RULE_BRIEFS = 5
 COMMENTS = 30
 _REVIEWS = {
     "changes_requested": "requested changes",
@@ -43,6 +44,14 @@ class ConversationMessage:
     vouched_by: str = ""
     since: str = ""
     how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleBrief:
+    """What a model wrote for the card's runs, by a rule of the policy: `rule` is its place there."""
+
+    rule: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,7 @@ class BriefingSource:
     reviews: tuple[ConversationMessage, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     related: tuple[RelatedReport, ...] = ()
+    rule_briefs: tuple[RuleBrief, ...] = ()
     request: str = ""  # the request of `requested_by`, who has write access, for this very run
     requested_by: str = ""
 
@@ -212,15 +222,7 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
             + desk.clean(run.report, FIELD_BYTES, f"report of {run.run_id}", tags=False)
             for run in attempts
         )
-    if reports := desk.newest(source.related, RELATED, "reports of related issues"):
-        # An agent wrote them, perhaps after reading hostile text: they are material, no orders.
-        yield f"{_RELATED}\n" + "\n\n".join(
-            f"{report.name}, {report.relation}:\n"
-            + fenced(
-                desk.clean(report.report, FIELD_BYTES, f"report of {report.name}", tags=False), trusted=False
-            )
-            for report in reports
-        )
+    yield from _material(source, desk, tag)
     if reviews := desk.newest(source.reviews, COMMENTS, "reviews"):
         yield "## Reviews of the pull request\n" + "\n\n".join(
             spoken(message, "a review") for message in reviews
@@ -230,4 +232,21 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
             f"[{thread.thread_id}] {flat(thread.path)}{f':{thread.line}' if thread.line else ''},"
             f" by {thread.author}:\n" + desk.clean(thread.text, COMMENT_BYTES, f"thread {thread.thread_id}")
             for thread in threads
+        )
+
+
+def _material(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
+    """Yield what models and agents wrote, perhaps after reading hostile text: it is no order."""
+
+    def quoted(name: str, text: str, what: str) -> str:
+        return f"{name}:\n{delimit_untrusted(desk.clean(text, FIELD_BYTES, what, tags=False), tag)}"
+
+    if briefs := desk.newest(source.rule_briefs, RULE_BRIEFS, "briefs by rules"):
+        yield "## Briefs by rules of the board\n" + "\n\n".join(
+            quoted(flat(brief.rule), brief.text, f"brief by {flat(brief.rule)}") for brief in briefs
+        )
+    if reports := desk.newest(source.related, RELATED, "reports of related issues"):
+        yield f"{_RELATED}\n" + "\n\n".join(
+            quoted(f"{report.name}, {report.relation}", report.report, f"report of {report.name}")
+            for report in reports
         )

@@ -1,6 +1,6 @@
 """Issues: their links, their card's last move, who closed them, the current text of a comment."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -86,6 +86,18 @@ def add_sub_issue(hub: Hub, parent_id: str, child_id: str) -> None:
 def add_blocked_by(hub: Hub, blocked_id: str, blocking_id: str) -> None:
     """Make an issue wait for another one; raises RefusedError if it does already."""
     hub.graphql(project_queries.ADD_BLOCKED_BY, {"blocked": blocked_id, "blocking": blocking_id})
+
+
+def add_labels(hub: Hub, repository: str, number: int, labels: Sequence[str]) -> tuple[str, ...]:
+    """Add labels to an issue and return all that it has then, sorted.
+
+    GitHub makes those that the repository does not have yet.
+
+    Source: docs.github.com/rest/issues/labels#add-labels-to-an-issue.
+    """
+    path = f"{repository_path(repository)}/issues/{number}/labels"
+    there = hub.rest("POST", path, body={"labels": list(labels)}).body
+    return tuple(sorted(str(label["name"]) for label in there))
 
 
 def closed_by(hub: Hub, repository: str, number: int) -> str:

@@ -162,6 +162,16 @@ query Options($field: ID!) {
 }
 """
 
+OPTION_OF_CARD = """
+query OptionOfCard($card: ID!, $name: String!) {
+  node(id: $card) {
+    ... on ProjectV2Item {
+      fieldValueByName(name: $name) { ... on ProjectV2ItemFieldSingleSelectValue { name } }
+    }
+  }
+}
+"""
+
 REPOSITORY_ID = """
 query RepositoryId($owner: String!, $name: String!) {
   repository(owner: $owner, name: $name) { id }

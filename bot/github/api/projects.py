@@ -198,6 +198,18 @@ def move_card(hub: Hub, board_id: BoardId, card_id: CardId, status_field_id: str
     hub.graphql(project_queries.MOVE_CARD, variables)
 
 
+def options_of(hub: Hub, field_id: str) -> dict[str, str]:
+    """Return the options of a single-select field, id by name; none where there is no such field."""
+    node = hub.graphql(project_queries.OPTIONS, {"field": field_id}).get("node") or {}
+    return {option["name"]: option["id"] for option in node.get("options") or ()}
+
+
+def option_of_card(hub: Hub, card_id: CardId, field: str) -> str:
+    """Return the name of the option that the card has in a single-select field; empty for none."""
+    item = hub.graphql(project_queries.OPTION_OF_CARD, {"card": card_id, "name": field}).get("node") or {}
+    return str((item.get("fieldValueByName") or {}).get("name") or "")
+
+
 def create_field(hub: Hub, board_id: BoardId, name: str, kind: str) -> Field:
     """Make a project field; `kind` is TEXT or NUMBER. Raises RefusedError when the name is taken."""
     answer = hub.graphql(project_queries.CREATE_FIELD, {"board": board_id, "name": name, "kind": kind})

@@ -1,4 +1,4 @@
-"""Runs one `ai_task` rule of a column; the answer is an event, which the rules have posted."""
+"""Runs one `ai_task` rule of a column; the answer is an event, which the rules have posted and obeyed."""
 
 from sqlalchemy import Connection
 
@@ -8,9 +8,10 @@ from bot.outbox.targets import card_of
 from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
 from ledger.event import Event
-from ledger.events.conversation import TaskAnswered
+from ledger.events.conversation import AssistantFailed
 from ledger.queue.outbox import Entry
 from ledger.views import messages
+from rules.card import task_answer
 from rules.intents.outbound import RunTask
 
 # One call per occasion.
@@ -27,14 +28,26 @@ def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResul
         return ActResult()
     assistant.require_allowed(context, card)
     trust = assistant.trust_of(context.hub, card)
-    prompt = assistant_prompt.task(card, recent, intent.prompt, instructions=column.instructions, trust=trust)
+    prompt = assistant_prompt.task(
+        card,
+        recent,
+        intent.prompt,
+        instructions=column.instructions,
+        trust=trust,
+        form=task_answer.form(intent),
+    )
     try:
         answer = assistant.ask(context, entry, column.agent, intent.model or column.model, prompt)
     except GivenUpError as error:
         return assistant.failure(card.card_id, f"the rule {intent.rule}", error.because)
 
+    paid = assistant.metered(card.card_id, answer)
+    try:
+        result: Event = task_answer.read(intent, answer.text)
+    except task_answer.TaskAnswerError as error:
+        result = AssistantFailed(card.card_id, f"the rule {intent.rule}", str(error))
+
     def events(_: Connection) -> tuple[Event, ...]:
-        answered = TaskAnswered(card.card_id, intent.rule, answer.text)
-        return (assistant.metered(card.card_id, answer), answered)
+        return (paid, result)
 
     return ActResult("", digest_of(answer.text), events)

@@ -1,13 +1,17 @@
 """ai_task: a model is asked once for each entry or exit."""
 
+import re
+
 import pytest
 
 from ledger.events.board import CardMoved
 from ledger.events.conversation import TaskAnswered
 from ledger.states import CardState
+from rules.card import task_answer
 from rules.card.prompt_template import fill, unknown_fields
 from rules.decide import decide
 from rules.intents.outbound import RunTask, Say
+from rules.intents.rule_results import AddLabels, FillField
 from tests.rules import scene
 from tests.rules.scene import CARD, NOW, asks, card, kinds, only
 
@@ -43,6 +47,60 @@ def test_the_answer_is_posted() -> None:
     said = only(asks(card("Tasks"), TaskAnswered(CARD, "Tasks/on_entry/0", "api"), by=TASKS), Say)
     assert said.text == "api"
     assert said.about.startswith("task:Tasks/on_entry/0:")
+
+
+TRIAGE = scene.policy(
+    "Tasks: {archetype: inbox, on_entry: [{action: ai_task, prompt: Sort, labels: [bug, api],"
+    " field: Area, options: [Front, Back], brief: true}]}"
+)
+
+
+def triage() -> RunTask:
+    return only(asks(card("Tasks", CardState.DRAFT), IN, by=TRIAGE), RunTask)
+
+
+def test_a_rule_that_sets_something_wants_a_form_and_another_one_words() -> None:
+    wanted = task_answer.form(triage())
+    assert [key for key in ("comment", "labels", "option", "brief") if f"- `{key}`:" in wanted] == [
+        "comment", "labels", "option", "brief",
+    ]  # fmt: skip
+    assert '["bug", "api"]' in wanted
+    assert '["Front", "Back"]' in wanted
+    plain = only(asks(card("Tasks", CardState.DRAFT), IN, by=TASKS), RunTask)
+    assert task_answer.form(plain) == ""
+    assert task_answer.read(plain, '{"labels": ["bug"]}').labels == ()
+
+
+def test_what_the_model_chose_is_set_and_what_it_said_is_posted() -> None:
+    text = '```json\n{"comment": "Yes.", "labels": ["api"], "option": "Back", "brief": "See a.py."}\n```'
+    answered = task_answer.read(triage(), text)
+    assert (answered.labels, answered.option, answered.brief) == (("api",), "Back", "See a.py.")
+    intents = asks(card("Tasks"), answered, by=TRIAGE)
+    assert kinds(intents) == ["Say", "AddLabels", "FillField"]
+    assert only(intents, AddLabels).labels == ("api",)
+    assert (only(intents, FillField).field, only(intents, FillField).option) == ("Area", "Back")
+
+
+def test_an_empty_form_sets_and_posts_nothing() -> None:
+    assert asks(card("Tasks"), task_answer.read(triage(), "{}"), by=TRIAGE) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        ('{"labels": ["bug", "admin"]}', "`admin` is none of its labels"),
+        ('{"labels": "bug"}', "`labels`: "),
+        ('{"option": "Middle"}', "`Middle` is not Front or Back"),
+        ('{"brief": "' + "x" * 4001 + '"}', "`brief`: "),
+        ("Set the label bug, please.", "it is no JSON"),
+        ('["bug"]', "it is no object"),
+        ("[" * 100_000, "it is "),
+        ('{"comment": null}', "`comment`: "),
+    ],
+)
+def test_an_answer_that_is_not_in_the_form_sets_nothing(text: str, because: str) -> None:
+    with pytest.raises(task_answer.TaskAnswerError, match=re.escape(because)):
+        task_answer.read(triage(), text)
 
 
 @pytest.mark.parametrize(

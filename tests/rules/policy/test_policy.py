@@ -190,6 +190,18 @@ def test_a_column_that_the_policy_does_not_name_is_like_an_inbox() -> None:
             "    A: {archetype: inbox, on_entry: [{action: ai_task, prompt: '%{titel}'}]}",
             "unknown field %{titel}",
         ),
+        (
+            "    A: {archetype: inbox, on_entry: [{action: ai_task, prompt: x, field: Area}]}",
+            "`field` and `options` go together",
+        ),
+        (
+            "    A: {archetype: inbox, on_exit: [{action: ai_task, prompt: x, options: [A], field: status}]}",
+            "the field Status is the card's column",
+        ),
+        (
+            "    A: {archetype: inbox, on_entry: [{action: ai_task, prompt: x, labels: ['Cardinal:fix']}]}",
+            "board.columns.A.on_entry.0.labels.0: `Cardinal:fix` chooses a card's repository or mode",
+        ),
         ("    A: {archetype: execution, on_success: {move: B}}", "unknown column `B`"),
         ("    A: {archetype: execution, on_success: move}", "say stay, or {move: <column>}"),
         ("    A: {archetype: execution, stages: [{name: a, persona: b, next: [c]}]}", "unknown stage `c`"),

@@ -1,0 +1,22 @@
+"""Outward intents that carry out what the model of an `ai_task` rule answered."""
+
+from dataclasses import dataclass
+
+from rules.intents.outbound import Intent
+
+
+@dataclass(frozen=True, slots=True)
+class AddLabels(Intent):
+    """Add labels to the card's issue; `about` makes it the same act."""
+
+    labels: tuple[str, ...]
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class FillField(Intent):
+    """Choose an option of a project field that is empty; `about` makes it the same act."""
+
+    field: str
+    option: str
+    about: str

@@ -1,0 +1,29 @@
+"""What a column's `ai_task` rules learned reaches the board and the card's next run."""
+
+from bot.runspec import briefing
+from ledger.events.conversation import TaskAnswered
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.people import issue_of
+from tests.bot.flows.settings import POLICY
+
+RULE = "{action: ai_task, model: test, prompt: Sort it, labels: [bug, api], brief: true}"
+
+
+def test_a_rule_tags_the_card_and_briefs_its_run(cardinal: Cardinal) -> None:
+    cardinal.set_policy(
+        POLICY.replace("{archetype: inbox}", f"{{archetype: inbox, agent: scripted, on_entry: [{RULE}]}}")
+    )
+    cardinal.settle()
+    cardinal.scenario(chat=[{"say": '{"labels": ["api"], "brief": "Totals are in shop/cart.py."}'}])
+    item = cardinal.new(column="Tasks")
+    cardinal.settle()
+    assert len(cardinal.events(TaskAnswered)) == 1
+    assert "api" in [label.name for label in issue_of(item).labels]
+    assert "api" in cardinal.card(item).labels
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    run = cardinal.run_of(item)
+    text = briefing.write(cardinal.services, cardinal.card(item), run.run_id, nonce="n").text
+    assert "Tasks/on_entry/0:\n<untrusted-" in text
+    assert "Totals are in shop/cart.py." in text
+    cardinal.assert_nothing_is_stuck()

@@ -1,0 +1,78 @@
+"""What an `ai_task` rule's model chose is set once, never over a person's choice, and failures say why."""
+
+import pytest
+
+from forge.store.board import FieldType, Option
+from ledger.events.conversation import AssistantFailed, AssistantMetered, TaskAnswered
+from ledger.events.publication import EntryGivenUp
+from rules.intents.outbound import RunTask
+from rules.intents.rule_results import AddLabels, FillField
+from tests.bot.outbox.conftest import Stage
+from tests.bot.outbox.test_assistant import planning as planning
+from tests.bot.outbox.test_board_acts import shown
+
+
+def area(stage: Stage) -> str:
+    """Make the field Area of the project; return its id."""
+    options = [Option("", name, "GRAY", "") for name in ("Front", "Back")]
+    project = stage.item.project
+    return stage.forge.store.projects.create_field(project, "Area", FieldType.SINGLE_SELECT, options).node_id
+
+
+def labels(stage: Stage) -> list[str]:
+    return [label.name for label in stage.issue.labels]
+
+
+def test_labels_are_added_once_and_stay_away_when_a_person_takes_them_off(stage: Stage) -> None:
+    stage.do(AddLabels(stage.card_id, ("bug", "api"), "t@1"))
+    assert labels(stage) == ["bug", "api"]
+    stage.forge.store.issues.set_labels(stage.issue, ["bug"], actor=stage.alice)
+    stage.do(AddLabels(stage.card_id, ("bug", "api"), "t@1"))
+    assert labels(stage) == ["bug"]
+
+
+def test_a_field_that_somebody_filled_stays_as_it_is(stage: Stage) -> None:
+    area(stage)
+    stage.do(FillField(stage.card_id, "Area", "Back", "t@1"))
+    chosen = shown(stage, "Area")
+    assert chosen
+    stage.do(FillField(stage.card_id, "Area", "Front", "t@2"))
+    assert shown(stage, "Area") == chosen
+
+
+@pytest.mark.parametrize(
+    ("field", "option", "because"),
+    [("Team", "Back", "no single-select field `Team`"), ("Area", "Middle", "has no option `Middle`")],
+)
+def test_a_field_or_option_that_is_not_there_is_given_up(
+    stage: Stage, field: str, option: str, because: str
+) -> None:
+    area(stage)
+    stage.do(FillField(stage.card_id, field, option, "t@1"))
+    (gone,) = stage.events(EntryGivenUp)
+    assert isinstance(gone, EntryGivenUp)
+    assert because in gone.because
+
+
+@pytest.mark.parametrize(("prompt", "fits"), [("Check the criteria", False), ("Sort", True)])
+def test_an_answer_in_another_form_is_paid_for_and_fails_at_once(
+    planning: Stage, prompt: str, fits: bool
+) -> None:
+    talk = planning.config.scenarios / "talk.yml"
+    form = """
+chat:
+  - {when: Check, say: It is a bug.}
+  - {when: "`labels`: .*bug", say: '{"labels": ["bug"]}'}
+"""
+    talk.write_text(form, encoding="utf-8")
+    planning.ask(RunTask(planning.card_id, "Planning/on_entry/0", prompt, "", "m-1", labels=("bug",)))
+    planning.publish("assist")
+    assert len(planning.events(AssistantMetered)) == 1
+    answered, failed = planning.events(TaskAnswered), planning.events(AssistantFailed)
+    if fits:
+        assert answered == [TaskAnswered(planning.card_id, "Planning/on_entry/0", "", ("bug",))]
+    else:
+        assert answered == []
+        (failure,) = failed
+        assert isinstance(failure, AssistantFailed)
+        assert "not in the form that the rule wants" in failure.because
