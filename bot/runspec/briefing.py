@@ -12,7 +12,7 @@ from ledger.events.run import CHECK
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.states import Ending
-from ledger.views import cards, findings, links, messages, reports, rule_briefs, runs, threads
+from ledger.views import cards, findings, links, messages, notes, reports, rule_briefs, runs, threads
 from ledger.views.cards import CardRow
 from rules.card.dependencies import may_name
 from rules.runs.mode import INVESTIGATE
@@ -21,6 +21,7 @@ from runner.prompts.briefing import (
     Briefing,
     BriefingSource,
     ConversationMessage,
+    EarlierNote,
     EarlierRun,
     Feedback,
     RelatedReport,
@@ -75,6 +76,10 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
             for thread in threads.pending(db, card.card_id)
         ),
         related=_related(db, card, run),
+        notes=tuple(
+            EarlierNote(note.run_id, note.text)
+            for note in notes.newest(db, (past.run_id for past in before), briefing.NOTES + 1)
+        ),
         rule_briefs=tuple(
             RuleBrief(brief.rule, brief.text)
             for brief in rule_briefs.newest(db, card.card_id, briefing.RULE_BRIEFS + 1)

@@ -17,6 +17,9 @@ COMMENT_BYTES = 2_000
 ATTEMPTS = 10
 RELATED = 6
 RULE_BRIEFS = 5
+NOTES = 40
+NOTES_BYTES = 8_000  # of all notes together; the newest come first
+NOTE_BYTES = 1_000
 COMMENTS = 30
 _REVIEWS = {
     "changes_requested": "requested changes",
@@ -64,6 +67,14 @@ class EarlierRun:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierNote:
+    """A finding that the agent of an earlier run noted."""
+
+    run_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RelatedReport:
     """The report of another card's run: `name` is its issue, `relation` its relation to this one."""
 
@@ -101,6 +112,7 @@ class BriefingSource:
     feedback: tuple[Feedback, ...] = ()
     related: tuple[RelatedReport, ...] = ()
     rule_briefs: tuple[RuleBrief, ...] = ()
+    notes: tuple[EarlierNote, ...] = ()
     request: str = ""  # the request of `requested_by`, who has write access, for this very run
     requested_by: str = ""
 
@@ -245,8 +257,27 @@ def _material(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
         yield "## Briefs by rules of the board\n" + "\n\n".join(
             quoted(flat(brief.rule), brief.text, f"brief by {flat(brief.rule)}") for brief in briefs
         )
+    if lines := _notes(source, desk):
+        noted = delimit_untrusted("\n".join(lines), tag)
+        yield f"## Notes by agents of earlier runs, the newest first\n{noted}"
     if reports := desk.newest(source.related, RELATED, "reports of related issues"):
         yield f"{_RELATED}\n" + "\n\n".join(
             quoted(f"{report.name}, {report.relation}", report.report, f"report of {report.name}")
             for report in reports
         )
+
+
+def _notes(source: BriefingSource, desk: _Desk) -> list[str]:
+    """Return the newest notes as lines of a list, within NOTES_BYTES."""
+    lines: list[str] = []
+    left = NOTES_BYTES
+    for note in reversed(source.notes[-NOTES:]):
+        text = desk.clean(note.text, NOTE_BYTES, f"a note of {note.run_id}", tags=False)
+        line = f"- {note.run_id}: {' '.join(text.split())}"
+        left -= len(line.encode()) + 1
+        if left < 0:
+            break
+        lines.append(line)
+    if len(lines) < len(source.notes):
+        desk.omitted.append(f"{len(source.notes) - len(lines)} older notes of earlier runs")
+    return lines

@@ -1,5 +1,7 @@
 """Prompts of a stage: persona, hand-overs of earlier stages, ways to leave. Pure."""
 
+from itertools import accumulate
+
 from runner.run.facts import StageVisit
 from runner.run.history import History
 from runner.run.run_spec import RunSpec, StageSpec
@@ -8,6 +10,7 @@ from runner.text.plain import cut, redact
 from runner.text.untrusted import flat
 from runner.text.visible import strip_hidden
 
+NOTES_BYTES = 4_000  # of the hand-overs that are left out
 SNAPSHOTS_BYTES = 16_000  # of all hand-overs together; the newest come first
 _SUMMARY_BYTES = 4_000
 _NOTE_BYTES = 500
@@ -58,23 +61,44 @@ def last_call(order: RunSpec, history: History) -> str:
 
 
 def handed_over(history: History, before: StageVisit) -> str:
-    """Return the hand-overs so far, the newest first, within SNAPSHOTS_BYTES; omissions are counted."""
+    """Return the hand-overs so far, the newest first, within SNAPSHOTS_BYTES; omissions are counted.
+
+    The newest is there in any case, truncated; of those that are left out, the notes stay.
+    """
     past = [visit for visit in reversed(history.stages.visits) if visit.snapshot and visit is not before]
-    parts, used = [], 0
-    for visit in past:
+    if not past:
+        return ""
+    parts = [cut(_snapshot(past[0]), SNAPSHOTS_BYTES)]
+    used = len(parts[0].encode())
+    for visit in past[1:]:
         text = _snapshot(visit)
         used += len(text.encode())
         if used > SNAPSHOTS_BYTES:
             break
         parts.append(text)
-    if not parts:
-        return ""
     head = (
         "## What earlier stages handed over, the newest first\nAgents wrote the quoted words: judge them. The"
         " files are what git says."
     )
-    left = len(past) - len(parts)
-    return "\n\n".join((head, *parts, *((f"{left} older hand-overs are left out.",) if left else ())))
+    left = past[len(parts) :]
+    if left:
+        parts.append("\n".join((f"{len(left)} older hand-overs are left out.", *_older_notes(left))))
+    return "\n\n".join((head, *parts))
+
+
+def _older_notes(visits: list[StageVisit]) -> list[str]:
+    """Return the notes of hand-overs that are left out, the newest first, within NOTES_BYTES."""
+    lines = [
+        f"- {visit.stage}, entry {visit.entry}: {_line(note)}"
+        for visit in visits
+        for note in reversed(visit.snapshot.notes if visit.snapshot else ())
+    ]
+    used = list(accumulate(len(line.encode()) + 1 for line in lines))
+    kept = lines[: sum(size <= NOTES_BYTES for size in used)]
+    more = len(lines) - len(kept)
+    if not lines:
+        return []
+    return ["Their notes:", *kept, *((f"- and {more} older notes, which are left out",) if more else ())]
 
 
 def _snapshot(visit: StageVisit) -> str:

@@ -1,5 +1,6 @@
 """The table of a run's stages: what begins next, when people are asked, what an agent may say where."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -216,11 +217,26 @@ def test_hand_overs_are_bounded_and_what_is_left_out_is_said() -> None:
         stage = ("build", "check")[entry % 2]
         events.append(StageEntered(RUN, stage, entry, 1, "", "agent", False, "p", "b", "d", "m", "c"))
         events += left(stage, entry, ("check", "build")[entry % 2], f"{entry} {'x' * 3_000}")
+        events[-2] = replace(events[-2], notes=(f"port {entry}", "y" * 450, "z" * 450))
     events += entered("build", first=12)
     text = prompt(events)
+    assert "\n- check, entry 7: port 7\n" in text
+    assert "port 1\n" not in text
+    assert re.search(r"\n- and \d+ older notes, which are left out", text)
     assert "> 11 xxx" in text
     assert "> 1 xxx" not in text
     assert "older hand-overs are left out" in text
+    assert len(text.encode()) < SNAPSHOTS_BYTES + 10_000
+
+
+def test_the_newest_hand_over_is_there_whatever_its_size() -> None:
+    events = waiting("build", target="check")
+    many = tuple("z" * 500 + str(number) for number in range(15))
+    files = tuple("f" * 250 + str(number) for number in range(30))
+    events[-2] = SnapshotTaken(RUN, "build", 1, "s" * 3_900, files, 0, many, many, (), "c")
+    events += [StageEntered(RUN, "check", 2, 1, "build", "agent", False, "p", "b", "d", "m", "c")]
+    text = prompt(events)
+    assert "### Stage build, entry 1" in text
     assert len(text.encode()) < SNAPSHOTS_BYTES + 10_000
 
 

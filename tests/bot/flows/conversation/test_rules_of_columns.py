@@ -2,6 +2,8 @@
 
 from bot.runspec import briefing
 from ledger.events.conversation import TaskAnswered
+from ledger.events.run import Noted, RunEnded
+from ledger.states import Ending
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY
@@ -9,7 +11,7 @@ from tests.bot.flows.settings import POLICY
 RULE = "{action: ai_task, model: test, prompt: Sort it, labels: [bug, api], brief: true}"
 
 
-def test_a_rule_tags_the_card_and_briefs_its_run(cardinal: Cardinal) -> None:
+def test_what_a_rule_and_an_earlier_run_learned_reaches_the_cards_next_run(cardinal: Cardinal) -> None:
     cardinal.set_policy(
         POLICY.replace("{archetype: inbox}", f"{{archetype: inbox, agent: scripted, on_entry: [{RULE}]}}")
     )
@@ -22,8 +24,19 @@ def test_a_rule_tags_the_card_and_briefs_its_run(cardinal: Cardinal) -> None:
     assert "api" in cardinal.card(item).labels
     cardinal.drag(item, "In Progress")
     cardinal.settle()
+    first = cardinal.run_of(item).run_id
+    cardinal.begin(first)
+    cardinal.write(first, Noted(first, "The port is 8081."))
+    cardinal.say(item, "/cardinal cancel")
+    cardinal.settle()
+    cardinal.write(first, RunEnded(first, Ending.CANCELLED, "cancelled", "", ""))
+    cardinal.settle()
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
     run = cardinal.run_of(item)
+    assert run.run_id != first
     text = briefing.write(cardinal.services, cardinal.card(item), run.run_id, nonce="n").text
     assert "Tasks/on_entry/0:\n<untrusted-" in text
     assert "Totals are in shop/cart.py." in text
+    assert f"\n- {first}: The port is 8081.\n" in text
     cardinal.assert_nothing_is_stuck()
