@@ -19,9 +19,13 @@ LEVELS = ("none", "read", "write", "admin")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The sender of a request: nobody, a person, an App with its key, or an installation with a token."""
+    """The sender of a request: nobody, a person, an App with its key, or an installation with a token.
+
+    `by_app`: the App that the person signed in with.
+    """
 
     user: User | None = None
+    by_app: App | None = None
     app: App | None = None
     token: Token | None = None
 
@@ -55,10 +59,10 @@ def identify(store: Store, authorization: str) -> Caller:
         if token.installation.suspended_at is not None:
             raise ForbiddenError("This installation has been suspended")
         return Caller(token=token)
-    person = store.users.by_token(secret) or store.authorizations.by_token(secret)
-    if person is None:
+    user, by_app = store.authorizations.by_token(secret) or (store.users.by_token(secret), None)
+    if user is None:
         raise UnauthorizedError()
-    return Caller(user=person)
+    return Caller(user=user, by_app=by_app)
 
 
 def _basic_password(encoded: str) -> str:

@@ -69,7 +69,7 @@ class Gateway:
             g.budget = self._spend(g.caller, resource, cost=0)
             return self.refused(error)
         g.budget = self._spend(g.caller, resource, cost=_cost(path))
-        if g.caller.token is None and g.caller.app is None:
+        if g.caller == Caller(user=g.caller.user):
             return None  # faults and limits are for Apps only: the people of a test must be able to act
         return self._limited(path) or self._fault(path) or self._moved(path)
 
@@ -169,7 +169,7 @@ class Gateway:
         )
         if self.store.settings.server_version:
             response.headers["X-GitHub-Enterprise-Version"] = self.store.settings.server_version
-        if g.caller.token is not None or g.caller.app is not None:
+        if g.caller != Caller(user=g.caller.user):
             path = _path()
             cost = int(g.get("budget", {}).get("cost", 0))
             operation = g.get("operation", "")

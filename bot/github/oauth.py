@@ -1,4 +1,4 @@
-"""Sign-in of a person by GitHub: the address to agree at, and the person behind a code. Tokens are not kept.
+"""Sign-in of a person by GitHub: the address to agree at, and the person behind a code.
 
 These are no calls of an installation, so `token_scope` has none of them.
 Source: docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/
@@ -16,6 +16,7 @@ import requests
 
 from bot.github.transport import plain_headers, send_plain
 from bot.system.config import Config
+from bot.system.secret import Secret
 from ledger.errors import CardinalError
 
 BACK = "/sign-in/back"
@@ -48,6 +49,7 @@ class Person:
 
     user_id: int
     login: str
+    token: Secret  # to ask what the person may read
 
 
 def way_to_github(config: Config, state: str, verifier: str) -> str:
@@ -69,10 +71,7 @@ def refused(name: str) -> SignInError:
 
 
 def who(config: Config, code: str, verifier: str) -> Person:
-    """Return the person behind the code, which works once. The token is used for one call and forgotten.
-
-    Raises SignInError.
-    """
+    """Return the person behind the code, which works once. Raises SignInError."""
     form = {
         "client_id": config.client_id,
         "client_secret": config.client_secret.reveal(),
@@ -84,11 +83,12 @@ def who(config: Config, code: str, verifier: str) -> Person:
     answer = _answer("POST", address, {"Accept": "application/json"}, form)
     if "access_token" not in answer:  # with the status 200
         raise refused(str(answer.get("error") or ""))
-    headers = {**plain_headers(config.github_url), "Authorization": f"Bearer {answer['access_token']}"}
+    token = Secret(str(answer["access_token"]))
+    headers = {**plain_headers(config.github_url), "Authorization": f"Bearer {token.reveal()}"}
     person = _answer("GET", f"{config.github_url}/user", headers, None)
     if not isinstance(person.get("id"), int) or not isinstance(person.get("login"), str):
         raise refused("")
-    return Person(person["id"], person["login"])
+    return Person(person["id"], person["login"], token)
 
 
 def _answer(

@@ -24,7 +24,6 @@ from ledger.views import boards, losses, placements
 log = logging.getLogger(__name__)
 
 REPOSITORIES_EVERY_S = 600  # without a delivery about a change
-MAX_PAGES = 20  # of a hundred repositories; beyond, none is reported as out of reach
 MAX_ASKED_AGAIN = 20  # cards at once; the others follow with their next change
 INSTALLED = ("uninstalled", "suspended")
 
@@ -73,8 +72,11 @@ def _check_repositories(services: Services, board_id: BoardId) -> None:
     with event_store.reading(services.engine) as db:
         named = (*cards.repositories_of(db, board_id), *placements.repositories(db, board_id))
     mine = tuple(repository for repository in named if repository.partition("/")[0].casefold() == owner)
-    there = {str(repository["full_name"]).casefold(): repository for repository in reachable(services.hub)}
-    complete = len(there) < MAX_PAGES * 100
+    there = {
+        str(repository["full_name"]).casefold(): repository
+        for repository in repositories.reachable(services.hub)
+    }
+    complete = len(there) < repositories.MAX_PAGES * 100
     wrong: dict[str, tuple[str, str]] = {}
     for repository in mine:
         visible = there.get(repository.casefold())
@@ -129,19 +131,6 @@ def _refresh_waiting(services: Services, board_id: BoardId) -> None:
     with event_store.writing(services.engine) as db:
         for card_id in placements.asking(db, board_id, MAX_ASKED_AGAIN):
             refresh_requests.add(db, card_id, board_id)
-
-
-def reachable(hub: Hub) -> Iterator[Mapping[str, Any]]:
-    """Yield the repositories of the installation.
-
-    Source: docs.github.com/rest/apps/installations#list-repositories-accessible-to-the-app-installation.
-    """
-    for page in range(1, MAX_PAGES + 1):
-        params = {"per_page": 100, "page": page}
-        listed = hub.rest("GET", "/installation/repositories", params=params).body["repositories"]
-        yield from listed
-        if len(listed) < 100:
-            return
 
 
 def _record(

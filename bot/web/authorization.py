@@ -1,22 +1,31 @@
 """Who may see which page: people with rights in a repository, by GitHub's answer, within limits."""
 
+import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
 
 from cachetools import LRUCache, TTLCache
 
 from bot.github.api import repositories, roles
 from bot.github.client import Hub
 from bot.github.errors import GithubError
+from bot.github.person_access import PersonAccess
 from bot.outbox.posting import CLOCK_SLACK
 from bot.system.clock import Clock
+from bot.system.secret import Secret
 from ledger.errors import CardinalError
 from ledger.queue.sign_ins import SignIn
 
+log = logging.getLogger(__name__)
+T = TypeVar("T")
 KEPT_S, MAX_KEPT = 180, 2000
+FEW = 3  # repositories to ask about one by one: more are listed at once
 EACH_A_MINUTE, ALL_AN_HOUR = 30, 1000
 LAST = 3  # the priority of these calls: Cardinal's own go first
 TOO_OFTEN = "it was asked too often"
@@ -78,18 +87,34 @@ class RepositoryAccess:
 
 
 class Readers:
-    """Cached answers about readers. About each of them one call at a time goes to GitHub, of few at once."""
+    """Cached answers about readers. About each of them one call at a time goes to GitHub, of few at once.
 
-    def __init__(self, hub_of: Callable[[str], Hub], clock: Clock, *, turn_s: float = TURN_S) -> None:
-        self._hub_of = hub_of  # by a repository's name
+    `list_of` returns what the person of a token may read of some owners' repositories.
+    """
+
+    def __init__(
+        self,
+        hub_of: Callable[[str], Hub],
+        clock: Clock,
+        list_of: Callable[[Secret, Collection[str]], PersonAccess],
+        *,
+        turn_s: float = TURN_S,
+    ) -> None:
+        self._hub_of, self._list_of = hub_of, list_of  # the first by a repository's name
         self._turn_s = turn_s
         self._known: TTLCache[tuple[str, int, str], RepositoryAccess] = TTLCache(
             MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp()
         )
         self._last = LRUCache[tuple[str, int, str], str](MAX_KEPT)  # roles, however old
+        self._tokens: TTLCache[int, Secret] = TTLCache(MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp())
         self._pace = RequestLimiter(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
         self._asking = set[int]()  # readers, by their id
-        self._changed = threading.Condition()  # guards both
+        self._changed = threading.Condition()  # guards all of these
+
+    def lend(self, visit: SignIn, token: Secret) -> None:
+        """Let the visitor's own token be used for minutes: one call with it answers many."""
+        with self._changed:
+            self._tokens[visit.user_id] = token
 
     def may(self, visit: SignIn, names: frozenset[str], since: datetime) -> bool:
         """Tell whether the visitor may read all of these repositories; False for an empty set.
@@ -100,6 +125,7 @@ class Readers:
 
     def readable(self, visit: SignIn, since: Mapping[str, datetime]) -> frozenset[str]:
         """Return the repositories that the visitor may read, each judged as by `may`. Raises BusyError."""
+        self._list(visit, since)
         return frozenset(name for name, at in sorted(since.items()) if self._reads(visit, name, at))
 
     def soon_readable(
@@ -153,23 +179,76 @@ class Readers:
 
     def _access(self, visit: SignIn, repository: str) -> RepositoryAccess:
         """Return what is known, or GitHub's answer: to another thread's question, if it asks just now."""
+        known = partial(self._known.get, self._key(visit, repository))
+        with self._turn(visit, known) as access:
+            return access or self._keep(visit, repository, self._fetch(visit, repository))
+
+    def _keep(self, visit: SignIn, repository: str, access: RepositoryAccess) -> RepositoryAccess:
         key = self._key(visit, repository)
         with self._changed:
-            turn = self._changed.wait_for(lambda: self._known.get(key) or self._may_ask(visit), self._turn_s)
-            if isinstance(turn, RepositoryAccess):
-                return turn
-            if not turn:
+            self._known[key], self._last[key] = access, access.role
+        return access
+
+    @contextmanager
+    def _turn(self, visit: SignIn, known: Callable[[], T | None]) -> Iterator[T | None]:
+        """Wait for what is `known`, or for the turn to ask about the visitor: then yield None.
+
+        Raises BusyError.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: known() or self._may_ask(visit), self._turn_s):
                 raise BusyError("others are being asked about")
-            self._asking.add(visit.user_id)
+            answer = known()
+            if not answer:
+                self._asking.add(visit.user_id)
         try:
-            access = self._fetch(visit, repository)
-            with self._changed:
-                self._known[key], self._last[key] = access, access.role
-            return access
+            yield answer
         finally:
+            if not answer:
+                with self._changed:
+                    self._asking.discard(visit.user_id)
+                    self._changed.notify_all()
+
+    def _list(self, visit: SignIn, names: Collection[str]) -> None:
+        """Look up many repositories by one listing, where the visitor's token is here.
+
+        What it does not say is looked up one by one, as before.
+        """
+        with self._turn(visit, lambda: len(self._unknown(visit, names)) <= FEW) as known:
             with self._changed:
-                self._asking.discard(visit.user_id)
-                self._changed.notify_all()
+                token = self._tokens.get(visit.user_id)
+            if known or token is None or not self._pace.take(visit.user_id):
+                return
+            unknown = {name.casefold(): name for name in self._unknown(visit, names)}
+            try:
+                listing = self._list_of(token, {name.partition("/")[0] for name in unknown})
+                for it in listing.repositories:
+                    if name := unknown.pop(it.name.casefold(), ""):
+                        self._keep(visit, name, RepositoryAccess(it.role, it.born_at))
+                unlisted = [name for name in unknown.values() if _owner(name) in listing.complete]
+                for name, access in self._unlisted(unlisted):
+                    self._keep(visit, name, access)
+            except GithubError as error:
+                log.warning("no listing for a visitor, each repository is asked about reason=%s", error)
+
+    def _unlisted(self, names: Collection[str]) -> Iterator[tuple[str, RepositoryAccess]]:
+        """Yield what is sure about repositories that a visitor's listing should have, and has not.
+
+        A private one is for nobody who is not named, a public one for everybody. Raises GithubError.
+        """
+        wanted = {name.casefold(): name for name in names} if len(names) > FEW else {}
+        for owner in {_owner(name) for name in wanted}:
+            hub = self._hub_of(next(name for name in names if _owner(name) == owner))
+            for it in repositories.reachable(hub) if hub.budget.spare(LAST) <= 0 else ():
+                name, visibility = wanted.get(it["full_name"].casefold(), ""), it.get("visibility")
+                if name and visibility == "public":
+                    yield name, RepositoryAccess("read", datetime.fromisoformat(it["created_at"]))
+                elif name and visibility == "private":
+                    yield name, RepositoryAccess(roles.NONE, None)
+
+    def _unknown(self, visit: SignIn, names: Collection[str]) -> list[str]:
+        with self._changed:
+            return [name for name in names if self._key(visit, name) not in self._known]
 
     def _may_ask(self, visit: SignIn) -> bool:
         return visit.user_id not in self._asking and len(self._asking) < AT_ONCE
@@ -186,3 +265,7 @@ class Readers:
             return RepositoryAccess(role, repositories.born_at(hub, repository) if readable else None)
         except GithubError as error:
             raise BusyError("GitHub did not say") from error
+
+
+def _owner(repository: str) -> str:
+    return repository.partition("/")[0].casefold()

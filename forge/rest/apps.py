@@ -5,10 +5,10 @@ from flask.typing import ResponseReturnValue
 
 from forge.errors import ForbiddenError, NotFoundError, UnauthorizedError, UnprocessableError
 from forge.payloads import account, application
-from forge.rest.context import body, caller, page_of, paged, store, text_of, view
+from forge.rest.context import actor, body, caller, page_of, paged, store, text_of, view
 from forge.store.manifests import slug_of
-from forge.store.models import UserType
-from forge.store.registration import App
+from forge.store.models import Repo, Role, UserType
+from forge.store.registration import App, Installation
 
 blueprint = Blueprint("apps", __name__)
 
@@ -100,6 +100,45 @@ def installation_repositories() -> ResponseReturnValue:
         "repository_selection": "all" if token.repo_ids is None else "selected",
         "repositories": [account.repository(view(), repo) for repo in page],
     }, links
+
+
+@blueprint.get("/user/installations")
+def person_installations() -> ResponseReturnValue:
+    """Answer with the installations where the person was given a role in a repository."""
+    app = caller().by_app
+    if app is None:
+        raise ForbiddenError(
+            "You must authenticate with an access token authorized to a GitHub App in order to list "
+            "installations"
+        )
+    listed = [it for it in store().apps.installations(app) if _given(it)]
+    page, links = page_of(listed)
+    shown = [application.installation(view(), installation) for installation in page]
+    return {"total_count": len(listed), "installations": shown}, links
+
+
+@blueprint.get("/user/installations/<int:number>/repositories")
+def person_repositories(number: int) -> ResponseReturnValue:
+    """Answer with the repositories of an installation where the person was given a role, with that role."""
+    app = caller().by_app
+    if app is None:
+        raise NotFoundError
+    listed = _given(store().apps.get_installation(app, number))
+    if not listed:
+        raise NotFoundError
+    page, links = page_of(listed)
+    shown = [
+        {**account.repository(view(), repo), "permissions": account.permissions(role)} for repo, role in page
+    ]
+    return {"total_count": len(listed), "repository_selection": "selected", "repositories": shown}, links
+
+
+def _given(installation: Installation) -> list[tuple[Repo, Role]]:
+    """Return where the person who calls was given a role."""
+    of_each = [
+        (repo, store().repos.given_role(repo, actor())) for repo in store().access.repositories(installation)
+    ]
+    return [(repo, role) for repo, role in of_each if role is not Role.NONE]
 
 
 @blueprint.get("/app/hook/deliveries")

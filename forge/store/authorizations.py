@@ -60,7 +60,7 @@ class Authorizations(Part):
     """Every unused code, and every token of a person."""
 
     _grants: dict[str, Grant] = field(default_factory=dict)
-    _tokens: dict[str, tuple[User, datetime]] = field(default_factory=dict)
+    _tokens: dict[str, tuple[User, App, datetime]] = field(default_factory=dict)
 
     def app(self, client_id: str) -> App:
         """Return the App with this client id; raises NotFoundError."""
@@ -101,13 +101,13 @@ class Authorizations(Part):
         if grant.challenge and challenge_of(verifier) != grant.challenge:
             raise AuthorizationError("bad_verification_code")
         token = f"ghu_{secrets.token_urlsafe(27)}"
-        self._tokens[token] = (grant.user, self.store.clock.now() + TOKEN_VALID)
+        self._tokens[token] = (grant.user, app, self.store.clock.now() + TOKEN_VALID)
         return token
 
-    def by_token(self, token: str) -> User | None:
-        """Return the owner of a token; `None` for an expired or unknown one."""
-        user, expires_at = self._tokens.get(token, (None, self.store.clock.now()))
-        return user if expires_at > self.store.clock.now() else None
+    def by_token(self, token: str) -> tuple[User, App] | None:
+        """Return the owner of a token, and the App it was given to; `None` for an expired or unknown one."""
+        kept = self._tokens.get(token)
+        return kept[:2] if kept is not None and kept[2] > self.store.clock.now() else None
 
 
 def challenge_of(verifier: str) -> str:

@@ -97,10 +97,12 @@ class Repos(Part):
 
     def role_of(self, repo: Repo, user: User) -> Role:
         """Return the role of `user`; a public repository gives everybody READ."""
-        if user.login == repo.owner.login:
-            return Role.ADMIN
-        given = repo.roles.get(user.login, Role.NONE)
+        given = self.given_role(repo, user)
         return Role.READ if given is Role.NONE and not repo.private else given
+
+    def given_role(self, repo: Repo, user: User) -> Role:
+        """Return the role that `user` was given there by name, or as the owner."""
+        return Role.ADMIN if user.login == repo.owner.login else repo.roles.get(user.login, Role.NONE)
 
     def set_role(self, repo: Repo, user: User, role: Role) -> None:
         """Give a person a role; NONE takes it away."""

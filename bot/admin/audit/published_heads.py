@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
+from bot.github.api import repositories
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, PermissionMissingError
 from bot.render.pull.gate_check import NAME, read_log_head
-from bot.sync.access import reachable
 from ledger.log import event_store, hash_chain
 
 MAX_PULLS = 100  # of each repository, the newest changed first
@@ -30,7 +30,7 @@ def compare(engine: Engine, hub: Hub) -> Compared:
 
     GitHub says in which repositories: a ledger that was written anew may not name them.
     """
-    there = sorted(str(repository["full_name"]) for repository in reachable(hub))
+    there = sorted(str(repository["full_name"]) for repository in repositories.reachable(hub))
     heads = [head for place in there for head in _published(hub, place)]
     with event_store.reading(engine) as db:
         differs = tuple(

@@ -1,7 +1,9 @@
 """A repository's data."""
 
 import re
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote
 
 from bot.github.client import Hub, repository_path
@@ -9,6 +11,7 @@ from bot.github.errors import NotFoundError
 
 # What git refuses in names of branches, and some that would leave a path. Source: git-check-ref-format(1).
 BRANCH = re.compile(r"(?![./])(?!.*(?:\.\.|//|/\.|@\{))[^\x00-\x20\x7f~^:?*\[\\]{1,250}(?<![./])")
+MAX_PAGES = 20  # of a hundred repositories of an installation; beyond, none is missed
 BASE = """
 query Base($owner: String!, $name: String!) {
   repository(owner: $owner, name: $name) { defaultBranchRef { name target { oid } } }
@@ -69,3 +72,16 @@ def branch_head(hub: Hub, repository: str, branch: str) -> str:
         raise NotFoundError("the branch", 0, "no branch can have that name")
     path = f"{repository_path(repository)}/branches/{quote(branch, safe='')}"
     return str(hub.rest("GET", path).body["commit"]["sha"])
+
+
+def reachable(hub: Hub) -> Iterator[Mapping[str, Any]]:
+    """Yield the repositories of the installation.
+
+    Source: docs.github.com/rest/apps/installations#list-repositories-accessible-to-the-app-installation.
+    """
+    for page in range(1, MAX_PAGES + 1):
+        params = {"per_page": 100, "page": page}
+        listed = hub.rest("GET", "/installation/repositories", params=params).body["repositories"]
+        yield from listed
+        if len(listed) < 100:
+            return

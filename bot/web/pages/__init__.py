@@ -8,6 +8,7 @@ from flask import Blueprint
 from sqlalchemy import Engine
 
 from bot.bootstrap import services_over
+from bot.github import person_access
 from bot.github.client import Hub
 from bot.state import served_boards
 from bot.system.clock import Clock
@@ -34,7 +35,8 @@ def pages(config: Config, engine: Engine, clock: Clock) -> Blueprint:
     """Return the blueprint with every page mounted."""
     hub = Hub(config, clock, read_s=READ_S)
     services = services_over(config, engine, hub, clock)
-    readers = Readers(partial(served_boards.hub_of, engine, config, hub), clock)
+    hub_of = partial(served_boards.hub_of, engine, config, hub)
+    readers = Readers(hub_of, clock, partial(person_access.of_person, config.github_url))
     sign_ins = RequestLimiter(clock, each=SIGN_INS_A_MINUTE, of_all=SIGN_INS_AN_HOUR, shared=False)
     site = Site(config, engine, clock, readers, sign_ins, BoundedSemaphore(SIGN_INS_AT_ONCE), services)
     for _, page in PAGES.all():

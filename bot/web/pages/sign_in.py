@@ -1,25 +1,22 @@
 """Sign-in by GitHub, and sign-out: a state that works once in one browser, then a visit."""
 
-import base64
-import hashlib
 import json
 import logging
 import re
 import secrets
 from hmac import compare_digest
 
-from cryptography.fernet import Fernet, InvalidToken
 from flask import Response, make_response, redirect, request
 
 from bot.github import oauth
 from bot.github.oauth import AGAIN, BACK, Person, SignInError
-from bot.web.site.layout import Site
+from bot.web.site.layout import VISIT_S, Site
+from bot.web.site.seal import Seal
 from ledger.log import event_store
 from ledger.queue import sign_ins
 
 log = logging.getLogger(__name__)
 VALID_S = 600  # as long as GitHub's codes
-VISIT_S = 8 * 3600
 WORD_BYTES = 32
 OWN_PATH = re.compile(
     r"/(?:hosts|health|money|tokens|(?:runs|artifacts|boards|cards|policy)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
@@ -41,8 +38,7 @@ def mount(site: Site) -> None:
         state, verifier = secrets.token_urlsafe(WORD_BYTES), secrets.token_urlsafe(WORD_BYTES)
         kept = {"state": state, "verifier": verifier, "next": own_path(request.args.get("next", ""))}
         answer = make_response(redirect(oauth.way_to_github(site.config, state, verifier), 302))
-        sealed = _lock(site).encrypt_at_time(json.dumps(kept).encode(), _now_s(site))
-        site.keep(answer, _cookie(site), sealed.decode(), VALID_S)
+        site.keep(answer, _cookie(site), _seal(site).close(json.dumps(kept)), VALID_S)
         return answer
 
     @site.blueprint.get(BACK)
@@ -65,6 +61,7 @@ def mount(site: Site) -> None:
             sign_ins.end(db, site.word())
         answer = make_response(redirect("/", 303))
         site.keep(answer, site.cookie, "", 0)
+        site.keep(answer, site.token_cookie, "", 0)
         return answer
 
 
@@ -91,6 +88,7 @@ def _came_back(site: Site) -> Response:
     log.info("signed in login=%s", person.login)
     answer = make_response(redirect(begun["next"], 303))  # so that the code leaves the address bar
     site.keep(answer, site.cookie, word, VISIT_S)
+    site.keep_token(answer, person.user_id, person.token)
     return answer
 
 
@@ -115,15 +113,10 @@ def _person(site: Site, code: str, begun: dict[str, str]) -> Person:
 
 def _begun(site: Site) -> dict[str, str]:
     """Return the sign-in that this browser began; raises SignInError without one, or if it is too old."""
-    sealed = request.cookies.get(_cookie(site), "")
-    try:
-        content: dict[str, str] = json.loads(
-            _lock(site).decrypt_at_time(sealed.encode(), VALID_S, _now_s(site))
-        )
-    except InvalidToken:
-        raise SignInError(
-            f"it was not begun in this browser, or more than ten minutes ago: {AGAIN}"
-        ) from None
+    kept = _seal(site).open(request.cookies.get(_cookie(site), ""), VALID_S)
+    if kept is None:
+        raise SignInError(f"it was not begun in this browser, or more than ten minutes ago: {AGAIN}")
+    content: dict[str, str] = json.loads(kept)
     return content
 
 
@@ -131,10 +124,5 @@ def _cookie(site: Site) -> str:
     return f"{site.cookie}-sign-in"
 
 
-def _now_s(site: Site) -> int:
-    return int(site.clock().timestamp())
-
-
-def _lock(site: Site) -> Fernet:
-    material = f"sign-in {site.config.client_secret.reveal()}".encode()
-    return Fernet(base64.urlsafe_b64encode(hashlib.sha256(material).digest()))
+def _seal(site: Site) -> Seal:
+    return Seal("sign-in", site.config.client_secret, site.clock)

@@ -19,7 +19,9 @@ from bot.state.card_filters import FilterError
 from bot.state.served_boards import ServedBoard
 from bot.system.clock import Clock
 from bot.system.config import Config
+from bot.system.secret import Secret
 from bot.web.authorization import BusyError, Readers, RequestLimiter
+from bot.web.site.seal import Seal
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -34,6 +36,7 @@ from rules.text import sentence
 from runner.text.untrusted import without_invisible
 
 TITLE = "Cardinal"
+VISIT_S = 8 * 3600  # as long as GitHub's tokens of people
 NAV = (("/", "Inbox"), ("/#boards", "Boards"), ("/money", "Money"), ("/tokens", "Tokens"))
 OPERATORS_NAV = (("/health", "Health"), ("/hosts", "Hosts"))  # for whoever may write to a board's policy
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
@@ -41,7 +44,9 @@ NOT_FOUND = (
     "There is no such page, or you may not read the repository that it is about.",
     "If a colleague sees it: you are signed in as {login}. Is that the account that has access?",
 )
-SIGN_IN = "Cardinal asks GitHub whether you may read the repository. It learns your login, and nothing else."
+SIGN_IN = (
+    "Cardinal asks GitHub whether you may read the repository. It learns your login and your rights there."
+)
 FAULTS = {
     404: ("Not found", "There is no such page here."),
     405: (
@@ -150,7 +155,30 @@ class Site:
         if not word:
             return None
         with event_store.reading(self.engine) as db:
-            return visits.find(db, word, self.clock())
+            visit = visits.find(db, word, self.clock())
+        if visit is not None:
+            self._lend_token(visit)
+        return visit
+
+    @property
+    def token_cookie(self) -> str:
+        """The name of the cookie with the person's token, which only Cardinal can read."""
+        return f"{self.cookie}-github"
+
+    def keep_token(self, answer: Response, user_id: int, token: Secret) -> None:
+        """Give the person's token to their browser alone, sealed."""
+        self.keep(answer, self.token_cookie, self._seal.close(f"{user_id} {token.reveal()}"), VISIT_S)
+
+    def _lend_token(self, visit: SignIn) -> None:
+        """Let GitHub be asked with the token that the visitor's browser has; another person's is no use."""
+        kept = self._seal.open(request.cookies.get(self.token_cookie, ""), VISIT_S)
+        whose, _, token = (kept or "").partition(" ")
+        if whose == str(visit.user_id):
+            self.readers.lend(visit, Secret(token))
+
+    @property
+    def _seal(self) -> Seal:
+        return Seal("token", self.config.client_secret, self.clock)
 
     def boards_of(self, visit: SignIn) -> tuple[VisibleBoard, ...]:
         """Return the boards of which the visitor may see something. Raises BusyError.

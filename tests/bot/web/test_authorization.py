@@ -1,5 +1,6 @@
 """A slow answer of GitHub about one reader keeps up nobody else, and never all threads."""
 
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,11 +9,18 @@ from threading import Event, Semaphore
 import pytest
 
 from bot.github.client import Hub
+from bot.github.person_access import PersonAccess
+from bot.system.secret import Secret
 from bot.web.authorization import AT_ONCE, BusyError, Readers
 from ledger.queue.sign_ins import SignIn
 from tests.bot.flows.opening import opened
 
 WAIT_S = 60
+
+
+def list_nothing(token: Secret, owners: Collection[str]) -> PersonAccess:
+    """Return what a person may read who was given nothing by name."""
+    return PersonAccess((), frozenset())
 
 
 def test_a_check_that_hangs_keeps_up_its_own_reader_alone_until_too_many_hang(tmp_path: Path) -> None:
@@ -30,7 +38,7 @@ def test_a_check_that_hangs_keeps_up_its_own_reader_alone_until_too_many_hang(tm
             threads.submit(readers.may, visit, frozenset({"acme/slow"}), now)
             return hung.acquire(timeout=WAIT_S)
 
-        readers, now = Readers(hub_of, cardinal.clock, turn_s=0.1), cardinal.clock()
+        readers, now = Readers(hub_of, cardinal.clock, list_nothing, turn_s=0.1), cardinal.clock()
         alice, bob, carol = (
             SignIn(cardinal.person(name).id, name, now) for name in ("alice", "bob", "carol")
         )

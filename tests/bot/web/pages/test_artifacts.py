@@ -23,6 +23,7 @@ from tests.bot.cli.conftest import HOSTILE
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.web.pages.world import Pages
+from tests.bot.web.test_authorization import list_nothing
 
 SERVED = (
     ("log", "full 1: pytest", "text/plain; charset=utf-8", True),
@@ -174,7 +175,8 @@ def test_when_github_cannot_be_asked_nothing_is_shown_and_nobody_asks(pages: Pag
 def test_every_repository_has_to_be_readable_and_nobody_asks_without_end(pages: Pages) -> None:
     cardinal = pages.cardinal
     hide(cardinal)
-    readers, now = Readers(lambda _: cardinal.services.hub, cardinal.clock), cardinal.clock()
+    readers = Readers(lambda _: cardinal.services.hub, cardinal.clock, list_nothing)
+    now = cardinal.clock()
     bob, carol = (SignIn(cardinal.person(name).id, name, now) for name in ("bob", "carol"))
     assert not readers.may(bob, frozenset(), now)
     for name in ("acme/shop", "ACME/Shop"):
