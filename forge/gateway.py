@@ -70,7 +70,7 @@ class Gateway:
             return self.refused(error)
         g.budget = self._spend(g.caller, resource, cost=_cost(path))
         if g.caller == Caller(user=g.caller.user):
-            return None  # faults and limits are for Apps only: the people of a test must be able to act
+            return self._fault(path, people=True)  # limits are for Apps: a test's people must be able to act
         return self._limited(path) or self._fault(path) or self._moved(path)
 
     def _not_served(self) -> Response | None:
@@ -133,9 +133,9 @@ class Gateway:
         g.budget = {**g.budget, "remaining": 0}
         return jsonify(errors=[{"type": "RATE_LIMITED", "code": "graphql_rate_limit", "message": LIMITED}])
 
-    def _fault(self, path: str) -> Response | None:
+    def _fault(self, path: str, *, people: bool = False) -> Response | None:
         body = request.get_data(as_text=True) if self.store.faults.api else ""
-        fault = self.store.faults.take_api(request.method, path, body)
+        fault = self.store.faults.take_api(request.method, path, body, people=people)
         if fault is None:
             return None
         if fault.after:

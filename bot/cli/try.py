@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from bot.admin.clone import trial
-from bot.cli import CliError, _forge
+from bot.cli import CliError, _forge, _move
 from bot.cli._show import clone_option, line
 from bot.system import model_keys
 from runner.agents import AGENTS
@@ -26,8 +26,18 @@ INSTEAD = ("CARDINAL_SUBSCRIPTION_TOKEN", "CARDINAL_VERTEX_PROJECT", "CARDINAL_B
 )
 @click.option("--yes", is_flag=True, help="Take the proposed checks unasked.")
 @click.option("--no-browser", is_flag=True, help="Open no browser.")
+@click.option(
+    "--move-to", default="", metavar="OWNER/REPO", help="Carry cards and open branches over to GitHub."
+)
+@click.option(
+    "--board", default="", metavar="OWNER/NUMBER", help="Its board there.  [default: the owner's only one]"
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be carried over, and write nothing.")
 @clone_option("A folder of the repository.")
-def command(into: str, agent: str | None, yes: bool, no_browser: bool, folder: Path) -> None:
+def command(
+    into: str, agent: str | None, yes: bool, no_browser: bool, move_to: str, board: str, dry_run: bool,
+    folder: Path,
+) -> None:  # fmt: skip
     """Try Cardinal on your own repository.
 
     A board is served on this machine, until Ctrl-C; start it again and it goes on. All that it keeps is
@@ -37,12 +47,21 @@ def command(into: str, agent: str | None, yes: bool, no_browser: bool, folder: P
     The scripted agent needs no key, and does the same small thing on every card. A real one works in a
     container and needs your key, as ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment.
 
+    --move-to acts as you, with the token in GH_TOKEN. Stopped at any time, it goes on when it is started
+    again.
+
     \b
     Examples:
       cardinal try
       cardinal try --agent claude --into develop
+      GH_TOKEN=$(gh auth token) cardinal try --move-to acme/shop --dry-run
     """
     place = trial.find(folder, into)
+    if move_to:
+        _move.move(place, move_to, board, yes=yes, dry_run=dry_run)
+        return
+    if board or dry_run:
+        raise CliError("--board and --dry-run belong to --move-to: add it, or leave them out")
     if place.is_new:
         pay(agent or "scripted", place)
         _begin(place, agent or "scripted", yes=yes)

@@ -235,6 +235,10 @@ class Hub:
             token = self._tokens.for_pushing(_checked(repository), workflows=workflows, writes=writes)
         except UnknownNameError:
             token = self._tokens.for_pushing(self._name_of(repository), workflows=workflows, writes=writes)
+        return self.credentials(repository, token)
+
+    def credentials(self, repository: str, token: str) -> Mapping[str, str]:
+        """Return the variables by which git sends the token, to that repository's address only."""
         credentials = base64.b64encode(f"x-access-token:{token}".encode()).decode()
         settings = (
             (f"http.{self.git_url(repository)}.extraHeader", f"Authorization: Basic {credentials}"),

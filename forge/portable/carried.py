@@ -1,4 +1,4 @@
-"""`python -m forge.portable.carried`: the forge's part of `cardinal export` and `cardinal import`.
+"""`python -m forge.portable.carried`: the forge's part of `cardinal export`, `import` and `try --move-to`.
 
 Secrets stay: whoever takes a board in makes new ones. Git comes as bundles, for a repository brings hooks and
 settings along that git would obey.
@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from forge.git import GitError
+from forge.portable import listing
 from forge.portable.saved import SavedForge, StateError
 from forge.portable.world import OWNER
 from forge.seed.world import World
@@ -94,11 +95,11 @@ def _unpack(store: Store, repo: Repo, bundle: Path, refs: dict[str, str]) -> Non
 
 
 def main() -> int:
-    """Run `give FORGE FOLDER` or `take FOLDER FORGE`; return the exit status."""
+    """Run `give FORGE FOLDER`, `list FORGE FOLDER` or `take FOLDER FORGE`; return the exit status."""
     verb, source, target = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     target.mkdir(mode=0o700, exist_ok=True)
     try:
-        {"give": give, "take": take}[verb](source, target)
+        {"give": give, "list": listing.write, "take": take}[verb](source, target)
     except (StateError, GitError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -22,7 +22,7 @@ class DeliveryFaults:
 
 @dataclass(slots=True)
 class ApiFault:
-    """One kind of bad answer; with `after`, the request is carried out first.
+    """One kind of bad answer, for Apps or for `people`; with `after`, the request is carried out first.
 
     An answer is held for `hold_s` seconds, or until the faults are cleared; status 0 is the true answer.
     """
@@ -35,6 +35,7 @@ class ApiFault:
     after: bool = False
     cut: bool = False
     body: re.Pattern[str] = EVERYTHING
+    people: bool = False
     hold_s: float = 0.0
     holding: int = 0
 
@@ -80,10 +81,12 @@ class Faults:
         except (AttributeError, KeyError, TypeError, ValueError, re.error) as error:
             raise UnprocessableError(f"Bad fault: {error}") from error
 
-    def take_api(self, method: str, path: str, body: str = "") -> ApiFault | None:
+    def take_api(self, method: str, path: str, body: str = "", *, people: bool = False) -> ApiFault | None:
         """Return the fault for this request and use it up; `None` without one."""
         with self._lock:
             for fault in self.api:
+                if fault.people is not people:
+                    continue
                 fits = fault.method in (None, method) and fault.path.search(path) and fault.body.search(body)
                 if fault.count > 0 and fits:
                     fault.count -= 1

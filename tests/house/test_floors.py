@@ -19,6 +19,7 @@ WEB_AND_GITHUB = {
 MAY_SLEEP: dict[str, str] = {
     "bot/runspec/retry.py": "while GitHub is away or wants fewer calls, with the run's claim in hand",
     "ledger/lifecycle/upgrade.py": "between two pages of events, so that SQLite's writers get their turn",
+    "bot/github/personal.py": "until a limit of GitHub allows the call, for at most MAX_WAIT_S",
     "bot/github/tokens.py": "while another process requests the token, for at most MINTING_S",
     "bot/github/transport.py": "between two looks for a free place, for at most LONGEST_WAIT_S",
     "runner/git/credentials.py": "while nobody gives credentials, for at most AWAY_S; the claim is renewed",

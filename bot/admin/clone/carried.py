@@ -50,9 +50,9 @@ def give(place: trial.Trial, target: Path) -> int:
         raise CloneError(f"{target} exists: name a file that does not")
     if place.is_new or not (place.folder / DATA / LEDGER).exists():
         raise CloneError("there is no board here that was ever started: start `cardinal try` first")
-    with _stopped(place.folder), TemporaryDirectory(dir=place.folder, prefix="export-") as name:
+    with stopped(place.folder), TemporaryDirectory(dir=place.folder, prefix="export-") as name:
         root = Path(name)
-        _forge("give", place.folder / "forge", root)
+        run_forge("give", place.folder / "forge", root)
         engine = open_ledger(f"sqlite:///{place.folder / DATA / LEDGER}", migrate=False)
         try:
             backup.backup(engine, root / LEDGER)
@@ -156,7 +156,7 @@ def _build(fresh: Path, answers: dict[str, str], place: trial.Trial) -> None:
     incoming = fresh / "import"
     (fresh / DATA).mkdir(mode=0o700)
     transfer.take_in(incoming / LEDGER, f"sqlite:///{fresh / DATA / LEDGER}")
-    _forge("take", incoming, fresh / "forge")
+    run_forge("take", incoming, fresh / "forge")
     for name in OPTIONAL:
         if (incoming / name).exists():
             (incoming / name).rename(fresh / name)
@@ -179,7 +179,8 @@ def _copied(source: IO[bytes], target: IO[bytes], limit: int) -> str:
 
 
 @contextmanager
-def _stopped(folder: Path) -> Iterator[None]:
+def stopped(folder: Path) -> Iterator[None]:
+    """Keep the board of that folder from starting. Raises CloneError while it runs."""
     with (folder / "try.lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -188,7 +189,8 @@ def _stopped(folder: Path) -> Iterator[None]:
         yield
 
 
-def _forge(verb: str, source: Path, target: Path) -> None:
+def run_forge(verb: str, source: Path, target: Path) -> None:
+    """Let the forge read or write its own files. Raises CloneError."""
     words = (sys.executable, "-P", "-m", "forge.portable.carried", verb, str(source), str(target))
     done = subprocess.run(words, capture_output=True, text=True, timeout=FORGE_S, check=False)
     if done.returncode:

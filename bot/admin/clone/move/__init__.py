@@ -1,0 +1,1 @@
+"""A board of `cardinal try` carried over to GitHub: what it has, what is there, what is missing."""

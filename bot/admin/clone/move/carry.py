@@ -1,0 +1,116 @@
+"""Cards carried over to GitHub. What is there is known by hidden markers, so a second start goes on."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bot.admin.clone.commit import CloneError
+from bot.admin.clone.move import branches
+from bot.admin.clone.move.destination import Destination, history_there, issues_there, key_of
+from bot.admin.clone.move.local_board import LocalBoard, LocalCard
+from bot.github.api import projects
+from bot.github.client import repository_path
+from bot.render.board import moved_card
+from bot.render.markdown.marker import digest_of, mark
+from ledger.ids import EntryKey
+from rules.text import count, plain
+
+Say = Callable[[str], None]
+
+
+def plan(place: Destination, board: LocalBoard, say: Say) -> None:
+    """Say what `carry` would do, and write nothing. Raises CloneError for what is in its way."""
+    there = issues_there(place, board.board)
+    numbers = {card: int(issue["number"]) for card, issue in there.items()}
+    wanted = {card.column for card in board.cards if card.card not in there and card.column}
+    missing = [column for column in sorted(wanted) if not place.option_of(column)]
+    where = f"{place.board.owner}/{place.board.number}"
+    if missing:
+        names = ", ".join(plain(column) for column in missing)
+        because = (
+            f"the board {where} has no column {names}: add {'it' if len(missing) == 1 else 'them'} there"
+        )
+        raise CloneError(f"{because} in its field Status, or run `cardinal init --columns`")
+    say(f"to {place.repository} and the board {where} ({plain(place.board.title)}), as {place.login}")
+    for card in board.cards:
+        known = f"is there as #{numbers[card.card]}" if card.card in numbers else "becomes an issue"
+        where = f" in {plain(card.column)}" if card.column and card.card not in numbers else ""
+        remarks = f", with {count(len(card.remarks), 'comment')} as its history" if card.remarks else ""
+        closed = ", closed" if card.closed else ""
+        say(f"  {_name(board, card)} {plain(card.title)}: {known}{where}{closed}{remarks}")
+    named = _named(board, numbers)
+    moving = branches.check(place, board.git, named)
+    for branch in board.branches:
+        name = board.branch_on_github(branch, numbers)
+        becomes = name or f"cardinal/NUMBER-{branch.partition('-')[2]}, with the issue's number"
+        say(f"  branch {branch}: {'is there' if name and name not in moving else f'is pushed as {becomes}'}")
+
+
+def carry(place: Destination, board: LocalBoard, say: Say) -> None:
+    """Make what is missing, card by card. Raises CloneError, GithubError; a second call goes on."""
+    there = issues_there(place, board.board)
+    numbers: dict[str, int] = {}
+    for card in board.cards:
+        issue = there.get(card.card) or _make_issue(place, board, card)
+        numbers[card.card] = int(issue["number"])
+        if _carry_card(place, board, card, issue):
+            say(f"  {_name(board, card)} is {place.repository}#{issue['number']}")
+    for branch in branches.push(place, board.git, _named(board, numbers)):
+        say(f"  pushed {branch}")
+
+
+def _named(board: LocalBoard, numbers: Mapping[str, int]) -> dict[str, str]:
+    """Return the branches by their names on GitHub, those of cards without an issue there left out."""
+    names = {board.branch_on_github(branch, dict(numbers)): branch for branch in board.branches}
+    return {name: board.branches[branch] for name, branch in names.items() if name}
+
+
+def _make_issue(place: Destination, board: LocalBoard, card: LocalCard) -> Mapping[str, Any]:
+    key = EntryKey(key_of(board.board, card.card))
+    body = {
+        "title": moved_card.title(card.title) or "(no title)",
+        "body": mark(moved_card.body(card.body), key),
+        "labels": list(card.labels),
+    }
+    issue: Mapping[str, Any] = place.hub.rest(
+        "POST", f"{repository_path(place.repository)}/issues", body=body
+    ).body
+    return issue
+
+
+def _carry_card(place: Destination, board: LocalBoard, card: LocalCard, issue: Mapping[str, Any]) -> bool:
+    """Do what is left to do; return whether anything was.
+
+    The history comes last: once it is there, people may have moved the card, and it stays where it is.
+    """
+    number = int(issue["number"])
+    root = repository_path(place.repository)
+    there = history_there(place, board.board, card.card, number)
+    if not there:
+        _place_card(place, card, str(issue["node_id"]))
+        if card.closed:
+            state = {"state": "closed", "state_reason": card.closed}
+            place.hub.rest("PATCH", f"{root}/issues/{number}", body=state)
+    texts = moved_card.history(_name(board, card), card.author, card.at, card.body, card.remarks)
+    changed = False
+    for part, text in enumerate(texts, 1):
+        comment, digest = there.get(str(part), (0, ""))
+        if digest == digest_of(text):
+            continue
+        body = {"body": mark(text, EntryKey(key_of(board.board, card.card, part)))}
+        if comment:
+            place.hub.rest("PATCH", f"{root}/issues/comments/{comment}", body=body)
+        else:
+            place.hub.rest("POST", f"{root}/issues/{number}/comments", body=body)
+        changed = True
+    return changed
+
+
+def _place_card(place: Destination, card: LocalCard, content_id: str) -> None:
+    """Put the issue on the board, into the card's column."""
+    card_id = projects.add_card(place.hub, place.board.board_id, content_id)
+    if option := place.option_of(card.column):
+        projects.move_card(place.hub, place.board.board_id, card_id, place.board.status_field_id, option)
+
+
+def _name(board: LocalBoard, card: LocalCard) -> str:
+    return f"{card.repository or board.name} card {card.number}" if card.number else "draft"

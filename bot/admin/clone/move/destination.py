@@ -1,0 +1,143 @@
+"""The repository and board on GitHub that cards are carried to: is all there, and what is there already."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from bot.admin.clone.commit import CloneError
+from bot.github.api import projects
+from bot.github.client import repository_path
+from bot.github.errors import (
+    GithubError,
+    NotFoundError,
+    PermissionMissingError,
+    RateLimitedError,
+    StatusMissingError,
+    TokenError,
+    UnavailableError,
+)
+from bot.github.personal import PersonalHub
+from ledger.events.board import BoardSeen
+
+MAX_PAGES = 100  # of 100 issues each, by this person
+# Its last one counts: the words of somebody else before it may look like one.
+_MARKER = re.compile(r"<!-- cardinal:try:([0-9a-f]{16}):([\w%-]{1,100})(?::(\d{1,4}))?:([0-9a-f]{64}) -->")
+ADVICE: Mapping[type[GithubError], str] = {
+    TokenError: "GitHub does not know this token: make a new one, as `gh auth token` prints it",
+    PermissionMissingError: "the token may not: it needs the scopes `repo` and `project`"
+    " (`gh auth refresh -s project`), and you the right to write there",
+    NotFoundError: "it is not there, or the token does not see it: look at the name, and the scopes"
+    " `repo` and `project`",
+    StatusMissingError: "a board has a field Status with its columns",
+    RateLimitedError: "GitHub wants fewer calls for a while: start it again later, and it goes on",
+    UnavailableError: "start it again, and it goes on",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A repository and a board where `login` may write."""
+
+    hub: PersonalHub
+    login: str
+    repository: str
+    board: BoardSeen
+
+    def option_of(self, column: str) -> str:
+        """Return the id of a column; empty where the board has none of that name."""
+        options = (it.option_id for it in self.board.columns if it.name.casefold() == column.casefold())
+        return next(options, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a hidden marker of ours says: the card, the part of its history, the digest of the text."""
+
+    board: str
+    card: str
+    part: str
+    digest: str
+
+
+def key_of(board: str, card: str, part: int | None = None) -> str:
+    """Return the marker's key for an issue, or for a part of its history."""
+    return f"try:{board}:{card}" if part is None else f"try:{board}:{card}:{part}"
+
+
+def mark_of(text: str) -> Mark | None:
+    """Return what the last marker of the text says, wherever people wrote behind it."""
+    marks = [Mark(it[1], unquote(it[2]), it[3] or "", it[4]) for it in _MARKER.finditer(text or "")]
+    return marks[-1] if marks else None
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Raise CloneError, with what a person does about it, in place of an error of GitHub's."""
+    try:
+        yield
+    except GithubError as error:
+        fitting = (text for kind, text in ADVICE.items() if isinstance(error, kind))
+        advice = next(fitting, "change that, then start it again, and it goes on")
+        raise CloneError(f"GitHub: {error.call}: {error.because}: {advice}") from error
+
+
+def find(hub: PersonalHub, repository: str, board: str) -> Destination:
+    """Return the place. `board` is OWNER/NUMBER; empty: the only open one of the repository's owner.
+
+    Only reads. Raises CloneError, GithubError.
+    """
+    login = str(hub.rest("GET", "/user").body["login"])
+    known = hub.rest("GET", repository_path(repository)).body
+    name = str(known["full_name"])
+    if not (known.get("permissions") or {}).get("push"):
+        raise CloneError(f"{login} may not write to {name}: ask one of its owners for the role Write")
+    if known.get("archived"):
+        raise CloneError(f"{name} is archived, so nothing can be written: name another")
+    if not known.get("has_issues", True):
+        raise CloneError(f"issues are off in {name}: turn them on in its settings, or name another")
+    owner, _, number = board.partition("/")
+    if not board:
+        owner, number = name.partition("/")[0], _only_board(hub, name.partition("/")[0])
+    return Destination(hub, login, name, projects.read_board(hub, owner, int(number)))
+
+
+def _only_board(hub: PersonalHub, owner: str) -> str:
+    boards = projects.list_boards(hub, owner)
+    if not boards:
+        raise CloneError(f"{owner} has no project that you may see: make one there, then do this again")
+    if len(boards) > 1:
+        names = ", ".join(f"{owner}/{number}" for number, _ in boards[:20])
+        raise CloneError(f"{owner} has several projects, {names}: say which with --board")
+    return str(boards[0][0])
+
+
+def issues_there(place: Destination, board: str) -> dict[str, Mapping[str, Any]]:
+    """Return the issues that were carried over from that board before, by card."""
+    issues: dict[str, Mapping[str, Any]] = {}
+    params = {"state": "all", "creator": place.login, "sort": "created", "direction": "asc"}
+    for issue in place.hub.pages(
+        f"{repository_path(place.repository)}/issues", params=params, most=MAX_PAGES
+    ):
+        mark = mark_of(issue["body"])
+        if mark and mark.board == board and not mark.part and _is_of(issue, place.login):
+            issues.setdefault(mark.card, issue)
+    return issues
+
+
+def history_there(place: Destination, board: str, card: str, number: int) -> dict[str, tuple[int, str]]:
+    """Return id and digest of the comments that tell a card's history, by part."""
+    parts: dict[str, tuple[int, str]] = {}
+    for comment in place.hub.pages(
+        f"{repository_path(place.repository)}/issues/{number}/comments", most=MAX_PAGES
+    ):
+        mark = mark_of(comment["body"])
+        if mark and (mark.board, mark.card) == (board, card) and mark.part and _is_of(comment, place.login):
+            parts.setdefault(mark.part, (int(comment["id"]), mark.digest))
+    return parts
+
+
+def _is_of(thing: Mapping[str, Any], login: str) -> bool:
+    return str((thing.get("user") or {}).get("login", "")).casefold() == login.casefold()
