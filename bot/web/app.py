@@ -25,6 +25,7 @@ def make_app(config: Config, engine: Engine, wake: Wake, clock: Clock, *, door: 
     """Return the application; its webhook hands deliveries to `door`, or to one of its own with `wake`."""
     app = Flask(__name__, static_folder=None, template_folder=None)  # none of the current folder
     app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
+    app.url_map.merge_slashes = False  # it would redirect, by a page of HTML, programs too
     if (door := door or make_door(config, engine, wake, clock)) is not None:
         app.register_blueprint(door.blueprint())
     if config.public_url:

@@ -16,7 +16,7 @@ from typing import Any
 from flask import Response, request
 from pydantic import ValidationError
 from pydantic_core import from_json
-from werkzeug.exceptions import InternalServerError, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from bot.github.errors import GithubError
 from bot.state.card_filters import FilterError
@@ -48,6 +48,8 @@ ACTS_AT_ONCE = 2  # each may ask GitHub; there are few threads
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 BEARER = re.compile(r"Bearer +([A-Za-z0-9_]{1,200})", re.IGNORECASE)
 LATER_S = 60
+API = "/api/"
+CODES = {HTTPStatus.NOT_FOUND: "not_found", HTTPStatus.METHOD_NOT_ALLOWED: "method"}
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -97,7 +99,8 @@ def mount(site: Site) -> None:
         )
     site.blueprint.add_url_rule(f"{ROOT}/openapi.json", "api_description", _description)
     site.blueprint.add_url_rule(f"{ROOT}/<path:path>", "api_unknown", _unknown, methods=METHODS)
-    site.blueprint.register_error_handler(InternalServerError, partial(_failed, site))
+    for code, lines in FAULTS.items():
+        site.blueprint.app_errorhandler(code)(partial(_failed, site, lines))
 
 
 def _answer(site: Site, use: TokenUse, room: BoundedSemaphore, operation: Operation, **path: str) -> Response:
@@ -248,12 +251,16 @@ def _description() -> Response:
     return Response(json.dumps(description.document()), content_type="application/json")
 
 
-def _failed(site: Site, error: InternalServerError) -> Response:
-    """Return what Flask, which has logged the error, gives for an operation or a page that failed."""
-    if not request.path.startswith(f"{ROOT}/"):
-        return site.faulty(FAULTS[500], error)
-    because, remedy = (line.rstrip(".") for line in FAULTS[500])
-    return problem(ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "failed", because, remedy))
+def _failed(site: Site, lines: tuple[str, str], error: HTTPException) -> Response:
+    """Return the answer to what no operation answered; elsewhere it is a page."""
+    if not f"{request.path}/".startswith(API):
+        return site.faulty(lines, error)
+    status = HTTPStatus(error.code or HTTPStatus.INTERNAL_SERVER_ERROR)
+    because, remedy = (line.rstrip(".") for line in lines)
+    answer = problem(ApiError(status, CODES.get(status, "failed"), because, remedy))
+    if isinstance(error, MethodNotAllowed):
+        answer.headers["Allow"] = ", ".join(error.valid_methods or ())
+    return answer
 
 
 def _unknown(path: str) -> Response:

@@ -63,6 +63,7 @@ def run(call: ApiRequest, given: JobWish) -> JobRequest:
     Raises ApiError, BusyError, GithubError, ReusedKeyError.
     """
     board = call.board(given.board)
+    given = _as_at_github(board, given)
     _require_fit(call, board, given)
     site, key, text = call.site, secrets.token_hex(12), given.model_dump_json()
     services = site.services.if_served(board.board_id)
@@ -82,6 +83,18 @@ def run(call: ApiRequest, given: JobWish) -> JobRequest:
             handlers.put(db, card, now)
     wake(services)
     return request_of(call, key)
+
+
+def _as_at_github(board: VisibleBoard, given: JobWish) -> JobWish:
+    """Return the wish with repositories spelt as the board has them: at GitHub, case makes no difference."""
+    known = {name.casefold(): name for name in board.seen}
+
+    def spelt(name: str) -> str:
+        repository, mark, number = name.partition("#")
+        return f"{known.get(repository.casefold(), repository)}{mark}{number}"
+
+    parents = [spelt(name) for name in given.parents]
+    return given.model_copy(update={"repository": spelt(given.repository), "parents": parents})
 
 
 def _request(

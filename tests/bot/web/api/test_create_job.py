@@ -23,14 +23,15 @@ def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: P
     bob = Program(pages, "bob")
     parent = path_of(pages, first).removeprefix("/jobs/").replace("shop/", "shop#")
     wish = {**WISH, "column": "in progress", "labels": ["chore"], "parents": [parent], "skills": ["tidy"]}
-    for _ in range(2):
-        answer = bob.send("POST", "/jobs", wish, Idempotency_Key="k")
+    for spelt in ({"repository": "ACME/Shop", "parents": [parent.upper()]}, {}):
+        answer = bob.send("POST", "/jobs", {**wish, **spelt}, Idempotency_Key="k")
         assert (answer.status_code, answer.get_json()["number"]) == (200, 0), answer.text
     other = bob.send("POST", "/jobs", {**wish, "title": "Say more"}, Idempotency_Key="k")
     assert (other.status_code, other.get_json()["code"]) == (409, "reused_key")
     cardinal.settle()
     (made,) = cardinal.events(JobMade)
     assert bob.get(f"/requests/{answer.get_json()['request']}")["number"] == made.number
+    assert made.repository == "acme/shop"
     job = bob.get(f"/jobs/acme/shop/{made.number}")
     assert (job["column"], job["labels"], job["runs"][0]["by"]) == ("In Progress", ["chore"], "bob")
     assert [(it.by_cardinal, it.by) for it in cardinal.events(CardMoved)] == [(True, "bob")]
