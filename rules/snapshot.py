@@ -108,7 +108,8 @@ class RunSeen:
     plan_by: str = ""  # who approved the newest plan or sent it back; empty while nobody did
     begun: bool = True  # a worker has held it, so that something may have been done and spent
     finish_by: str = ""  # who chose that it may finish though its card was dragged away
-    waits_for_parts: bool = False  # as in RunQueued
+    waits_for_parts: bool = False  # as in RunQueued, like the next
+    other_agent: str = ""
     place: int = 0  # in its column's queue, where somebody asks for it; 0 elsewhere, and for none
 
     @property

@@ -46,7 +46,11 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     repository = _repository(db, policy, card)
     if column is None or not repository or (newest is not None and newest.state is not RunState.ENDED):
         return ()
-    column = played(policy, column, instructions.pinned_agent(db, card.card_id), card.choosing_labels)
+    pinned, labels = instructions.pinned_agent(db, card.card_id), card.choosing_labels
+    usual = played(policy, column, pinned, labels)
+    column = played(policy, column, intent.other_agent or pinned, labels)
+    if intent.other_agent and column == usual:
+        return ()  # it is who has just failed
     return (
         RunQueued(
             **asdict(intent),

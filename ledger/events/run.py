@@ -34,8 +34,9 @@ class RunQueued(RunEvent):
     gave it) or repeat (of which run). `asked` is what whoever started it wants of this very run, or empty.
     `rebases`: a check puts the branch on its base first, and pushes it.
     `reproduces`: they want the card's steps played in a browser, and to hear why where they are not.
-    `by` asked for the run through `door`: board (a drag), comment, box, button, page or checks (what GitHub
-    says of a commit); empty in events of an older Cardinal.
+    `by` asked for the run through `door`: board (a drag), comment, box, button, page, checks (what GitHub
+    says of a commit) or policy (its `retry`); empty in events of an older Cardinal.
+    `other_agent` of the column's `agents` plays it, since the one before it failed; empty for no such retry.
     `waits_for_parts`: it begins when no sub-issue of the card's issue is left to do.
     """
 
@@ -58,6 +59,7 @@ class RunQueued(RunEvent):
     door: str = ""
     rebases: bool = False
     waits_for_parts: bool = False
+    other_agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,8 +390,7 @@ class RunEnded(RunEvent):
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
     stopped, superseded, conflict, no_changes, no_validation, cancelled, repository or internal; `detail` is
-    what a person can act on. `commits` are those of the run that its workspace keeps, None where nobody
-    counted.
+    what a person can act on. `commits` are those of the run that its workspace keeps, None uncounted.
     """
 
     ending: Ending

@@ -67,6 +67,7 @@ class RunRow:
     door: str
     rebases: bool
     waits_for_parts: bool
+    other_agent: str
     state: RunState
     ending: Ending | None
     session_id: str

@@ -11,7 +11,7 @@ from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
 from rules.card.drag_out import release
 from rules.card.state import settle
-from rules.handlers import ci
+from rules.handlers import ci, failed_run
 from rules.handlers.card_moved import enter
 from rules.intents.internal import EndRun, QueueRun, RequeueRun
 from rules.intents.outbound import (
@@ -66,7 +66,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     if waits:
         seen = _posted(snapshot, run) + seen
     if isinstance(event, runs.RunQueued):
-        seen += overlap.noticed(policy, snapshot, run)
+        seen += overlap.noticed(policy, snapshot, run) + failed_run.noticed(snapshot, event)
     if run.state is RunState.QUEUED:
         seen += ask_about_blockers(policy, snapshot, run.run_id)
     return seen + _meanwhile(snapshot, run, event) + circuit_breaker.came_through(snapshot, run, event)
@@ -265,7 +265,7 @@ def _onward(
     if any(isinstance(intent, QueueRun) for intent in red.intents):
         return red
     if move is None:
-        return settle(policy, snapshot) + red
+        return settle(policy, snapshot) + red + failed_run.try_another(policy, snapshot, run, event, now)
     here = snapshot.column or ""
     onward = MoveCard(snapshot.card_id, move.move, about=f"success:{run.run_id}", source=here)
     return settle(policy, snapshot) + Decision((onward,), (f"the policy moves it to {move.move}",))

@@ -23,7 +23,8 @@ class ChangeCardState(Intent):
 class QueueRun(Intent):
     """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red.
 
-    `mode`, what chose it, `asked`, `reproduces`, `door`, `rebases` and `waits_for_parts` are as in RunQueued.
+    `mode` and what chose it, `asked`, `reproduces`, `door`, `rebases`, `waits_for_parts` and `other_agent`
+    are as in RunQueued.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class QueueRun(Intent):
     door: str = ""
     rebases: bool = False
     waits_for_parts: bool = False
+    other_agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,14 @@ AgentChoice = Annotated[
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
 
 
+def _other_agent(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    if set(value) != {"with"}:
+        raise ValueError("say {with: <agent>} or {with: <agent>/<model>}")
+    return value["with"]
+
+
 def _success(value: object) -> object:
     if value == "stay":
         return None
@@ -114,6 +122,11 @@ class ColumnPolicy(PolicyModel):
     max_output_mb: int = whole(50, 1, 10_000, "Megabytes that the agent may print before it is stopped.")
     retries: int = whole(
         2, 0, 20, "How often a run goes on after its worker, git, the sandbox or the agent was killed."
+    )
+    retry: Annotated[AgentChoice | None, BeforeValidator(_other_agent)] = setting(
+        None,
+        "{with: <agent>}, one of `agents`, which [takes the next attempt](agents.md#which-model) when an"
+        " agent has failed; left out, nobody does.",
     )
     runs_on: Annotated[tuple[Label, ...], Field(max_length=20)] = setting(
         (), "Labels that a host must have to work on its runs (`CARDINAL_LABELS`); empty: any host."

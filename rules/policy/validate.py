@@ -113,6 +113,9 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
         yield located(
             written, (*where, "stages"), f"stages fit columns of kind {fitting}, not {column.archetype}"
         )
+    if column.retry is not None and column.retry not in column.agents:
+        said = f"{code(column.retry, 150)} is none of the column's `agents`: list it there, too"
+        yield located(written, (*where, "retry"), said)
     allowed = {"edit": column.tools.edit, "run": column.tools.run, "commit": column.tools.commit}
     yield from stage_problems(column.stages, allowed, column.tools.network, written, (*where, "stages"))
     yield from _specialist_problems(board, column, written, where)

@@ -68,11 +68,12 @@ def queue(
     mode: Chosen | None = None,
     request: str = "",
     reproduces: bool = False,
+    other_agent: str = "",
 ) -> Decision:
     """Queue the run that fits: the first, a revision when a review asked for something, else a retry.
 
     `mode` is that of a command; else label and column choose it. `request` is `asked` of RunQueued;
-    `reproduces` and `door` are as there.
+    `reproduces`, `door` and `other_agent` are as there.
     """
     mode = mode or chosen(policy, snapshot)
     wanted, because = _fitting(policy, snapshot, by, mode)
@@ -85,6 +86,7 @@ def queue(
         reproduces=reproduces,
         door=door,
         waits_for_parts=_waits_for_parts(policy, snapshot, wanted.kind),
+        other_agent=other_agent,
     )
     queued = Decision((intent,), (f"{because}, {mode.mode}: {mode.reason}",))
     return queued + unknown_labels(policy, snapshot)

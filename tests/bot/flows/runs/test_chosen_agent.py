@@ -1,8 +1,9 @@
 """`/cardinal agent` on a card: its next run is played by whom people chose, while the policy lists them."""
 
 from ledger.events.instruction import AgentPinned, SkillsChosen
-from ledger.events.run import RunQueued
+from ledger.events.run import RunEnded, RunQueued
 from ledger.events.stage import StageEntered
+from ledger.states import Ending
 from rules.policy.column import ColumnPolicy
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -65,3 +66,26 @@ def test_a_label_hires_a_specialist_with_its_persona_and_skills_and_a_mention_hi
     assert (stage.stage, stage.persona, models(cardinal)) == ("prober", "tester", ["test", "other"])
     (skill,) = cardinal.events(SkillsChosen)[-1].considered
     assert (skill.name, skill.loaded, skill.why) == ("fuzzing", True, "by its column or specialist")
+
+
+def test_the_column_s_other_agent_tries_once_after_a_failure(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(agents="[scripted/other]", retry="{with: scripted/other}"))
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    for _ in range(2):
+        run_id = cardinal.run_of(item).run_id
+        assert cardinal.claim(run_id)
+        cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "gave_up", "It stopped.", "working"))
+        cardinal.settle()
+    assert models(cardinal) == ["test", "other"]
+    cardinal.comment(item, "tries again with", "scripted/other")
+    assert cardinal.card(item).state == "failed"
+    cardinal.say(item, "/cardinal agent scripted/other")
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    assert cardinal.claim(run_id)
+    cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "gave_up", "It stopped.", "working"))
+    cardinal.settle()
+    assert models(cardinal) == ["test", "other", "other"]  # who has failed is nobody else
+    cardinal.assert_nothing_is_stuck()

@@ -1,0 +1,41 @@
+"""A run that its agent failed: the policy's other agent takes the next attempt, once."""
+
+from datetime import datetime, timedelta
+
+from ledger.events.run import RunEnded, RunQueued
+from ledger.states import Ending
+from rules.intents.outbound import Decision, Say
+from rules.policy.model import Policy
+from rules.runs.mode import again
+from rules.runs.start import obstacle, queue
+from rules.snapshot import RunSeen, Snapshot
+from rules.text import code
+
+DOOR = "policy"
+# Reasons of RunEnded for which another agent may do better; all others are of the place, or of people.
+OF_AGENT = frozenset({"agent_error", "gave_up", "stalled", "no_changes", "validation", "guardrail"})
+
+
+def try_another(policy: Policy, snapshot: Snapshot, run: RunSeen, event: RunEnded, now: datetime) -> Decision:
+    """Queue the next attempt for the column's `retry`, unless that was this attempt already."""
+    column = policy.column(run.column)
+    other = column.retry if column else None
+    of_agent = event.ending is Ending.FAILED and event.reason in OF_AGENT
+    if other is None or not of_agent or run.other_agent or obstacle(policy, snapshot):
+        return Decision()
+    lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
+    if lately >= policy.limits.automatic_runs_per_hour:
+        return Decision((), (f"{lately} runs began within an hour, so {other} does not try",))
+    mode = again(policy, snapshot)
+    return queue(policy, snapshot, by=run.by, door=DOOR, mode=mode, other_agent=other)
+
+
+def noticed(snapshot: Snapshot, event: RunQueued) -> Decision:
+    """Say on the card that another agent tries."""
+    if not event.other_agent:
+        return Decision()
+    said = (
+        f"{event.run_id} tries again with {code(event.other_agent, 150)}, as `retry` of the column says,"
+        " since the run before it failed. `/cardinal cancel` stops it."
+    )
+    return Decision((Say(snapshot.card_id, f"retry:{event.run_id}", said),), (said,))
