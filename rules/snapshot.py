@@ -47,7 +47,7 @@ class JobSeen:
 class OpenQuestion:
     """A question that waits for a person; `asked_at` is None where it is not known.
 
-    `subject` and `codes` are as in QuestionAsked.
+    `subject`, `codes` and `part` are as in QuestionAsked.
     """
 
     question_id: QuestionId
@@ -57,6 +57,7 @@ class OpenQuestion:
     asked_at: datetime | None = None
     subject: str = ""
     codes: tuple[str, ...] = ()
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,20 @@ class BlockerSeen:
     title: str
     standing: Standing
     open_to_readers: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPart:
+    """A sub-issue whose newest run failed. `is_asked`: the parent's run has asked about that already.
+
+    `is_here`: it is in its parent's repository, so that whoever may answer there may retry it.
+    """
+
+    run_id: RunId
+    issue: BlockerSeen
+    because: str
+    is_here: bool
+    is_asked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +347,7 @@ class Snapshot:
     blockers: tuple[BlockerSeen, ...] = ()
     circle: tuple[BlockerSeen, ...] = ()
     parts: tuple[BlockerSeen, ...] = ()  # its sub-issues that its queued run waits for
+    failed_parts: tuple[FailedPart, ...] = ()  # those of them whose newest run failed
     checking: CheckingSeen | None = None
     shared: tuple[SharedFiles, ...] = ()  # with other cards; only read where files become known
     lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order

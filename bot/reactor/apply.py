@@ -128,7 +128,7 @@ def _ask(db: Connection, policy: Policy, intent: internal.AskQuestion) -> tuple[
         return ()
     # Not -q: the run's worker numbers its own questions, and may not know this one yet.
     question_id = QuestionId(f"{run.run_id}-b{run.questions + 1}")
-    return (question(run.run_id, question_id, intent.subject, intent.text, intent.choices),)
+    return (question(run.run_id, question_id, intent.subject, intent.text, intent.choices, part=intent.part),)
 
 
 def _raise_budget(db: Connection, policy: Policy, intent: internal.RaiseBudget) -> tuple[Event, ...]:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -31,17 +32,18 @@ from ledger.events.board import (
 from ledger.events.policy import PolicyLoaded
 from ledger.events.pull import PullChanged
 from ledger.events.related import LinksSeen
-from ledger.events.run import RunEvent
-from ledger.ids import BoardId, CardId
+from ledger.events.run import QuestionAnswered, RunEvent
+from ledger.ids import BoardId, CardId, RunId
 from ledger.log import cursors, event_store
+from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
 from ledger.states import CardState
-from ledger.views import boards, cards, links, placements, runs
+from ledger.views import boards, cards, links, placements, questions, runs
 from rules.card import merge_lane, sibling_rebase
 from rules.card.state import settle
 from rules.decide import decide, has_rule
-from rules.handlers import access, issue_links
+from rules.handlers import access, failed_run, issue_links
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.runs import kill_switch
@@ -103,7 +105,7 @@ def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
 
 
 def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide) -> None:
-    spreads = isinstance(recorded.event, BoardRemoved) or _frees(recorded.event)
+    spreads = isinstance(recorded.event, BoardRemoved) or _frees(recorded.event) or _fails(recorded.event)
     if not has_rule(type(recorded.event)) and not spreads:
         return
     card, board_id = _about(db, recorded.event)
@@ -137,6 +139,8 @@ def _spread(db: Connection, policy: Policy, card: cards.CardRow | None, event: E
         _spread_columns(db, policy, event.board_id, now)
     if card is not None and isinstance(event, PullChanged):
         _spread_merge(db, card, event, now)
+    if card is not None and isinstance(event, QuestionAnswered) and event.code == Code.RETRY_PART:
+        _retry_part(db, card, event, now)
     if card is not None:
         _update_linked(db, card.card_id, event, now)
     if card is not None and isinstance(event, MOVES_LANE):
@@ -215,11 +219,27 @@ def _frees(event: Event) -> bool:
     return isinstance(event, IssueClosed | IssueReopened)
 
 
+def _fails(event: Event) -> bool:
+    """Tell whether a card failed by the event, or is not failed any more."""
+    return isinstance(event, CardStateChanged) and CardState.FAILED in (event.before, event.after)
+
+
+def _retry_part(db: Connection, card: cards.CardRow, event: QuestionAnswered, now: datetime) -> None:
+    """Retry the sub-issue that somebody answered about, if it is in the same repository."""
+    question = questions.get(db, event.question_id)
+    failed = runs.get(db, RunId(question.part)) if question else None
+    part = cards.get(db, failed.card_id) if failed else None
+    if failed is None or part is None or part.repository != card.repository:
+        return
+    rule = partial(failed_run.retry_part, failed=failed.run_id, by=event.by, whole=card.card_id)
+    _apply_to(db, [part.card_id], rule, now)
+
+
 def _update_linked(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
     """Update the cards that wait for this one, and the one that it is a part of."""
     if _frees(event):
         _update_dependents(db, card_id, now)
-    if _frees(event) or isinstance(event, LinksSeen):
+    if _frees(event) or _fails(event) or isinstance(event, LinksSeen | CardArchived):
         _update_whole(db, card_id, now)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from bot.state import board_state, shared_files
+from bot.state import board_state, card_parts, shared_files
 from ledger.event import Event
 from ledger.events.board import CardSeen
 from ledger.events.conversation import CommandGiven
@@ -249,8 +249,11 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         name = _name(row, repository, number)
         return BlockerSeen(name, title, standing, links.is_open(repository, public, places))
 
+    def seen_part(it: cards.CardRow) -> BlockerSeen:
+        return seen(it.repository or "", it.number or 0, False, it.title)
+
     blockers = tuple(seen(it.repository, it.number, it.public, it.title, _standing(it)) for it in holders)
-    parts = _parts_to_do(db, row, run)
+    parts = card_parts.to_do(db, row, run)
     waits = any(blocker.standing is not Standing.DONE for blocker in blockers)
     circle = links.circle(db, row.card_id, parts) if waits or parts else ()
     own: dict[str, Any] = {
@@ -268,18 +271,14 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         target=target,
         blockers=blockers,
         circle=tuple(seen(*step) for step in circle),
-        parts=tuple(seen(it.repository or "", it.number or 0, False, it.title) for it in parts),
+        parts=tuple(map(seen_part, parts)),
+        failed_parts=card_parts.failed(db, row, run, parts, seen_part),
         begun=attempts.begun(db, row.card_id, MAX_KEPT) if row.attempts else (),
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",
         checking=_checking(db, row),
         lane_ahead=_lane_ahead(db, row),
     )
-
-
-def _parts_to_do(db: Connection, row: cards.CardRow, run: RunSeen | None) -> tuple[cards.CardRow, ...]:
-    waits = run is not None and run.state is RunState.QUEUED and run.waits_for_parts and not run.begun
-    return links.parts_to_do(db, row.repository, row.number) if waits else ()
 
 
 def _lane_ahead(db: Connection, row: cards.CardRow) -> tuple[int, ...]:
@@ -373,10 +372,7 @@ def _finish_by(db: Connection, run: runs.RunRow) -> str:
 def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...]:
     """Return the run's open questions, newest first; only the one about leaving can be behind another."""
     rows = questions.open_of_run(db, run.run_id) if run.questions else ()
-    return tuple(
-        OpenQuestion(it.question_id, it.asker, it.text, it.choices, it.asked_at, it.subject, it.codes)
-        for it in rows
-    )
+    return tuple(OpenQuestion(**_shared_fields(OpenQuestion, it)) for it in rows)
 
 
 def _answered(row: questions.QuestionRow | None) -> AnsweredQuestion | None:

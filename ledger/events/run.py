@@ -34,8 +34,8 @@ class RunQueued(RunEvent):
     gave it) or repeat (of which run). `asked` is what whoever started it wants of this very run, or empty.
     `rebases`: a check puts the branch on its base first, and pushes it.
     `reproduces`: they want the card's steps played in a browser, and to hear why where they are not.
-    `by` asked for the run through `door`: board (a drag), comment, box, button, page, checks (what GitHub
-    says of a commit) or policy (its `retry`); empty in events of an older Cardinal.
+    `by` asked for the run through `door`: board (a drag), comment, box, button, page, parent (an answer
+    there), checks (what GitHub says of a commit) or policy (its `retry`); empty in older events.
     `other_agent` of the column's `agents` plays it, since the one before it failed; empty for no such retry.
     `waits_for_parts`: it begins when no sub-issue of the card's issue is left to do.
     """
@@ -188,12 +188,11 @@ class ToolUsed(RunEvent):
 @dataclass(frozen=True, slots=True)
 class QuestionAsked(RunEvent):
     """The run needs a person. `asker`: agent, permission, elsewhere, budget, limit, rebase, workflows,
-    guard, validation, stage, leave or
-    elsewhere.
+    guard, validation, stage, leave or part.
 
     `subject` and `codes`, one for each choice, are those of `limit_answers.py`; an agent's choices have no
     codes. About size, the numbers say how large the change is where that is over a limit; `digest` is of
-    what else a yes would be leave for: findings, odd commits.
+    what else a yes would be leave for: findings, odd commits; `part` is the run of a sub-issue that failed.
     """
 
     question_id: QuestionId
@@ -206,6 +205,7 @@ class QuestionAsked(RunEvent):
     lines_changed: int = 0
     added_mb: int = 0
     digest: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class Subject(StrEnum):
     TOOL = "tool"
     ELSEWHERE = "elsewhere"  # a card in another repository
     LEAVING = "leaving"  # the column, while its run is at work
+    PART = "part"  # a sub-issue that failed, while its parent's run waits for it
 
 
 class Code(StrEnum):
@@ -59,6 +60,8 @@ class Code(StrEnum):
     CANCEL = "cancel"
     FINISH = "finish"
     CREATE = "create"
+    WITHOUT_PART = "without_part"
+    RETRY_PART = "retry_part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +86,19 @@ CANCEL = AnswerChoice(Code.CANCEL, "Cancel the run")
 FINISH = AnswerChoice(Code.FINISH, "Let it finish")
 MAKE_CARD = AnswerChoice(Code.CREATE, "Make the card there")
 NO_CARD = AnswerChoice(Code.DENY, "Do not make it")
+GO_WITHOUT = AnswerChoice(Code.WITHOUT_PART, "Go on without it")
+RETRY_PART = AnswerChoice(Code.RETRY_PART, "Retry it")
 RESERVED = (
     *(GO_ON, AS_FAR, STOP, PUBLISH, PUBLISH_PROTECTED, WITHOUT_REBASE),
     *(TRY_AGAIN, ALLOW_ONCE, ALLOW_CARD, DENY, CANCEL, FINISH, MAKE_CARD, NO_CARD),
+    *(GO_WITHOUT, RETRY_PART),
 )
 OF_TURN = frozenset(
     {Subject.WORK, Subject.TOOL, Subject.ELSEWHERE}
 )  # asked for the agent: it gets the answer
 _SPENDING = frozenset({Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS})
 # Words decide nothing here, and there is no agent that could act on them before somebody has chosen.
-CHOSEN_ONLY = _SPENDING | {Subject.START, Subject.ROUNDS, Subject.LEAVING}
+CHOSEN_ONLY = _SPENDING | {Subject.START, Subject.ROUNDS, Subject.LEAVING, Subject.PART}
 LIMITS = _SPENDING | {Subject.REPAIRS, Subject.SIZE, Subject.GUARD, Subject.WORKFLOWS}
 _AGREES = frozenset({Code.GO_ON, Code.PUBLISH, Code.TRY_AGAIN, Code.ALLOW_ONCE, Code.CREATE})
 _REFUSES = frozenset({Code.STOP, Code.DENY})
@@ -111,6 +117,7 @@ _SUBJECTS = {
     "stage": Subject.STAGE,
     "leave": Subject.LEAVING,
     "elsewhere": Subject.ELSEWHERE,
+    "part": Subject.PART,
 }
 _WORDS = {subject: word for word, subject in _SUBJECTS.items()} | {
     Subject.TIME: "limit",
@@ -153,7 +160,8 @@ def asker_of(asked_by: str) -> QuestionSource:
     subject = _SUBJECTS.get(asked_by, Subject.WORK)
     if subject is Subject.WORK:
         return QuestionSource.AGENT
-    return QuestionSource.RULES if subject is Subject.LEAVING else QuestionSource.SUPERVISOR
+    of_rules = subject in (Subject.LEAVING, Subject.PART)
+    return QuestionSource.RULES if of_rules else QuestionSource.SUPERVISOR
 
 
 def subject_of(question: LimitQuestion) -> Subject:
@@ -194,8 +202,9 @@ def question(
     *,
     size: Size = NOTHING,
     digest: str = "",
+    part: str = "",
 ) -> QuestionAsked:
-    """Return a question of Cardinal's own. `size` and `digest` are as in QuestionAsked."""
+    """Return a question of Cardinal's own. `size`, `digest` and `part` are as in QuestionAsked."""
     return QuestionAsked(
         run_id,
         question_id,
@@ -206,6 +215,7 @@ def question(
         tuple(choice.code for choice in choices),
         *(size.files_changed, size.lines_changed, size.added_mb),
         digest,
+        part,
     )
 
 

@@ -3,7 +3,18 @@
 from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import ColumnElement, Connection, Index, Select, Table, and_, exists, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Index,
+    Select,
+    Table,
+    and_,
+    exists,
+    select,
+    tuple_,
+)
 
 from ledger.db.rows import (
     all_rows,
@@ -25,9 +36,11 @@ from ledger.events.board import CardStateChanged, IssueClosed, IssueReopened
 from ledger.events.related import LinksSeen
 from ledger.fold import Fold
 from ledger.ids import CardId
+from ledger.model.limit_answers import Code
 from ledger.states import CardState
 from ledger.views import cards as known_cards
 from ledger.views.cards import CardRow, cards
+from ledger.views.questions import questions
 
 MAX_WALKED = 1000  # issues that are looked at for a circle
 AT_ONCE = 100  # of them in one query
@@ -108,7 +121,10 @@ def parts_of(db: Connection, repository: str | None, number: int | None, limit: 
 
 def parts_to_do(db: Connection, repository: str | None, number: int | None) -> tuple[CardRow, ...]:
     """Return the cards of those parts of the issue that a card which waits for its parts has to wait for."""
-    return tuple(it for it in parts_of(db, repository, number, MAX_PARTS) if _is_to_do(it))
+    mine = (parents.c.repository == repository) & (parents.c.number == number)
+    query = pick(CardRow, cards).join(parents, parents.c.card_id == cards.c.card_id)
+    query = query.where(mine, _to_do(cards)).order_by(cards.c.number, cards.c.card_id)
+    return all_rows(db, CardRow, query.limit(MAX_PARTS))
 
 
 def has_parts_to_do(card_id: ColumnElement[str]) -> ColumnElement[bool]:
@@ -116,12 +132,13 @@ def has_parts_to_do(card_id: ColumnElement[str]) -> ColumnElement[bool]:
     whole, part = cards.alias("whole"), cards.alias("part")
     mine = and_(parents.c.repository == whole.c.repository, parents.c.number == whole.c.number)
     joined = whole.join(parents, mine).join(part, part.c.card_id == parents.c.card_id)
-    to_do = and_(part.c.closed == "", part.c.state != CardState.DONE, ~part.c.archived)
-    return exists().select_from(joined).where(whole.c.card_id == card_id, to_do)
+    return exists().select_from(joined).where(whole.c.card_id == card_id, _to_do(part))
 
 
-def _is_to_do(part: CardRow) -> bool:
-    return not part.closed and part.state is not CardState.DONE and not part.archived
+def _to_do(part: FromClause) -> ColumnElement[bool]:
+    """Return the condition that a part is not done, and that nobody said to go on without its newest run."""
+    waived = exists().where(questions.c.part == part.c.run_id, questions.c.code == Code.WITHOUT_PART)
+    return and_(part.c.closed == "", part.c.state != CardState.DONE, ~part.c.archived, ~waived)
 
 
 def dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:

@@ -23,7 +23,8 @@ from ledger.views.runs import runs
 class QuestionRow:
     """A question; `answered_at` is None while it waits. `withdrawn`: its run ended without an answer.
 
-    `subject` and `codes` are as in QuestionAsked, `code` as in QuestionAnswered; also of an older log.
+    `subject`, `codes` and `part` are as in QuestionAsked, `code` as in QuestionAnswered; also of an older
+    log.
     """
 
     question_id: QuestionId
@@ -36,6 +37,7 @@ class QuestionRow:
     codes: tuple[str, ...]
     asked_at: datetime
     answered_at: datetime | None
+    part: str
     answer: str = ""
     code: str = ""
     answered_by: str = ""
@@ -43,7 +45,11 @@ class QuestionRow:
 
 
 questions = Table(
-    "view_questions", VIEWS, *columns(QuestionRow, "question_id"), Index("view_questions_run", "run_id")
+    "view_questions",
+    VIEWS,
+    *columns(QuestionRow, "question_id"),
+    Index("view_questions_run", "run_id"),
+    Index("view_questions_part", "part"),
 )
 fold = Fold()
 _WAITS = questions.c.answered_at.is_(None) & ~questions.c.withdrawn

@@ -1,10 +1,13 @@
 """A card whose issue is blocked by others, or waits for its sub-issues: its run stays queued until then."""
 
 from ledger.ids import RunId
+from ledger.model.limit_answers import GO_WITHOUT, RETRY_PART, STOP, Subject, subject_of
+from ledger.model.shared_failures import BY_ITSELF
 from ledger.states import CardState
+from rules.intents.internal import AnswerQuestion, AskQuestion
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import BlockerSeen, Snapshot, Standing
+from rules.snapshot import BlockerSeen, OpenQuestion, Snapshot, Standing
 from rules.text import count, plain, sentence
 
 MAX_NAMED = 3
@@ -62,10 +65,39 @@ def _named(policy: Policy, blockers: list[BlockerSeen]) -> str:
 
 def ask_about_blockers(policy: Policy, snapshot: Snapshot, run_id: RunId) -> Decision:
     """Ask people, as a comment that notifies, where the run cannot start without them."""
-    held = waiting(policy, snapshot)
+    held, about_part = waiting(policy, snapshot), _ask_about_part(policy, snapshot)
     if held is None or held[0] is not CardState.NEEDS_INPUT:
-        return Decision()
+        return about_part
     # The key stands in the comment, too.
     about = "-".join(_label(policy, it) for it in snapshot.circle or _of(snapshot, Standing.ABANDONED))[:300]
     said = Say(snapshot.card_id, f"depends:{run_id}:{about}", sentence(f"{run_id} {held[1]}"))
-    return Decision((said,), (f"{run_id} needs a word about what it waits for",))
+    return Decision((said,), (f"{run_id} needs a word about what it waits for",)) + about_part
+
+
+def asks_about_part(question: OpenQuestion | None) -> bool:
+    """Tell whether the open question is about a sub-issue that failed."""
+    return question is not None and subject_of(question) is Subject.PART
+
+
+def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Ask about one sub-issue that failed, once for each failure; settle a question that is over."""
+    run = snapshot.run
+    if run is None:
+        return Decision()
+    settled, waits = Decision(), run.question
+    if waits is not None:
+        if not asks_about_part(waits) or waits.part in {it.run_id for it in snapshot.failed_parts}:
+            return Decision()
+        over = "No answer is needed any more."
+        answer = AnswerQuestion(snapshot.card_id, run.run_id, waits.question_id, BY_ITSELF, over)
+        settled = Decision((answer,), (f"{waits.question_id} is over",))
+    failed = next((it for it in snapshot.failed_parts if not it.is_asked), None)
+    if failed is None:
+        return settled
+    known = may_name(policy, open_to_readers=failed.issue.open_to_readers)
+    why = f": {sentence(plain(failed.because, 300))}" if known and failed.because else "."
+    which = _named(policy, [failed.issue])
+    text = f"The sub-issue {which} failed{why} Go on without it, or stop {run.run_id}?"
+    choices = (GO_WITHOUT, *((RETRY_PART,) if failed.is_here else ()), STOP)
+    asked = AskQuestion(snapshot.card_id, run.run_id, Subject.PART, text, choices, failed.run_id)
+    return settled + Decision((asked,), (text,))

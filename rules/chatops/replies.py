@@ -12,6 +12,11 @@ from rules.intents.outbound import Decision, Intent, Say
 from rules.snapshot import AnsweredQuestion, OpenQuestion, RunSeen, Snapshot
 from rules.text import code, plain
 
+# Answers to questions of the rules, which end the run or change nothing for it.
+_ENDS_BY = {
+    Subject.LEAVING: (Code.CANCEL, "the card was dragged out"),
+    Subject.PART: (Code.STOP, "a sub-issue failed"),
+}
 AT_ONCE = timedelta(seconds=60)  # after an answer: so long it may not be seen yet by somebody who writes
 
 
@@ -57,13 +62,13 @@ def choose(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, me
 def settle(
     snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code, text: str
 ) -> Decision:
-    """Record the answer and let the run go on; one about leaving cancels the run or lets it finish."""
+    """Record the answer and let the run go on; one of the rules may cancel it."""
     card = snapshot.card_id
     record = AnswerQuestion(card, run.run_id, question.question_id, by, text, meant)
     because = (f"{by} answered {question.question_id}",)
-    if subject_of(question) is Subject.LEAVING:
-        stop = StopRun(card, run.run_id, "cancel", by, "the card was dragged out")
-        return Decision((record, stop) if meant is Code.CANCEL else (record,), because)
+    if ends := _ENDS_BY.get(subject_of(question)):
+        stop = StopRun(card, run.run_id, "cancel", by, ends[1])
+        return Decision((record, stop) if meant is ends[0] else (record,), because)
     # Not parked yet: its worker still holds it, and parking with an answered question lets it go on.
     go: tuple[Intent, ...] = (
         (RequeueRun(card, run.run_id, "answered"),) if run.state is RunState.PARKED else ()

@@ -1,8 +1,9 @@
-"""A run that its agent failed: the policy's other agent takes the next attempt, once."""
+"""A run that failed: the policy's other agent takes the next attempt, or people at its parent retry it."""
 
 from datetime import datetime, timedelta
 
 from ledger.events.run import RunEnded, RunQueued
+from ledger.ids import CardId, RunId
 from ledger.states import Ending
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
@@ -11,7 +12,7 @@ from rules.runs.start import obstacle, queue
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import code
 
-DOOR = "policy"
+DOOR, PARENT = "policy", "parent"
 # Reasons of RunEnded for which another agent may do better; all others are of the place, or of people.
 OF_AGENT = frozenset({"agent_error", "gave_up", "stalled", "no_changes", "validation", "guardrail"})
 
@@ -28,6 +29,16 @@ def try_another(policy: Policy, snapshot: Snapshot, run: RunSeen, event: RunEnde
         return Decision((), (f"{lately} runs began within an hour, so {other} does not try",))
     mode = again(policy, snapshot)
     return queue(policy, snapshot, by=run.by, door=DOOR, mode=mode, other_agent=other)
+
+
+def retry_part(policy: Policy, snapshot: Snapshot, failed: RunId, *, by: str, whole: CardId) -> Decision:
+    """Queue the next attempt of a sub-issue, as somebody answered on its parent, the card `whole`."""
+    if snapshot.run is None or snapshot.run.run_id != failed:
+        return Decision((), (f"there was another attempt after {failed} already",))
+    if because := obstacle(policy, snapshot):
+        said = f"#{snapshot.number} was not retried: {because}."
+        return Decision((Say(whole, f"part:{failed}", said),), (said,))
+    return queue(policy, snapshot, by=by, door=PARENT, mode=again(policy, snapshot))
 
 
 def noticed(snapshot: Snapshot, event: RunQueued) -> Decision:

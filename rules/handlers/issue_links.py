@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.related import LinksSeen
 from ledger.model.reasons import Reason
 from ledger.states import RunState
-from rules.card.dependencies import ask_about_blockers, waiting
+from rules.card.dependencies import ask_about_blockers, asks_about_part, waiting
 from rules.card.state import settle
 from rules.intents.outbound import Decision, UpdateFace
 from rules.policy.model import Policy
@@ -29,6 +29,7 @@ def update_waiting(policy: Policy, snapshot: Snapshot) -> Decision:
     run = snapshot.live_run
     if run is None or run.state is not RunState.QUEUED:
         return Decision()
-    if waiting(policy, snapshot) is None and snapshot.reason is not Reason.DEPENDENCY:
+    waits = waiting(policy, snapshot) is not None or asks_about_part(run.question)
+    if not waits and snapshot.reason is not Reason.DEPENDENCY:
         return Decision()
     return settle(policy, snapshot) + ask_about_blockers(policy, snapshot, run.run_id)

@@ -126,7 +126,10 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
 def answered(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
     """Write the answer into the question's comment."""
     settled = SettleQuestion(snapshot.card_id, event.run_id, event.question_id)
-    state = settle(policy, snapshot) if _newest(snapshot, event) else Decision()
+    run = _newest(snapshot, event)
+    state = settle(policy, snapshot) if run else Decision()
+    if run and run.state is RunState.QUEUED:
+        state += ask_about_blockers(policy, snapshot, run.run_id)
     record = Decision((settled,), (f"{event.by} answered",)) + _agreed_card(snapshot, event)
     return record + state + shown(policy, snapshot, event, now)
 

@@ -81,12 +81,13 @@ class AnswerQuestion(Intent):
 
 @dataclass(frozen=True, slots=True)
 class AskQuestion(Intent):
-    """Ask people something on behalf of the rules."""
+    """Ask people something on behalf of the rules; `part` is as in QuestionAsked."""
 
     run_id: RunId
     subject: Subject
     text: str
     choices: tuple[AnswerChoice, ...]
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

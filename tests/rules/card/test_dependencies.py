@@ -1,19 +1,36 @@
 """What a queued run says of the issues that its card waits for, and when it needs a person's word."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from ledger.events.board import CardExplained
 from ledger.events.related import LinksSeen
 from ledger.events.run import RunQueued
+from ledger.ids import CardId, QuestionId, RunId
 from ledger.model.reasons import Reason
-from ledger.states import CardState, RunState
+from ledger.states import CardState, Ending, RunState
 from rules.card.dependencies import waiting
-from rules.intents.internal import ChangeCardState, QueueRun
+from rules.handlers.failed_run import retry_part
+from rules.intents.internal import AnswerQuestion, AskQuestion, ChangeCardState, QueueRun
 from rules.intents.outbound import Say
-from rules.snapshot import BlockerSeen, Standing
-from tests.rules.scene import CARD, POLICY, R1, asks, card, given, kinds, only, policy, pull, run, states
+from rules.snapshot import BlockerSeen, FailedPart, OpenQuestion, Standing
+from tests.rules.scene import (
+    CARD,
+    POLICY,
+    R1,
+    asks,
+    card,
+    ended,
+    given,
+    kinds,
+    only,
+    policy,
+    pull,
+    run,
+    states,
+)
 
 LINKED = LinksSeen(CARD, (), 0, "")
 QUEUED = run(RunState.QUEUED)
@@ -111,3 +128,59 @@ def test_a_run_that_is_queued_asks_at_once() -> None:
     )
     assert "closed as not planned" in only(asks(left, event), Say).text
     assert waiting(POLICY, card(run=QUEUED)) is None
+
+
+FAILED = FailedPart(RunId("r7"), blocker(5), "it gave up.", is_here=True, is_asked=False)
+OPEN = OpenQuestion(
+    QuestionId("r1-b1"),
+    "part",
+    "#5 failed",
+    ("Go on without it", "Retry it", "Stop here"),
+    subject="part",
+    codes=("without_part", "retry_part", "stop"),
+    part="r7",
+)
+
+
+def test_a_sub_issue_that_failed_asks_at_its_parent_once() -> None:
+    elsewhere = replace(FAILED, run_id=RunId("r8"), issue=private(), is_here=False)
+    waits = card(state=CardState.QUEUED, run=QUEUED, parts=(blocker(5),), failed_parts=(FAILED, elsewhere))
+    first = only(asks(waits, LINKED), AskQuestion)
+    assert (first.part, [choice.code for choice in first.choices]) == (
+        "r7",
+        ["without_part", "retry_part", "stop"],
+    )
+    assert "#5 (Tables) failed: It gave up. Go on" in first.text
+    known = replace(waits, failed_parts=(replace(FAILED, is_asked=True), elsewhere))
+    second = only(asks(known, LINKED), AskQuestion)
+    assert (second.part, [choice.code for choice in second.choices]) == ("r8", ["without_part", "stop"])
+    assert "vault" not in repr(second)
+    assert "gave up" not in second.text
+    busy = replace(waits, run=replace(QUEUED, question=OPEN))
+    assert "AskQuestion" not in kinds(asks(busy, LINKED))
+    assert "AskQuestion" not in kinds(asks(replace(waits, run=run(RunState.WORKING)), LINKED))
+
+
+def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() -> None:
+    over = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN))
+    assert only(asks(over, LINKED), AnswerQuestion).question_id == "r1-b1"
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "stops"), [("1", "without_part", 0), ("2", "retry_part", 0), ("3", "stop", 1)]
+)
+def test_an_answer_about_a_sub_issue_has_a_meaning(number: str, code: str, stops: int) -> None:
+    asked = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN), failed_parts=(FAILED,))
+    intents = asks(asked, given("answer", number))
+    assert only(intents, AnswerQuestion).code == code
+    assert kinds(intents).count("StopRun") == stops
+
+
+def test_a_sub_issue_is_retried_unless_somebody_was_faster_or_it_may_not_start() -> None:
+    lost = card(run=ended(Ending.FAILED), attempts=1)
+    retry = partial(retry_part, POLICY, failed=R1, by="bob", whole=CardId("PVTI_9"))
+    queued = only(retry(lost).intents, QueueRun)
+    assert (queued.kind, queued.by, queued.door) == ("retry", "bob", "parent")
+    assert retry(card(run=ended(Ending.FAILED, run_id=RunId("r2")))).intents == ()
+    said = only(retry(replace(lost, closed="completed")).intents, Say)
+    assert (said.card_id, said.text[:36]) == ("PVTI_9", "#12 was not retried: the issue is cl")

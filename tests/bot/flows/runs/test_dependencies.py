@@ -5,9 +5,10 @@ import pytest
 from bot.runspec import builder
 from forge.store.board import Item
 from ledger.events.related import LinksSeen
-from ledger.events.run import FinalReported
+from ledger.events.run import FinalReported, QuestionAnswered, RunEnded
 from ledger.log import event_store
 from ledger.queue import refresh_requests
+from ledger.states import Ending
 from ledger.views import links
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -206,6 +207,43 @@ def test_a_parent_waits_for_its_sub_issues_where_the_column_says_so_and_goes_on_
     cardinal.settle()
     assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
     assert "sub-issue" not in cardinal.card(whole).because
+    cardinal.assert_nothing_is_stuck()
+
+
+def fail(cardinal: Cardinal, item: Item) -> None:
+    run_id = cardinal.run_of(item).run_id
+    assert cardinal.claim(run_id)
+    cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "gave_up", "It stopped.", "working"))
+    cardinal.settle()
+
+
+def test_sub_issues_that_failed_ask_at_their_parent_one_by_one(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(sub_issues="wait"))
+    whole, first, second = (cardinal.new(title) for title in ("All", "Tables", "Keys"))
+    for part in (first, second):
+        cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
+    for item in (first, second, whole):
+        cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    fail(cardinal, first)
+    fail(cardinal, second)
+    assert cardinal.card(whole).state == "needs_input"
+    cardinal.comment(whole, f"The sub-issue {name(first)} (Tables) failed: It stopped.")
+    cardinal.say(whole, "/cardinal answer 2")
+    cardinal.settle()
+    retried = cardinal.run_of(first)
+    assert (retried.state, retried.kind, retried.by, retried.door) == ("queued", "retry", "alice", "parent")
+    cardinal.comment(whole, f"The sub-issue {name(second)} (Keys) failed")
+    cardinal.say(whole, "1")
+    cardinal.settle()
+    assert cardinal.card(whole).because.startswith(f"waits for 1 sub-issue, {name(first)} (Tables)")
+    fail(cardinal, first)
+    assert len([one for one in cardinal.told(whole) if "(Tables) failed" in one and ":question:" in one]) == 2
+    close(cardinal, first)
+    cardinal.settle()
+    assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
+    assert cardinal.card(whole).state == "queued"
+    assert [one.by for one in cardinal.events(QuestionAnswered)] == ["alice", "alice", "Cardinal"]
     cardinal.assert_nothing_is_stuck()
 
 

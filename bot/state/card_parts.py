@@ -1,0 +1,35 @@
+"""Ledger reads about the sub-issues that a card's queued run waits for."""
+
+from collections.abc import Callable, Iterable
+
+from sqlalchemy import Connection
+
+from ledger.ids import RunId
+from ledger.states import Ending, RunState
+from ledger.views import cards, links, questions, runs
+from rules.snapshot import BlockerSeen, FailedPart, RunSeen
+
+
+def to_do(db: Connection, row: cards.CardRow, run: RunSeen | None) -> tuple[cards.CardRow, ...]:
+    """Return the cards of the sub-issues that the run waits for."""
+    waits = run is not None and run.state is RunState.QUEUED and run.waits_for_parts and not run.begun
+    return links.parts_to_do(db, row.repository, row.number) if waits else ()
+
+
+def failed(
+    db: Connection,
+    row: cards.CardRow,
+    run: RunSeen | None,
+    parts: Iterable[cards.CardRow],
+    seen: Callable[[cards.CardRow], BlockerSeen],
+) -> tuple[FailedPart, ...]:
+    """Return those of the parts whose newest run failed, each as `seen` shows it."""
+    newest = [(part, runs.get(db, RunId(part.run_id))) for part in parts if part.run_id]
+    lost = [(part, it) for part, it in newest if it and it.ending in (Ending.FAILED, Ending.LOST)]
+    if run is None or not lost:
+        return ()
+    known = {question.part for question in questions.of_run(db, run.run_id)}
+    return tuple(
+        FailedPart(it.run_id, seen(part), it.detail, part.repository == row.repository, it.run_id in known)
+        for part, it in lost
+    )
