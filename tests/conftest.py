@@ -111,7 +111,7 @@ def postgresql_schema(postgresql_url: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgresql_template(postgresql_url: str) -> str:
-    """Return the name of a database with an empty ledger, to be copied: a migration costs seven times as much."""
+    """Return the name of a database with an empty ledger, to be copied: migrations cost seven times more."""
     name = f"template_{uuid4().hex}"
     server = create_engine(postgresql_url, isolation_level="AUTOCOMMIT")
     with server.connect() as db:
