@@ -1,18 +1,17 @@
-"""The program `cardinal` in processes of its own that are forked where it is imported already."""
+"""Processes that are forked where Cardinal is imported already: a fresh Python imports for a second."""
 
 import multiprocessing
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
-from typing import TextIO
 
 from bot.cli import main
 
-IMPORTED = ("tests.warm", "bot.admin.setup.flow", "bot.cli.init")
+IMPORTED = ("tests.warm", "bot.cli.init", "bot.admin.setup.flow", "bot.scheduler.dispatch")
 
 
 @cache
@@ -22,16 +21,26 @@ def _context() -> ForkServerContext:
     return context
 
 
-class Program:
-    """A command of `cardinal` that runs; what it prints comes from `stdout`, errors too."""
+class Warm:
+    """A function of a module that runs in such a process; what it prints is in `stdout`, errors too."""
 
-    def __init__(self, words: tuple[str, ...], *, cwd: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        target: Callable[..., object],
+        *values: object,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        reads, given = _context().Pipe(duplex=False)
         printed, prints = _context().Pipe(duplex=False)
-        self._process = _context().Process(target=_play, args=(words, cwd, dict(env), prints), daemon=True)
+        place = str(cwd or Path.cwd()), dict(os.environ if env is None else env)
+        self._process = _context().Process(target=_play, args=(target, values, reads, prints, *place))
+        self._process.daemon = True
         self._process.start()
-        prints.close()
-        self.stdout: TextIO = os.fdopen(os.dup(printed.fileno()), encoding="utf-8")
-        printed.close()
+        self.stdin = os.fdopen(os.dup(given.fileno()), "w", encoding="utf-8")
+        self.stdout = os.fdopen(os.dup(printed.fileno()), encoding="utf-8")
+        for end in (reads, given, printed, prints):
+            end.close()
 
     def poll(self) -> int | None:
         """Return the exit code, None while it runs."""
@@ -42,20 +51,48 @@ class Program:
         self._process.kill()
 
     def wait(self, timeout: float) -> int:
-        """Return the exit code, once it ends; raises TimeoutError after so many seconds."""
+        """Return the exit code once it ended; raises TimeoutError after so many seconds."""
         self._process.join(timeout)
         if (code := self.poll()) is None:
-            raise TimeoutError(f"cardinal still runs after {timeout} s")
+            raise TimeoutError(f"it still runs after {timeout} s")
         return code
 
+    def close(self) -> None:
+        """Close both pipes."""
+        self.stdin.close()
+        self.stdout.close()
 
-def _play(words: tuple[str, ...], cwd: Path, env: dict[str, str], prints: Connection) -> None:
-    os.dup2(prints.fileno(), 1)
-    os.dup2(prints.fileno(), 2)
-    prints.close()
+    def finish(self, given: str = "", *, timeout: float = 60) -> str:
+        """Give it the last of its input, and return the rest of what it prints; it must end well."""
+        self.stdin.write(given)
+        self.stdin.close()
+        text = self.stdout.read()
+        assert self.wait(timeout) == 0, text
+        self.stdout.close()
+        return text
+
+
+def _play(
+    target: Callable[..., object],
+    values: tuple[object, ...],
+    reads: Connection,
+    prints: Connection,
+    cwd: str,
+    env: dict[str, str],
+) -> None:
+    for end, numbers in ((reads, (0,)), (prints, (1, 2))):
+        for number in numbers:
+            os.dup2(end.fileno(), number)
+        end.close()
+    sys.stdin = os.fdopen(0, encoding="utf-8")
     sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8")
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8")
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
+    target(*values)
+
+
+def cardinal(*words: str) -> None:
+    """Be the program `cardinal` with these words."""
     main(list(words), prog_name="cardinal")

@@ -120,10 +120,11 @@ def grants(engine: Engine) -> list[BudgetReserved]:
         ]
 
 
-if __name__ == "__main__":  # a worker of its own: claim whatever can be claimed of the runs named
-    opened = open_ledger(sys.argv[1])
+def claim_all(url: str, *names: RunId) -> None:
+    """Claim whatever can be claimed of these runs, in a process of its own: it says `ready` and waits."""
+    engine = open_ledger(url)
     print("ready", flush=True)
     sys.stdin.readline()
-    for name in sys.argv[2:]:
-        claim(opened, RunId(name))
-    opened.dispose()
+    for name in names:
+        claim(engine, name)
+    engine.dispose()

@@ -1,11 +1,8 @@
 """A claim reserves what its run may spend: a limit is passed by no more than a call that was under way."""
 
-import sys
 from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
 from random import Random
-from subprocess import PIPE, Popen
 
 import pytest
 from sqlalchemy import Engine
@@ -24,9 +21,8 @@ from ledger.views.spend import shared as shared_spend
 from rules.runs.forecast import Outlook
 from tests.bot.state import board
 from tests.bot.state.board import BOARD, NOW, claim, end, furnish, grants, park, policy, row, spend, tell
+from tests.warm import Warm
 
-ROOT = Path(__file__).parents[3]
-WAIT_S = 60
 A, B = board.COLUMNS
 R1, R2 = RunId("r1"), RunId("r2")
 
@@ -161,14 +157,14 @@ def test_processes_that_claim_at_once_promise_no_dollar_twice(ledger: Engine, le
     wanted = [(A if n % 2 else B, "ann" if n % 3 else "bob") for n in range(12)]
     names = furnish(ledger, policy("usd_total: 11, usd_per_person: 7"), wanted)
     orders = [names[n:] + names[:n] for n in (0, 4, 8)]
-    module = [sys.executable, "-m", "tests.bot.state.board", ledger_url]
-    workers = [Popen([*module, *order], stdin=PIPE, stdout=PIPE, text=True, cwd=ROOT) for order in orders]
+    workers = [Warm(board.claim_all, ledger_url, *order) for order in orders]
     for worker in workers:
-        assert worker.stdout is not None
         assert worker.stdout.readline() == "ready\n"
+    for worker in workers:  # all of them go on before one is waited for
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
     for worker in workers:
-        worker.communicate("go\n", timeout=WAIT_S)
-        assert worker.returncode == 0
+        worker.finish()
     told = grants(ledger)
     assert len({one.run_id for one in told}) == len(told)
     by = {one.run_id: row(ledger, one.run_id).by for one in told}

@@ -1,7 +1,5 @@
 """Views are nothing but folded events: dropping them loses nothing, and no event can break them."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -25,6 +23,7 @@ from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewSubm
 from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped
 from ledger.ids import EntryKey, RunId
+from ledger.lifecycle.again import fold_again
 from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.rebuild import rebuild
 from ledger.lifecycle.upgrade import PAGE
@@ -41,6 +40,7 @@ from tests.ledger.samples import (
     random_events,
     run_queued,
 )
+from tests.warm import Warm
 
 
 def contents(db: Connection) -> dict[str, list[tuple[Any, ...]]]:
@@ -151,16 +151,15 @@ def test_a_rebuild_goes_on_beside_the_work_and_after_a_kill(ledger: Engine, ledg
     with event_store.writing(ledger) as db:
         whole = contents(db)
         db.execute(VIEWS.tables["view_cards"].delete())  # what a rebuild is for
-    code = "import sys; from ledger.lifecycle.again import fold_again; fold_again(sys.argv[1], print)"
-    again = (sys.executable, "-u", "-c", code, ledger_url)
-    with subprocess.Popen(again, stdout=subprocess.PIPE, text=True) as first:
-        assert first.stdout is not None
-        assert first.stdout.readline().split()[0] == str(PAGE)
-        first.kill()
+    first = Warm(fold_again, ledger_url, print)
+    assert first.stdout.readline().split()[0] == str(PAGE)
+    first.kill()
+    first.wait(10)
+    first.close()
     append_legal(ledger, [card_seen("PVTI_77", 77)])
     for _ in range(2):  # names are free again for another
-        rest = subprocess.run(again, capture_output=True, text=True, check=True)
-    assert int(rest.stdout.split()[-1]) > 700
+        folded = Warm(fold_again, ledger_url, print).finish()
+    assert int(folded.split()[-1]) > 700
     with event_store.writing(ledger) as db:
         found = contents(db)
         assert len(found["view_cards"]) == len(whole["view_cards"]) + 1

@@ -1,10 +1,8 @@
 """Many processes write at once, some are killed: nothing is lost, doubled or half there."""
 
 import os
-import sys
 from collections import Counter
 from pathlib import Path
-from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -15,40 +13,34 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.log.hash_chain import verify
 from ledger.queue import outbox
-from tests.ledger.log.writers import draft
+from tests.ledger.log.writers import (
+    append_one_by_one,
+    claim_all,
+    commit_and_stop,
+    draft,
+    play,
+    stop_in_the_middle,
+)
 from tests.ledger.samples import NOW, card_seen
+from tests.warm import Warm
 
 WAIT_S = 60
-ROOT = Path(__file__).parents[3]
 
 
-def start(mode: str, url: str, name: str, count: int) -> Popen[str]:
-    command = [sys.executable, "-m", "tests.ledger.log.writers", mode, url, name, str(count)]
-    return Popen(command, stdin=PIPE, stdout=PIPE, text=True, cwd=ROOT)
-
-
-def finish(writer: Popen[str]) -> list[str]:
-    out, _ = writer.communicate(timeout=WAIT_S)
-    assert writer.returncode == 0
-    return out.split()
-
-
-def kill_after(writer: Popen[str], word: str) -> None:
-    assert writer.stdout is not None
-    assert writer.stdin is not None
+def kill_after(writer: Warm, word: str) -> None:
     assert writer.stdout.readline().strip() == word
     writer.kill()
     writer.wait(WAIT_S)
-    writer.stdin.close()
-    writer.stdout.close()
+    writer.close()
 
 
 @pytest.mark.parametrize(("processes", "count"), [(4, 25), pytest.param(8, 100, marks=pytest.mark.soak)])
 def test_processes_that_append_at_once_lose_nothing(ledger_url: str, processes: int, count: int) -> None:
     # the ledger is not there yet: all of them come to create it
-    writers = [start("append_one_by_one", ledger_url, f"w{n}", count) for n in range(processes)]
+    names = [f"w{n}" for n in range(processes)]
+    writers = [Warm(play, append_one_by_one, ledger_url, name, count) for name in names]
     for writer in writers:
-        finish(writer)
+        writer.finish(timeout=WAIT_S)
     engine = open_ledger(ledger_url)
     with event_store.reading(engine) as db:
         recorded = event_store.read(db, limit=1000)
@@ -63,7 +55,7 @@ def test_processes_that_append_at_once_lose_nothing(ledger_url: str, processes: 
 def test_a_writer_killed_in_the_middle_of_a_batch_leaves_nothing(ledger: Engine, ledger_url: str) -> None:
     with event_store.writing(ledger) as db:
         event_store.append(db, card_seen(), at=NOW)
-    kill_after(start("stop_in_the_middle", ledger_url, "victim", 20), "written")
+    kill_after(Warm(play, stop_in_the_middle, ledger_url, "victim", 20), "written")
     with event_store.writing(ledger) as db:  # and its turn is free again
         assert (event_store.last_seq(db), outbox.backlog(db)) == (1, {})
         event_store.append(db, AgentSaid("shared", "next"), at=NOW)  # type: ignore[arg-type]
@@ -71,7 +63,7 @@ def test_a_writer_killed_in_the_middle_of_a_batch_leaves_nothing(ledger: Engine,
 
 
 def test_what_was_committed_survives_the_kill(ledger: Engine, ledger_url: str) -> None:
-    kill_after(start("commit_and_stop", ledger_url, "victim", 5), "committed")
+    kill_after(Warm(play, commit_and_stop, ledger_url, "victim", 5), "committed")
     with event_store.reading(ledger) as db:
         assert verify(db).events == 5
 
@@ -80,8 +72,8 @@ def test_each_entry_is_claimed_by_one_publisher(ledger: Engine, ledger_url: str)
     with event_store.writing(ledger) as db:
         for number in range(60):
             outbox.put(db, draft(f"k{number}"), NOW)
-    publishers = [start("claim_all", ledger_url, f"p{n}", 30) for n in range(4)]
-    keys = [key for publisher in publishers for key in finish(publisher)]
+    publishers = [Warm(play, claim_all, ledger_url, f"p{n}", 30) for n in range(4)]
+    keys = [key for publisher in publishers for key in publisher.finish().split()]
     assert sorted(keys) == sorted(f"k{number}" for number in range(60))
 
 

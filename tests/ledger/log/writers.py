@@ -1,6 +1,7 @@
-"""Processes that write while a test watches: `python -m tests.ledger.log.writers MODE URL NAME COUNT`."""
+"""What processes do that write while a test watches."""
 
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from sqlalchemy import Engine
@@ -52,7 +53,6 @@ def draft(key: str) -> outbox.Draft:
     return outbox.Draft(EntryKey(key), "content", "comment", CardId(key), "{}", 1, True, False, now)
 
 
-MODES = {mode.__name__: mode for mode in (append_one_by_one, stop_in_the_middle, commit_and_stop, claim_all)}
-
-if __name__ == "__main__":
-    MODES[sys.argv[1]](open_ledger(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
+def play(mode: Callable[[Engine, str, int], None], url: str, name: str, count: int) -> None:
+    """Open the ledger and do it."""
+    mode(open_ledger(url), name, count)

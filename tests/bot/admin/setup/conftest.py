@@ -20,7 +20,7 @@ from forge.server import Forge
 from forge.store.board import Project
 from forge.store.models import Role, User
 from forge.store.registration import App
-from tests.warm import Program
+from tests.warm import Warm, cardinal
 
 WAIT_S = 60
 PAGE = re.compile(r"open (http://127\.0\.0\.1:[0-9]+/[\w-]{20,}) in a browser")
@@ -30,7 +30,7 @@ PAGE = re.compile(r"open (http://127\.0\.0\.1:[0-9]+/[\w-]{20,}) in a browser")
 class Running:
     """A `cardinal init` that runs; `said` are its lines so far."""
 
-    process: Program
+    process: Warm
     lines: "Queue[str | None]" = field(default_factory=Queue)
     said: list[str] = field(default_factory=list)
     known: str = ""
@@ -103,7 +103,7 @@ class Town:
         """Start `cardinal init` with these options."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CARDINAL_")}
         env = {**clean, "CARDINAL_GITHUB_URL": self.forge.url, **environ}
-        self.running.append(Running(Program(("init", *options), cwd=self.root, env=env)))
+        self.running.append(Running(Warm(cardinal, "init", *options, cwd=self.root, env=env)))
         return self.running[-1]
 
     def ends(self, *options: str, **environ: str) -> tuple[int, str]:
@@ -175,5 +175,5 @@ def town(tmp_path: Path) -> Iterator[Town]:
         if one.process.poll() is None:
             one.process.kill()
         one.process.wait(WAIT_S)
-        one.process.stdout.close()
+        one.process.close()
     forge.stop()
