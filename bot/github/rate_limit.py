@@ -121,6 +121,20 @@ class ApiBudget:
                 waits.append(window.reset_s - now_s)
         return max(0.0, *waits)
 
+    def barred_until_s(self) -> float:
+        """Return the Unix time until which no call is let through; 0 where the next one is.
+
+        0 also while the records do not answer: no call is counted then, and no wake-up carried.
+        """
+        try:
+            spent, now_s = self.seen()
+        except UnavailableError:
+            return 0.0
+        wait_s = _wait_s(spent, now_s, SHARES[0], points=1, contents=0)
+        resets = (hour.reset_s for hour in spent.windows.values() if hour.remaining == 0)
+        until_s = max(now_s + wait_s, *resets, spent.closed_until_s)
+        return until_s if until_s > now_s else 0.0
+
     def closed_s(self) -> float:
         """Return the seconds until a limit that GitHub reported is over; 0 without one."""
         spent, now_s = self.seen()

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 CLAIM_S = 20  # longer than the calls for one delivery take
 RETRY_S = 5
 BUSY_S = 1
+ECHO_LATER_S = 5  # after GitHub's limit: what people said and did goes first
 MAX_ATTEMPTS = 8
 MAX_RETRY_AGE = timedelta(hours=24)  # of an outage: GitHub sends no delivery twice
 LONGEST_RETRY_S = 60
@@ -93,7 +94,7 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
     """Record one delivery's events and return the cards that it requests a refresh of.
 
     A failed delivery is tried again and quarantined after MAX_ATTEMPTS, or after a day if GitHub is down; the
-    error is recorded and raised.
+    error is recorded and raised. While GitHub's limit is spent it waits, those of apps longer than people's.
     """
     delivery = inbox.claim(services.engine, delivery_id, lease_s=CLAIM_S)
     if delivery is None:
@@ -113,9 +114,12 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
             services.engine,
             delivery,
             f"{type(error).__name__}: {error}",
-            retry_in_s=_retry_in_s(error, age),
+            retry_in_s=_retry_in_s(error, age, delivery),
             max_attempts=_most_attempts(error, age),
         )
+        if isinstance(error, RateLimitedError) and not quarantined:
+            log.info("delivery waits id=%s for_s=%.0f reason=%s", delivery_id, error.retry_after_s, error)
+            return ()
         log.warning("delivery failed id=%s error=%s quarantined=%s", delivery_id, error, quarantined)
         raise DeliveryError(delivery_id, error) from error
     return tuple(dict.fromkeys(result.cards_to_refresh))
@@ -128,9 +132,10 @@ def _most_attempts(error: Exception, age: timedelta) -> int:
     return NO_END if waits else MAX_ATTEMPTS
 
 
-def _retry_in_s(error: Exception, age: timedelta) -> float:
+def _retry_in_s(error: Exception, age: timedelta, delivery: inbox.Delivery) -> float:
     if isinstance(error, RateLimitedError):
-        return error.retry_after_s
+        by_app = text_or_empty(json.loads(delivery.payload), "sender.type") == "Bot"
+        return error.retry_after_s + (ECHO_LATER_S if by_app else 0)
     if isinstance(error, OUTAGES):
         return min(max(age.total_seconds() / 4, RETRY_S), LONGEST_RETRY_S)
     return BUSY_S if isinstance(error, CardBusyError) else RETRY_S

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from bot.admin.doctor.host import FULL_BYTES, free_bytes
 from bot.bootstrap import Services
 from bot.reactor import reactor
-from bot.scheduler import dispatch
+from bot.scheduler import dispatch, wakeups
 from ledger.event import Event
 from ledger.events.board import CardExplained, DiskWasFull, WorkStalled
 from ledger.events.run import CHECK
@@ -82,8 +82,7 @@ def watch_starts(services: Services) -> None:
     late_now = before.due is not None and before.due <= now
     if before.answer is not None and before.answer is dispatch.last_answer(services.engine) and not late_now:
         return
-    slots, host = services.config.run_workers, services.host
-    ready = dispatch.ready(services.engine, now=now, slots=slots, host=host)
+    ready = wakeups.ready(services, now)
     since = {run.run_id: before.since.get(run.run_id, now) for run in ready}
     _watched[services.engine] = Watched(since)  # should recording fail, the next tick tries again
     answer = dispatch.last_answer(services.engine)

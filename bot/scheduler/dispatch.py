@@ -1,13 +1,15 @@
 """Dispatch: which queued runs may start now. A worker claims a run by compare-and-set."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
+from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine
 
+from bot.github.errors import RateLimitedError
 from bot.reactor import reactor
 from bot.scheduler import choice_inputs
 from bot.state import budgets as shared_budgets
@@ -45,9 +47,12 @@ class ReadyRun:
     host: str = ""
 
 
-# The last answer of each ledger, and the event up to which it stands. It depends on events, on the hosts, and
-# on the day whose dollars count: most ticks find that nothing happened that can change it.
-Answer = tuple[tuple[date, tuple[Station, ...]], tuple[ReadyRun, ...]]
+Pauses = Mapping[BoardId, datetime]  # until when GitHub takes no call for a board
+NO_PAUSES: Pauses = MappingProxyType({})
+# The last answer of each ledger, and the event up to which it stands. It depends on events, on the hosts, on
+# the day whose dollars count, and on which boards wait for GitHub: most ticks find that nothing happened that
+# can change it.
+Answer = tuple[tuple[date, tuple[Station, ...], frozenset[BoardId]], tuple[ReadyRun, ...]]
 _answers: WeakKeyDictionary[Engine, tuple[Answer, int]] = WeakKeyDictionary()
 
 
@@ -57,18 +62,20 @@ def last_answer(engine: Engine) -> Answer | None:
     return None if known is None else known[0]
 
 
-def ready(engine: Engine, *, now: datetime, slots: int, host: str = "") -> tuple[ReadyRun, ...]:
+def ready(
+    engine: Engine, *, now: datetime, slots: int, host: str = "", paused: Pauses = NO_PAUSES
+) -> tuple[ReadyRun, ...]:
     """Return the runs that may start now, as many as workers are free on all hosts; record the reasons of the
     others. `slots` are those of `host`, which asks, until its heartbeats say how many it has.
     """
     with event_store.reading(engine) as db:
         at_work, agreed = _at_work(db, host, slots)
-        basis, seq = (now.date(), at_work), event_store.last_seq(db)
+        basis, seq = (now.date(), at_work, frozenset(paused)), event_store.last_seq(db)
         answer, upto = _answers.get(engine) or (None, 0)
         if answer and answer[0] == basis and (upto == seq or not choice_inputs.changed(db, after=upto)):
             _answers[engine] = (answer, seq)
             return answer[1]
-        choices = _choices(db, now, _free(db, at_work))
+        choices = _choices(db, now, _free(db, at_work), paused)
         news = _news(db, choices) if agreed else ()
         starts = tuple(
             ReadyRun(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1, choice.hosts.get(run_id, ""))
@@ -109,14 +116,16 @@ def _free(db: Connection, at_work: tuple[Station, ...]) -> tuple[Station, ...]:
 
 
 def _choices(
-    db: Connection, now: datetime, free: tuple[Station, ...], host: str = ""
+    db: Connection, now: datetime, free: tuple[Station, ...], paused: Pauses, host: str = ""
 ) -> tuple[RunSelection, ...]:
     """Return what may start on each board; a worker that one board takes is not free for the next.
 
     Where the workers do not suffice for all, each board gets its share of them.
     """
     waiting = sorted(run_queue.boards_waiting(db) - boards.removed(db))
-    questions_of = {board_id: _question(db, board_id, now, host, len(free)) for board_id in waiting}
+    questions_of = {
+        board_id: _question(db, board_id, now, host, len(free), paused.get(board_id)) for board_id in waiting
+    }
     alone = {board_id: choose_for(stations=free) for board_id, choose_for in questions_of.items()}
     if len(waiting) < 2:
         return tuple(alone.values())
@@ -134,7 +143,12 @@ def _choices(
 
 
 def _question(
-    db: Connection, board_id: BoardId, now: datetime, host: str, host_count: int
+    db: Connection,
+    board_id: BoardId,
+    now: datetime,
+    host: str,
+    host_count: int,
+    github_at: datetime | None,
 ) -> Callable[..., RunSelection]:
     """Return the rules' choice among the board's runs; it takes the free workers."""
     policy = policies.in_force(db, board_id)
@@ -146,7 +160,7 @@ def _question(
         choose,
         policy,
         queue,
-        load,
+        replace(load, github_at=github_at),
         snapshots.board_stops(db, board_id),
         losses=snapshots.board_losses(db, board_id),
         owner=boards.owner_of(db, board_id),
@@ -220,7 +234,15 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
 
 
 def claim(
-    engine: Engine, run_id: RunId, *, worker: str, now: datetime, ttl_s: float, slots: int, host: str = ""
+    engine: Engine,
+    run_id: RunId,
+    *,
+    worker: str,
+    now: datetime,
+    ttl_s: float,
+    slots: int,
+    host: str = "",
+    paused: Pauses = NO_PAUSES,
 ) -> Lease | None:
     """Claim a queued run for `worker` of `host`; None when it may not start there or another worker has it.
 
@@ -233,7 +255,8 @@ def claim(
         free = _free(db, _at_work(db, host, slots)[0])
         if not any(station.host == host and station.free for station in free):
             return None
-        chosen = next((choice for choice in _choices(db, now, free, host) if run_id in choice.grants), None)
+        choices = _choices(db, now, free, paused, host)
+        chosen = next((choice for choice in choices if run_id in choice.grants), None)
         if chosen is None or chosen.hosts.get(run_id, host) != host:
             return None
         grant = chosen.grants[run_id]
@@ -298,6 +321,8 @@ def _after_leaving(run: runs.RunRow, error: CardinalError | None) -> RunRequeued
     match error:
         case None:
             return RunRequeued(run.run_id, "handed_back")
+        case RateLimitedError():  # dispatch holds it back until then
+            return RunRequeued(run.run_id, "handed_back", str(error))
         case KilledError():  # something that the run needs was killed
             return _after_loss(run, str(error))
         case _:  # it could not be prepared: the error says what a person can do

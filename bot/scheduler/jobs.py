@@ -11,7 +11,7 @@ from bot.ingest.delivery import OUTAGES, DeliveryError
 from bot.outbox import publisher
 from bot.runspec import retry
 from bot.runspec.tool_secrets import tool_secrets
-from bot.scheduler import cleanup, dispatch, examiner
+from bot.scheduler import cleanup, dispatch, examiner, github_pauses
 from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import settle, wake
 from bot.sync import card as card_sync
@@ -52,10 +52,12 @@ def ingest(*delivery_ids: str) -> None:
 
 
 def sync_card(*card_ids: str) -> None:
-    """Sync cards with GitHub, those of a board by one read."""
+    """Sync cards with GitHub, those of a board by one read; those of a board that may not call it wait."""
     services = current()
-    for first in range(0, len(card_ids), MAX_TOGETHER):
-        sync_together(services, tuple(map(CardId, card_ids[first : first + MAX_TOGETHER])))
+    paused = github_pauses.pauses(services)
+    may = tuple(it for it in map(CardId, card_ids) if card_sync.board_of(services, it) not in paused)
+    for first in range(0, len(may), MAX_TOGETHER):
+        sync_together(services, may[first : first + MAX_TOGETHER])
     wake(services)
 
 
@@ -80,7 +82,7 @@ def sync_together(services: Services, card_ids: tuple[CardId, ...]) -> None:
 def rank_columns() -> None:
     """Read the order of columns in which runs wait."""
     services = current()
-    column_order.read_due(services)
+    column_order.read_due(services, github_pauses.pauses(services))
     wake(services)
 
 
@@ -141,6 +143,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
         ttl_s=retry.claim_s(services),
         slots=services.config.run_workers,
         host=services.host,
+        paused=github_pauses.pauses(services, github_pauses.LONG),
     )
     if lease is None:
         log.info("run not claimed run=%s reason=not_ready", run_id)

@@ -18,7 +18,7 @@ from bot.bootstrap import Services
 from bot.outbox import handlers, notices
 from bot.reactor import reactor
 from bot.render.board.card_fields import MAX_PLACE
-from bot.scheduler import alarms, card_schedules, dispatch, queues, wakeups
+from bot.scheduler import alarms, card_schedules, dispatch, github_pauses, queues, wakeups
 from bot.sync import checks, column_order
 from bot.system import liveness, release
 from bot.system.liveness import LeaseGrace, OutageMemory
@@ -75,8 +75,10 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
 def request_sweeps(services: Services) -> None:
     """Wake the sweep of every board, and the search for failed deliveries."""
     queues.request(services.redis, "recover_deliveries")
+    paused = github_pauses.pauses(services)
     for each in services.on_every_board():
-        queues.request(services.redis, "sweep_board", each.board.owner, str(each.board.number))
+        if each.board.board_id not in paused:
+            queues.request(services.redis, "sweep_board", each.board.owner, str(each.board.number))
 
 
 def request_upkeep(engine: Engine, redis: Redis, here: str) -> None:
@@ -138,8 +140,9 @@ def ingest(services: Services) -> None:
 
 def sync_cards(services: Services) -> None:
     """Wake the sync of cards with a refresh request; one that failed for long is tried less often."""
+    paused = github_pauses.pauses(services)
     with event_store.reading(services.engine) as db:
-        waiting, now = refresh_requests.waiting(db, limit=MAX_AT_ONCE), database_now(db)
+        waiting, now = refresh_requests.waiting(db, MAX_AT_ONCE, but=paused), database_now(db)
     for card in waiting:
         waited_s = (now - card.rung_at).total_seconds()
         if waited_s > EAGER_S and int(waited_s) % PATIENT_S:
@@ -149,8 +152,9 @@ def sync_cards(services: Services) -> None:
 
 def rank_columns(services: Services) -> None:
     """Wake the reading of columns' orders."""
+    paused = github_pauses.pauses(services)
     with event_store.reading(services.engine) as db:
-        due = column_order.is_due(db)
+        due = column_order.is_due(db, paused)
     if due:
         queues.request(services.redis, "rank_columns")
 
@@ -177,7 +181,7 @@ def late_checks(services: Services) -> None:
     """Wake the look at checks that no delivery told of, or that take too long; not at every tick."""
     if int(time.monotonic()) % PATIENT_S:
         return
-    for card_id in checks.overdue(services, services.now()):
+    for card_id in checks.overdue(services, services.now(), github_pauses.pauses(services)):
         queues.request(services.redis, "late_checks", card_id)
 
 
@@ -205,6 +209,7 @@ def write_places(services: Services) -> None:
 
 STEPS: tuple[Step, ...] = (
     heartbeat,
+    github_pauses.report,
     expire_dead_holders,
     reap,
     ingest,

@@ -1,8 +1,10 @@
 """Wake-ups for whoever has to act on the ledger. A lost one costs one tick, never the work."""
 
+from datetime import datetime
+
 from bot.bootstrap import Services
 from bot.reactor import reactor
-from bot.scheduler import dispatch, queues
+from bot.scheduler import dispatch, github_pauses, queues
 from bot.scheduler.queues import JOBS, QueueName
 from ledger.log import event_store
 from ledger.queue import outbox
@@ -31,8 +33,18 @@ def wake(services: Services) -> None:
         due_s = outbox.next_due_s(services.engine, lane)
         if due_s is not None and due_s <= 0:
             queues.request(services.redis, "publish", lane, name=name)
-    slots, host = services.config.run_workers, services.host
-    for run in dispatch.ready(services.engine, now=now, slots=slots, host=host):
+    for run in ready(services, now):
         job_id = f"run-{run.run_id}-{run.generation}"
         takers = queues.host_queue(run.host) if run.host else QueueName.RUNS
         queues.enqueue(services.redis, takers, f"{JOBS}.execute", run.run_id, job_id=job_id)
+
+
+def ready(services: Services, now: datetime) -> tuple[dispatch.ReadyRun, ...]:
+    """Return the runs that may start now, as these services see it."""
+    return dispatch.ready(
+        services.engine,
+        now=now,
+        slots=services.config.run_workers,
+        host=services.host,
+        paused=github_pauses.pauses(services, github_pauses.LONG),
+    )

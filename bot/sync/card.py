@@ -77,7 +77,7 @@ def _sync_held(services: Services, held: Held) -> frozenset[CardId]:
     """Sync the cards, board by board: an error at one, raised at the end, holds up no other."""
     by_board: dict[BoardId | None, dict[CardId, leases.Lease]] = {}
     for card_id, lease in held.items():
-        by_board.setdefault(_board_of(services, card_id), {})[card_id] = lease
+        by_board.setdefault(board_of(services, card_id), {})[card_id] = lease
     synced: set[CardId] = set()
     failed: list[Exception] = []
     for board_id, mine in by_board.items():
@@ -112,7 +112,7 @@ def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> fro
     return frozenset(held)
 
 
-def _board_of(services: Services, card_id: CardId) -> BoardId | None:
+def board_of(services: Services, card_id: CardId) -> BoardId | None:
     """Return the card's board; None for one that nobody has told of: then it is that of the services."""
     with event_store.reading(services.engine) as db:
         known = cards.get(db, card_id)

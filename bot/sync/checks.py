@@ -1,5 +1,6 @@
 """The checks of a card's pull request read from GitHub, as events."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -56,10 +57,13 @@ def read(services: Services, card: cards.CardRow, *, patient: bool = True) -> Ev
     return _settled(card.card_id, head, failures, pending, is_red=bool(red))
 
 
-def overdue(services: Services, now: datetime) -> tuple[CardId, ...]:
-    """Return the cards whose checks were never read, or take longer than the policy waits."""
+def overdue(services: Services, now: datetime, paused: Collection[BoardId] = ()) -> tuple[CardId, ...]:
+    """Return the cards whose checks were never read, or take longer than the policy waits.
+
+    Those of paused boards are left out.
+    """
     with event_store.reading(services.engine) as db:
-        gone = boards.removed(db)
+        gone = boards.removed(db).union(paused)
         return tuple(row.card_id for row in ci.waiting(db) if _is_due(db, row, gone, now))
 
 

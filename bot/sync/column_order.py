@@ -3,6 +3,8 @@
 A look leaves a mark, a lease that is over at once; the next tick has the columns with marks read.
 """
 
+from collections.abc import Collection
+
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
@@ -29,16 +31,29 @@ def mark(db: Connection, board_id: BoardId, column: str | None) -> None:
         leases.take(db, f"{PREFIX}{board_id}:{column}", PREFIX, ttl_s=0)
 
 
-def is_due(db: Connection) -> bool:
-    """Tell whether the order of a column is to be read."""
-    return bool(leases.expired(db, PREFIX))
+def is_due(db: Connection, paused: Collection[BoardId] = ()) -> bool:
+    """Tell whether the order of a column is to be read, on a board that is not paused."""
+    return bool(_due(db, paused))
 
 
-def read_due(services: Services) -> int:
-    """Read the order of each column with a mark; return their count, 0 while another process does."""
+def _due(db: Connection, paused: Collection[BoardId]) -> tuple[Lease, ...]:
+    return tuple(it for it in leases.expired(db, PREFIX) if _place(it)[0] not in paused)
+
+
+def _place(mark: Lease) -> tuple[BoardId, str]:
+    """Return the marked column, after its board."""
+    board_id, _, column = mark.name.removeprefix(PREFIX).partition(":")
+    return BoardId(board_id), column
+
+
+def read_due(services: Services, paused: Collection[BoardId] = ()) -> int:
+    """Read the order of each column with a mark, but for those of paused boards.
+
+    Return their count, 0 while another process does.
+    """
     with event_store.writing(services.engine) as db:
         turn = leases.take(db, TURN, services.name, ttl_s=TURN_S)
-        marks = leases.expired(db, PREFIX) if turn is not None else ()
+        marks = _due(db, paused) if turn is not None else ()
     try:
         for lease in marks:
             _read(services, lease)
@@ -51,10 +66,10 @@ def read_due(services: Services) -> int:
 
 def _read(services: Services, lease: Lease) -> None:
     """Record the column's order where it is news; a mark that was set meanwhile stays."""
-    board_id, _, column = lease.name.removeprefix(PREFIX).partition(":")
-    on = services.if_served(BoardId(board_id))
-    order = github_board.read_column(on.hub, BoardId(board_id), column) if on else ()
+    board_id, column = _place(lease)
+    on = services.if_served(board_id)
+    order = github_board.read_column(on.hub, board_id, column) if on else ()
     with event_store.writing(services.engine) as db:
         leases.release(db, lease)
-        if on and order != cards.order_of(db, BoardId(board_id), column):
-            reactor.append(db, ColumnRanked(BoardId(board_id), column, order), now=services.now())
+        if on and order != cards.order_of(db, board_id, column):
+            reactor.append(db, ColumnRanked(board_id, column, order), now=services.now())

@@ -5,6 +5,7 @@ doorbell keeps those that are not recorded yet.
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -110,9 +111,15 @@ def counts(db: Connection, card_id: CardId) -> tuple[int, int]:
     return (0, 0) if row is None else (row.rung, row.answered)
 
 
-def waiting(db: Connection, limit: int) -> tuple[RefreshRequest, ...]:
-    """Return at most `limit` cards with an unanswered ring, the longest waiting first."""
-    return all_rows(db, RefreshRequest, _waiting, most=limit)
+def waiting(db: Connection, limit: int, but: Collection[BoardId] = ()) -> tuple[RefreshRequest, ...]:
+    """Return at most `limit` cards with an unanswered ring, the longest waiting first.
+
+    None of the boards in `but`.
+    """
+    if not but:
+        return all_rows(db, RefreshRequest, _waiting, most=limit)
+    others = refresh_requests.c.board_id.not_in(tuple(but))
+    return all_rows(db, RefreshRequest, _oldest(limit).where(others))
 
 
 def count_waiting(db: Connection) -> int:
@@ -124,14 +131,12 @@ _UNANSWERED = refresh_requests.c.rung > refresh_requests.c.answered
 _count = Statement(select(func.count()).select_from(refresh_requests).where(_UNANSWERED))
 
 
-@statement
-def _waiting(most: Any) -> Select[Any]:
-    return (
-        pick(RefreshRequest, refresh_requests)
-        .where(_UNANSWERED)
-        .order_by(refresh_requests.c.rung_at)
-        .limit(most)
-    )
+def _oldest(most: Any) -> Select[Any]:
+    query = pick(RefreshRequest, refresh_requests).where(_UNANSWERED)
+    return query.order_by(refresh_requests.c.rung_at).limit(most)
+
+
+_waiting = statement(_oldest)
 
 
 @statement

@@ -61,7 +61,7 @@ class Waiting:
 class Load:
     """What runs already: counts of runs that a worker holds, dollars spent against each limit that runs share
     (those of a day: today's, UTC), and dollars that runs have reserved. `checks` counts runs that only check,
-    which all the others leave out.
+    which all the others leave out. `github_at`: GitHub takes no call for the board before that time.
     """
 
     total: int
@@ -71,6 +71,7 @@ class Load:
     reserved: Sequence[Share] = ()
     halt: Halt | None = None
     checks: int = 0
+    github_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,11 @@ def halted(halt: Halt) -> str:
     return f"the board is halted: {plain(halt.because, 160)} ({tries}; {LIFTS['board']})"
 
 
+def limited(until: datetime) -> str:
+    """Return the sentence about GitHub's limit."""
+    return f"GitHub takes no more calls before {until:%H:%M} UTC (its limit): it starts by itself then"
+
+
 class Workers:
     """The free workers of all hosts that take runs."""
 
@@ -216,6 +222,7 @@ class _Gate:
         self._policy, self._stops, self._losses = policy, stops, losses
         self.workers, self.hosts = workers, dict[RunId, str]()
         self._total, self._checks = load.total, load.checks
+        self._github_at = load.github_at
         self._halt, self._may_probe = load.halt, bool(load.halt and load.halt.probing and not load.halt.probe)
         self._purse = BudgetAllocator(policy, load.spent, load.reserved)
         self.grants: dict[RunId, Grant] = {}
@@ -250,6 +257,8 @@ class _Gate:
             yield outside(run.repository, self._owner)
         if stopped := stopped_by(self._stops, run.card_id, run.column):
             yield stopped
+        if self._github_at is not None:
+            yield limited(self._github_at)
         if run.models:
             yield from self._no_place(run)
         elif self._checks >= MAX_CHECKS:

@@ -140,7 +140,8 @@ def _queues(db: Connection, now: datetime) -> tuple[tuple[str, int, str], ...]:
 def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
     """Return the board's owner, and what is left of GitHub's allowance for the installation there."""
     try:
-        spent, now_s = site.services.on(board).hub.budget.seen()
+        budget = site.services.on(board).hub.budget
+        (spent, now_s), until_s = budget.seen(), budget.barred_until_s()
     except UnavailableError as error:
         return board.owner, plain(str(error))
     hours = (
@@ -149,6 +150,5 @@ def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
         if window.reset_s > now_s
     )
     minute = f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points of this minute are spent"
-    closed = spent.closed_until_s - now_s
-    waits = [f"GitHub is left alone for {closed:.0f} s: it goes on by itself"] if closed > 0 else []
+    waits = [f"GitHub is left alone for {until_s - now_s:.0f} s: it goes on by itself"] if until_s else []
     return board.owner, "; ".join((*waits, *hours, minute))

@@ -1,0 +1,65 @@
+"""Boards whose installation may not call GitHub now: what would fail there waits, on every host."""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Engine
+
+from bot.bootstrap import Services
+from ledger.ids import BoardId
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0  # between two looks at the figures that all hosts share
+LONG = timedelta(minutes=1)  # the start of a run waits for less with its claim in hand
+
+
+@dataclass(slots=True)
+class _Look:
+    """What this process saw last: the owner of each board, and until when owners wait; which are reported."""
+
+    at: float = float("-inf")
+    owners: Mapping[BoardId, str] = field(default_factory=dict)
+    until: Mapping[str, datetime] = field(default_factory=dict)
+    reported: frozenset[str] = frozenset()
+
+
+_looks: WeakKeyDictionary[Engine, _Look] = WeakKeyDictionary()
+
+
+def pauses(services: Services, longer_than: timedelta = timedelta()) -> dict[BoardId, datetime]:
+    """Return until when GitHub takes no call for a board, for each that waits longer than that."""
+    look, end = _look(services), services.now() + longer_than
+    until = {board_id: look.until.get(owner) for board_id, owner in look.owners.items()}
+    return {board_id: at for board_id, at in until.items() if at is not None and at > end}
+
+
+def report(services: Services) -> None:
+    """Log once that the limit of an owner's installation is spent, and once that this is over."""
+    look, now = _look(services), services.now()
+    waiting = {owner for owner, until in look.until.items() if until > now}
+    spent = {owner for owner in waiting if look.until[owner] > now + LONG}
+    for owner in sorted(spent - look.reported):
+        until = f"{look.until[owner]:%H:%M:%S}"
+        log.warning("GitHub's limit is spent owner=%s until=%s step=none_it_goes_on_by_itself", owner, until)
+    for owner in sorted(look.reported - waiting):
+        log.warning("GitHub takes calls again owner=%s", owner)
+    look.reported = look.reported & waiting | spent
+
+
+def _look(services: Services) -> _Look:
+    look, at = _looks.setdefault(services.engine, _Look()), time.monotonic()
+    if at - look.at >= LOOK_S:
+        boards = [it.board for it in services.on_every_board()]
+        look.owners = {board.board_id: board.owner.casefold() for board in boards if board.board_id}
+        ends = {
+            owner: services.context.app.at(owner).budget.barred_until_s()
+            for owner in set(look.owners.values())
+        }
+        look.until = {owner: datetime.fromtimestamp(end_s, UTC) for owner, end_s in ends.items() if end_s}
+        look.at = at
+    return look
