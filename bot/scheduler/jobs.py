@@ -21,12 +21,14 @@ from bot.system.config import ConfigError
 from ledger.errors import CardinalError
 from ledger.ids import CardId, DeliveryId, RunId
 from ledger.log import event_store
+from ledger.queue.leases import Lease
 from ledger.views import runs
 from rules.errors import RulesError
 from runner import supervisor, workspaces
 from runner.errors import KilledError
 from runner.exec.deadline import Deadline
 from runner.exec.watchdog import Watchdog, watched
+from runner.run.heartbeat import beating
 from runner.run.log import RunLog
 from runner.run.run_spec import RunSpec
 
@@ -135,16 +137,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
 
     A process of its own is watched: it is killed with all of the run when the lease cannot be renewed.
     """
-    lease = dispatch.claim(
-        services.engine,
-        run_id,
-        worker=services.name,
-        now=services.now(),
-        ttl_s=retry.claim_s(services),
-        slots=services.config.run_workers,
-        host=services.host,
-        paused=github_pauses.pauses(services, github_pauses.LONG),
-    )
+    lease = _claim(services, run_id)
     if lease is None:
         log.info("run not claimed run=%s reason=not_ready", run_id)
         return
@@ -155,15 +148,22 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
             run = runs.get(db, run_id)
         services = services.on_board(run.board_id) if run else services
         spec, remote = retry.make_spec(services, run_id, lease)
-        with _watched(services, spec) if process_of_its_own else nullcontext() as watchdog:
+        ttl_s = retry.lease_s(services, run.reclaims if run else 0)
+        with (
+            _watched(services, spec) if process_of_its_own else nullcontext() as watchdog,
+            beating(services.engine, lease, watchdog.deadline, ttl_s)
+            if watchdog
+            else nullcontext() as heartbeat,
+        ):
             run_log = RunLog(
                 services.engine,
                 run_id,
                 lease,
                 WALL,
-                ttl_s=services.config.lease_s,
+                ttl_s=ttl_s,
                 on_append=partial(settle, services),
                 watchdog=watchdog,
+                heartbeat=heartbeat,
             )
             supervisor.execute(
                 spec,
@@ -180,6 +180,19 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
     finally:
         dispatch.let_go(services.engine, run_id, lease, now=services.now(), error=failure)
         settle(services)
+
+
+def _claim(services: Services, run_id: RunId) -> Lease | None:
+    return dispatch.claim(
+        services.engine,
+        run_id,
+        worker=services.name,
+        now=services.now(),
+        ttl_s=retry.claim_s(services),
+        slots=services.config.run_workers,
+        host=services.host,
+        paused=github_pauses.pauses(services, github_pauses.LONG),
+    )
 
 
 def _watched(services: Services, spec: RunSpec) -> AbstractContextManager[Watchdog]:

@@ -11,6 +11,11 @@ KILL_S = 3.0  # at most, of the lease's length: for the end of processes and con
 _SHARE = 5  # of a short lease a fifth
 
 
+def usable_s(ttl_s: float) -> float:
+    """Return how much of a lease is worked in; the rest is for the killing."""
+    return ttl_s - min(KILL_S, ttl_s / _SHARE)
+
+
 class Deadline:
     """The moment at which all of a claim must end; none at first. Forks of this process see it move.
 
@@ -33,7 +38,7 @@ class Deadline:
 
         It is earlier by what the killing takes: the lease may be another's when its time is over.
         """
-        return time.clock_gettime(self._clock) + ttl_s - min(KILL_S, ttl_s / _SHARE)
+        return time.clock_gettime(self._clock) + usable_s(ttl_s)
 
     def move(self, until: float) -> None:
         """Set the deadline: after a renewal that is known to be committed."""

@@ -25,6 +25,7 @@ from ledger.views.workspaces import WorkspaceRow
 from runner.exec.deadline import Deadline
 from runner.exec.watchdog import Watchdog
 from runner.run.exits import StopRequested
+from runner.run.heartbeat import Heartbeat
 from runner.run.history import History
 from runner.run.run_spec import Clock
 from runner.run.secrecy import Secrecy
@@ -54,11 +55,12 @@ class RunLog:
         ttl_s: float = 60.0,
         on_append: Callable[[], None] = lambda: None,
         watchdog: Watchdog | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
         self._engine, self._run_id, self._clock, self._ttl_s = engine, run_id, clock, ttl_s
         self._fence = event_store.Fence(lease.name, lease.generation)
         self._lease = lease
-        self._on_append, self._watchdog = on_append, watchdog
+        self._on_append, self._watchdog, self._heartbeat = on_append, watchdog, heartbeat
         self.deadline = watchdog.deadline if watchdog else Deadline()  # of the claim
         self._looked = clock.monotonic()
         self._renewed = self._looked - ttl_s  # the claimer took the lease for longer, or some time ago
@@ -132,13 +134,21 @@ class RunLog:
 
     def beat(self) -> None:
         """Look and renew the lease when either is due; cheap enough for every turn of a loop."""
+        if self._heartbeat is not None:
+            self._heartbeat.sign()
         if self._renewal_is_due():
             self._insist(self._renew)
         if self._clock.monotonic() - self._looked >= LOOK_S:
             self.look()
 
     def hold(self, for_s: float) -> None:
-        """Extend the claim for a step that cannot renew it; the next renewal resets that."""
+        """Extend the claim for a step that cannot renew it; the next renewal resets that.
+
+        With a heartbeat the claim itself stays short, and that one renews it for so long.
+        """
+        if self._heartbeat is not None and self._heartbeat.lives:
+            self._heartbeat.allow(for_s)
+            for_s = 0.0
         self._insist(partial(self._renew, for_s=for_s))
 
     def _renew(self, _again: bool, for_s: float = 0.0) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from bot.ingest.delivery import DeliveryError
 from bot.reactor import reactor
+from bot.runspec import retry
 from bot.scheduler import dispatch, jobs, ticker
 from bot.system import liveness
 from forge.store.board import Item
@@ -51,6 +52,8 @@ def test_a_run_whose_worker_is_silent_is_queued_again_and_the_old_worker_is_refu
     item, run_id = at_work(cardinal)
     assert lose_the_worker(cardinal) == (run_id,)
     assert [one.why for one in cardinal.events(RunRequeued)] == ["reclaimed"]
+    lengths = [retry.lease_s(cardinal.services, reclaims) for reclaims in (0, 1, 2, 3)]
+    assert lengths == [factor * cardinal.services.config.lease_s for factor in (1, 2, 4, 4)]
     with pytest.raises(StaleClaimError):
         cardinal.write(run_id, Progressed(run_id, "still here"))
     cardinal.settle()

@@ -1,0 +1,122 @@
+"""Heartbeat of a claim: a process that renews the lease while a step of the worker takes its time.
+
+On a busy machine one step can take longer than a lease. The lease stays short, so that another host waits no
+longer than for any; what ends with the worker's silence is the renewing.
+"""
+
+import contextlib
+import gc
+import logging
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from mmap import mmap
+from pathlib import Path
+from typing import NoReturn
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+
+from ledger.errors import StaleClaimError
+from ledger.log import event_store
+from ledger.queue import leases
+from ledger.queue.leases import Lease
+from runner.exec.deadline import Deadline, usable_s
+from runner.exec.launch import detach, with_parent
+
+log = logging.getLogger(__name__)
+
+SILENT_S = 60.0  # that a worker may be silent unless it said for how long; it hangs after that
+LOOK_S = 0.25
+_LATE = 0.4  # of a lease that is gone: the worker itself renews after a third of it
+
+
+class Heartbeat:
+    """The heartbeat of a claim, and how long the worker may be silent, in memory that both share."""
+
+    def __init__(self, deadline: Deadline, ttl_s: float, silent_s: float = SILENT_S) -> None:
+        self.deadline, self.ttl_s, self._silent_s = deadline, ttl_s, silent_s
+        self._until = memoryview(mmap(-1, 8)).cast("d")
+        self.pid = 0
+        self.allow()
+
+    @property
+    def lives(self) -> bool:
+        """Whether its process is there: it may have been killed for want of memory."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+    def allow(self, for_s: float = 0.0) -> None:
+        """Let the worker be silent for so long from now on: as long as any step may take, at least."""
+        self._until[0] = time.monotonic() + max(for_s, self._silent_s)
+
+    def sign(self) -> None:
+        """Note that the worker goes on; a longer silence that it announced stays allowed."""
+        self._until[0] = max(self._until[0], time.monotonic() + self._silent_s)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the worker is late with a renewal, and is still allowed to."""
+        late = self.deadline.left_s <= usable_s(self.ttl_s) - self.ttl_s * _LATE
+        return late and time.monotonic() < self._until[0]
+
+
+@contextmanager
+def beating(engine: Engine, lease: Lease, deadline: Deadline, ttl_s: float) -> Iterator[Heartbeat]:
+    """Have this process's claim renewed by another, which dies with it, whenever this one is late."""
+    heartbeat, worker = Heartbeat(deadline, ttl_s), os.pidfd_open(os.getpid())
+    arrange = with_parent()
+    try:
+        heartbeat.pid = os.fork()
+        if not heartbeat.pid:
+            arrange()
+            _beat(engine, lease, heartbeat, worker)
+    finally:
+        os.close(worker)
+    try:
+        yield heartbeat
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(heartbeat.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(heartbeat.pid, 0)
+
+
+def _beat(engine: Engine, lease: Lease, heartbeat: Heartbeat, worker: int) -> NoReturn:
+    try:
+        gc.freeze()  # or the collector would touch, and so copy, every page that is shared
+        detach((0, 1, 2, worker))
+        stat = Path(f"/proc/{os.getppid()}/stat")
+        while not select.select([worker], [], [], LOOK_S)[0]:
+            if heartbeat.is_due and not _is_stopped(stat):
+                renew(engine, lease, heartbeat)
+    except StaleClaimError:
+        pass  # another has the run: the worker's next write is refused
+    except BaseException:
+        log.exception("heartbeat of the claim failed lease=%s", lease.name)
+    finally:
+        os._exit(0)  # never the parent's finally blocks, exit hooks and buffers
+
+
+def _is_stopped(stat: Path) -> bool:
+    """Tell whether the worker is in no step at all: somebody stopped it. Source: proc(5), /proc/PID/stat."""
+    return stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] in ("T", "t")
+
+
+def renew(engine: Engine, lease: Lease, heartbeat: Heartbeat) -> None:
+    """Renew the lease and move the deadline by what is certain. Raises StaleClaimError.
+
+    A ledger that is away is asked again at the next look.
+    """
+    deadline = heartbeat.deadline
+    try:
+        with event_store.writing(engine) as db:
+            until = deadline.of_lease(heartbeat.ttl_s)
+            deadline.shorten(until)
+            leases.renew(db, lease, ttl_s=heartbeat.ttl_s)
+    except OperationalError as error:
+        log.warning("heartbeat of the claim is late lease=%s error=%s", lease.name, type(error).__name__)
+    else:
+        deadline.move(until)
