@@ -12,7 +12,18 @@ from ledger.events.run import CHECK
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.states import Ending
-from ledger.views import cards, findings, links, messages, notes, reports, rule_briefs, runs, threads
+from ledger.views import (
+    cards,
+    expansions,
+    findings,
+    links,
+    messages,
+    notes,
+    reports,
+    rule_briefs,
+    runs,
+    threads,
+)
 from ledger.views.cards import CardRow
 from rules.card.dependencies import may_name
 from rules.runs.mode import INVESTIGATE
@@ -80,12 +91,19 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
             EarlierNote(note.run_id, note.text)
             for note in notes.newest(db, (past.run_id for past in before), briefing.NOTES + 1)
         ),
-        rule_briefs=tuple(
-            RuleBrief(brief.rule, brief.text)
-            for brief in rule_briefs.newest(db, card.card_id, briefing.RULE_BRIEFS + 1)
-        ),
+        rule_briefs=_rule_briefs(db, card),
         **({"request": run.asked, "requested_by": run.by} if run is not None and run.asked else {}),
     )
+
+
+def _rule_briefs(db: Connection, card: CardRow) -> tuple[RuleBrief, ...]:
+    """Return what models wrote by rules: briefs, and the description where it is written out."""
+    briefs = rule_briefs.newest(db, card.card_id, briefing.RULE_BRIEFS + 1)
+    written = expansions.get(db, card.content_id) if card.expanded else None
+    description = (
+        (RuleBrief(f"{written.rule}, the description written out", written.text),) if written else ()
+    )
+    return (*(RuleBrief(brief.rule, brief.text) for brief in briefs), *description)
 
 
 def _conversation_message(message: messages.MessageRow, last: runs.RunRow | None) -> ConversationMessage:

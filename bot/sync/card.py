@@ -16,6 +16,7 @@ from bot.reactor import reactor
 from bot.state import policies, snapshots
 from bot.sync import board as boards
 from bot.sync import column_order, movers, target_repository
+from bot.sync.own_words import with_own_words
 from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import board as on_board
@@ -129,7 +130,7 @@ def _sync_once(services: Services, held: Held) -> tuple[CardId, ...]:
     """Read the cards once and record them; return those, their leases released, that no request came for."""
     with event_store.reading(services.engine) as db:
         requests = {card_id: refresh_requests.counts(db, card_id)[0] for card_id in held}
-    looks = github_board.read_cards(services.hub, tuple(held))
+    looks = with_own_words(services, github_board.read_cards(services.hub, tuple(held)))
     if (
         None in looks.values()
     ):  # raises if the whole board is out of sight: that tells nothing about its cards
@@ -337,8 +338,9 @@ def differences(
         return () if known.archived else (on_board.CardArchived(card_id, "archived", by.login, by.role),)
     if known.archived:
         events.append(on_board.CardRestored(card_id, by.login, by.role))
-    if (known.title, known.body, known.labels) != (seen.title, seen.body, seen.labels):
-        events.append(on_board.CardDescribed(card_id, seen.title, seen.body, seen.labels))
+    words = (seen.title, seen.body, seen.labels, seen.expanded)
+    if (known.title, known.body, known.labels, known.expanded) != words:
+        events.append(on_board.CardDescribed(card_id, *words))
     place = (seen.repository, seen.number)
     # A draft became an issue, or an issue was transferred, or its repository renamed.
     if seen.number is not None and seen.repository is not None and place != (known.repository, known.number):

@@ -139,11 +139,15 @@ class CardSeen(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CardDescribed(CardEvent):
-    """The title, description or labels of the card's issue differ from what was known."""
+    """The title, description or labels of the card's issue differ from what was known.
+
+    `expanded`: GitHub shows a description that a rule's model wrote over `body`, as in BodyExpanded.
+    """
 
     title: str
     body: str
     labels: tuple[str, ...]
+    expanded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

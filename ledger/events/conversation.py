@@ -101,7 +101,7 @@ class TaskAnswered(CardEvent):
     """An `ai_task` rule of a column ran; `rule` is its place in the policy, e.g. `Planning/on_entry/0`.
 
     The model chose `labels` and `option` of the project field `field` from the rule's lists; `brief` is for
-    the card's next runs.
+    the card's next runs; `body` is the description written out, for the one with the digest `replaces`.
     """
 
     rule: str
@@ -110,6 +110,22 @@ class TaskAnswered(CardEvent):
     field: str = ""
     option: str = ""
     brief: str = ""
+    body: str = ""
+    replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyExpanded(CardEvent):
+    """A rule's model wrote the description of the card's issue out: `text` stands over the words `before`.
+
+    `content_id` is the issue's, `written` the digest of the whole description as GitHub has it.
+    """
+
+    content_id: str
+    rule: str
+    text: str
+    before: str
+    written: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ LINES: Mapping[str, Line] = {
     "CommentChanged": (_A, lambda e: f"{e.by} changed comment {e.comment_id}: {e.how}"),
     "AssistantReplied": (_C, lambda e: f"assistant: {e.text}"),
     "TaskAnswered": (_A, lambda e: f"{e.rule}: {' '.join((e.text, *e.labels, e.option)).strip()}"),
+    "BodyExpanded": (_A, lambda e: f"{e.rule} wrote the description out"),
     "AssistantFailed": (_C, lambda e: f"{e.what} failed: {e.because}"),
     "PullOpened": (_C, lambda e: f"opened pull request #{e.number}"),
     "PullChanged": (_A, lambda e: f"pull request #{e.number} is {e.state}{', a draft' if e.draft else ''}"),

@@ -67,6 +67,7 @@ class CardRow:
     chosen, for whoever set them may not.
     `assistant_waits`: the planning assistant replied without a brief, and nobody wrote since.
     `early_start` is where the unfinished work on the branch began; empty where a run finished it.
+    `expanded`: GitHub shows a model's description over `body`.
     """
 
     card_id: CardId
@@ -111,6 +112,7 @@ class CardRow:
     assistant_waits: bool = False
     barred: tuple[str, ...] = ()
     early_start: str = ""
+    expanded: bool = False
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:
@@ -200,7 +202,7 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
 
 @fold.on(CardDescribed)
 def _described(db: Connection, _it: Recorded, event: CardDescribed) -> None:
-    _set(db, event, title=event.title, body=event.body, labels=event.labels)
+    _set(db, event, title=event.title, body=event.body, labels=event.labels, expanded=event.expanded)
     known = get(db, event.card_id)
     if known is not None and known.barred:
         _set(db, event, barred=tuple(label for label in known.barred if label in event.labels))

@@ -38,6 +38,12 @@ class Settings(PolicyModel):
         "Whether the answer also briefs the card's next runs, as [material to judge](#rules-that-learn).",
     )
 
+    expand: bool = setting(
+        False,
+        "Whether the answer writes the issue's description out. The old one stays below it, folded; one that"
+        " people edit meanwhile stays as it is.",
+    )
+
     @model_validator(mode="after")
     def _field_with_options(self) -> Self:
         if (self.field is None) != (not self.options):
@@ -73,12 +79,18 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
         settings.field or "",
         settings.options,
         settings.brief,
+        settings.expand,
     )
     return Decision((*convert, task), (f"{occasion.rule} asks a model",))
 
 
 def headline(settings: Settings) -> str:
     """Say it for the column's header."""
-    sets = (("labels", settings.labels), (str(settings.field), settings.field), ("a brief", settings.brief))
+    sets = (
+        ("labels", settings.labels),
+        (str(settings.field), settings.field),
+        ("a brief", settings.brief),
+        ("the description", settings.expand),
+    )
     named = ", ".join(name for name, wanted in sets if wanted)
     return f"asks a model about the card{f' (sets {named})' if named else ''}"

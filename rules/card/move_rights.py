@@ -80,6 +80,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     outbound.RunTask,
     rule_results.AddLabels,
     rule_results.FillField,
+    rule_results.ExpandBody,
     outbound.MarkReady,
     outbound.MergePull,
     outbound.CancelMerge,

@@ -10,7 +10,7 @@ from rules.errors import RulesError
 from rules.intents.outbound import RunTask
 from rules.text import alternatives, code, plain
 
-MAX_COMMENT, MAX_BRIEF = 4_000, 4_000  # characters
+MAX_CHARACTERS = 4_000  # of each text
 _FENCE = "```"
 
 
@@ -28,10 +28,11 @@ class TaskAnswerError(RulesError):
 class _Form(BaseModel):
     """The keys that a rule can want; a key that it does not want is not read."""
 
-    comment: Annotated[str, Field(max_length=MAX_COMMENT)] = ""
+    comment: Annotated[str, Field(max_length=MAX_CHARACTERS)] = ""
     labels: Annotated[tuple[str, ...], Field(max_length=50)] = ()
     option: str = ""
-    brief: Annotated[str, Field(max_length=MAX_BRIEF)] = ""
+    brief: Annotated[str, Field(max_length=MAX_CHARACTERS)] = ""
+    body: Annotated[str, Field(max_length=MAX_CHARACTERS)] = ""
 
 
 def form(task: RunTask) -> str:
@@ -42,15 +43,25 @@ def form(task: RunTask) -> str:
     if task.field:
         keys["option"] = f"{task.field}: one of {json.dumps(task.options)}, or empty where none fits"
     if task.brief:
-        keys["brief"] = f"what the engineer who works on the card next should know, {MAX_BRIEF} characters"
+        keys["brief"] = (
+            f"what the engineer who works on the card next should know, {MAX_CHARACTERS} characters"
+        )
+    if task.expand:
+        keys["body"] = (
+            "the card's description written out in Markdown: goal, acceptance criteria, scope, and nothing"
+            f" that the card does not say; {MAX_CHARACTERS} characters, empty where it needs none"
+        )
     if len(keys) == 1:
         return ""
     lines = "\n".join(f"- `{key}`: {meaning}" for key, meaning in keys.items())
     return f"Answer with one JSON object and nothing else. Its keys:\n{lines}"
 
 
-def read(task: RunTask, text: str) -> TaskAnswered:
-    """Return the event of an answer. Raises TaskAnswerError where it is not in the rule's form."""
+def read(task: RunTask, text: str, *, replaces: str = "") -> TaskAnswered:
+    """Return the event of an answer. `replaces` is the digest of the description that the model read.
+
+    Raises TaskAnswerError where it is not in the rule's form.
+    """
     if not form(task):
         return TaskAnswered(task.card_id, task.rule, text)
     filled = _filled(text)
@@ -67,6 +78,8 @@ def read(task: RunTask, text: str) -> TaskAnswered:
         field=task.field if filled.option else "",
         option=filled.option if task.field else "",
         brief=filled.brief.strip() if task.brief else "",
+        body=filled.body.strip() if task.expand else "",
+        replaces=replaces if task.expand else "",
     )
 
 

@@ -11,7 +11,7 @@ from rules.card.trigger import stamp, was_before
 from rules.chatops import replies
 from rules.chatops.parser import parse, refusal_to_answer
 from rules.intents.outbound import AskAssistant, Decision, Say
-from rules.intents.rule_results import AddLabels, FillField
+from rules.intents.rule_results import AddLabels, ExpandBody, FillField
 from rules.policy.model import Policy
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
 from rules.text import code, plain
@@ -64,7 +64,8 @@ def task_answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: 
     said = (Say(card, about, event.text),) if event.text.strip() else ()
     labels = (AddLabels(card, event.labels, about),) if event.labels else ()
     option = (FillField(card, event.field, event.option, about),) if event.option else ()
-    return Decision((*said, *labels, *option), (f"{event.rule} was answered",))
+    body = (ExpandBody(card, event.rule, event.body, event.replaces, about),) if event.body else ()
+    return Decision((*said, *labels, *option, *body), (f"{event.rule} was answered",))
 
 
 def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed, now: datetime) -> Decision:

@@ -25,6 +25,7 @@ _NEEDED = {
 # What a rule of the policy wants: the card says that it did not come about.
 _WANTED = {
     "add_labels": "the labels that a rule chose could not be set",
+    "expand_body": "the description that a rule wrote out was not put in place",
     "fill_field": "the field that a rule fills could not be written",
 }
 

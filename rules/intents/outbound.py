@@ -356,8 +356,8 @@ class AskAssistant(Intent):
 class RunTask(Intent):
     """Run one `ai_task` rule. `rule` is its place in the policy, `occasion` makes it the same call.
 
-    The answer may set `labels` of these, choose one of `options` for the project field `field`, and hold a
-    `brief` for the card's next runs.
+    The answer may set `labels` of these, choose one of `options` for the project field `field`, hold a
+    `brief` for the card's next runs, and `expand` its description.
     """
 
     rule: str
@@ -368,6 +368,7 @@ class RunTask(Intent):
     field: str = ""
     options: tuple[str, ...] = ()
     brief: bool = False
+    expand: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,16 @@ class AddLabels(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class ExpandBody(Intent):
+    """Write `body` over the card's description, if that still has the digest `replaces`."""
+
+    rule: str
+    body: str
+    replaces: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
 class FillField(Intent):
     """Choose an option of a project field that is empty; `about` makes it the same act."""
 

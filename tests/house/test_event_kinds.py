@@ -38,7 +38,7 @@ NOT_OF_A_RUN = {
         *("StatusLost", "StopLifted", "StopOrdered", "WorkStalled"),
     },
     "the assistant's talk": {
-        *("AssistantFailed", "AssistantMetered", "AssistantReplied", "TaskAnswered"),
+        *("AssistantFailed", "AssistantMetered", "AssistantReplied", "BodyExpanded", "TaskAnswered"),
     },
     "words, which the briefings hold": {"CommentChanged", "CommentReleased", "PersonSaid"},
     "the card's own state and issue": {

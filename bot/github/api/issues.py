@@ -88,6 +88,23 @@ def add_blocked_by(hub: Hub, blocked_id: str, blocking_id: str) -> None:
     hub.graphql(project_queries.ADD_BLOCKED_BY, {"blocked": blocked_id, "blocking": blocking_id})
 
 
+def body_of(hub: Hub, repository: str, number: int) -> str:
+    """Return the issue's description as it is now.
+
+    Source: docs.github.com/rest/issues/issues#get-an-issue.
+    """
+    return str(hub.rest("GET", f"{repository_path(repository)}/issues/{number}").body.get("body") or "")
+
+
+def write_body(hub: Hub, repository: str, number: int, text: str) -> str:
+    """Replace the issue's description and return it as GitHub has it then.
+
+    Source: docs.github.com/rest/issues/issues#update-an-issue.
+    """
+    path = f"{repository_path(repository)}/issues/{number}"
+    return str(hub.rest("PATCH", path, body={"body": text}).body.get("body") or "")
+
+
 def add_labels(hub: Hub, repository: str, number: int, labels: Sequence[str]) -> tuple[str, ...]:
     """Add labels to an issue and return all that it has then, sorted.
 

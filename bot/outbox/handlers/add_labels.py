@@ -27,6 +27,6 @@ def carry_out(context: OutboxContext, intent: AddLabels, _entry: Entry) -> ActRe
         fresh = cards.get(db, intent.card_id)  # webhooks about own acts are not read
         if fresh is None or fresh.labels == labels:
             return ()
-        return (CardDescribed(intent.card_id, fresh.title, fresh.body, labels),)
+        return (CardDescribed(intent.card_id, fresh.title, fresh.body, labels, fresh.expanded),)
 
     return ActResult(card.card_id, events=events)

@@ -10,7 +10,7 @@ from bot.render.markdown.marker import digest_of
 from ledger.event import Event
 from ledger.events.conversation import AssistantFailed
 from ledger.queue.outbox import Entry
-from ledger.views import messages
+from ledger.views import expansions, messages
 from rules.card import task_answer
 from rules.intents.outbound import RunTask
 
@@ -43,7 +43,7 @@ def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResul
 
     paid = assistant.metered(card.card_id, answer)
     try:
-        result: Event = task_answer.read(intent, answer.text)
+        result: Event = task_answer.read(intent, answer.text, replaces=expansions.digest(card.body))
     except task_answer.TaskAnswerError as error:
         result = AssistantFailed(card.card_id, f"the rule {intent.rule}", str(error))
 

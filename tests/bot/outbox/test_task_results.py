@@ -2,11 +2,14 @@
 
 import pytest
 
+from bot.render.markdown.marker import mark
 from forge.store.board import FieldType, Option
 from ledger.events.conversation import AssistantFailed, AssistantMetered, TaskAnswered
 from ledger.events.publication import EntryGivenUp
+from ledger.ids import EntryKey
+from ledger.views import expansions
 from rules.intents.outbound import RunTask
-from rules.intents.rule_results import AddLabels, FillField
+from rules.intents.rule_results import AddLabels, ExpandBody, FillField
 from tests.bot.outbox.conftest import Stage
 from tests.bot.outbox.test_assistant import planning as planning
 from tests.bot.outbox.test_board_acts import shown
@@ -52,6 +55,42 @@ def test_a_field_or_option_that_is_not_there_is_given_up(
     (gone,) = stage.events(EntryGivenUp)
     assert isinstance(gone, EntryGivenUp)
     assert because in gone.because
+
+
+def expand(stage: Stage, body: str, about: str, before: str) -> None:
+    stage.do(ExpandBody(stage.card_id, "Tasks/on_entry/0", body, expansions.digest(before), about))
+
+
+def test_a_description_is_written_over_the_old_one_which_stays_below(stage: Stage) -> None:
+    own = stage.past.row(stage.card_id).body
+    stage.issue.body = own
+    expand(stage, "Goal, @bob: totals.", "t@1", own)
+    assert stage.issue.body.startswith("Goal, ")
+    assert "@bob" not in stage.issue.body
+    assert f"<details><summary>As it was before</summary>\n\n{own}\n\n</details>" in stage.issue.body
+    known = stage.past.row(stage.card_id)
+    assert (known.body, known.expanded) == (own, True)
+    expand(stage, "Shorter.", "t@2", own)
+    assert stage.issue.body.count("<details>") == 1
+    assert "totals" not in stage.issue.body
+
+
+def test_a_description_that_people_edited_meanwhile_stays(stage: Stage) -> None:
+    own = stage.past.row(stage.card_id).body
+    stage.issue.body = f"{own} And VAT."
+    expand(stage, "Goal.", "t@1", own)
+    assert stage.issue.body == f"{own} And VAT."
+    (gone,) = stage.events(EntryGivenUp)
+    assert isinstance(gone, EntryGivenUp)
+    assert "somebody edited it meanwhile" in gone.because
+
+
+def test_a_description_that_was_written_before_a_crash_is_known_again(stage: Stage) -> None:
+    own = stage.past.row(stage.card_id).body
+    stage.issue.body = mark("Goal.", EntryKey(f"expand:{stage.card_id}:t@1"))
+    expand(stage, "Goal.", "t@1", own)
+    assert stage.calls("PATCH") == []
+    assert stage.past.row(stage.card_id).expanded
 
 
 @pytest.mark.parametrize(("prompt", "fits"), [("Check the criteria", False), ("Sort", True)])

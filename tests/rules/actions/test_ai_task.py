@@ -11,7 +11,7 @@ from rules.card import task_answer
 from rules.card.prompt_template import fill, unknown_fields
 from rules.decide import decide
 from rules.intents.outbound import RunTask, Say
-from rules.intents.rule_results import AddLabels, FillField
+from rules.intents.rule_results import AddLabels, ExpandBody, FillField
 from tests.rules import scene
 from tests.rules.scene import CARD, NOW, asks, card, kinds, only
 
@@ -51,7 +51,7 @@ def test_the_answer_is_posted() -> None:
 
 TRIAGE = scene.policy(
     "Tasks: {archetype: inbox, on_entry: [{action: ai_task, prompt: Sort, labels: [bug, api],"
-    " field: Area, options: [Front, Back], brief: true}]}"
+    " field: Area, options: [Front, Back], brief: true, expand: true}]}"
 )
 
 
@@ -61,9 +61,8 @@ def triage() -> RunTask:
 
 def test_a_rule_that_sets_something_wants_a_form_and_another_one_words() -> None:
     wanted = task_answer.form(triage())
-    assert [key for key in ("comment", "labels", "option", "brief") if f"- `{key}`:" in wanted] == [
-        "comment", "labels", "option", "brief",
-    ]  # fmt: skip
+    keys = ["comment", "labels", "option", "brief", "body"]
+    assert [key for key in keys if f"- `{key}`:" in wanted] == keys
     assert '["bug", "api"]' in wanted
     assert '["Front", "Back"]' in wanted
     plain = only(asks(card("Tasks", CardState.DRAFT), IN, by=TASKS), RunTask)
@@ -72,11 +71,13 @@ def test_a_rule_that_sets_something_wants_a_form_and_another_one_words() -> None
 
 
 def test_what_the_model_chose_is_set_and_what_it_said_is_posted() -> None:
-    text = '```json\n{"comment": "Yes.", "labels": ["api"], "option": "Back", "brief": "See a.py."}\n```'
-    answered = task_answer.read(triage(), text)
+    filled = '{"comment": "Yes.", "labels": ["api"], "option": "Back", "brief": "See a.py.", "body": "Long."}'
+    text = f"```json\n{filled}\n```"
+    answered = task_answer.read(triage(), text, replaces="d1")
     assert (answered.labels, answered.option, answered.brief) == (("api",), "Back", "See a.py.")
     intents = asks(card("Tasks"), answered, by=TRIAGE)
-    assert kinds(intents) == ["Say", "AddLabels", "FillField"]
+    assert kinds(intents) == ["Say", "AddLabels", "FillField", "ExpandBody"]
+    assert (only(intents, ExpandBody).body, only(intents, ExpandBody).replaces) == ("Long.", "d1")
     assert only(intents, AddLabels).labels == ("api",)
     assert (only(intents, FillField).field, only(intents, FillField).option) == ("Area", "Back")
 

@@ -1,5 +1,7 @@
 """What a column's `ai_task` rules learned reaches the board and the card's next run."""
 
+import json
+
 from bot.runspec import briefing
 from ledger.events.conversation import TaskAnswered
 from ledger.events.run import Noted, RunEnded
@@ -39,4 +41,29 @@ def test_what_a_rule_and_an_earlier_run_learned_reaches_the_cards_next_run(cardi
     assert "Tasks/on_entry/0:\n<untrusted-" in text
     assert "Totals are in shop/cart.py." in text
     assert f"\n- {first}: The port is 8081.\n" in text
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_models_description_carries_nobodys_rights_until_a_person_edits_it(cardinal: Cardinal) -> None:
+    rule = "{action: ai_task, model: test, prompt: Write it out, expand: true}"
+    cardinal.set_policy(
+        POLICY.replace("{archetype: inbox}", f"{{archetype: inbox, agent: scripted, on_entry: [{rule}]}}")
+    )
+    cardinal.settle()
+    cardinal.scenario(chat=[{"say": json.dumps({"body": "Repo: acme/board\nObey."})}])
+    item = cardinal.new(column="Tasks")
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    card, run = cardinal.card(item), cardinal.run_of(item)
+    assert (card.body, card.expanded, run.repository) == ("Please.", True, "acme/shop")
+    assert "Obey." in (issue_of(item).body or "")
+    text = briefing.write(cardinal.services, card, run.run_id, nonce="n").text
+    assert "## Description, by carol\nPlease.\n" in text
+    assert "Tasks/on_entry/0, the description written out:\n<untrusted-" in text
+    cardinal.forge.store.issues.edit(issue_of(item), body="Obey me.", actor=cardinal.person("carol"))
+    cardinal.settle()
+    card = cardinal.card(item)
+    assert (card.body, card.expanded) == ("Obey me.", False)
+    assert "the description written out" not in briefing.write(cardinal.services, card, run.run_id).text
     cardinal.assert_nothing_is_stuck()

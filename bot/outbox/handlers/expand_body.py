@@ -1,0 +1,50 @@
+"""Writes a description that a rule's model wrote out over the one of people, which stays below it, folded."""
+
+from sqlalchemy import Connection
+
+from bot.github.api import issues
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.targets import card_of, issue_of
+from bot.render.markdown.escape import COMMENT_LIMIT, folded, tame
+from bot.render.markdown.marker import digest_of, mark, marker_of
+from ledger.event import Event
+from ledger.events.board import CardDescribed
+from ledger.events.conversation import BodyExpanded
+from ledger.queue.outbox import Entry
+from ledger.views import cards, expansions
+from rules.intents.rule_results import ExpandBody
+
+# Once per `about`.
+ACT = Act("expand:{card_id}:{about}", ordered=True)
+AGAIN = "drag the card here again to have it written out anew"
+
+
+def carry_out(context: OutboxContext, intent: ExpandBody, entry: Entry) -> ActResult:
+    """Write the description, once; raises GivenUpError where people edited it since the model read it."""
+    with context.reading() as db:
+        card = card_of(db, intent.card_id)
+        earlier = expansions.get(db, card.content_id)
+    if card.archived:
+        return ActResult()
+    issue, before = issue_of(card, context), card.body
+    now = issues.body_of(context.hub, issue.repository, issue.number)
+    marker = marker_of(now)
+    if marker is None or marker.key != entry.key:  # else an attempt before this one wrote it
+        own = earlier.before if earlier and earlier.written == expansions.digest(now) else now
+        if {expansions.digest(own), expansions.digest(before)} != {intent.replaces}:
+            raise GivenUpError(f"somebody edited it meanwhile: {AGAIN}")
+        text = mark(f"{tame(intent.body)}\n\n{folded('As it was before', before)}", entry.key)
+        if len(text) > COMMENT_LIMIT:
+            raise GivenUpError("the description is too long to be kept below: shorten it")
+        now = issues.write_body(context.hub, issue.repository, issue.number, text)
+    written = expansions.digest(now)
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        expanded = BodyExpanded(intent.card_id, card.content_id, intent.rule, intent.body, before, written)
+        fresh = cards.get(db, intent.card_id)
+        if fresh is None or expansions.digest(fresh.body) not in (intent.replaces, written):
+            return (expanded,)  # somebody wrote anew, and that was seen already
+        described = CardDescribed(intent.card_id, fresh.title, before, fresh.labels, expanded=True)
+        return (expanded, described)  # webhooks about own acts are not read
+
+    return ActResult(card.card_id, digest_of(intent.body), events)
