@@ -33,6 +33,11 @@ UNREACHED = """[...document.querySelectorAll('.wide')].filter(it => it.tabIndex 
 SQUEEZED = """[...document.querySelectorAll('.wide td')].filter(it => it.innerText.length > 60
     && it.clientWidth < 200).map(it => it.innerText.slice(0, 200))
 """
+# Buttons beyond the window's edge, and times that are broken into lines.
+CUT = """[...document.querySelectorAll('button, time')].filter(it => it.matches('time')
+    ? it.getClientRects().length > 1 : it.getBoundingClientRect().right > innerWidth)
+    .map(it => it.outerHTML.slice(0, 200))
+"""
 
 
 @pytest.fixture
@@ -71,6 +76,7 @@ def broken(page: Page) -> list[tuple[str, str]]:
         *([("wide", page.url)] if wide else ()),
         *(("keyboard", it) for it in unreached),
         *(("squeezed", it) for it in page.evaluate(SQUEEZED)),
+        *(("cut", it) for it in page.evaluate(CUT)),
     ]
 
 
