@@ -12,13 +12,13 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO
 
 from bot.admin.clone import trial
 from bot.admin.clone.commit import CloneError
 from ledger.lifecycle import backup, transfer
 from ledger.lifecycle.open import open_ledger
+from runner.exec.launch import launched
 
 LEDGER, MANIFEST, FRESH = "ledger.db", "manifest.json", ".cardinal.import"
 DATA = "data"  # where a home has its ledger
@@ -50,8 +50,7 @@ def give(place: trial.Trial, target: Path) -> int:
         raise CloneError(f"{target} exists: name a file that does not")
     if place.is_new or not (place.folder / DATA / LEDGER).exists():
         raise CloneError("there is no board here that was ever started: start `cardinal try` first")
-    with stopped(place.folder), TemporaryDirectory(dir=place.folder, prefix="export-") as name:
-        root = Path(name)
+    with stopped(place.folder), scratch(place.folder / "export") as root:
         run_forge("give", place.folder / "forge", root)
         engine = open_ledger(f"sqlite:///{place.folder / DATA / LEDGER}", migrate=False)
         try:
@@ -96,17 +95,11 @@ def take(file: Path, folder: Path) -> trial.Trial:
             place = trial.find(folder, answers["into"])
             if not place.is_new or (place.folder.exists() and any(place.folder.iterdir())):
                 raise CloneError(f"{place.folder} is not empty: remove it first, or use another clone")
-            fresh = place.top / FRESH
-            if fresh.exists():
-                shutil.rmtree(fresh)  # of an import that was killed
-            fresh.mkdir(mode=0o700)
-            try:
+            with scratch(place.top / FRESH) as fresh:
                 (fresh / trial.GITIGNORE).write_text("*\n")
                 _unpack(archive, sums, fresh)
                 _build(fresh, answers, place)
                 fresh.rename(place.folder)
-            finally:
-                shutil.rmtree(fresh, ignore_errors=True)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, KeyError, EOFError) as error:
         because = f"{file} is no export of Cardinal, or it is torn ({error}): export it again"
         raise CloneError(because) from error
@@ -179,6 +172,18 @@ def _copied(source: IO[bytes], target: IO[bytes], limit: int) -> str:
 
 
 @contextmanager
+def scratch(folder: Path) -> Iterator[Path]:
+    """Give a new folder for the time of the block; one of a killed process goes first."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
 def stopped(folder: Path) -> Iterator[None]:
     """Keep the board of that folder from starting. Raises CloneError while it runs."""
     with (folder / "try.lock").open("a") as lock:
@@ -192,7 +197,8 @@ def stopped(folder: Path) -> Iterator[None]:
 def run_forge(verb: str, source: Path, target: Path) -> None:
     """Let the forge read or write its own files. Raises CloneError."""
     words = (sys.executable, "-P", "-m", "forge.portable.carried", verb, str(source), str(target))
-    done = subprocess.run(words, capture_output=True, text=True, timeout=FORGE_S, check=False)
+    command = launched(words, env=os.environ, cwd=source)  # a killed export or import leaves no writer behind
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=FORGE_S, check=False)
     if done.returncode:
         said = done.stderr.strip().rpartition("\n")[2][:500]
         raise CloneError(f"the board's repositories cannot be carried: {said}")

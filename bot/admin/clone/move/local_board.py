@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from pydantic import TypeAdapter
 
@@ -73,9 +72,9 @@ def read(place: trial.Trial) -> LocalBoard:
 
     Raises CloneError, also where a branch of it is not as the person has it.
     """
-    with TemporaryDirectory(dir=place.folder, prefix="move-") as name:
-        carried.run_forge("list", place.folder / "forge", Path(name))
-        text = (Path(name) / "cards.json").read_bytes()
+    with carried.scratch(place.folder / "listing") as folder:
+        carried.run_forge("list", place.folder / "forge", folder)
+        text = (folder / "cards.json").read_bytes()
     known = TypeAdapter(_Listing).validate_json(text)
     repository = str(place.answers()["name"])
     branches = known.branches.get(repository, {})

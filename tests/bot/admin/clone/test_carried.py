@@ -1,8 +1,14 @@
 """A board as one file: it comes into another clone whole, or not at all, whoever has written the file."""
 
 import json
+import os
 import pickle
+import random
+import shutil
+import signal
 import subprocess
+import sys
+import time
 import zipfile
 from collections.abc import Callable
 from hashlib import sha256
@@ -22,6 +28,7 @@ from ledger.ids import CardId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from tests.bot.admin.clone.conftest import every_byte
+from tests.house.source import ROOT
 from tests.ledger.samples import NOW
 from tests.runner.world import git
 
@@ -31,6 +38,7 @@ def exported(clone: Path) -> Path:
     """The export of a board with a card, an event and an artifact."""
     place = trial.find(clone, "main")
     trial.write(place, "scripted", None, {})
+    (place.folder / "export/of-a-killed-one").mkdir(parents=True)
     wanted = Wanted.of((place.folder / trial.ANSWERS).read_text())
     store = Store(place.folder / "forge")
     world = build(store, wanted)
@@ -57,6 +65,7 @@ def other(clone: Path, tmp_path: Path) -> Path:
 
 
 def test_a_board_comes_over_whole_and_without_its_secrets(exported: Path, other: Path, clone: Path) -> None:
+    (other / ".cardinal.import/of-a-killed-one").mkdir(parents=True)
     invoked = CliRunner().invoke(main, ["import", str(exported), "-C", str(other)])
     assert (invoked.exit_code, "read it, then start `cardinal try`" in invoked.output) == (0, True)
     place = trial.find(other, "")
@@ -78,6 +87,53 @@ def test_a_board_comes_over_whole_and_without_its_secrets(exported: Path, other:
         assert secret.encode() not in text
     assert world.private_key not in ("", before.private_key)
     assert git(other, "status", "--porcelain") == ""
+
+
+KILLS = 20  # of exports, and as many of imports
+
+
+def killed(seconds: random.Random, folder: Path, begun: Path, *words: str) -> bool:
+    """Start the command and kill it at some moment after `begun` is there; return whether it was killed."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = (sys.executable, "-P", "-m", "bot.cli", *words)
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=quiet, stderr=quiet) as process:
+        until = time.monotonic() + 60
+        while process.poll() is None and not begun.exists():
+            assert time.monotonic() < until
+        try:
+            process.wait(seconds.uniform(0, 0.7))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        return process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.soak(
+    instead="tests/bot/admin/clone/test_carried.py::test_a_board_comes_over_whole_and_without_its_secrets"
+)
+@pytest.mark.timeout(900)
+def test_what_is_killed_leaves_nothing_half_made_and_the_next_is_whole(
+    exported: Path, other: Path, clone: Path
+) -> None:
+    seconds, again = random.Random(14), exported.with_name("again.cardinal")
+    was_killed = []
+    for _ in range(KILLS):
+        was_killed.append(killed(seconds, clone, clone / ".cardinal/export", "export", str(again)))
+        assert not again.exists() or not was_killed[-1] or zipfile.ZipFile(again).testzip() is None
+        again.unlink(missing_ok=True)
+        was_killed.append(killed(seconds, other, other / ".cardinal.import", "import", str(exported)))
+        assert git(other, "status", "--porcelain") == ""
+        if (other / ".cardinal").exists():  # it came just before the end, so it is whole
+            assert SavedForge(other / ".cardinal/forge").read() is not None
+            shutil.rmtree(other / ".cardinal")
+    assert sum(was_killed) > KILLS / 2
+    for folder, words in ((clone, ("export", str(again))), (other, ("import", str(exported)))):
+        invoked = CliRunner().invoke(main, [*words, "-C", str(folder)])
+        assert invoked.exit_code == 0, invoked.output
+    assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(exported).namelist()
+    assert SavedForge(other / ".cardinal/forge").read() is not None
+    left = {path.name for path in (*clone.glob(".cardinal/*"), *other.glob(".*"), *again.parent.glob("*.p*"))}
+    assert left.isdisjoint({"export", ".cardinal.import", "again.cardinal.partial"})
 
 
 def test_a_place_that_has_a_board_is_refused(exported: Path, other: Path) -> None:
