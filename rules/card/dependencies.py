@@ -99,5 +99,5 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
     which = _named(policy, [failed.issue])
     text = f"The sub-issue {which} failed{why} Go on without it, or stop {run.run_id}?"
     choices = (GO_WITHOUT, *((RETRY_PART,) if failed.is_here else ()), STOP)
-    asked = AskQuestion(snapshot.card_id, run.run_id, Subject.PART, text, choices, failed.run_id)
-    return settled + Decision((asked,), (text,))
+    question = AskQuestion(snapshot.card_id, run.run_id, Subject.PART, text, choices, failed.run_id)
+    return settled + Decision((question,), (text,))
