@@ -63,6 +63,7 @@ def test_a_provider_that_fails_for_ever_ends_the_run_and_says_so(stand: Stand, s
     assert len(failed) <= 12
 
 
+@first_of_all("opencode")
 def test_a_wrong_key_ends_the_run_and_names_the_setting(stand: Stand) -> None:
     stand.scenario(work=list(WORK))
     stand.world.providers = stand.providers(stand.model.url, key="sk-wrong")
@@ -98,6 +99,7 @@ def test_an_answer_that_grows_slowly_is_a_sign_of_life(stand: Stand) -> None:
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
 
 
+@first_of_all("codex")
 def test_the_limit_of_turns_parks_and_asks(stand: Stand) -> None:
     looks = [{"run": f"echo {number}"} for number in range(12)]
     stand.scenario(work=[*looks, *WORK])
@@ -107,6 +109,7 @@ def test_the_limit_of_turns_parks_and_asks(stand: Stand) -> None:
     assert len(stand.model.served) < 14
 
 
+@first_of_all("claude")
 def test_a_budget_that_is_spent_parks_asks_and_the_same_session_goes_on(stand: Stand) -> None:
     stand.scenario(work=[SPENDS, {"run": "echo one"}, *WORK])
     budget_usd = scant_usd(stand)

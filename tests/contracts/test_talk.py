@@ -5,7 +5,7 @@ import pytest
 from ledger.events.run import RunSteered, RunStopAsked
 from ledger.states import Ending
 from runner.run.run_spec import ToolSpec
-from tests.contracts.stand import COMMIT, EDIT, FINISH, Stand
+from tests.contracts.stand import COMMIT, EDIT, FINISH, Stand, first_of_all
 
 pytestmark = pytest.mark.timeout(600)
 BUSY = {"run": "python3 -c 'import time; time.sleep(4)'"}
@@ -25,6 +25,7 @@ def test_a_message_steers_the_agent_at_its_next_step(stand: Stand) -> None:
     assert [turn.turn for turn in stand.world.of("TurnStarted")] == ["work"]
 
 
+@first_of_all("codex")
 def test_a_cancelled_run_stops_in_the_middle_of_a_tool_and_leaves_nothing(stand: Stand) -> None:
     busy = {"run": "python3 -c 'import time; time.sleep(120)'"}
     stand.scenario(work=[EDIT, COMMIT, {"progress": "Busy"}, busy, FINISH])
