@@ -11,7 +11,14 @@ from pathlib import Path
 
 from bot.cli import main
 
-IMPORTED = ("tests.warm", "bot.cli.init", "bot.admin.setup.flow", "bot.scheduler.dispatch")
+IMPORTED = (
+    "tests.warm",
+    "bot.cli.init",
+    "bot.cli.up",
+    "bot.admin.setup.flow",
+    "bot.daemon.up",
+    "bot.scheduler.jobs",
+)
 
 
 @cache
@@ -41,6 +48,16 @@ class Warm:
         self.stdout = os.fdopen(os.dup(printed.fileno()), encoding="utf-8")
         for end in (reads, given, printed, prints):
             end.close()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal; it must run."""
+        os.kill(self.pid, number)
 
     def poll(self) -> int | None:
         """Return the exit code, None while it runs."""

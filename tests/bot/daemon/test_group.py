@@ -12,6 +12,7 @@ from select import select
 import psutil
 
 from bot.daemon import group
+from tests.warm import Warm
 
 
 @contextmanager
@@ -32,7 +33,7 @@ def until(true: Callable[[], bool], within_s: float = 60) -> None:
         select([], [], [], 0.01)
 
 
-def lines(process: "subprocess.Popen[str]", ending: str) -> list[str]:
+def lines(process: "subprocess.Popen[str] | Warm", ending: str) -> list[str]:
     """Return the lines that the group says up to one that has `ending` in it."""
     said: list[str] = []
     assert process.stdout is not None

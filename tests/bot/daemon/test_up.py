@@ -36,6 +36,7 @@ from tests.bot.daemon.test_web_server import post
 from tests.bot.ingest.samples import sample
 from tests.ledger.older import make_older
 from tests.ledgers import new_ledger
+from tests.warm import Warm, cardinal
 
 DELIVERY = json.dumps(sample("issues", action="pinned")).encode()
 PARTS = {"redis", "web-1", "control-1", "control-2", "publish-1", "assist-1", "runs-1", "runs-2", "ticker"}
@@ -66,24 +67,22 @@ def environ(tmp_path: Path, key: str) -> dict[str, str]:
 
 
 @contextmanager
-def up(
-    environ: dict[str, str], cwd: Path, *words: str, parts: Collection[str] = PARTS
-) -> Iterator["subprocess.Popen[str]"]:
+def up(environ: dict[str, str], cwd: Path, *words: str, parts: Collection[str] = PARTS) -> Iterator[Warm]:
     """Run `cardinal up`, or another command, until the block ends; yields once all `parts` are ready."""
-    command = [sys.executable, "-m", "bot.cli", *(words or ("up",))]
-    with subprocess.Popen(command, env=environ, cwd=cwd, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            ready: set[str] = set()
-            assert process.stdout is not None
-            for line in process.stdout:
-                if " ready " in line:
-                    ready.add(line.split()[0])
-                if ready == parts:
-                    break
-            assert ready == parts
-            yield process
-        finally:
-            process.kill()
+    process = Warm(cardinal, *(words or ("up",)), cwd=cwd, env=environ)
+    try:
+        ready: set[str] = set()
+        for line in process.stdout:
+            if " ready " in line:
+                ready.add(line.split()[0])
+            if ready == parts:
+                break
+        assert ready == parts
+        yield process
+    finally:
+        process.kill()
+        process.wait(60)
+        process.close()
 
 
 @pytest.fixture
@@ -97,7 +96,7 @@ def seen(config: Config) -> Presence:
     return found
 
 
-def everyone(process: "subprocess.Popen[str]") -> list[int]:
+def everyone(process: Warm) -> list[int]:
     return [one.pid for one in psutil.Process(process.pid).children(recursive=True)]
 
 

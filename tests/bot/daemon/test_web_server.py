@@ -4,8 +4,6 @@ import http.client
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -23,36 +21,40 @@ from ledger.db.transactions import writing
 from ledger.ids import DeliveryId
 from ledger.queue import inbox
 from tests.bot.conftest import SECRET
+from tests.bot.daemon import web_alone
 from tests.bot.daemon.test_group import alive, lines, until
 from tests.bot.web.test_webhook import BODY, sign
+from tests.warm import Warm
 
 
 @pytest.fixture
-def server(config: Config, engine: Engine) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+def server(config: Config, engine: Engine) -> Iterator[tuple[Warm, str]]:
     with served(config) as it:
         yield it
 
 
 @contextmanager
-def served(
-    config: Config, processes: int = 1, **settings: str
-) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    environ = os.environ | {
+def served(config: Config, processes: int = 1, **settings: str) -> Iterator[tuple[Warm, str]]:
+    environ = {
+        **os.environ,
         "CARDINAL_HOME": str(config.home),
         "CARDINAL_WEBHOOK_SECRET": SECRET,
         "CARDINAL_PORT": "0",
         "CARDINAL_WEB_PROCESSES": str(processes),
         **settings,
     }
-    command = [sys.executable, "-m", "tests.bot.daemon.web_alone"]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+    process = Warm(web_alone.main, env=environ)
+    try:
         address = process.stdout.readline().strip()
         for _ in range(processes):
             lines(process, " ready")
         yield process, address
-        process.terminate()
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.close()
 
 
 def connection(address: str) -> http.client.HTTPConnection:
@@ -76,7 +78,7 @@ def post(address: str, delivery_id: str, body: bytes = BODY, **more: object) -> 
 
 
 def test_a_delivery_is_on_disk_when_its_202_arrives_even_if_all_is_killed_then(
-    server: tuple["subprocess.Popen[str]", str], engine: Engine
+    server: tuple[Warm, str], engine: Engine
 ) -> None:
     process, address = server
     assert post(address, "d-1") == 202
@@ -86,7 +88,7 @@ def test_a_delivery_is_on_disk_when_its_202_arrives_even_if_all_is_killed_then(
 
 
 def test_a_delivery_sent_while_the_server_is_dead_waits_for_the_next_one(
-    server: tuple["subprocess.Popen[str]", str], engine: Engine
+    server: tuple[Warm, str], engine: Engine
 ) -> None:
     process, address = server
     (web,) = psutil.Process(process.pid).children()
@@ -124,9 +126,7 @@ def test_of_a_group_whose_process_is_killed_no_delivery_was_answered_and_none_is
         assert post(address, "after") == 202
 
 
-def test_a_large_delivery_is_taken_as_well(
-    server: tuple["subprocess.Popen[str]", str], engine: Engine
-) -> None:
+def test_a_large_delivery_is_taken_as_well(server: tuple[Warm, str], engine: Engine) -> None:
     body = json.dumps({"action": "created", "text": "x" * 2 * SMALL_BYTES}).encode()
     assert post(server[1], "large", body) == 202
     stored = inbox.claim(engine, DeliveryId("large"), lease_s=10)
@@ -135,9 +135,7 @@ def test_a_large_delivery_is_taken_as_well(
 
 
 @pytest.mark.parametrize("size", [10, 2 * SMALL_BYTES], ids=["past Flask", "by Flask"])
-def test_small_and_large_deliveries_get_the_same_answers(
-    server: tuple["subprocess.Popen[str]", str], size: int
-) -> None:
+def test_small_and_large_deliveries_get_the_same_answers(server: tuple[Warm, str], size: int) -> None:
     body = json.dumps({"action": "created", "text": "x" * size}).encode()
     good = {
         "X-GitHub-Event": "issues",
@@ -161,16 +159,14 @@ def test_small_and_large_deliveries_get_the_same_answers(
         talk.close()
 
 
-def test_health_is_answered(server: tuple["subprocess.Popen[str]", str]) -> None:
+def test_health_is_answered(server: tuple[Warm, str]) -> None:
     talk = connection(server[1])
     talk.request("GET", "/healthz")
     assert json.load(talk.getresponse()) == {"ok": True, "events": 0}
     talk.close()
 
 
-def test_a_body_without_a_length_is_cut_off_at_25_mb(
-    server: tuple["subprocess.Popen[str]", str], engine: Engine
-) -> None:
+def test_a_body_without_a_length_is_cut_off_at_25_mb(server: tuple[Warm, str], engine: Engine) -> None:
     talk = connection(server[1])
     talk.putrequest("POST", "/webhooks/github")
     talk.putheader("Transfer-Encoding", "chunked")
@@ -198,7 +194,7 @@ def test_a_taken_address_is_one_sentence(config: Config) -> None:
             web.bind(taken)
 
 
-def test_a_stop_lets_the_server_end_by_itself(server: tuple["subprocess.Popen[str]", str]) -> None:
+def test_a_stop_lets_the_server_end_by_itself(server: tuple[Warm, str]) -> None:
     process, _ = server
     everyone = psutil.Process(process.pid).children(recursive=True)
     assert len(everyone) == 1

@@ -1,4 +1,4 @@
-"""A web server in a group of its own, for the tests: it prints its address, then what the group says."""
+"""A web server in a group of its own, for the tests."""
 
 import os
 import sys
@@ -10,6 +10,7 @@ from bot.system import config as configuration
 
 
 def main() -> None:
+    """Run it until SIGTERM; print its address, then what the group says."""
     config = configuration.read(os.environ, Path.cwd())
     with web_server.bind(config) as listener:
         say(web_server.address(listener))
@@ -19,7 +20,3 @@ def main() -> None:
 def say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
