@@ -358,6 +358,7 @@ class Snapshot:
     assistant_waits: bool = False  # the planning assistant asked, and nobody wrote since
     target: TargetSeen | None = None  # where the issue's own repository may not be the one
     mover: Mover = NOBODY
+    expanded: bool = False  # GitHub shows a model's description over `body`
     job: JobSeen | None = None  # the program's request that made it; read when it is seen first
 
     @property

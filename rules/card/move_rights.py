@@ -81,6 +81,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     rule_results.AddLabels,
     rule_results.FillField,
     rule_results.ExpandBody,
+    rule_results.RestoreBody,
     outbound.MarkReady,
     outbound.MergePull,
     outbound.CancelMerge,

@@ -22,10 +22,11 @@ _NEEDED = {
     "movecard": "the card could not be moved",
 }
 
-# What a rule of the policy wants: the card says that it did not come about.
+# What a rule of the policy or a person wants: the card says that it did not come about.
 _WANTED = {
     "add_labels": "the labels that a rule chose could not be set",
     "expand_body": "the description that a rule wrote out was not put in place",
+    "restore_body": "the description that people wrote was not brought back",
     "fill_field": "the field that a rule fills could not be written",
 }
 

@@ -1,4 +1,4 @@
-"""Outward intents that carry out what the model of an `ai_task` rule answered."""
+"""Outward intents that carry out what the model of an `ai_task` rule answered, or take it back."""
 
 from dataclasses import dataclass
 
@@ -20,6 +20,13 @@ class ExpandBody(Intent):
     rule: str
     body: str
     replaces: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreBody(Intent):
+    """Bring back the description that an ExpandBody wrote over; `about` makes it the same act."""
+
     about: str
 
 

@@ -9,7 +9,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.ids import EntryKey
 from ledger.views import expansions
 from rules.intents.outbound import RunTask
-from rules.intents.rule_results import AddLabels, ExpandBody, FillField
+from rules.intents.rule_results import AddLabels, ExpandBody, FillField, RestoreBody
 from tests.bot.outbox.conftest import Stage
 from tests.bot.outbox.test_assistant import planning as planning
 from tests.bot.outbox.test_board_acts import shown
@@ -91,6 +91,20 @@ def test_a_description_that_was_written_before_a_crash_is_known_again(stage: Sta
     expand(stage, "Goal.", "t@1", own)
     assert stage.calls("PATCH") == []
     assert stage.past.row(stage.card_id).expanded
+
+
+def test_the_old_description_is_brought_back_unless_somebody_edited_the_new_one(stage: Stage) -> None:
+    own = stage.past.row(stage.card_id).body
+    stage.issue.body = own
+    expand(stage, "Goal.", "t@1", own)
+    written = stage.issue.body
+    stage.issue.body = f"{written} And VAT."
+    stage.do(RestoreBody(stage.card_id, "command:1"))
+    assert stage.issue.body == f"{written} And VAT."
+    assert len(stage.events(EntryGivenUp)) == 1
+    stage.issue.body = written
+    stage.do(RestoreBody(stage.card_id, "command:2"))
+    assert (stage.issue.body, stage.past.row(stage.card_id).expanded) == (own, False)
 
 
 @pytest.mark.parametrize(("prompt", "fits"), [("Check the criteria", False), ("Sort", True)])
