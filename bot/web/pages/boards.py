@@ -62,6 +62,7 @@ def mount(site: Site) -> None:
             shown = _shown(db, mine, form, columns)
             stopped = holds.stop_lines(db, mine, site.clock(), whole=whole)
             limits = holds.limits(db, mine.board_id, site.clock()) if whole else []
+            merging = holds.merge_lanes(db, mine)
             queue = holds.queue(db, mine.board_id, site.clock()) if whole else []
         page = render_template(
             "board.html",
@@ -69,6 +70,7 @@ def mount(site: Site) -> None:
             lines=stopped,
             limits=limits,
             queue=queue,
+            merging=merging,
             filter=form,
             total=sum(sum(by_state.values()) for _, _, by_state in shown),
             columns=[_view(form, site.clock(), columns, *it) for it in shown],

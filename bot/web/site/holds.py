@@ -10,13 +10,14 @@ from bot.state import loads, snapshots
 from bot.web.site.layout import VisibleBoard, when
 from bot.web.site.lists import MAX_WHY, path_of
 from ledger.ids import BoardId, CardId
-from ledger.queries import run_queue
+from ledger.queries import run_queue, siblings
 from ledger.views import cards, halts, stops
 from ledger.views.stops import StopRow
 from rules.runs.queue import LIFTS, halted
 from rules.text import brief, plain
 
 MAX_QUEUED = 50  # lines of all columns
+MAX_LANE = 20  # cards of one merge lane
 NEXT = "a worker that is free takes it"
 
 
@@ -38,6 +39,39 @@ class QueueView:
     column: str
     runs: Sequence[tuple[str, str, str, str, str, str]]
     left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneOrder:
+    """A repository's merge lane: the pull request, name, path and reason of each card, in order."""
+
+    repository: str
+    cards: Sequence[tuple[int, str, str, str]]
+    goes_on: bool
+
+
+def merge_lanes(db: Connection, board: VisibleBoard) -> list[LaneOrder]:
+    """Return the merge lanes with cards of the board, of repositories that the visitor may read.
+
+    What is not a card that they see here, as one of another board, is its pull request alone.
+    """
+    lanes = []
+    for repository in siblings.lane_repositories(db, board.board_id):
+        if repository not in board.seen:
+            continue
+        lane, places = siblings.merge_lane(db, repository, MAX_LANE + 1), []
+        for it in lane[:MAX_LANE]:
+            card = cards.get(db, it.card_id)
+            shown = card is not None and card.board_id == board.board_id and card.repository in board.seen
+            if card is not None and shown:
+                path = path_of(card.repository, card.number, card.card_id)
+                places.append(
+                    (it.pull, f"{card.repository}#{card.number}", path, plain(card.because, MAX_WHY))
+                )
+            else:
+                places.append((it.pull, "", "", ""))
+        lanes.append(LaneOrder(repository, places, len(lane) > MAX_LANE))
+    return lanes
 
 
 def stop_lines(db: Connection, board: VisibleBoard, now: datetime, *, whole: bool) -> list[str]:

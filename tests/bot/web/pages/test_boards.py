@@ -1,11 +1,14 @@
 """What holds a board's runs, on its page: stops, the queue and limits, for whoever sees the board whole."""
 
+import re
 from datetime import timedelta
 from html import unescape
 
 from ledger.events.board import BoardHalted, CardArchived, CardExplained, CardSeen, StopOrdered
+from ledger.events.pull import PullOpened
 from ledger.events.run import RunClaimed
 from ledger.ids import CardId
+from ledger.model.reasons import Reason
 from ledger.states import CardState
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
@@ -79,3 +82,18 @@ def test_a_stop_says_of_what_by_whom_and_since_when(pages: Pages) -> None:
         in shown
     )
     assert "The board is stopped by ann since" in shown
+
+
+def test_a_merge_lane_has_its_cards_in_order_and_nothing_of_hidden_issues(pages: Pages) -> None:
+    shown = [pages.cardinal.run(pages.run()).card_id for _ in range(2)]
+    rest = (9, "", "", "", "Tasks", CardState.DRAFT)
+    happens(pages, CardSeen(CardId("S"), pages.cardinal.board_id, "", "acme/secret", *rest))
+    for place, card_id in enumerate((*shown, CardId("S"))):
+        reason = Reason.MERGE_LANE if place else Reason.MERGE_TURN
+        opened = PullOpened(card_id, "acme/shop", 71 + place, f"PR{place}", "branch", "a" * 40, draft=False)
+        happens(pages, opened, CardExplained(card_id, f"place <{place}>", reason))
+    lane = pages.browser("bob").get(BOARD).text.split("Merge lane of <bdi>acme/shop")[1].split("</ol>")[0]
+    card = r'<li>pull request #(\d+) of <a href="/cards/acme/shop/[^>]*>.*</a>: <bdi>(.*)</bdi>'
+    assert re.findall(card, lane) == [("71", "place &lt;0&gt;"), ("72", "place &lt;1&gt;")]
+    assert "<li>pull request #73</li>" in lane
+    assert "place &lt;2&gt;" not in lane
