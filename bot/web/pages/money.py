@@ -39,7 +39,7 @@ def mount(site: Site) -> None:
         if visit is None:
             return site.stranger()
         parameters.check("days")
-        figures = _figures(site, visit)
+        figures, limits = _figures(site, visit), _limits(site, visit)
         shown = render_template(
             "money.html",
             title="Money and flow",
@@ -52,9 +52,10 @@ def mount(site: Site) -> None:
                 figures.agents_by_day,
                 figures.since.astimezone(UTC).date(),
                 site.clock().astimezone(UTC).date(),
+                _day_limit(site, visit, limits),
             ),
             waited=charts.waited(figures),
-            limits=[charts.of_limit(board, it) for board, it in _limits(site, visit)],
+            limits=[charts.of_limit(board, it) for board, it in limits],
             waits=_waits(figures),
             reasons=[(number, plain(REASONS.get(name, name))) for name, number in figures.reasons.items()],
             groups=[(name, _bars(shares)) for name, shares in figures.usd_by.items()],
@@ -100,6 +101,12 @@ def _limits(site: Site, visit: SignIn) -> list[tuple[str, Forecast]]:
     now = site.clock()
     with event_store.reading(site.engine) as db:
         return [(board.title, it) for board in whole for it in forecasts.of_board(db, board.board_id, now)]
+
+
+def _day_limit(site: Site, visit: SignIn, limits: Iterable[tuple[str, Forecast]]) -> float | None:
+    """Return what all boards together may cost a day; None if one has no limit, or not all is in sight."""
+    of_boards = [it.limit_usd for _, it in limits if not it.name]
+    return sum(of_boards) if len(of_boards) == len(site.boards_of(visit)) else None
 
 
 def _waits(figures: Stats) -> list[tuple[str, str, str, list[tuple[str, int]]]]:

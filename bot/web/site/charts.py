@@ -12,6 +12,7 @@ from rules.text import brief, plain, usd
 MAX_SERIES = 6  # as many as there are colours; what is left over is the last one's
 OTHERS = "others"
 GAP = 0.15  # of a day's width
+MAX_ABOVE = 3.0  # times the highest day: a limit beyond it would leave no height for the days
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,8 @@ class Series:
 class Chart:
     """Series in a box `width` wide and 100 high, which a page stretches; `scale` is what its height means.
 
-    `mark` is where a limit is drawn from top to bottom; `ends` are the words below its two ends.
+    `mark` is where a limit is drawn from top to bottom, `level` where one is from side to side; `ends` are
+    the words below its two ends.
     """
 
     name: str
@@ -36,10 +38,16 @@ class Chart:
     scale: str = ""
     ends: tuple[str, str] | None = None
     mark: float | None = None
+    level: float | None = None
 
 
-def spent_by_day(shares: Sequence[DayShare], first: date, last: date) -> Chart | None:
-    """Return the dollars of each day, stacked by agent; None where nothing was spent."""
+def spent_by_day(
+    shares: Sequence[DayShare], first: date, last: date, limit: float | None = None
+) -> Chart | None:
+    """Return the dollars of each day, stacked by agent; None where nothing was spent.
+
+    `limit` is what a day may cost by the policies of today.
+    """
     agents = _largest(shares)
     days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
     by_day = {day.isoformat(): dict.fromkeys(agents, 0.0) for day in days}
@@ -49,10 +57,12 @@ def spent_by_day(shares: Sequence[DayShare], first: date, last: date) -> Chart |
     highest = max((sum(amounts.values()) for amounts in by_day.values()), default=0.0)
     if highest <= 0:
         return None
+    drawn = limit is not None and 0 < limit <= MAX_ABOVE * highest
+    height_usd = max(highest, limit or 0.0) if drawn else highest
     paths, below = {agent: list[str]() for agent in agents}, [0.0] * len(days)
     for place, amounts in enumerate(by_day.values()):
         for agent, amount in amounts.items():
-            height = 100 * amount / highest
+            height = 100 * amount / height_usd
             if height > 0:
                 paths[agent].append(_box(place + GAP / 2, 100 - below[place] - height, 1 - GAP, height))
                 below[place] += height
@@ -60,8 +70,10 @@ def spent_by_day(shares: Sequence[DayShare], first: date, last: date) -> Chart |
         Series("".join(boxes), plain(agent) or "none", usd(sum(it[agent] for it in by_day.values())))
         for agent, boxes in paths.items()
     )
-    scale = f"the highest day: {usd(highest)}"
-    return Chart("Dollars by day", len(days), tuple(series), scale, (f"{first:%d %b}", f"{last:%d %b}"))
+    scale = f"the highest day: {usd(highest)}" + (f"; limit of a day: {usd(limit)}" if limit else "")
+    level = 100 - 100 * limit / height_usd if limit is not None and drawn else None
+    ends = (f"{first:%d %b}", f"{last:%d %b}")
+    return Chart("Dollars by day", len(days), tuple(series), scale, ends, level=level)
 
 
 def waited(figures: Stats) -> Chart | None:

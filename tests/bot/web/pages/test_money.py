@@ -28,6 +28,7 @@ def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Page
     assert re.search(
         r'<title id="spent-title">Dollars by day</title>\n<desc id="spent-desc">scripted: \$1.25', page.text
     )
+    assert "the highest day: $1.25; limit of a day: $50.00" in page.text
     assert "\nusd by model,scripted test,1.2500" in rows.text
     assert "\nusd by repository,acme/shop,1.2500" in rows.text
     assert "\ntoday's limit_usd,Shop board,50" in rows.text

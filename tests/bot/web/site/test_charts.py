@@ -32,6 +32,19 @@ def test_days_are_stacked_by_agent_and_those_without_dollars_stay_empty() -> Non
     assert charts.spent_by_day((), FIRST, LAST) is None
 
 
+def test_a_days_limit_is_drawn_unless_it_is_far_above_the_days() -> None:
+    spent = [DayShare("2026-11-01", "a", 4.0)]
+    near, far = (charts.spent_by_day(spent, FIRST, LAST, limit) for limit in (8.0, 50.0))
+    below = charts.spent_by_day(spent, FIRST, LAST, 1.0)
+    assert near is not None
+    assert far is not None
+    assert below is not None
+    assert (near.level, boxes(near.series[0])) == (0.0, [(0.075, 50.0, 50.0)])
+    assert (far.level, boxes(far.series[0])) == (None, [(0.075, 0.0, 100.0)])
+    assert (below.level, boxes(below.series[0])) == (75.0, [(0.075, 0.0, 100.0)])
+    assert far.scale == "the highest day: $4.00; limit of a day: $50.00"
+
+
 def test_more_agents_than_colours_are_summed_as_others() -> None:
     chart = charts.spent_by_day([DayShare("2026-11-01", f"a{n}", 9.0 - n) for n in range(9)], FIRST, LAST)
     assert chart is not None
