@@ -167,7 +167,9 @@ class Branches:
         trees = (self._folder, *self._folder.glob("worktrees/*"))
         busy = (tree / kind / "head-name" for tree in trees for kind in ("rebase-merge", "rebase-apply"))
         rebased = {file.read_text().strip() for file in busy if file.is_file()}
-        held = rebased | {ref for ref, _, holder in rows if holder}
+        searched = (tree / "BISECT_START" for tree in trees)  # a branch's short name, or a commit
+        bisected = {HEADS + file.read_text().strip() for file in searched if file.is_file()}
+        held = rebased | bisected | {ref for ref, _, holder in rows if holder}
         return {ref: sha for ref, sha, _ in rows}, frozenset(held)
 
     def _is_newer(self, commit: str, other: str) -> bool:

@@ -4,9 +4,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,16 @@ def board(cardinal: Path, repository: Path) -> Iterator[Board]:
         process.wait(60)
 
 
+@contextmanager
+def taken(port: int) -> Iterator[None]:
+    """Listen there, unless somebody does already."""
+    with socket.socket() as listener:
+        with suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            listener.listen()
+        yield
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     folder = tmp_path / "my shop"
@@ -104,7 +115,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.mark.timeout(480)
-def test_the_first_card_is_merged_whatever_is_killed(cardinal: Path, repository: Path) -> None:
+def test_the_first_card_is_merged_whatever_is_killed_moved_or_taken(cardinal: Path, repository: Path) -> None:
     before = besides_git(repository)
     with board(cardinal, repository) as it:
         it.drag("In Progress")
@@ -115,7 +126,9 @@ def test_the_first_card_is_merged_whatever_is_killed(cardinal: Path, repository:
         assert ticked != plan["body"]
         it.call("PATCH", f"/repos/local/my-shop/issues/comments/{plan['id']}", {"body": ticked})
         it.process.kill()  # the tick was answered, so it is kept
-    with board(cardinal, repository) as it:
+    was = repository
+    repository = repository.rename(repository.with_name("moved shop"))
+    with taken(8585), taken(8586), board(cardinal, repository) as it:
         it.wait("a pull request", it.pull)
         it.process.kill()
     with board(cardinal, repository) as it:
@@ -142,7 +155,7 @@ def test_the_first_card_is_merged_whatever_is_killed(cardinal: Path, repository:
     for path in sorted((repository / ".cardinal").rglob("*"), reverse=True):
         path.unlink() if path.is_symlink() or not path.is_dir() else path.rmdir()
     (repository / ".cardinal").rmdir()
-    assert besides_git(repository) == before
+    assert besides_git(repository.rename(was)) == before
 
 
 def running() -> list[str]:

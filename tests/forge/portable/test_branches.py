@@ -56,6 +56,7 @@ def test_finished_work_is_a_branch_here_and_goes_when_the_board_removes_it(porta
     commit = portable.work("cardinal/1-say-hello", "Hello.")
     portable.branches.bring_together()
     assert portable.heads()["cardinal/1-say-hello"] == commit
+    git(portable.mine, "pack-refs", "--all")
     commit = portable.work("cardinal/1-say-hello", "Hello again.")
     portable.branches.bring_together()
     assert portable.heads()["cardinal/1-say-hello"] == commit
@@ -76,7 +77,9 @@ def test_done_moves_the_branch_that_is_not_checked_out(portable: Portable) -> No
     assert (portable.said, besides_git(portable.mine)) == ([], before)
 
 
-@pytest.mark.parametrize("place", ["here", "in another work tree", "in the middle of a rebase"])
+@pytest.mark.parametrize(
+    "place", ["here", "in another work tree", "in the middle of a rebase", "in the middle of a bisect"]
+)
 def test_where_it_is_checked_out_the_work_waits_beside_it_and_the_person_is_told_how_to_take_it(
     portable: Portable, tmp_path: Path, place: str
 ) -> None:
@@ -87,6 +90,11 @@ def test_where_it_is_checked_out_the_work_waits_beside_it_and_the_person_is_told
         git(portable.mine, "switch", "--quiet", "--detach")
         (portable.mine / ".git/rebase-merge").mkdir()
         (portable.mine / ".git/rebase-merge/head-name").write_text("refs/heads/main\n")
+    elif place == "in the middle of a bisect":
+        for text in ("first", "second", "third"):
+            portable.commit(text)
+        portable.branches.bring_together()
+        git(portable.mine, "bisect", "start", "HEAD", "HEAD~3")
     portable.work("cardinal/1", "Hello.")
     merged, before = portable.merge("cardinal/1"), besides_git(portable.mine)
     was = portable.heads()["main"]
