@@ -8,6 +8,7 @@ from secrets import token_hex
 
 from sqlalchemy import Engine
 
+from bot.admin.clone.check_folder import check_folder, places_of
 from bot.admin.clone.commit import ClonedCommit, CloneError, FolderRemote, borrow, git, no_beat
 from bot.bootstrap import WALL
 from bot.runspec.builder import from_policy, validation_of
@@ -28,7 +29,7 @@ from runner.checks.by_path import checks_of
 from runner.git.mirror import Mirror
 from runner.git.object_files import write_ref
 from runner.run.log import RunLog
-from runner.run.run_spec import HostPaths, RunSpec, ValidationSpec
+from runner.run.run_spec import RunSpec, ValidationSpec
 from runner.text.plain import one_line
 
 BRANCH, BASE = "commit", "base"  # the only branches of the copy that is checked
@@ -76,8 +77,7 @@ def run_checks(
 
     Raises RunnerError where git or the workspace were killed from outside.
     """
-    with tempfile.TemporaryDirectory(prefix="cardinal-check.") as name:
-        root = Path(name)
+    with check_folder() as root:
         order = _order(cloned, config, column, root, fast=fast)
         mirror = Mirror(order.places.mirrors, order.repository, FolderRemote(""), no_beat).path
         remote = FolderRemote(str(_source(root, mirror, cloned)))
@@ -145,7 +145,7 @@ def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Pat
         session_id="",
         plan_required=False,
         briefing="",
-        places=HostPaths(*(root / each for each in ("mirrors", "workspaces", "logs", "scenarios"))),
+        places=places_of(root),
         committer=COMMITTER,
         validation=_validation(cloned, fast=fast),
         **from_policy(config, column, rules),

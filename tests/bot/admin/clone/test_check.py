@@ -1,12 +1,15 @@
 """`cardinal check`: the gate on a commit of somebody's own clone."""
 
+import fcntl
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from bot.admin.clone.check_folder import PREFIX
 from bot.cli import main
 from tests.bot.admin.clone.conftest import POLICY, commit, every_byte
 from tests.runner.world import git
@@ -34,6 +37,20 @@ def test_a_commit_that_passes_says_so_with_its_evidence_and_leaves_the_clone_as_
         "$ grep -q right answer",
     ]
     assert every_byte(clone) == before
+
+
+def test_what_a_killed_check_has_left_is_removed_by_the_next_and_what_a_living_one_has_stays(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("killed", "living", "starting"):
+        (tmp_path / f"{PREFIX}{name}/workspaces").mkdir(parents=True)
+    (tmp_path / f"{PREFIX}killed/lock").touch()
+    with (tmp_path / f"{PREFIX}living/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert check("--fast").exit_code == 0
+    left = {path.name.removeprefix(PREFIX) for path in tmp_path.glob(f"{PREFIX}*")}
+    assert left == {"living", "starting"}
 
 
 def test_a_failure_has_exit_code_1_and_an_agent_would_be_told_the_same(clone: Path, check: Check) -> None:
