@@ -10,7 +10,8 @@ from typing import Any
 import click
 from pydantic.fields import FieldInfo
 
-from bot.cli import CliError, _api, _home
+from bot.cli import CliError, _api, _following, _home
+from bot.cli._following import NotDoneError
 from bot.cli._show import json_option, line, table
 from bot.web.api.client import ApiProblemError, call_once
 from bot.web.api.jobs import JobName
@@ -27,13 +28,11 @@ SHORT: Mapping[str, str] = {
     "list_jobs": "list",
 }
 NOT_DONE = frozenset({403, 404, 409, 410, 415})
+MAX_WAIT_S = 7 * 24 * 3600
+WAIT = (
+    "Go on with what comes until the run is over, for so many seconds at most. Its ending is the exit code."
+)
 JOB = ("owner", "repository", "number")
-
-
-class NotDoneError(CliError):
-    """The API did not do it: exit code 1."""
-
-    exit_code = 1
 
 
 def named() -> dict[str, str]:
@@ -49,7 +48,7 @@ def command_of(name: str, operation: str) -> click.Command:
 
     @click.command(name, help=help_text, params=list(_params(part)))
     @json_option
-    def command(as_json: bool, key: str = "", job: str = "", **given: Any) -> None:
+    def command(as_json: bool, key: str = "", job: str = "", wait: int | None = None, **given: Any) -> None:
         fields = {field: value for field, value in given.items() if value not in (None, ())}
         fields = {field: list(it) if isinstance(it, tuple) else it for field, it in fields.items()}
         if job == "-":
@@ -57,6 +56,9 @@ def command_of(name: str, operation: str) -> click.Command:
             _each(operation, fields, names, key, as_json)
             return
         try:
+            if wait:
+                _following.follow(operation, fields, wait, as_json=as_json)
+                return
             document = _call(operation, {**fields, **(_place(job) if job else {})}, key)
         except ApiProblemError as error:
             fault: type[CliError] = NotDoneError if error.status in NOT_DONE else CliError
@@ -122,6 +124,8 @@ def _params(part: Operation) -> Iterator[click.Parameter]:
     for name, field in fields.items():
         if not field.is_required():
             yield _option(name, field)
+    if part.stream is not None:
+        yield click.Option(["--wait"], type=click.IntRange(1, MAX_WAIT_S), help=WAIT)
     if part.SCOPE is not Scope.READ:
         yield click.Option(["--key"], default="", help="The same command with this key acts once a day.")
 

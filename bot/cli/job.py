@@ -29,12 +29,14 @@ def command() -> None:
     It acts with CARDINAL_TOKEN at CARDINAL_URL. A JOB is OWNER/REPOSITORY#NUMBER; `-` reads jobs from
     standard input, one a line, and goes on after a fault.
 
-    Exit codes: 0 it is done; 1 it is refused, or not there; 2 wrong words, or no answer.
+    Exit codes: 0 it is done; 1 it is refused, or not there, or the run that --wait followed did not succeed;
+    2 wrong words, no answer, or the wait is over.
 
     \b
     Examples:
       cardinal job list --state needs_input
       cardinal job command answer acme/shop#12 --text 2
+      cardinal job follow-run r12 --wait 3600
       cardinal job list --column Tasks --json | jq -r '.jobs[] | "\\(.repository)#\\(.number)"' |
         cardinal job command cancel -
     """

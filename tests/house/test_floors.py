@@ -46,6 +46,7 @@ COROUTINES_LIVE_IN = (
     "runner/gateway/",
     "bot/daemon/web_server.py",
     "bot/web/api/client.py",
+    "bot/web/api/following.py",
     "bot/web/live/",
     "bot/web/mcp/",
     "bot/web/webhook.py",

@@ -1,7 +1,8 @@
 """The API's client: operations by their names, over HTTP; a fault is an error that says what to do next."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -9,13 +10,15 @@ from urllib.parse import quote
 
 import anyio
 import httpx2
+from httpx2 import EventSource
 from pydantic import ValidationError
 
-from bot.web.api.operation import OPERATIONS, ROOT, ApiModel, faults_of
+from bot.web.api.operation import OPERATIONS, ROOT, ApiModel, Operation, faults_of
 from ledger.errors import CardinalError
 from rules.text import plain
 
 TIMEOUT_S = 60.0
+SILENT_S = 40.0  # a stream says every 15 s that it lives
 NO_PLACE = frozenset({".", ".."})  # in a path they mean another one
 
 
@@ -48,32 +51,54 @@ class ApiClient:
         Raises UnknownPartError, ApiProblemError, ApiUnreachableError.
         """
         operation = OPERATIONS.load(name)
-        sent = checked(operation.Input, fields).model_dump(mode="json", exclude_unset=True)
-        places = {it: str(sent.pop(it)) for it in re.findall(r"\{(\w+)\}", operation.PATH)}
-        if NO_PLACE & set(places.values()):
-            raise ApiProblemError(
-                HTTPStatus.NOT_FOUND, "not_found", "nothing has that name", "look at the spelling"
-            )
-        path = ROOT + operation.PATH.format(**{it: quote(text, safe="") for it, text in places.items()})
+        path, sent = _placed(operation, fields)
         more: dict[str, Any] = {"params": sent} if operation.METHOD == "GET" else {"json": sent}
         if key:
             more["headers"] = {"Idempotency-Key": key}
         try:
             answer = await self.http.request(operation.METHOD, path, **more)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._unreachable(str(error) or type(error).__name__) from error
+            raise self.unreachable(str(error) or type(error).__name__) from error
         try:
             document = answer.json()
         except ValueError as error:
-            raise self._unreachable(f"its answer {answer.status_code} is no JSON") from error
+            raise self.unreachable(f"its answer {answer.status_code} is no JSON") from error
         if not isinstance(document, dict):
-            raise self._unreachable(f"its answer {answer.status_code} is no JSON object")
+            raise self.unreachable(f"its answer {answer.status_code} is no JSON object")
         if answer.status_code != HTTPStatus.OK:
             raise _problem(answer.status_code, document)
         return document
 
-    def _unreachable(self, because: str) -> ApiUnreachableError:
+    @asynccontextmanager
+    async def stream(self, name: str, fields: Mapping[str, Any], after: str) -> AsyncIterator[EventSource]:
+        """Open an operation's stream behind the event `after`.
+
+        Raises UnknownPartError, ApiProblemError, httpx2.TransportError.
+        """
+        path, sent = _placed(OPERATIONS.load(name), fields)
+        headers = {"Last-Event-ID": after} if after else {}
+        async with self.http.sse(path, params=sent, headers=headers, timeout=SILENT_S) as source:
+            answer = source.response
+            if answer.status_code != HTTPStatus.OK:
+                is_problem = answer.headers.get("Content-Type", "").startswith("application/problem+json")
+                await answer.aread()
+                raise _problem(answer.status_code, answer.json() if is_problem else {})
+            yield source
+
+    def unreachable(self, because: str) -> ApiUnreachableError:
+        """Return the error for it."""
         return ApiUnreachableError(str(self.http.base_url), because)
+
+
+def _placed(operation: Operation, fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the operation's path, and the fields that it does not hold. Raises ApiProblemError."""
+    sent = checked(operation.Input, fields).model_dump(mode="json", exclude_unset=True)
+    places = {it: str(sent.pop(it)) for it in re.findall(r"\{(\w+)\}", operation.PATH)}
+    if NO_PLACE & set(places.values()):
+        raise ApiProblemError(
+            HTTPStatus.NOT_FOUND, "not_found", "nothing has that name", "look at the spelling"
+        )
+    return ROOT + operation.PATH.format(**{it: quote(text, safe="") for it, text in places.items()}), sent
 
 
 def connect(url: str, token: str) -> ApiClient:

@@ -1,0 +1,45 @@
+"""A run's events as they come, in a shell: until it is over, which is the exit code."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from bot.cli import CliError, _api
+from bot.cli._show import block, line
+from bot.web.api.client import call_once
+from bot.web.api.following import follow_once
+from ledger.states import Ending
+
+
+class NotDoneError(CliError):
+    """The API did not do it, or the run did not succeed: exit code 1."""
+
+    exit_code = 1
+
+
+def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: bool) -> None:
+    """Print each event. Raises ApiProblemError, ApiUnreachableError, CliError."""
+    url, token = _api.place()
+    run = str(fields["run"])
+    if not follow_once(url, token.reveal(), operation, fields, _printer(as_json), wait_s):
+        raise CliError(
+            f"{run} is not over after {wait_s} s: follow it again, or see `cardinal job get-run {run}`"
+        )
+    document = call_once(url, token.reveal(), "get_run", {"run": run})
+    ending, reason = str(document["ending"]), str(document["reason"])
+    if ending != Ending.SUCCEEDED:
+        raise NotDoneError(line(": ".join(filter(None, (f"{run} {ending}", reason)))))
+
+
+def _printer(as_json: bool) -> Any:
+    def show(event: dict[str, Any]) -> None:
+        if as_json:
+            click.echo(json.dumps(event))
+            return
+        click.echo(f"{line(str(event['at']))[:19]} {line(str(event['text']))}")
+        for row in block(str(event["output"])):
+            click.echo(row)
+
+    return show
