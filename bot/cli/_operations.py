@@ -23,8 +23,10 @@ from ledger.queue.api_tokens import Scope
 SHORT: Mapping[str, str] = {
     "create_job": "create",
     "get_job": "show",
+    "get_stats": "stats",
     "give_command": "command",
     "list_events": "events",
+    "list_inbox": "inbox",
     "list_jobs": "list",
 }
 NOT_DONE = frozenset({403, 404, 409, 410, 415})

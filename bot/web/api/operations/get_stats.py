@@ -1,0 +1,61 @@
+"""Get money and flow of the last days: what runs cost, how they ended, and who waited for whom."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import Field
+
+from bot.web.api.operation import ApiModel, ApiRequest
+from ledger.log import event_store
+from ledger.queries import stats
+from runner.text.untrusted import without_invisible as clean
+
+PATH = "/stats"
+EXAMPLE: Mapping[str, Any] = {"days": 7}
+MAX_DAYS = 3650
+
+
+class StatsQuery(ApiModel):
+    """Of which board, and how far back."""
+
+    board: str = Field("", max_length=200, description="owner/number of a board; empty for all")
+    days: int = Field(30, ge=1, le=MAX_DAYS)
+
+
+class RunStats(ApiModel):
+    """Figures of the jobs that the account may see."""
+
+    since: datetime
+    usd: float = Field(description="Dollars that were spent")
+    estimated_usd: float = Field(description="Those of them for which a subscription paid")
+    runs: int = Field(description="Runs that were queued since then")
+    endings: dict[str, int] = Field(description="How many ended so; the empty name is for those that live")
+    reasons: dict[str, int] = Field(description="Why how many of them failed")
+    needed_person: int = Field(description="How many of them asked something, or had a plan approved")
+    people_s: float = Field(description="Seconds that jobs waited for people")
+    workers_s: float = Field(description="Seconds that they waited for a worker")
+    agents_s: float = Field(description="Seconds that they waited for an agent at work")
+    merged: int = Field(description="Jobs that ended with a merged pull request")
+    usd_per_merge: float | None
+    hours_per_merge: float | None = Field(description="Hours of agents' work")
+    usd_by: dict[str, dict[str, float]] = Field(
+        description="Dollars by day, column, repository, person, agent and model"
+    )
+
+
+Input, Output = StatsQuery, RunStats
+FIGURES = tuple(name for name in RunStats.model_fields if name != "usd_by")
+
+
+def run(call: ApiRequest, given: StatsQuery) -> RunStats:
+    """Return them. Raises ApiError, BusyError."""
+    boards = (call.board(given.board),) if given.board else call.boards
+    seen = frozenset[str]().union(*(board.seen for board in boards))
+    now = call.site.clock()
+    with event_store.reading(call.site.engine) as db:
+        figures = stats.of_boards(
+            db, now - timedelta(days=given.days), now, boards=[it.board_id for it in boards], seen=seen
+        )
+    usd_by = {name: {clean(it.name): it.usd for it in shares} for name, shares in figures.usd_by.items()}
+    return RunStats(usd_by=usd_by, **{name: getattr(figures, name) for name in FIGURES})

@@ -1,0 +1,40 @@
+"""List the jobs that wait for a person: questions first, then failures and finished work."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from bot.web.api.jobs import JobSummary, summary
+from bot.web.api.operation import ApiModel, ApiRequest
+from ledger.log import event_store
+from ledger.queries import lanes
+
+PATH = "/inbox"
+EXAMPLE: Mapping[str, Any] = {"limit": 10}
+MAX_LISTED = 100
+
+
+class InboxQuery(ApiModel):
+    """Of which board, and how many."""
+
+    board: str = Field("", max_length=200, description="owner/number of a board; empty for all")
+    limit: int = Field(30, ge=1, le=MAX_LISTED)
+
+
+class Inbox(ApiModel):
+    """The jobs that wait."""
+
+    jobs: list[JobSummary] = Field(description="The most urgent first, then the one that waits longest")
+    total: int = Field(description="How many wait, beyond `limit` too")
+
+
+Input, Output = InboxQuery, Inbox
+
+
+def run(call: ApiRequest, given: InboxQuery) -> Inbox:
+    """Return them. Raises ApiError, BusyError."""
+    boards = (call.board(given.board),) if given.board else call.boards
+    with event_store.reading(call.site.engine) as db:
+        waiting = lanes.waiting(db, [board.scope for board in boards])
+    return Inbox(jobs=[summary(card) for card in waiting[: given.limit]], total=len(waiting))
