@@ -9,6 +9,7 @@ from ledger.ids import BoardId
 @dataclass(frozen=True, slots=True)
 class JobRequested(BoardEvent):
     """A program asked for a card, for the account `by`; `key` is the request's own, `via` its token's name.
+    The agent of a run may ask for one as well: `by` asked for the run then, and `via` is its name.
 
     `parents` are issues as owner/repository#number that come first.
     """

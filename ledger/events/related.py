@@ -13,7 +13,8 @@ class CardProposed(RunEvent):
     `repository` is where, if it is another one than the card's: people are asked by `question_id` first. The
     card's `relation` to the new one is blocked_by or blocks there; empty here.
 
-    Here the new one waits for `parents` (owner/repository#number) and for the run's proposals in `after`.
+    Here the new one waits for `parents` (owner/repository#number) and for the run's proposals in `after`. It
+    goes into `column`, or with `start` into the run's own; without either into the inbox. It gets `skills`.
     """
 
     proposal: int
@@ -25,6 +26,9 @@ class CardProposed(RunEvent):
     question_id: str = ""
     parents: tuple[str, ...] = ()
     after: tuple[int, ...] = ()
+    column: str = ""
+    start: bool = False
+    skills: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

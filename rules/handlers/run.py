@@ -34,6 +34,7 @@ from rules.intents.outbound import (
     WriteFindings,
     WriteRunComment,
 )
+from rules.policy.column import Pipelines
 from rules.policy.model import Policy
 from rules.runs import circuit_breaker
 from rules.runs.gate import leaves_draft
@@ -170,14 +171,27 @@ def thread_answered(
 
 
 def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardProposed, now: datetime) -> Decision:
-    """Make the card that the agent wants; it stands in the inbox, and no run starts on it by itself.
+    """Make the card that the agent wants, in the inbox; it goes on only to a column that the policy allows.
 
     One in another repository waits for a person's answer.
     """
     if event.repository:
         return Decision((), (f"{event.run_id} wants a card in {event.repository}: people are asked",))
     given = (event.proposal, event.title, event.body, event.reason)
-    made = CreateCard(snapshot.card_id, event.run_id, *given, parents=event.parents, after=event.after)
+    run = _newest(snapshot, event)
+    rules = policy.column(run.column) if run else None
+    pipelines = rules.pipelines if rules else Pipelines()
+    known = {name.casefold(): name for name in pipelines.columns}
+    own = run.column if run and event.start and pipelines.start else ""
+    made = CreateCard(
+        snapshot.card_id,
+        event.run_id,
+        *given,
+        parents=event.parents,
+        after=event.after,
+        column=own or known.get(event.column.casefold(), ""),
+        skills=tuple(skill for skill in event.skills if skill in pipelines.skills),
+    )
     return Decision((made,), (f"{event.run_id} wants a new card",))
 
 

@@ -82,6 +82,13 @@ class Pipelines(PolicyModel):
     depth: int = whole(
         2, 0, 8, "How deep cards may come from cards: 1 lets only runs of cards that people made make more."
     )
+    columns: Names = setting(
+        (),
+        "Columns where they may put new cards, for whoever asked for the run; in an execution column that"
+        " starts a run, as a drag would. All others go to the inbox.",
+    )
+    start: bool = setting(False, "Whether they may start a run on a new card, in the column of their own.")
+    skills: Names = setting((), "[Skills](skills.md) that they may pin to new cards.")
 
 
 class ColumnPolicy(PolicyModel):

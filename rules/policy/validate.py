@@ -113,6 +113,10 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
         yield located(
             written, (*where, "stages"), f"stages fit columns of kind {fitting}, not {column.archetype}"
         )
+    for index, name in enumerate(column.pipelines.columns):
+        if name not in board.columns:
+            at = (*where, "pipelines", "columns", index)
+            yield located(written, at, unknown("column", name, tuple(board.columns)))
     if column.retry is not None and column.retry not in column.agents:
         said = f"{code(column.retry, 150)} is none of the column's `agents`: list it there, too"
         yield located(written, (*where, "retry"), said)

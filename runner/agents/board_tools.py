@@ -183,8 +183,9 @@ class GoToStageInput(Tool):
 
 class CreateCardInput(FollowUpInput):
     """Propose a new card for work that is not part of this one. It is made at once; people decide what
-    becomes of it, so leave it alone. With `repository`, for work that this card needs there, people are asked
-    first: you are stopped until somebody answers.
+    becomes of it, so leave it alone. `show_card` says whether you may choose its `column`, `start` an agent
+    on it, and which `skills`; how many cards you make, and how deep, has a limit. With `repository`, for work
+    that this card needs there, people are asked first: you are stopped until somebody answers.
     """
 
     repository: Annotated[
@@ -198,6 +199,9 @@ class CreateCardInput(FollowUpInput):
         Literal["blocked_by", "blocks"],
         Field(description="With `repository`, read as: this card … the new one."),
     ] = "blocked_by"
+    column: Annotated[Words, Field(description="The column where it goes; left out: the inbox.")] = ""
+    start: Annotated[bool, Field(description="Start an agent on it at once, in this card's column.")] = False
+    skills: Annotated[Lines, Field(description="Skills that its runs get.")] = ()
     parents: Annotated[
         tuple[Target, ...],
         Field(max_length=_PARENTS, description="Issues of this repository that must be closed before it."),

@@ -17,10 +17,7 @@ INVESTIGATE = "investigate"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits at which a run parks and asks. `iterations` and `full_runs` count validation.
-
-    `same_failures` counts rounds in a row that fail in the same way.
-    """
+    """Limits of a run. `iterations` and `full_runs` count validation, `same_failures` rounds in a row."""
 
     timeout_s: float = 1800.0
     silence_s: float = 300.0
@@ -37,6 +34,9 @@ class Limits:
     cards: int = 5  # that the agent may make
     links: int = 10
     depth: int = 2  # of cards that come from cards
+    columns: tuple[str, ...] = ()  # where it may put new cards, beside the inbox
+    start: bool = False  # whether it may start a run on a new card
+    skills: tuple[str, ...] = ()  # that it may pin to new cards
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,9 +135,9 @@ def _unfit_card(card: board_tools.CreateCardInput, order: RunSpec, history: Hist
     """Return why the card cannot be proposed, or nothing."""
     repository, body = card.repository, card.body
     if not repository:
-        return _unfit_parents(card, order, history)
-    if card.parents or card.after:
-        return "`parents` and `after` are for cards of this repository: leave out one or the other"
+        return _unfit_place(card, order) or _unfit_parents(card, order, history)
+    if card.parents or card.after or card.column or card.start or card.skills:
+        return "`repository` goes with no `parents`, `after`, `column`, `start` or `skills`: leave them out"
     if repository.casefold() not in map(str.casefold, order.elsewhere):
         known = ", ".join(order.elsewhere) or "none"
         return f"this card has no work in {repository}: repositories for it are {known}"
@@ -146,6 +146,24 @@ def _unfit_card(card: board_tools.CreateCardInput, order: RunSpec, history: Hist
     if len(body.encode("utf-8", "replace")) > _ELSEWHERE_BYTES:
         return f"people read all of it before it is made: a body there may have {_ELSEWHERE_BYTES:,} bytes"
     return ""
+
+
+def _unfit_place(card: board_tools.CreateCardInput, order: RunSpec) -> str:
+    """Return why the policy does not let the new card go there, start, or have these skills; or nothing."""
+    limits = order.limits
+    if card.column and card.start:
+        return "`start` chooses the column: leave out one or the other"
+    if card.start and not limits.start:
+        return "the policy lets you start nothing: leave out `start`, and people decide"
+    if card.column and card.column.casefold() not in map(str.casefold, limits.columns):
+        return f"you may put no card into {card.column}: columns for it are {_listed(limits.columns)}"
+    if strange := next((skill for skill in card.skills if skill not in limits.skills), ""):
+        return f"you may not pin the skill {strange}: skills for it are {_listed(limits.skills)}"
+    return ""
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "none"
 
 
 def _unfit_parents(card: board_tools.CreateCardInput, order: RunSpec, history: History) -> str:
@@ -189,7 +207,16 @@ def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> t
             parents = tuple(dict.fromkeys(_spelt_out(parent, order) for parent in card.parents))
             after = tuple(dict.fromkeys(card.after))
             proposal = history.cards.proposed + 1
-            return (CardProposed(run_id, proposal, title, body, reason, parents=parents, after=after),)
+            return (
+                CardProposed(
+                    *(run_id, proposal, title, body, reason),
+                    parents=parents,
+                    after=after,
+                    column=card.column,
+                    start=card.start,
+                    skills=tuple(dict.fromkeys(card.skills)),
+                ),
+            )
         case board_tools.LinkCardInput(target=target, relation=relation, reason=reason):
             return (CardLinked(run_id, _spelt_out(target, order), relation, reason),)
     return ()  # attach is for the store; finish and thread wait until the branch is on GitHub: see `report`
@@ -257,6 +284,11 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
         "kind": order.kind,
         "mode": order.mode,
         "other_repositories": order.elsewhere,
+        "new_cards": {
+            "columns": order.limits.columns,
+            "start": order.limits.start,
+            "skills": order.limits.skills,
+        },
         "plan": _plan(history, text_bytes),
         "threads": [
             {

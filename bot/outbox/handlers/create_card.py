@@ -15,7 +15,9 @@ from bot.render.markdown.marker import digest_of
 from bot.state import other_repositories
 from ledger.event import Event
 from ledger.events.findings import FollowUpMade
+from ledger.events.job import JobMade, JobRequested
 from ledger.events.related import CardLinked, CardMade
+from ledger.ids import CardId
 from ledger.queue.outbox import Entry
 from ledger.views import children, findings
 from ledger.views.cards import CardRow
@@ -52,18 +54,32 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         _make_part(context.hub, card.content_id, node_id)
         for parent in _parents(context, intent):
             come_after(context, card.board_id, node_id, parent)
-    put_on_board(context, card.board_id, node_id)
+    card_id = put_on_board(context, card.board_id, node_id)
 
     def events(db: Connection) -> tuple[Event, ...]:
         known = CardMade(intent.run_id, intent.proposal, intent.title, repository, number)
         if intent.repository:
             return (known, CardLinked(intent.run_id, f"{repository}#{number}", relation, intent.reason))
+        if intent.column or intent.skills:
+            return (known, *_placed(db, intent, card, card_id, known))
         report = findings.get(db, intent.run_id)
         if report is None or not 0 < intent.proposal <= len(report.follow_ups):
             return (known,)  # the agent requested the card itself, during its work
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
     return ActResult(str(number), digest_of(text), events)
+
+
+def _placed(
+    db: Connection, intent: CreateCard, card: CardRow, card_id: CardId, made: CardMade
+) -> tuple[Event, ...]:
+    """Return the events of a request for the card's column and skills, by whoever asked for the run."""
+    key, by = f"{intent.run_id}:{intent.proposal}", run_of(db, intent.run_id).by
+    place, board_id = (intent.column, intent.skills, by), card.board_id
+    wish = JobRequested(
+        board_id, key, made.repository, made.title, intent.column, (), intent.skills, by, 0, intent.run_id
+    )
+    return (wish, JobMade(card_id, board_id, key, made.repository, made.number, *place))
 
 
 def _require_leave(context: OutboxContext, intent: CreateCard, card: CardRow) -> None:

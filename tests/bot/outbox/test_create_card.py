@@ -6,6 +6,7 @@ from bot.outbox.handlers import create_card
 from bot.render.markdown.marker import marker_of
 from forge.store.board import Item
 from forge.store.models import Issue, Role
+from ledger.events.job import JobMade
 from ledger.events.policy import PolicyLoaded
 from ledger.events.publication import EntryPublished
 from ledger.events.related import CardLinked, CardProposed
@@ -96,6 +97,15 @@ def test_it_waits_for_its_parents_and_for_the_runs_earlier_cards(stage: Stage) -
     stage.past.card(first_id, board_id=stage.board_id, number=first.number, content_id=first.node_id)
     stage.do(replace(wanted(stage, 2), parents=(f"acme/shop#{parent.number}",), after=(1,)))
     assert made(stage)[1].blocked_by == [parent, first]
+
+
+def test_a_card_with_a_column_is_asked_for_by_whoever_asked_for_the_run(stage: Stage) -> None:
+    stage.do(replace(wanted(stage), column="Planning", skills=("fuzzing",)))
+    (issue,) = made(stage)
+    assert columns(stage, issue) == ["Tasks"]  # it goes on once it is seen there
+    (placed,) = stage.events(JobMade)
+    assert isinstance(placed, JobMade)
+    assert (placed.number, placed.column, placed.skills) == (issue.number, "Planning", ("fuzzing",))
 
 
 def test_a_sub_issue_too_many_is_a_card_all_the_same(stage: Stage) -> None:

@@ -314,3 +314,18 @@ def test_an_agents_own_card_starts_no_run_until_a_person_drags_it() -> None:
     assert "QueueRun" not in kinds(asks(there, put))
     assert "QueueRun" in kinds(asks(there, CardMoved(CARD, "Tasks", "In Progress", by_cardinal=False)))
     assert "QueueRun" in kinds(asks(card(state=S.DRAFT, body="A person's"), put))
+
+
+def test_a_new_card_goes_on_only_where_the_policy_in_force_allows() -> None:
+    rules = "archetype: execution, pipelines: {columns: [Planning], start: true, skills: [fuzzing]}"
+    allows = scene.policy(f"In Progress: {{{rules}}}\nPlanning: {{archetype: planning}}")
+    for by, column, start, place, skills in (
+        (allows, "planning", False, "Planning", ("fuzzing",)),
+        (allows, "", True, "In Progress", ("fuzzing",)),
+        (allows, "Done", False, "", ("fuzzing",)),
+        (scene.POLICY, "Planning", False, "", ()),
+        (scene.POLICY, "", True, "", ()),
+    ):
+        event = CardProposed(R1, 1, "t", "b", "r", column=column, start=start, skills=("fuzzing", "admin"))
+        made = only(asks(card(run=run()), event, by=by), CreateCard)
+        assert (made.column, made.skills) == (place, skills)

@@ -172,7 +172,7 @@ def test_a_new_card_waits_for_its_parents_which_count_as_links() -> None:
         ({"parents": ["ACME/app#12"]}, "a part cannot wait"),
         ({"parents": ["acme/shop#3"]}, "in another repository"),
         ({"after": [1]}, "made 0 cards so far"),
-        ({"after": [1], "repository": "acme/site"}, "leave out one"),
+        ({"after": [1], "repository": "acme/site"}, "leave them out"),
     ],
 )
 def test_a_new_card_waits_neither_for_its_own_card_nor_for_later_ones(
@@ -270,6 +270,7 @@ def test_the_card_is_shown_as_the_run_knows_it() -> None:
         "kind": "first",
         "mode": "fix",
         "other_repositories": (),
+        "new_cards": {"columns": (), "start": False, "skills": ()},
         "plan": {
             "state": "approved",
             "summary": "Greet",
@@ -335,3 +336,34 @@ def test_ids_of_calls_tell_turn_tool_input_and_count_apart() -> None:
     assert call_id_of("work-1", "plan", {"a": 1, "b": 2}, 1) == call_id_of(
         "work-1", "plan", {"b": 2, "a": 1}, 1
     )
+
+
+MAY = replace(ORDER, limits=Limits(columns=("Planning",), start=True, skills=("fuzzing",)))
+
+
+@pytest.mark.parametrize(
+    ("order", "given", "problem"),
+    [
+        (MAY, {"column": "planning", "skills": ["fuzzing"]}, ""),
+        (MAY, {"start": True}, ""),
+        (MAY, {"start": True, "column": "Planning"}, "leave out one or the other"),
+        (MAY, {"column": "Done"}, "columns for it are Planning"),
+        (MAY, {"skills": ["admin"]}, "skills for it are fuzzing"),
+        (MAY, {"start": True, "repository": "acme/site"}, "leave them out"),
+        (ORDER, {"column": "Planning"}, "columns for it are none"),
+        (ORDER, {"start": True}, "the policy lets you start nothing"),
+    ],
+)
+def test_a_new_card_goes_only_where_the_policy_allows(
+    order: RunSpec, given: dict[str, object], problem: str
+) -> None:
+    made = effect(call("create_card", **CARD | given), history(), order=order)
+    assert problem in str(made.reply.get("error", ""))
+    wanted = [event for event in made.events if isinstance(event, CardProposed)]
+    assert bool(wanted) is not bool(problem)
+    for event in wanted:
+        chosen = (event.column, event.start, list(event.skills))
+        assert chosen == (given.get("column", ""), given.get("start", False), given.get("skills", []))
+    assert card_shown(order, history())["new_cards"] == {
+        name: getattr(order.limits, name) for name in ("columns", "start", "skills")
+    }
