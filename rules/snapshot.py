@@ -41,6 +41,7 @@ class JobSeen:
     column: str
     skills: tuple[str, ...]
     by: str
+    budget_usd: float = 0.0  # added to that of its first run
 
 
 @dataclass(frozen=True, slots=True)

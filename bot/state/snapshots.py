@@ -140,7 +140,7 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
         case ChecksSettled():
             return replace(snapshot, ci=_ci(db, snapshot, card_id))
         case RunQueued() | BranchExported() | SnapshotTaken():
-            return replace(snapshot, shared=shared_files.of_card(db, card_id))
+            return replace(snapshot, shared=shared_files.of_card(db, card_id), job=_job(db, card_id))
         case RunStepped() | RunParked():
             return replace(snapshot, halt=halt_of(db, snapshot.board_id))
     return snapshot
@@ -148,7 +148,7 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
 
 def _job(db: Connection, card_id: CardId) -> JobSeen | None:
     row = jobs.of_card(db, card_id)
-    return None if row is None else JobSeen(row.key, row.column, row.skills, row.by)
+    return None if row is None else JobSeen(**_shared_fields(JobSeen, row))
 
 
 def _of_choice(db: Connection, run: RunSeen | None, question_id: str) -> RunSeen | None:

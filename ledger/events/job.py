@@ -11,7 +11,7 @@ class JobRequested(BoardEvent):
     """A program asked for a card, for the account `by`; `key` is the request's own, `via` its token's name.
     The agent of a run may ask for one as well: `by` asked for the run then, and `via` is its name.
 
-    `parents` are issues as owner/repository#number that come first.
+    `parents` are issues as owner/repository#number that come first. `budget_usd` is added to its first run's.
     """
 
     key: str
@@ -23,6 +23,7 @@ class JobRequested(BoardEvent):
     by: str
     user_id: int
     via: str
+    budget_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

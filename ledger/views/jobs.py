@@ -28,6 +28,7 @@ class JobRow:
     by: str
     user_id: int
     at: datetime
+    budget_usd: float
     number: int = 0
     card_id: CardId | None = None
     problem: str = ""
@@ -62,7 +63,7 @@ def count_since(db: Connection, user_id: int, since: datetime) -> int:
 
 @fold.on(JobRequested)
 def _requested(db: Connection, it: Recorded, event: JobRequested) -> None:
-    named = ("board_id", "repository", "column", "skills", "by", "user_id")
+    named = ("board_id", "repository", "column", "skills", "by", "user_id", "budget_usd")
     keep(db, jobs, {"key": event.key}, {"at": it.at, **{name: getattr(event, name) for name in named}})
 
 

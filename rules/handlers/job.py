@@ -5,10 +5,13 @@ from datetime import datetime
 from ledger.events.board import CardSeen
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
+from ledger.events.run import RunQueued
 from rules.handlers import card_moved
+from rules.intents.internal import RaiseBudget
 from rules.intents.outbound import Decision, MoveCard
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
+from rules.text import usd
 
 
 def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> Decision:
@@ -19,6 +22,15 @@ def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> 
 def made(_policy: Policy, snapshot: Snapshot, _event: JobMade, _now: datetime) -> Decision:
     """Place a card that was seen before it was known who asked."""
     return _place(snapshot)
+
+
+def begun(snapshot: Snapshot, event: RunQueued, now: datetime) -> Decision:
+    """Add the budget that was asked for to that of the card's first run."""
+    job = snapshot.job
+    if job is None or not job.budget_usd or event.attempt != 1:
+        return Decision()
+    more = RaiseBudget(snapshot.card_id, event.run_id, job.budget_usd, job.by, now)
+    return Decision((more,), (f"{job.by} gave {event.run_id} {usd(job.budget_usd)} more by a program",))
 
 
 def _place(snapshot: Snapshot) -> Decision:

@@ -11,7 +11,7 @@ from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
 from rules.card.drag_out import release
 from rules.card.state import settle
-from rules.handlers import ci, failed_run
+from rules.handlers import ci, failed_run, job
 from rules.handlers.card_moved import enter
 from rules.intents.internal import EndRun, QueueRun, RequeueRun
 from rules.intents.outbound import (
@@ -68,6 +68,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
         seen = _posted(snapshot, run) + seen
     if isinstance(event, runs.RunQueued):
         seen += overlap.noticed(policy, snapshot, run) + failed_run.noticed(snapshot, event)
+        seen += job.begun(snapshot, event, now)
     if run.state is RunState.QUEUED:
         seen += ask_about_blockers(policy, snapshot, run.run_id)
     return seen + _meanwhile(snapshot, run, event) + circuit_breaker.came_through(snapshot, run, event)

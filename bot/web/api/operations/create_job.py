@@ -26,6 +26,8 @@ from ledger.queue.api_tokens import Scope
 from ledger.queue.sign_ins import SignIn
 from ledger.views import boards, cards, jobs
 from rules.card.move_rights import may_move
+from rules.chatops.parser import Parsed, Permitted, permit
+from rules.commands.budget import MAX_USD
 from rules.intents.outbound import CreateJob
 from rules.runs.skills import MAX_NAMED, names_of
 from rules.snapshot import Mover, is_outside
@@ -52,6 +54,13 @@ class JobWish(ApiModel):
         default_factory=list, max_length=20, description="Jobs as owner/name#number that must be done first"
     )
     skills: list[str] = Field(default_factory=list, max_length=MAX_NAMED, description="Skills of its runs")
+    budget: float = Field(
+        0.0,
+        ge=0,
+        le=MAX_USD,
+        allow_inf_nan=False,
+        description="Dollars for its first run beyond its column's budget, as `/cardinal budget` adds them",
+    )
 
 
 Input, Output = JobWish, JobRequest
@@ -76,7 +85,7 @@ def run(call: ApiRequest, given: JobWish) -> JobRequest:
         if before is not None:
             key = _key_at(db, before)
         else:
-            _require_leave(db, board, call.visit, role, now)
+            _require_leave(db, board, call.visit, role, now, budget=given.budget)
             wish, card = _request(call, board, given, key)
             (recorded,) = event_store.append(db, wish, at=now)
             acted_requests.keep(db, call.key, text, recorded.seq, now=now, ttl=KEPT)
@@ -104,16 +113,26 @@ def _request(
     by, via, column = call.visit.login, call.token.name, given.column
     parents, skills, where = tuple(given.parents), tuple(given.skills), given.repository
     wish = JobRequested(
-        board.board_id, key, where, given.title, column, parents, skills, by, call.visit.user_id, via
+        *(board.board_id, key, where, given.title, column, parents, skills, by, call.visit.user_id, via),
+        budget_usd=given.budget,
     )
     labels, card_id = tuple(given.labels), CardId(board.board_id)
     card = CreateJob(card_id, key, where, given.title, given.body, labels, parents, column, skills, by, via)
     return wish, card
 
 
-def _require_leave(db: Connection, board: VisibleBoard, visit: SignIn, role: str, now: datetime) -> None:
-    """Raise ApiError where the account may move no cards, or made too many of late."""
-    if not may_move(policies.in_force(db, board.board_id), Mover(visit.login, role)):
+def _require_leave(
+    db: Connection, board: VisibleBoard, visit: SignIn, role: str, now: datetime, *, budget: float
+) -> None:
+    """Raise ApiError where the account may move no cards or give no budget, or made too many of late."""
+    policy = policies.in_force(db, board.board_id)
+    allowed = permit(policy, Parsed("budget", f"+{budget:.2f}"), role=role, login=visit.login)
+    if budget and not isinstance(allowed, Permitted):
+        because = f"{visit.login} may give no budget there, with the role {role}"
+        raise ApiError(
+            HTTPStatus.FORBIDDEN, "refused", because, "leave `budget` out, or ask an account that may"
+        )
+    if not may_move(policy, Mover(visit.login, role)):
         because = f"{visit.login} may not move cards there, with the role {role}"
         raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, "ask an account that may")
     if jobs.count_since(db, visit.user_id, now - KEPT) >= MAX_A_DAY:

@@ -7,6 +7,7 @@ import pytest
 from bot.web.api.operation import KEPT
 from bot.web.api.operations import create_job
 from ledger.events.board import CardMoved
+from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
 from tests.bot.flows.people import issue_of
@@ -53,11 +54,30 @@ def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
         ("bob", {"parents": ["acme/shop#x"]}, 422),
         ("bob", {"skills": ["../evil"]}, 422),
         ("bob", {"board": "acme/9"}, 404),
+        ("bob", {"budget": 2.5}, 403),
+        ("alice", {"budget": 1001}, 422),
+        ("alice", {"budget": -1}, 422),
     ):
         answer = Program(pages, login).send("POST", "/jobs", {**WISH, **more})
         assert answer.status_code == status, (login, more, answer.text)
     pages.cardinal.settle()
     assert pages.cardinal.events(JobMade) == []
+
+
+def test_a_job_s_first_run_gets_the_budget_that_its_account_may_give(pages: Pages) -> None:
+    alice, cardinal = Program(pages, "alice"), pages.cardinal
+    alice.send("POST", "/jobs", {**WISH, "column": "In Progress", "budget": 2.5})
+    cardinal.settle()
+    (raised,) = cardinal.events(BudgetRaised)
+    assert (raised.usd, raised.by) == (2.5, "alice")
+    (made,) = cardinal.events(JobMade)
+    item = next(it for it in cardinal.project.items if getattr(it.content, "number", 0) == made.number)
+    cardinal.say(item, "/cardinal cancel")
+    cardinal.settle()
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
+    assert cardinal.run_of(item).attempt == 2
+    assert len(cardinal.events(BudgetRaised)) == 1
 
 
 def test_a_program_in_a_loop_ends_at_a_limit_and_a_key_is_free_again_after_a_day(
