@@ -99,10 +99,13 @@ class RepositoryError(RunnerError):
 
 
 class RemoteAwayError(RepositoryError):
-    """The repository's host gives no credentials now, and may in `retry_after_s` seconds."""
+    """The repository's host gives no credentials now, and may in `retry_after_s` seconds.
 
-    def __init__(self, because: str, retry_after_s: float) -> None:
-        self.retry_after_s = retry_after_s
+    `limited`: it will, since only its limit of calls is spent.
+    """
+
+    def __init__(self, because: str, retry_after_s: float, *, limited: bool = False) -> None:
+        self.retry_after_s, self.limited = retry_after_s, limited
         super().__init__(f"no credentials for the repository: {because}")
 
 

@@ -99,7 +99,7 @@ class HubRemote:
         try:
             return self.hub.git_environment(self.repository, workflows=self.workflows, writes=self.writes)
         except RateLimitedError as error:
-            raise RemoteAwayError(str(error), error.retry_after_s) from error
+            raise RemoteAwayError(str(error), error.retry_after_s, limited=True) from error
         except UnavailableError as error:
             raise RemoteAwayError(str(error), AGAIN_S) from error
 
@@ -108,7 +108,7 @@ class HubRemote:
         try:
             return git_commits.make(self.hub, self.repository, tree, parents, message)
         except RateLimitedError as error:
-            raise RemoteAwayError(str(error), error.retry_after_s) from error
+            raise RemoteAwayError(str(error), error.retry_after_s, limited=True) from error
         except UnavailableError as error:
             raise RemoteAwayError(str(error), AGAIN_S) from error
         except GithubError as error:

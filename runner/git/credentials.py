@@ -9,6 +9,7 @@ from runner.run.run_spec import Remote
 
 T = TypeVar("T")
 AWAY_S = 900.0  # as long as the start of a run waits for GitHub
+LIMITED_S = 2 * 3600.0  # GitHub's hour, and once more: the work of a run is not given up for a reset
 NAP_S = 0.5
 
 
@@ -18,17 +19,17 @@ def fresh(remote: Remote, beat: Callable[[], None]) -> Mapping[str, str]:
 
 
 def answered(ask: Callable[[], T], beat: Callable[[], None]) -> T:
-    """Return the answer of GitHub; while it is away, ask again for AWAY_S at most.
+    """Return the answer of GitHub; while it is away, ask again for AWAY_S, or until its limit is reset.
 
     `beat` is called meanwhile, and may raise to end the wait. Raises RemoteAwayError after it.
     """
-    until = time.monotonic() + AWAY_S
+    began = time.monotonic()
     while True:
         try:
             return ask()
         except RemoteAwayError as away:
             again = time.monotonic() + away.retry_after_s
-            if again > until:
+            if again > began + (LIMITED_S if away.limited else AWAY_S):
                 raise
         while time.monotonic() < again:
             beat()

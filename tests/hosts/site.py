@@ -62,6 +62,7 @@ def running(root: Path) -> Iterator[Site]:
     with ExitStack() as stack:
         shared = stack.enter_context(services.running(root))
         forge = Forge(root / "forge", listen="0.0.0.0")
+        forge.store.settings.rate_limit = 15_000  # as an enterprise's: a storm spends 5,000 in 20 minutes
         forge.start()
         stack.callback(forge.stop)
         app = _seed(forge.url)

@@ -15,11 +15,12 @@ class AwayRemote:
     """Gives credentials once it was asked as often as it names waits."""
 
     waits_s: list[float]
+    limited: bool = False
     url: str = "file:///nowhere"
 
     def git_environment(self) -> Mapping[str, str]:
         if self.waits_s:
-            raise RemoteAwayError("away", self.waits_s.pop(0))
+            raise RemoteAwayError("away", self.waits_s.pop(0), limited=self.limited)
         return {"GIT_CONFIG_COUNT": "0"}
 
 
@@ -34,6 +35,19 @@ def test_who_is_away_for_a_moment_is_waited_for_and_the_claim_is_kept() -> None:
 def test_who_is_away_for_longer_than_the_bound_is_an_error_at_once() -> None:
     with pytest.raises(RemoteAwayError, match="no credentials for the repository: away"):
         credentials.fresh(AwayRemote([credentials.AWAY_S + 1]), lambda: None)
+
+
+def test_a_spent_limit_is_waited_for_until_its_reset() -> None:
+    class ResetComesError(Exception):
+        """The wait has begun."""
+
+    def wait() -> None:
+        raise ResetComesError
+
+    with pytest.raises(ResetComesError):
+        credentials.fresh(AwayRemote([credentials.AWAY_S + 1], limited=True), wait)
+    with pytest.raises(RemoteAwayError):
+        credentials.fresh(AwayRemote([credentials.LIMITED_S + 1], limited=True), wait)
 
 
 def test_a_stop_ends_the_wait() -> None:

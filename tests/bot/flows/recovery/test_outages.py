@@ -125,5 +125,5 @@ def test_a_token_that_github_does_not_give_now_is_worth_another_try(cardinal: Ca
         cardinal.forge.store.faults.load({"api": [fault]})
         with pytest.raises(RemoteAwayError) as away:
             remote.git_environment()
-        assert away.value.retry_after_s == wait_s
+        assert (away.value.retry_after_s, away.value.limited) == (wait_s, status == 429)
     assert cardinal.forge.store.faults.api[0].count == 0
