@@ -24,6 +24,7 @@ from bot.system import liveness, release
 from bot.system.liveness import LeaseGrace, OutageMemory
 from ledger.db.clock import database_now
 from ledger.db.silence import SILENCE_S
+from ledger.db.transactions import apart
 from ledger.errors import CardinalError, OutdatedError
 from ledger.events.board import BoardProbed
 from ledger.ids import BoardId, CardId
@@ -105,7 +106,7 @@ def heartbeat(services: Services) -> None:
     at, config = time.monotonic(), services.config
     if at - _beats.get(services.engine, float("-inf")) < hosts.BEAT_S:
         return
-    with event_store.writing(services.engine) as db:
+    with apart(services.engine) as db:  # or a long turn of others would make a dead host of this
         hosts.beat(
             db, services.host, slots=config.run_workers, labels=config.labels, version=release.version()
         )

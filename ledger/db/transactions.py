@@ -48,6 +48,11 @@ def beside(engine: Engine) -> AbstractContextManager[Connection]:
     return _writing(engine, BESIDE_KEY)
 
 
+def apart(engine: Engine) -> AbstractContextManager[Connection]:
+    """Give a transaction for rows that one process alone changes; in PostgreSQL it waits for nobody."""
+    return _in_sqlite(engine, writes=True) if engine.dialect.name == "sqlite" else _writing(engine)
+
+
 def reading(engine: Engine) -> AbstractContextManager[Connection]:
     """Give a transaction that sees one moment of the ledger and is refused when it writes."""
     return _in_sqlite(engine, writes=False) if engine.dialect.name == "sqlite" else _reading(engine)

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
+from bot.bootstrap import services_over
+from bot.github.client import Hub
 from bot.reactor import reactor
-from bot.scheduler import dispatch
+from bot.scheduler import dispatch, ticker
+from bot.system.clock import utc_now
+from bot.system.config import Config
 from ledger.events.policy import PolicyLoaded
 from ledger.events.run import RunParked, RunRequeued
 from ledger.events.workspace import WorkspaceTaken
@@ -95,6 +99,15 @@ def test_a_dead_or_drained_host_offers_no_worker(engine: Engine) -> None:
     assert ready(engine) == ready(engine, "c") == ["r0", "r1"]
     assert claim(engine, "r0", "c") is None
     assert claim(engine, "r0", "b") is not None
+
+
+def test_a_host_lives_however_long_others_write(config: Config, postgresql_schema: str) -> None:
+    engine = new_ledger(postgresql_schema)
+    with services_over(config, engine, Hub(config, clock=utc_now), utc_now) as services:
+        with event_store.writing(engine):
+            ticker.heartbeat(services)
+        with event_store.reading(engine) as db:
+            assert [row.name for row in hosts.known(db).at_work] == [services.host]
 
 
 def test_the_host_that_asks_lives_whatever_its_row_says(engine: Engine) -> None:
