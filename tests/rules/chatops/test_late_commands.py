@@ -88,6 +88,7 @@ HARMLESS = {
     "agent": "the last word counts",
     "skills": "the last word counts",
     "move": "the card stands there, whoever moved it",
+    "restore": "the description is back, whoever said so",
     "follow-up": "the answer names the issue that it became",
     "status": "it only tells",
     "explain": "it only tells",
