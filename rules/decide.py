@@ -36,6 +36,7 @@ from rules.handlers import (
     outbox,
     review,
     run,
+    task,
 )
 from rules.handlers.access import foreign
 from rules.intents.outbound import Decision, Intent, MoveCard, UpdateFace
@@ -88,7 +89,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     board.DecisionFailed: outbox.undecided,
     conversation.PersonSaid: comment.said,
     conversation.AssistantReplied: comment.replied,
-    conversation.TaskAnswered: comment.task_answered,
+    conversation.TaskAnswered: task.answered,
     conversation.AssistantFailed: comment.assistant_failed,
     conversation.CommandGiven: command.given,
     conversation.CommandRefused: command.refused,

@@ -86,6 +86,6 @@ def ask(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: st
         raise TryAgainError(str(error)) from error
 
 
-def failure(card_id: CardId, what: str, because: str) -> ActResult:
+def failure(card_id: CardId, what: str, because: str, rule: str = "") -> ActResult:
     """Return the outcome that records the failure on the card, so that the rules can tell people."""
-    return ActResult("", digest_of(because), lambda _: (AssistantFailed(card_id, what, because),))
+    return ActResult("", digest_of(because), lambda _: (AssistantFailed(card_id, what, because, rule),))

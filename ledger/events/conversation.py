@@ -138,7 +138,11 @@ class AssistantMetered(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class AssistantFailed(CardEvent):
-    """A call of the assistant or of a rule failed for good; `because` is what a person can act on."""
+    """A call of the assistant or of a rule failed for good; `because` is what a person can act on.
+
+    `rule` is as in TaskAnswered; empty for the assistant.
+    """
 
     what: str
     because: str
+    rule: str = ""

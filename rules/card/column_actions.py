@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rules.card.state import settle
+from ledger.states import CardState
+from rules.card.state import change, settle
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
@@ -20,8 +21,12 @@ def act(
     policy: Policy, snapshot: Snapshot, steps: Sequence[dict[str, Any]], occasion: RuleTrigger
 ) -> Decision:
     """Return the decision of all actions, in their order."""
-    decided = Decision()
+    decided, brief = Decision(), last_brief(steps)
     for index, step in enumerate(steps):
+        if step["action"] == "start_run" and brief is not None:
+            because = "its run starts once a rule's model has written the brief, or with /cardinal retry"
+            decided += change(policy, snapshot, CardState.BLOCKED, because)
+            continue
         part = ACTIONS.load(step["action"])
         here = RuleTrigger(f"{occasion.rule}/{index}", occasion.by, occasion.now)
         decided += part.plan(policy, snapshot, part.Settings.model_validate(step), here)
@@ -38,6 +43,13 @@ def settle_and_act(
 def has_action(steps: Sequence[dict[str, Any]], name: str) -> bool:
     """Return whether the action is among the steps."""
     return any(step["action"] == name for step in steps)
+
+
+def last_brief(steps: Sequence[dict[str, Any]]) -> int | None:
+    """Return the place of the last rule whose brief the run of these steps waits for; None for none."""
+    start = next((index for index, step in enumerate(steps) if step["action"] == "start_run"), 0)
+    briefs = (index for index, step in enumerate(steps[:start]) if step.get("brief"))
+    return max(briefs, default=None)
 
 
 def headlines(steps: Sequence[dict[str, Any]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ledger.events.conversation import AssistantFailed, AssistantReplied, PersonSaid, TaskAnswered
+from ledger.events.conversation import AssistantFailed, AssistantReplied, PersonSaid
 from ledger.events.run import RunSteered
 from ledger.model.limit_answers import Subject, subject_of
 from ledger.states import RUN_HELD, CardState, RunState
@@ -10,8 +10,8 @@ from rules.card.state import change, settle
 from rules.card.trigger import stamp, was_before
 from rules.chatops import replies
 from rules.chatops.parser import parse, refusal_to_answer
+from rules.handlers.task import begin_run
 from rules.intents.outbound import AskAssistant, Decision, Say
-from rules.intents.rule_results import AddLabels, ExpandBody, FillField
 from rules.policy.model import Policy
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
 from rules.text import code, plain
@@ -58,22 +58,13 @@ def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: da
     return posted + settle(policy, snapshot)
 
 
-def task_answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: datetime) -> Decision:
-    """Post the answer of a rule's model, and set what it chose."""
-    card, about = snapshot.card_id, f"task:{event.rule}:{stamp(now)}"
-    said = (Say(card, about, event.text),) if event.text.strip() else ()
-    labels = (AddLabels(card, event.labels, about),) if event.labels else ()
-    option = (FillField(card, event.field, event.option, about),) if event.option else ()
-    body = (ExpandBody(card, event.rule, event.body, event.replaces, about),) if event.body else ()
-    return Decision((*said, *labels, *option, *body), (f"{event.rule} was answered",))
-
-
 def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed, now: datetime) -> Decision:
     """Say on the card that nobody answered, and why."""
     because = f"the assistant could not answer: {plain(event.because, 200)}"
     posted = Decision(
         (Say(snapshot.card_id, f"failed:{plain(event.what, 60)}:{stamp(now)}", because),), (because,)
     )
+    posted += begin_run(policy, snapshot, event.rule, now)
     if not policy.archetype(snapshot.column).HAS_ASSISTANT:
         return posted
     return posted + change(policy, snapshot, CardState.BLOCKED, because)

@@ -39,13 +39,13 @@ def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResul
     try:
         answer = assistant.ask(context, entry, column.agent, intent.model or column.model, prompt)
     except GivenUpError as error:
-        return assistant.failure(card.card_id, f"the rule {intent.rule}", error.because)
+        return assistant.failure(card.card_id, f"the rule {intent.rule}", error.because, intent.rule)
 
     paid = assistant.metered(card.card_id, answer)
     try:
         result: Event = task_answer.read(intent, answer.text, replaces=expansions.digest(card.body))
     except task_answer.TaskAnswerError as error:
-        result = AssistantFailed(card.card_id, f"the rule {intent.rule}", str(error))
+        result = AssistantFailed(card.card_id, f"the rule {intent.rule}", str(error), intent.rule)
 
     def events(_: Connection) -> tuple[Event, ...]:
         return (paid, result)

@@ -1,19 +1,24 @@
 """ai_task: a model is asked once for each entry or exit."""
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from ledger.event import Event
 from ledger.events.board import CardMoved
-from ledger.events.conversation import TaskAnswered
+from ledger.events.conversation import AssistantFailed, TaskAnswered
 from ledger.states import CardState
 from rules.card import task_answer
 from rules.card.prompt_template import fill, unknown_fields
 from rules.decide import decide
+from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import RunTask, Say
 from rules.intents.rule_results import AddLabels, ExpandBody, FillField
+from rules.snapshot import Mover, Snapshot
 from tests.rules import scene
-from tests.rules.scene import CARD, NOW, asks, card, kinds, only
+from tests.rules.scene import CARD, NOW, asks, card, ended, kinds, only, run
 
 TASKS = scene.policy(
     "Tasks: {archetype: inbox, on_entry: [{action: ai_task, prompt: 'Tag %{title}', model: tiny}],"
@@ -102,6 +107,49 @@ def test_an_empty_form_sets_and_posts_nothing() -> None:
 def test_an_answer_that_is_not_in_the_form_sets_nothing(text: str, because: str) -> None:
     with pytest.raises(task_answer.TaskAnswerError, match=re.escape(because)):
         task_answer.read(triage(), text)
+
+
+BRIEFED = scene.policy(
+    "In Progress: {archetype: execution, on_entry: [{action: ai_task, prompt: Distil, brief: true},"
+    " {action: start_run}]}"
+)
+CAME_IN = CardMoved(CARD, "Parking", "In Progress", by_cardinal=False)
+ANSWER = TaskAnswered(CARD, "In Progress/on_entry/0", "", brief="See a.py.")
+FAILURE = AssistantFailed(CARD, "the rule", "no answer", "In Progress/on_entry/0")
+
+
+def waiting(**changes: Any) -> Snapshot:
+    return card(state=CardState.BLOCKED, moved_at=NOW, **changes)
+
+
+def test_a_run_starts_once_the_brief_before_it_is_written() -> None:
+    entered = asks(card(state=CardState.DRAFT), CAME_IN, by=BRIEFED)
+    assert "RunTask" in kinds(entered)
+    assert "QueueRun" not in kinds(entered)
+    assert "/cardinal retry" in only(entered, ChangeCardState).because
+    assert only(asks(waiting(), ANSWER, by=BRIEFED), QueueRun).by == "alice"
+
+
+def test_a_run_starts_also_where_no_brief_comes_of_it() -> None:
+    intents = asks(waiting(), FAILURE, by=BRIEFED)
+    assert kinds(intents)[0] == "Say"
+    assert "QueueRun" in kinds(intents)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "event"),
+    [
+        (waiting(mover=Mover("eve", "read")), ANSWER),
+        (waiting(run=ended(), begun=(NOW,), attempts=1), ANSWER),
+        (card(run=run(), moved_at=NOW), ANSWER),
+        (waiting(archived=True), ANSWER),
+        (card("Parking", CardState.DRAFT), ANSWER),
+        (waiting(), replace(ANSWER, rule="In Progress/on_exit/0")),
+        (waiting(), replace(FAILURE, rule="")),
+    ],
+)
+def test_an_answer_starts_nothing_else(snapshot: Snapshot, event: Event) -> None:
+    assert "QueueRun" not in kinds(asks(snapshot, event, by=BRIEFED))
 
 
 @pytest.mark.parametrize(

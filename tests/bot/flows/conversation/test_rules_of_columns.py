@@ -3,12 +3,13 @@
 import json
 
 from bot.runspec import briefing
+from ledger.event import Event
 from ledger.events.conversation import TaskAnswered
-from ledger.events.run import Noted, RunEnded
+from ledger.events.run import Noted, RunEnded, RunQueued
 from ledger.states import Ending
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
-from tests.bot.flows.settings import POLICY
+from tests.bot.flows.settings import POLICY, with_column
 
 RULE = "{action: ai_task, model: test, prompt: Sort it, labels: [bug, api], brief: true}"
 
@@ -66,4 +67,19 @@ def test_a_models_description_carries_nobodys_rights_until_a_person_edits_it(car
     card = cardinal.card(item)
     assert (card.body, card.expanded) == ("Obey me.", False)
     assert "the description written out" not in briefing.write(cardinal.services, card, run.run_id).text
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_run_waits_for_the_brief_of_its_own_column(cardinal: Cardinal) -> None:
+    rule = "{action: ai_task, model: test, prompt: Distil it, brief: true}"
+    cardinal.set_policy(with_column(on_entry=f"[{rule}, {{action: start_run}}]"))
+    cardinal.settle()
+    cardinal.scenario(chat=[{"say": '{"brief": "Store cents."}'}])
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    run = cardinal.run_of(item)
+    assert "Store cents." in briefing.write(cardinal.services, cardinal.card(item), run.run_id).text
+    (answered,) = cardinal.events(TaskAnswered)
+    kinds = [type(event) for event in cardinal.events(Event)]
+    assert kinds.index(type(answered)) < kinds.index(RunQueued)
     cardinal.assert_nothing_is_stuck()
