@@ -106,6 +106,7 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
             *(f"{links['runs']}/{tab}" for tab in ("changes", "briefing", "artifacts")),
             links["boards"].replace("/boards", "/policy"),
             "/money",
+            "/notices",
             "/tokens",
             "/hosts",
             "/health",

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 VALID_S = 600  # as long as GitHub's codes
 WORD_BYTES = 32
 OWN_PATH = re.compile(
-    r"/(?:hosts|health|money|tokens|(?:runs|artifacts|boards|cards|policy)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
+    r"/(?:hosts|health|money|notices|tokens|(?:runs|artifacts|boards|cards|policy)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
 )
 OWN_QUERY = re.compile(
     r"(?:(?:search|state|repository|person|label|lane|column|page|zoom|before|days)=[A-Za-z0-9._~*%+-]*(?:&(?!$)|$))*"

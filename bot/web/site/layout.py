@@ -37,7 +37,13 @@ from runner.text.untrusted import without_invisible
 
 TITLE = "Cardinal"
 VISIT_S = 8 * 3600  # as long as GitHub's tokens of people
-NAV = (("/", "Inbox"), ("/#boards", "Boards"), ("/money", "Money"), ("/tokens", "Tokens"))
+NAV = (
+    ("/", "Inbox"),
+    ("/#boards", "Boards"),
+    ("/money", "Money"),
+    ("/notices", "Notices"),
+    ("/tokens", "Tokens"),
+)
 OPERATORS_NAV = (("/health", "Health"), ("/hosts", "Hosts"))  # for whoever may write to a board's policy
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
 NOT_FOUND = (
