@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, timedelta
 from urllib.parse import quote
 
@@ -11,7 +11,7 @@ from flask import Response, make_response, render_template
 from bot.render.run.story import REASONS
 from bot.state import forecasts
 from bot.web.site import charts, parameters
-from bot.web.site.layout import Site
+from bot.web.site.layout import Site, VisibleBoard
 from bot.web.site.lists import MAX_TITLE
 from ledger.log import event_store
 from ledger.queries import stats
@@ -39,7 +39,8 @@ def mount(site: Site) -> None:
         if visit is None:
             return site.stranger()
         parameters.check("days")
-        figures, limits = _figures(site, visit), _limits(site, visit)
+        boards = site.boards_of(visit)
+        figures, limits = _figures(site, boards), _limits(site, visit, boards)
         shown = render_template(
             "money.html",
             title="Money and flow",
@@ -52,7 +53,7 @@ def mount(site: Site) -> None:
                 figures.agents_by_day,
                 figures.since.astimezone(UTC).date(),
                 site.clock().astimezone(UTC).date(),
-                _day_limit(site, visit, limits),
+                _day_limit(limits, len(boards)),
             ),
             waited=charts.waited(figures),
             limits=[charts.of_limit(board, it) for board, it in limits],
@@ -71,10 +72,10 @@ def mount(site: Site) -> None:
         if visit is None:
             return site.stranger()
         parameters.check("days")
-        figures, text = _figures(site, visit), io.StringIO()
+        boards, text = site.boards_of(visit), io.StringIO()
         rows = csv.writer(text)
         rows.writerow(("figure", "name", "value"))
-        rows.writerows(_rows(figures, _limits(site, visit)))
+        rows.writerows(_rows(_figures(site, boards), _limits(site, visit, boards)))
         answer = make_response(text.getvalue())
         answer.content_type = "text/csv; charset=utf-8"
         answer.headers["Content-Disposition"] = 'attachment; filename="cardinal-money.csv"'
@@ -86,8 +87,7 @@ def _days() -> int:
     return int(parameters.choice("days", [str(days) for days in DAYS], str(USUAL_DAYS)))
 
 
-def _figures(site: Site, visit: SignIn) -> Stats:
-    boards = site.boards_of(visit)
+def _figures(site: Site, boards: Sequence[VisibleBoard]) -> Stats:
     seen = frozenset[str]().union(*(board.seen for board in boards))
     with event_store.reading(site.engine) as db:
         now = site.clock()
@@ -95,18 +95,21 @@ def _figures(site: Site, visit: SignIn) -> Stats:
         return stats.of_boards(db, since, now, boards=[board.board_id for board in boards], seen=seen)
 
 
-def _limits(site: Site, visit: SignIn) -> list[tuple[str, Forecast]]:
-    """Return today's limits of boards of which the visitor sees every repository: they sum over all."""
-    whole = site.whole_to(visit)
+def _limits(site: Site, visit: SignIn, boards: Sequence[VisibleBoard]) -> list[tuple[str, Forecast]]:
+    """Return today's limits of those boards of which the visitor sees every repository: they sum over all.
+
+    Raises BusyError.
+    """
+    whole = [board for board in boards if site.is_whole_to(visit, board)]
     now = site.clock()
     with event_store.reading(site.engine) as db:
         return [(board.title, it) for board in whole for it in forecasts.of_board(db, board.board_id, now)]
 
 
-def _day_limit(site: Site, visit: SignIn, limits: Iterable[tuple[str, Forecast]]) -> float | None:
-    """Return what all boards together may cost a day; None if one has no limit, or not all is in sight."""
+def _day_limit(limits: Iterable[tuple[str, Forecast]], boards: int) -> float | None:
+    """Return what so many boards may cost a day; None if one has no limit, or is not whole to the visitor."""
     of_boards = [it.limit_usd for _, it in limits if not it.name]
-    return sum(of_boards) if len(of_boards) == len(site.boards_of(visit)) else None
+    return sum(of_boards) if 0 < len(of_boards) == boards else None
 
 
 def _waits(figures: Stats) -> list[tuple[str, str, str, list[tuple[str, int]]]]:
