@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from bot.web.live.streams import StreamLimits
 from ledger.event import Event
+from ledger.events.board import CardExplained
 from ledger.events.run import (
     AgentSaid,
     CommandChecked,
@@ -20,6 +21,7 @@ from ledger.events.run import (
     RunRequeued,
     RunStepped,
 )
+from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.states import Ending, RunState
 from tests.bot.flows.cardinal import Cardinal
@@ -139,3 +141,27 @@ def test_a_question_that_arises_is_answered_on_the_open_page_and_no_typed_word_i
         expect(answer).to_have_count(0)
         cardinal.begin(run_id)
         expect(tell).to_be_visible()
+
+
+def test_an_open_inbox_says_that_it_is_old_and_loads_itself_unless_somebody_writes(
+    page: Page, town: Watched
+) -> None:
+    cardinal = town.cardinal
+    Pages(cardinal, town.app).run()
+    card_id, state = cardinal.run(RunId("r1")).card_id, page.locator("#live")
+    with serving(town.app, cardinal.services.engine, at=town.place):
+        page.clock.install()
+        sign_in(page, town, "/")
+        expect(state).to_have_text("Live.")
+        page.evaluate("window.loaded = 'once'")
+        page.get_by_role("searchbox").fill("shop")
+        town.happens(CardExplained(card_id, "it waits for the moon"))
+        expect(state).to_contain_text("Something changed. Load it again")
+        page.clock.fast_forward(20_000)
+        assert page.evaluate("window.loaded") == "once"
+        page.get_by_role("searchbox").fill("")
+        page.evaluate("document.activeElement.blur()")
+        page.clock.fast_forward(5_000)
+        expect(page.get_by_text("it waits for the moon")).to_be_visible()
+        expect(state).to_have_text("Live.")
+        assert page.evaluate("window.loaded") is None

@@ -1,21 +1,23 @@
 """What live pages are made of: the folder's templates, the script, and the policy under which it runs."""
 
+import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
 from flask import Blueprint, Response, send_file
 
-SCRIPT = Path(__file__).with_name("live.js")
+SCRIPTS = {name: Path(__file__).with_name(name) for name in ("live.js", "cards.js")}
+AFTER = re.compile(r"[0-9]{1,18}")  # the number of an event in a stream's address
 
 
 def assets() -> Blueprint:
-    """Return the blueprint with the templates, and with the script, which is for everybody."""
+    """Return the blueprint with the templates, and with the scripts, which are for everybody."""
     blueprint = Blueprint("live", __name__, template_folder=".")
 
-    @blueprint.get("/live/live.js")
-    def script() -> Response:
-        answer = send_file(SCRIPT, mimetype="text/javascript", conditional=True)
+    @blueprint.get("/live/<any('live.js', 'cards.js'):name>")
+    def script(name: str) -> Response:
+        answer = send_file(SCRIPTS[name], mimetype="text/javascript", conditional=True)
         answer.headers["Cache-Control"] = (
             "no-cache"  # asked for again: it belongs to the pages of one version
         )

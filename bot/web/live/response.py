@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # In the environment of a request: a list that takes the response, by a server that can serve streams.
 LATER = "cardinal.later"
+ANY_CARD = "any card of "  # how the name of what waits for any card begins
 RETRY_MS = 500  # a browser's wait before it comes back to a stream that ended
 OPENING = f"retry: {RETRY_MS}\n\n".encode()
 ALIVE = b": alive\n\n"

@@ -18,9 +18,10 @@ from flask import Response
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from bot.web.live.response import ALIVE, OPENING, PageUpdate, StreamResponse, over
+from bot.web.live.response import ALIVE, ANY_CARD, OPENING, PageUpdate, StreamResponse, over
 from ledger.errors import CardinalError
 from ledger.log import event_store
+from ledger.queries.card_changes import STREAM
 from runner.gateway.control.asgi import Receive, Send, disconnected
 
 log = logging.getLogger(__name__)
@@ -182,12 +183,19 @@ class Streams:
             self._stir_all()  # what happened before the first look
             while self._channels:
                 after, changed = await loop.run_in_executor(self._pool, self._changed, after)
-                for stream in changed & self._channels.keys():
+                for stream in self._stirred_by(changed):
                     self._channels[stream].stir()
                 await asyncio.sleep(self._limits.look_s)
         except (DBAPIError, CardinalError) as error:
             log.warning("streams ended reason=%s", type(error).__name__)
             self._stir_all(end=True)
+
+    def _stirred_by(self, changed: frozenset[str]) -> frozenset[str]:
+        """Return the channels to stir after events of these streams."""
+        mine = changed & self._channels.keys()
+        if any(stream.startswith(STREAM) for stream in changed):
+            mine |= {name for name in self._channels if name.startswith(ANY_CARD)}
+        return mine
 
     def _last_seq(self) -> int:
         with event_store.reading(self._engine) as db:

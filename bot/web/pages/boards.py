@@ -10,13 +10,16 @@ from sqlalchemy import Connection
 
 from bot.state.card_filters import LISTED
 from bot.web.acting import offered
+from bot.web.live import card_lists
+from bot.web.live.card_lists import LiveList
 from bot.web.site import holds
 from bot.web.site.filters import FilterForm, filter_form
-from bot.web.site.layout import Site, VisibleBoard
+from bot.web.site.layout import HEADERS, Site, VisibleBoard
 from bot.web.site.lists import CardView, card_view
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.lanes import ListedCard
+from ledger.queue.sign_ins import SignIn
 from ledger.states import ATTENTION, CardState
 from ledger.views import boards
 from rules.text import plain
@@ -46,9 +49,7 @@ def mount(site: Site) -> None:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        wanted = (owner.casefold(), number)
-        visible = {(board.owner.casefold(), board.number): board for board in site.boards_of(visit)}
-        mine = visible.get(wanted)
+        mine = _visible(site, visit, owner, number)
         if mine is None:
             return site.nothing(visit)
         whole = site.is_whole_to(visit, mine)
@@ -60,6 +61,7 @@ def mount(site: Site) -> None:
                 states=LISTED, key="column", sections=(*columns, NOWHERE),
             )  # fmt: skip
             shown = _shown(db, mine, form, columns)
+            live = LiveList(f"/live{mine.path}", event_store.last_seq(db))
             stopped = holds.stop_lines(db, mine, site.clock(), whole=whole)
             limits = holds.limits(db, mine.board_id, site.clock()) if whole else []
             merging = holds.merge_lanes(db, mine)
@@ -68,6 +70,7 @@ def mount(site: Site) -> None:
             "board.html",
             title=plain(mine.title) or f"{owner}/{number}",
             lines=stopped,
+            live=live,
             limits=limits,
             queue=queue,
             merging=merging,
@@ -79,7 +82,24 @@ def mount(site: Site) -> None:
             policy=mine.path.replace("/boards/", "/policy/", 1) if mine.home else "",
             visit=visit,
         )
-        return make_response(page)
+        return live.allow(make_response(page), HEADERS)
+
+    @site.blueprint.get("/live/boards/<owner>/<int:number>")
+    def board_stream(owner: str, number: int) -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        mine = _visible(site, visit, owner, number)
+        if mine is None:
+            return site.nothing(visit)
+        return card_lists.stream(site.engine, visit.user_id, [mine.scope])
+
+
+def _visible(site: Site, visit: SignIn, owner: str, number: int) -> VisibleBoard | None:
+    """Return the board at that address, if the visitor may see something of it. Raises BusyError."""
+    wanted = (owner.casefold(), number)
+    mine = (it for it in site.boards_of(visit) if (it.owner.casefold(), it.number) == wanted)
+    return next(mine, None)
 
 
 def _shown(

@@ -7,8 +7,10 @@ from flask import Response, make_response, render_template
 from sqlalchemy import Connection
 
 from bot.web.acting import offered
+from bot.web.live import card_lists
+from bot.web.live.card_lists import LiveList
 from bot.web.site.filters import FilterForm, filter_form
-from bot.web.site.layout import SIGN_IN, TITLE, Site, when
+from bot.web.site.layout import HEADERS, SIGN_IN, TITLE, Site, when
 from bot.web.site.lists import MAX_ACTING, CardView, card_view
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -48,6 +50,7 @@ def mount(site: Site) -> None:
         with event_store.reading(site.engine) as db:
             form = filter_form(db, "/", scopes, states=tuple(LANES), key="lane", sections=tuple(Lane))
             listed = _listed(db, form, scopes, visit.login)
+            live = LiveList("/live/cards", event_store.last_seq(db))
         shown = render_template(
             "front.html",
             title="Inbox",
@@ -56,10 +59,18 @@ def mount(site: Site) -> None:
             total=sum(total for _, total, _ in listed),
             lanes=[_view(site, visit, form, *it) for it in listed],
             boards=boards,
+            live=live,
             hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",
             visit=visit,
         )
-        return make_response(shown)
+        return live.allow(make_response(shown), HEADERS)
+
+    @site.blueprint.get("/live/cards")
+    def cards_stream() -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        return card_lists.stream(site.engine, visit.user_id, [it.scope for it in site.boards_of(visit)])
 
 
 def _listed(

@@ -1,10 +1,9 @@
 """A run from the log, live while it goes on: stages, plan, question, checks, report, cost and activity."""
 
-import re
 from collections.abc import Iterable
 from datetime import timedelta
 
-from flask import Response, current_app, make_response, render_template, request
+from flask import Response, current_app, make_response, render_template
 from jinja2 import Environment
 from markupsafe import Markup
 from sqlalchemy import Connection
@@ -15,6 +14,7 @@ from bot.state import policies, snapshots
 from bot.web.acting import offered
 from bot.web.acting.offered import FormView
 from bot.web.live import assets
+from bot.web.live.card_lists import seen_by_page
 from bot.web.live.response import PageUpdate, StreamResponse, message
 from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
@@ -37,7 +37,6 @@ from rules.text import brief, plain, sentence, state_word, usd
 MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
 MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
 MAX_CHARS = 64_000  # of such lines as HTML
-AFTER = re.compile(r"[0-9]{1,18}")
 WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
 
 
@@ -72,7 +71,7 @@ def mount(site: Site) -> None:
         if visible is None:
             return site.nothing(visit)
         page = RunPage(site, *visible)
-        return StreamResponse(run_lines.stream_of(page.run.run_id), visit.user_id, _seen(), page.later)
+        return StreamResponse(run_lines.stream_of(page.run.run_id), visit.user_id, seen_by_page(), page.later)
 
 
 class RunPage:
@@ -203,12 +202,6 @@ def _offers(run: RunRow, of_run: Iterable[QuestionRow]) -> str:
     """Return a word that is another one when other forms may be offered; an open page then asks for them."""
     unanswered = (row.question_id for row in of_run if row.answered_at is None and not row.withdrawn)
     return " ".join((run.state, f"{run.plan_revision}{run.plan_approved:d}", *unanswered))
-
-
-def _seen() -> int:
-    """Return the last event that the page has; a browser that comes back names it in a header."""
-    named = request.headers.get("Last-Event-ID") or request.args.get("after", "")
-    return int(named) if AFTER.fullmatch(named) else 0
 
 
 def _fitting(pieces: Iterable[Markup]) -> list[Markup]:

@@ -94,7 +94,7 @@ def test_one_script_runs_and_only_where_something_can_happen(pages: Pages) -> No
     script = pages.browser("bob", signed_in=False).get("/live/live.js")
     assert (script.status_code, script.content_type) == (200, "text/javascript; charset=utf-8")
     assert script.headers["Content-Security-Policy"] == strict
-    assert bob.get("/").headers["Content-Security-Policy"] == strict
+    assert bob.get("/money").headers["Content-Security-Policy"] == strict
 
 
 def test_no_agents_text_leaves_its_line_or_its_message(pages: Pages) -> None:
