@@ -1,7 +1,7 @@
-"""An upgrade while a run waits for an answer: the run goes on and succeeds; then the upgrade is taken back.
+"""One wheel over another while a run waits for an answer: the run goes on and succeeds; then back again.
 
-Nothing is released yet. The last commit before migration 8 stands for the release before: its own code,
-started from a folder of its own, makes the ledger.
+Nothing is released yet. The last commit before migration 8 stands for the release before: its own wheel,
+installed in a folder of its own, makes the ledger.
 """
 
 import json
@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ from ledger.events.run import RunEnded, RunParked
 from ledger.lifecycle.open import connect
 from ledger.log import event_store
 from ledger.states import Ending
-from tests.house.source import PACKAGES, ROOT
+from tests.house.source import ROOT
+from tests.install.conftest import run
 from tests.story.test_story import BRISK
 
 PREVIOUS = "9360621b"
@@ -39,21 +41,34 @@ work:
 """
 
 
+@dataclass(frozen=True)
+class Installed:
+    """A folder with the wheel of a Cardinal; it is upgraded, and taken back, by installing the other one."""
+
+    packages: Path
+    old: Path
+    new: Path
+
+    def install(self, wheel: Path) -> None:
+        """Put this wheel in the place of the other; both have the same version until one is released."""
+        pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install")
+        run(*pip, "--no-index", "--no-deps", "--no-compile", "--upgrade", "--target", self.packages, wheel)
+
+
 @pytest.fixture
-def old(tmp_path: Path) -> Path:
-    """Return a folder with the code of the release before."""
-    folder = tmp_path / "old"
-    folder.mkdir()
-    packed = subprocess.run(
-        ("git", "archive", PREVIOUS, *PACKAGES), cwd=ROOT, capture_output=True, check=False
-    )
-    assert packed.returncode == 0, f"this clone has no commit {PREVIOUS}: git fetch --unshallow"
-    subprocess.run(("tar", "x"), cwd=folder, input=packed.stdout, check=True)
-    return folder
+def installed(built: Path, tmp_path: Path) -> Installed:
+    """Return the release before, installed, and both wheels."""
+    known = subprocess.run(("git", "cat-file", "-e", PREVIOUS), cwd=ROOT, capture_output=True, check=False)
+    assert known.returncode == 0, f"this clone has no commit {PREVIOUS}: git fetch --unshallow"
+    before = tmp_path / "before"
+    run("scripts/build", PREVIOUS, before)
+    it = Installed(tmp_path / "packages", next(before.glob("*.whl")), next(built.glob("*.whl")))
+    it.install(it.old)
+    return it
 
 
 def cardinal(code: Path, home: Path, *words: str) -> tuple[int, str]:
-    """Run a command of the code in that folder, in the home; return its exit code and what it printed."""
+    """Run a command of the wheel in that folder, in the home; return its exit code and what it printed."""
     done = subprocess.run(
         (sys.executable, "-P", "-m", "bot.cli", *words),
         cwd=home,
@@ -82,9 +97,9 @@ def waits_for(home: Path) -> str | None:
 
 
 @contextmanager
-def up(scene: launch.Scene, log: Path) -> Iterator[None]:
-    """Run this code's `cardinal up` in the scene's home until the block ends."""
-    environment = {**launch.own_environment(), "PYTHONPATH": str(ROOT)}
+def up(code: Path, scene: launch.Scene, log: Path) -> Iterator[None]:
+    """Run the wheel's `cardinal up` in the scene's home until the block ends."""
+    environment = {**launch.own_environment(), "PYTHONPATH": str(code)}
     with (
         log.open("wb") as file,
         subprocess.Popen(
@@ -122,7 +137,7 @@ def parked(old: Path, root: Path) -> Iterator[tuple[launch.Scene, Stage]]:
 
 @pytest.mark.timeout(300)
 def test_a_run_that_waits_for_an_answer_outlives_an_upgrade_and_its_taking_back(
-    old: Path, tmp_path: Path
+    installed: Installed, tmp_path: Path
 ) -> None:
     log = tmp_path / "upgraded.log"
 
@@ -130,17 +145,20 @@ def test_a_run_that_waits_for_an_answer_outlives_an_upgrade_and_its_taking_back(
         said = re.search(r"to go back, .* run `cardinal (restore .*)`", log.read_text())
         return said and said[1]
 
-    with parked(old, tmp_path) as (scene, stage):
-        with up(scene, log):
+    code = installed.packages
+    with parked(code, tmp_path) as (scene, stage):
+        installed.install(installed.new)
+        with up(code, scene, log):
             restore = stage.wait("the new version says how to go back", way_back)
             stage.team.say("alice", stage.number, "Everybody")
             stage.says("the run goes on with the answer", "The note is for Everybody")
             stage.sees("the run is done", Agent="work complete")
         ended = [event.ending for event in told(scene.home) if isinstance(event, RunEnded)]
         assert ended == [Ending.SUCCEEDED]
-        code, refusal = cardinal(old, scene.home, "up")
-        assert (code, "newer than 7: nothing was changed" in refusal) == (2, True), refusal
-        code, printed = cardinal(old, scene.home, *shlex.split(restore))
-        assert code == 0, printed
-        (run,) = json.loads(cardinal(old, scene.home, "runs", "--json")[1])
-        assert run["state"] == "parked"
+        installed.install(installed.old)
+        exit_code, refusal = cardinal(code, scene.home, "up")
+        assert (exit_code, "newer than 7: nothing was changed" in refusal) == (2, True), refusal
+        exit_code, printed = cardinal(code, scene.home, *shlex.split(restore))
+        assert exit_code == 0, printed
+        (known,) = json.loads(cardinal(code, scene.home, "runs", "--json")[1])
+        assert known["state"] == "parked"
