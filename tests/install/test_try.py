@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,9 +18,10 @@ import requests
 
 from forge.demo.people import wait_for
 from tests.forge.portable.conftest import besides_git
+from tests.install.conftest import run
 from tests.runner.world import git
 
-LIMIT_S = 90
+LIMIT_S, FIRST_CARD_S = 90, 300
 TEST = (
     "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertTrue(True)\n"
 )
@@ -55,6 +57,12 @@ class Board:
 
         found: dict[str, Any] = json.loads(wait_for(f"a comment with {words}", look, limit_s=LIMIT_S))
         return found
+
+    def approve(self, plan: dict[str, Any]) -> None:
+        """Tick the box of the plan's comment."""
+        ticked = plan["body"].replace("[ ] **Approve", "[x] **Approve").replace("[ ] Approve", "[x] Approve")
+        assert ticked != plan["body"]
+        self.call("PATCH", f"/repos/local/my-shop/issues/comments/{plan['id']}", {"body": ticked})
 
     def pull(self) -> dict[str, Any]:
         """Return the newest pull request; empty while there is none."""
@@ -122,9 +130,7 @@ def test_the_first_card_is_merged_whatever_is_killed_moved_or_taken(cardinal: Pa
         plan = it.comment("box:approve")
         it.process.kill()
     with board(cardinal, repository) as it:
-        ticked = plan["body"].replace("[ ] **Approve", "[x] **Approve").replace("[ ] Approve", "[x] Approve")
-        assert ticked != plan["body"]
-        it.call("PATCH", f"/repos/local/my-shop/issues/comments/{plan['id']}", {"body": ticked})
+        it.approve(plan)
         it.process.kill()  # the tick was answered, so it is kept
     was = repository
     repository = repository.rename(repository.with_name("moved shop"))
@@ -156,6 +162,32 @@ def test_the_first_card_is_merged_whatever_is_killed_moved_or_taken(cardinal: Pa
         path.unlink() if path.is_symlink() or not path.is_dir() else path.rmdir()
     (repository / ".cardinal").rmdir()
     assert besides_git(repository.rename(was)) == before
+
+
+@pytest.mark.soak(
+    instead="tests/install/test_try.py::test_the_first_card_is_merged_whatever_is_killed_moved_or_taken"
+)
+@pytest.mark.timeout(600)
+def test_from_the_wheel_to_the_first_merged_card_are_three_commands_and_less_than_five_minutes(
+    wheel: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what pip fetches, and a home that is empty."""
+    home = repository.parent / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    started = time.monotonic()
+    run("python3", "-m", "venv", home / "cardinal", cwd=home)
+    run(home / "cardinal/bin/pip", "install", "--quiet", wheel, cwd=home, limit_s=FIRST_CARD_S)
+    with board(home / "cardinal/bin/cardinal", repository) as it:
+        it.drag("In Progress")
+        it.approve(it.comment("box:approve"))
+        it.comment("is done", "is ready for your review")
+        it.drag("Review")
+        it.call("POST", f"/repos/local/my-shop/pulls/{it.pull()['number']}/reviews", {"event": "APPROVE"})
+        it.wait("it is no draft", lambda: not it.pull()["draft"])
+        it.drag("Done")
+        it.wait("it is merged", lambda: it.pull()["merged"])
+    assert time.monotonic() - started < FIRST_CARD_S
 
 
 def running() -> list[str]:
