@@ -1,36 +1,37 @@
-"""What live pages are made of: the folder's templates, the script, and the policy under which it runs."""
+"""What live pages are made of: the folder's templates, the scripts, and the policy under which they run."""
 
-import re
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from flask import Blueprint, Response, send_file
 
-SCRIPTS = {name: Path(__file__).with_name(name) for name in ("live.js", "cards.js")}
-AFTER = re.compile(r"[0-9]{1,18}")  # the number of an event in a stream's address
+FOLDER = Path(__file__).parent
+SCRIPTS = frozenset(path.name for path in FOLDER.glob("*.js"))
 
 
 def assets() -> Blueprint:
     """Return the blueprint with the templates, and with the scripts, which are for everybody."""
     blueprint = Blueprint("live", __name__, template_folder=".")
 
-    @blueprint.get("/live/<any('live.js', 'cards.js'):name>")
     def script(name: str) -> Response:
-        answer = send_file(SCRIPTS[name], mimetype="text/javascript", conditional=True)
-        answer.headers["Cache-Control"] = (
-            "no-cache"  # asked for again: it belongs to the pages of one version
-        )
+        answer = send_file(FOLDER / name, mimetype="text/javascript", conditional=True)
+        # Asked for again: it belongs to the pages of one version.
+        answer.headers["Cache-Control"] = "no-cache"
         return answer
+
+    for name in SCRIPTS:
+        blueprint.get(f"/live/{name}", endpoint=name.replace(".", "-"))(partial(script, name))
 
     return blueprint
 
 
 def nonce() -> str:
-    """Return the word that the tag of the script names; text from outside cannot know it."""
+    """Return the word that the tags of the scripts name; text from outside cannot know it."""
     return secrets.token_urlsafe(16)
 
 
 def policy(headers: Mapping[str, str], word: str) -> str:
-    """Return a page's content security policy that lets one script run, and follow streams from here."""
+    """Return a page's content security policy by which scripts with this word run and follow streams."""
     return f"{headers['Content-Security-Policy']}; script-src 'nonce-{word}'; connect-src 'self'"

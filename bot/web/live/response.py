@@ -3,18 +3,19 @@
 Source: html.spec.whatwg.org/multipage/server-sent-events.html.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flask import Response
+from flask import Response, request
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 # In the environment of a request: a list that takes the response, by a server that can serve streams.
 LATER = "cardinal.later"
-ANY_CARD = "any card of "  # how the name of what waits for any card begins
+AFTER = re.compile(r"[0-9]{1,18}")
 RETRY_MS = 500  # a browser's wait before it comes back to a stream that ended
 OPENING = f"retry: {RETRY_MS}\n\n".encode()
 ALIVE = b": alive\n\n"
@@ -38,14 +39,19 @@ Pull = Callable[[int], PageUpdate]
 
 
 class StreamResponse(Response):
-    """A response with what `pull` finds after the event `after`; `about` is the log's stream to wait for.
+    """A response with what `pull` finds after the event `after`.
 
-    A server that takes no streams gets one batch; the browser comes back for the next.
+    Those with the same `about` share what is found. It is the log's stream to wait for; with `of_all` any
+    event is waited for, and `pause_s` lies between two looks. A server that takes no streams gets one batch;
+    the browser comes back for the next.
     """
 
-    def __init__(self, about: str, person: int, after: int, pull: Pull) -> None:
+    def __init__(
+        self, about: str, person: int, after: int, pull: Pull, *, of_all: bool = False, pause_s: float = 0.0
+    ) -> None:
         super().__init__(content_type="text/event-stream; charset=utf-8")
         self.about, self.person, self.after, self.pull = about, person, after, pull
+        self.of_all, self.pause_s = of_all, pause_s
         # For nginx, which would keep messages until it has 4 kB of them: nginx.org/r/proxy_buffering.
         self.headers["X-Accel-Buffering"] = "no"
         del self.headers["Content-Length"]
@@ -60,6 +66,12 @@ class StreamResponse(Response):
             return ()
         batch = self.pull(self.after)
         return (OPENING, batch.lines, batch.now, over(batch.last) if batch.ended else b"")
+
+
+def seen() -> int:
+    """Return the last event that the page has; a browser that comes back names it in a header."""
+    named = request.headers.get("Last-Event-ID") or request.args.get("after", "")
+    return int(named) if AFTER.fullmatch(named) else 0
 
 
 def message(event: str, text: str, last: int) -> bytes:

@@ -18,10 +18,9 @@ from flask import Response
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from bot.web.live.response import ALIVE, ANY_CARD, OPENING, PageUpdate, StreamResponse, over
+from bot.web.live.response import ALIVE, OPENING, PageUpdate, StreamResponse, over
 from ledger.errors import CardinalError
 from ledger.log import event_store
-from ledger.queries.card_changes import STREAM
 from runner.gateway.control.asgi import Receive, Send, disconnected
 
 log = logging.getLogger(__name__)
@@ -49,12 +48,17 @@ class StreamLimits:
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    """One open stream: `stir` is set when there may be something new for it, or when it has to end."""
+    """One open stream: `stir` is set when there may be something new for it, and both when it has to end."""
 
     response: StreamResponse
     stir: asyncio.Event = field(default_factory=asyncio.Event)
-    ends: bool = False
+    ends: asyncio.Event = field(default_factory=asyncio.Event)
     shown: bytes = b""
+
+    def end(self) -> None:
+        """Let it end."""
+        self.ends.set()
+        self.stir.set()
 
 
 @dataclass(slots=True)
@@ -68,8 +72,12 @@ class _Channel:
         """Let all of them look again, or end."""
         self.batches.clear()
         for place in self.places:
-            place.ends |= end
-            place.stir.set()
+            place.end() if end else place.stir.set()
+
+    @property
+    def of_all(self) -> bool:
+        """Whether every event concerns it."""
+        return any(place.response.of_all for place in self.places)
 
 
 class Streams:
@@ -96,11 +104,11 @@ class Streams:
             return
         place = self._enter(response)
         gone = asyncio.ensure_future(disconnected(receive))
-        gone.add_done_callback(lambda _: place.stir.set())
+        gone.add_done_callback(lambda _: place.end())
         try:
             await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": _raw(response)})
             await self._send(send, OPENING)
-            await self._follow(place, gone, send)
+            await self._follow(place, send)
             await send({"type": "http.response.body", "body": b""})
         except (TimeoutError, DBAPIError) as error:  # incomplete, so the server closes the connection
             log.info("stream closed stream=%s reason=%s", response.about, type(error).__name__)
@@ -108,11 +116,11 @@ class Streams:
             gone.cancel()
             self._leave(place)
 
-    async def _follow(self, place: _Place, gone: "asyncio.Future[None]", send: Send) -> None:
+    async def _follow(self, place: _Place, send: Send) -> None:
         """Send batch after batch, from one place in the log to the next."""
         now = asyncio.get_running_loop().time
         until, after = now() + self._limits.life_s, place.response.after
-        while not (gone.done() or place.ends):
+        while not place.ends.is_set():
             place.stir.clear()
             update = await self._batch(place.response, after)
             fresh = update.now if update.now != place.shown else b""
@@ -125,7 +133,10 @@ class Streams:
             left_s = until - now()
             if update.ended or left_s <= 0:
                 return
-            if not update.more and not await _stirred(place, min(left_s, self._limits.alive_s)):
+            pause_s = place.response.pause_s
+            if pause_s and await _set(place.ends, pause_s):
+                return
+            if not update.more and not await _set(place.stir, min(left_s, self._limits.alive_s)):
                 await self._send(send, ALIVE)
 
     async def _send(self, send: Send, payload: bytes) -> None:
@@ -183,19 +194,13 @@ class Streams:
             self._stir_all()  # what happened before the first look
             while self._channels:
                 after, changed = await loop.run_in_executor(self._pool, self._changed, after)
-                for stream in self._stirred_by(changed):
-                    self._channels[stream].stir()
+                for about, channel in self._channels.items():
+                    if about in changed or (changed and channel.of_all):
+                        channel.stir()
                 await asyncio.sleep(self._limits.look_s)
         except (DBAPIError, CardinalError) as error:
             log.warning("streams ended reason=%s", type(error).__name__)
             self._stir_all(end=True)
-
-    def _stirred_by(self, changed: frozenset[str]) -> frozenset[str]:
-        """Return the channels to stir after events of these streams."""
-        mine = changed & self._channels.keys()
-        if any(stream.startswith(STREAM) for stream in changed):
-            mine |= {name for name in self._channels if name.startswith(ANY_CARD)}
-        return mine
 
     def _last_seq(self) -> int:
         with event_store.reading(self._engine) as db:
@@ -206,11 +211,11 @@ class Streams:
             return event_store.streams_after(db, after, limit=MAX_EVENTS)
 
 
-async def _stirred(place: _Place, within_s: float) -> bool:
-    """Wait for something new; tell whether it came in time."""
+async def _set(event: asyncio.Event, within_s: float) -> bool:
+    """Wait for it to be set; tell whether it was in time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(within_s):
-            return await place.stir.wait()
+            return await event.wait()
     return False
 
 

@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 
-from flask import Response, make_response, render_template
+from flask import Response
 from sqlalchemy import Connection
 
 from bot.state.card_filters import LISTED
 from bot.web.acting import offered
-from bot.web.live import card_lists
-from bot.web.live.card_lists import LiveList
-from bot.web.site import holds
+from bot.web.site import following, holds
 from bot.web.site.filters import FilterForm, filter_form
-from bot.web.site.layout import HEADERS, Site, VisibleBoard
+from bot.web.site.layout import Site, VisibleBoard
 from bot.web.site.lists import CardView, card_view
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -42,7 +40,7 @@ class ColumnView:
 
 
 def mount(site: Site) -> None:
-    """Mount the page."""
+    """Mount the page and its stream."""
 
     @site.blueprint.get("/boards/<owner>/<int:number>")
     def board(owner: str, number: int) -> Response:
@@ -54,6 +52,7 @@ def mount(site: Site) -> None:
             return site.nothing(visit)
         whole = site.is_whole_to(visit, mine)
         with event_store.reading(site.engine) as db:
+            after = event_store.last_seq(db)
             row = boards.get(db, mine.board_id)
             columns = {column.name: column.description for column in row.columns} if row else {}
             form = filter_form(
@@ -61,16 +60,16 @@ def mount(site: Site) -> None:
                 states=LISTED, key="column", sections=(*columns, NOWHERE),
             )  # fmt: skip
             shown = _shown(db, mine, form, columns)
-            live = LiveList(f"/live{mine.path}", event_store.last_seq(db))
             stopped = holds.stop_lines(db, mine, site.clock(), whole=whole)
             limits = holds.limits(db, mine.board_id, site.clock()) if whole else []
             merging = holds.merge_lanes(db, mine)
             queue = holds.queue(db, mine.board_id, site.clock()) if whole else []
-        page = render_template(
+        return following.page(
             "board.html",
+            f"/live{mine.path}",
+            after,
             title=plain(mine.title) or f"{owner}/{number}",
             lines=stopped,
-            live=live,
             limits=limits,
             queue=queue,
             merging=merging,
@@ -82,24 +81,19 @@ def mount(site: Site) -> None:
             policy=mine.path.replace("/boards/", "/policy/", 1) if mine.home else "",
             visit=visit,
         )
-        return live.allow(make_response(page), HEADERS)
 
     @site.blueprint.get("/live/boards/<owner>/<int:number>")
-    def board_stream(owner: str, number: int) -> Response:
+    def board_news(owner: str, number: int) -> Response:
         visit = site.visit()
         if visit is None:
             return site.stranger()
         mine = _visible(site, visit, owner, number)
-        if mine is None:
-            return site.nothing(visit)
-        return card_lists.stream(site.engine, visit.user_id, [mine.scope])
+        return site.nothing(visit) if mine is None else following.stream(site, visit, [mine.scope])
 
 
 def _visible(site: Site, visit: SignIn, owner: str, number: int) -> VisibleBoard | None:
-    """Return the board at that address, if the visitor may see something of it. Raises BusyError."""
     wanted = (owner.casefold(), number)
-    mine = (it for it in site.boards_of(visit) if (it.owner.casefold(), it.number) == wanted)
-    return next(mine, None)
+    return next((it for it in site.boards_of(visit) if (it.owner.casefold(), it.number) == wanted), None)
 
 
 def _shown(

@@ -2,18 +2,21 @@
 
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
-from flask import Response, make_response, render_template, request
+from flask import Response, request
 
 from bot.render.board.card_fields import parts_done
 from bot.state import policies, served_boards, snapshots
 from bot.state.card_filters import FilterError
 from bot.web.acting import offered
-from bot.web.site import card_lines, parameters
+from bot.web.site import card_lines, following, parameters
 from bot.web.site.card_lines import MAX_LINE
 from bot.web.site.layout import Site, may_see, when
 from bot.web.site.lists import path_of
+from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.queries.card_filter import CardScope
 from ledger.queries.timeline import Zoom
 from ledger.queue.sign_ins import SignIn
 from ledger.views import cards, links, runs
@@ -44,14 +47,26 @@ def mount(site: Site) -> None:
             live = [row for row in cards.of_issue(db, f"{owner}/{name}", number) if not row.archived]
         wanted = (row for row in live if card_id in ("", row.card_id) and may_see(site, visit, row))
         row = next(wanted, None)
-        return make_response(_page(site, visit, row)) if row is not None else site.nothing(visit)
+        return _page(site, visit, row) if row is not None else site.nothing(visit)
+
+    @site.blueprint.get("/live/cards/<card_id>")
+    def card_news(card_id: str) -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        with event_store.reading(site.engine) as db:
+            row = cards.get(db, CardId(card_id))
+        if row is None or not may_see(site, visit, row):
+            return site.nothing(visit)
+        return following.stream(site, visit, [CardScope(row.board_id)], row.card_id)
 
 
-def _page(site: Site, visit: SignIn, card: CardRow) -> str:
+def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
     zooms = _zooms(site, visit, card)
     wanted = Zoom(parameters.choice("zoom", tuple(Zoom), Zoom.CONVERSATION))
     zoom = wanted if wanted in zooms else Zoom.CONVERSATION  # of an operator who sent the address on
     with event_store.reading(site.engine) as db:
+        after = event_store.last_seq(db)
         lines, cut = card_lines.newest(db, card.card_id, zoom, _before())
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
@@ -62,8 +77,10 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> str:
     seen = [it for it in blockers if it.repository in readable]
     own = [it for it in parts if it.repository in readable]
     github = f"{site.config.git_url}/{card.repository}"
-    return render_template(
+    return following.page(
         "card.html",
+        f"/live/cards/{quote(card.card_id)}",
+        after,
         title=f"{plain(card.title)} · {card.repository}#{card.number}",
         lines=[sentence(because)] if because else (),
         state=state_word(card.state) or "at rest",

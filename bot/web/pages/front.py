@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flask import Response, make_response, render_template
+from flask import Response
 from sqlalchemy import Connection
 
 from bot.web.acting import offered
-from bot.web.live import card_lists
-from bot.web.live.card_lists import LiveList
+from bot.web.site import following
 from bot.web.site.filters import FilterForm, filter_form
-from bot.web.site.layout import HEADERS, SIGN_IN, TITLE, Site, when
+from bot.web.site.layout import SIGN_IN, TITLE, Site, when
 from bot.web.site.lists import MAX_ACTING, CardView, card_view
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -38,7 +37,7 @@ class LaneView:
 
 
 def mount(site: Site) -> None:
-    """Mount the page."""
+    """Mount the page and its stream."""
 
     @site.blueprint.get("/")
     def front() -> Response:
@@ -48,29 +47,29 @@ def mount(site: Site) -> None:
         boards = site.boards_of(visit)
         scopes = [board.scope for board in boards]
         with event_store.reading(site.engine) as db:
+            after = event_store.last_seq(db)
             form = filter_form(db, "/", scopes, states=tuple(LANES), key="lane", sections=tuple(Lane))
             listed = _listed(db, form, scopes, visit.login)
-            live = LiveList("/live/cards", event_store.last_seq(db))
-        shown = render_template(
+        return following.page(
             "front.html",
+            "/live/inbox",
+            after,
             title="Inbox",
             lines=() if any(cards for _, _, cards in listed) or form.narrows or form.problem else (EMPTY,),
             filter=form,
             total=sum(total for _, total, _ in listed),
             lanes=[_view(site, visit, form, *it) for it in listed],
             boards=boards,
-            live=live,
             hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",
             visit=visit,
         )
-        return live.allow(make_response(shown), HEADERS)
 
-    @site.blueprint.get("/live/cards")
-    def cards_stream() -> Response:
+    @site.blueprint.get("/live/inbox")
+    def news() -> Response:
         visit = site.visit()
         if visit is None:
             return site.stranger()
-        return card_lists.stream(site.engine, visit.user_id, [it.scope for it in site.boards_of(visit)])
+        return following.stream(site, visit, [board.scope for board in site.boards_of(visit)])
 
 
 def _listed(

@@ -82,16 +82,16 @@ def test_what_the_page_shows_and_what_comes_later_is_what_a_finished_run_shows(p
     assert ended.headers["Content-Security-Policy"] == HEADERS["Content-Security-Policy"]
 
 
-def test_one_script_runs_and_only_where_something_can_happen(pages: Pages) -> None:
+def test_scripts_of_cardinal_run_and_only_where_something_can_happen(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     first, second = bob.get(f"/runs/{run_id}"), bob.get(f"/runs/{run_id}")
-    (number,) = re.findall(r'<script src="/live/live.js" nonce="([\w-]{22})" defer></script>', first.text)
-    assert first.text.count("<script") == 1
+    (number,) = re.findall(r'<script src="/live/follow.js" nonce="([\w-]{22})" defer></script>', first.text)
+    assert first.text.count("<script") == first.text.count(f'nonce="{number}"') == 2
     assert number not in second.text
     strict = HEADERS["Content-Security-Policy"]
     with_script = f"{strict}; script-src 'nonce-{number}'; connect-src 'self'"
     assert first.headers["Content-Security-Policy"] == with_script
-    script = pages.browser("bob", signed_in=False).get("/live/live.js")
+    script = pages.browser("bob", signed_in=False).get("/live/run.js")
     assert (script.status_code, script.content_type) == (200, "text/javascript; charset=utf-8")
     assert script.headers["Content-Security-Policy"] == strict
     assert bob.get("/money").headers["Content-Security-Policy"] == strict

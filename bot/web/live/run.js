@@ -1,52 +1,26 @@
 "use strict";
-// Keeps an open page as it would be if it were loaded now. The page works without this.
-// data-live: the address of the page's stream; data-after: the last event that the page shows.
+// Keeps an open run page as it would be if it were loaded now. The page works without this.
 // data-offers: another word when other forms may be offered; data-forms: the address of this reader's forms.
 (() => {
-  const MOST = 1000, LONGEST_S = 60, AGAIN_MS = 10_000;
-  const SILENT_MS = 90_000;  // longer than a stream lives: the connection is gone without a word
+  const MOST = 1000, AGAIN_MS = 10_000;
   const lines = document.getElementById("lines"), now = document.getElementById("now");
-  const state = document.getElementById("live"), {live, after} = state.dataset;
+  const state = document.getElementById("live");
   const forms = document.getElementById("forms"), sent = new WeakSet();
-  let seen = after, source = null, shown = "", wait_s = 1, again = 0, guard = 0, over = false;
+  let shown = "";
 
-  const close = () => { source?.close(); source = null; clearTimeout(again); clearTimeout(guard); };
-  const reopen = () => { close(); open(); };
-  const alive = () => { clearTimeout(guard); guard = setTimeout(reopen, SILENT_MS); };
+  function addLines(html) {
+    const atEnd = innerHeight + scrollY >= document.body.scrollHeight - 80;
+    lines.insertAdjacentHTML("beforeend", html);
+    while (lines.children.length > MOST) lines.firstElementChild.remove();
+    if (atEnd) scrollTo(0, document.body.scrollHeight);
+  }
 
-  function open() {
-    if (source || over || document.hidden) return;
-    source = new EventSource(`${live}?after=${seen}`);
-    alive();
-    source.onopen = () => { wait_s = 1; alive(); state.textContent = "live"; };
-    source.onerror = () => {
-      if (source.readyState !== EventSource.CLOSED) {  // the browser comes back by itself
-        state.textContent = "connecting again …";
-        return;
-      }
-      close();
-      state.textContent = "not live just now: load the page again for what is new";
-      again = setTimeout(open, wait_s * 1000);
-      wait_s = Math.min(LONGEST_S, wait_s * 2);
-    };
-    source.addEventListener("lines", (event) => {
-      const atEnd = innerHeight + scrollY >= document.body.scrollHeight - 80;
-      lines.insertAdjacentHTML("beforeend", event.data);
-      while (lines.children.length > MOST) lines.firstElementChild.remove();
-      seen = event.lastEventId;
-      alive();
-      if (atEnd) scrollTo(0, document.body.scrollHeight);
-    });
-    source.addEventListener("now", (event) => {
-      seen = event.lastEventId;
-      alive();
-      if (event.data === shown) return;
-      const link = now.contains(document.activeElement) && document.activeElement.getAttribute("href");
-      now.innerHTML = shown = event.data;
-      if (link) now.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
-      renewForms();
-    });
-    source.addEventListener("over", () => { over = true; close(); state.textContent = "over"; });
+  function showNow(html) {
+    if (html === shown) return;
+    const link = now.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    now.innerHTML = shown = html;
+    if (link) now.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
+    renewForms();
   }
 
   const offers = () => now.querySelector("[data-offers]").dataset.offers;
@@ -60,7 +34,7 @@
       const answer = await fetch(forms.dataset.forms, {signal: AbortSignal.timeout(AGAIN_MS)});
       if (answer.status >= 500) throw new Error(answer.statusText);
       if (answer.ok) replaceForms(await answer.text());
-      if (failed) state.textContent = over ? "over" : "live";
+      if (failed) state.textContent = page.over ? "over" : "live";
       failed = false;
       offered = wanted;  // whoever may not see them any more is told so where the page is loaded again
     } catch (error) {
@@ -109,7 +83,5 @@
       place.textContent = brief(Math.max(0, Math.floor((Date.now() - new Date(place.dataset.since)) / 1000)));
   }, 1000);
 
-  // A hidden page follows nothing: browsers have six connections for all pages of one address.
-  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
-  open();
+  const page = follow(state, {lines: addLines, now: showNow});
 })();
