@@ -44,8 +44,8 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     ):
         pages = Pages.over(cardinal)
         cookies = [_cookie(pages, number) for number in range(readers // OF_ONE)]
-        run_ids = [_begun(pages) for _ in cookies]
-        with _web(cardinal.services.config) as (process, port):
+        run_ids = [begin_run(pages) for _ in cookies]
+        with web(cardinal.services.config) as (process, port):
             for cookie, run_id in zip(cookies, run_ids, strict=True):
                 _open(port, cookie, f"/runs/{run_id}").close()  # what every page needs is loaded before
             bare_mb = process.memory_full_info().uss / MB
@@ -100,7 +100,7 @@ def _busy(
     start, before = time.perf_counter(), process.cpu_times()
     for number in range(watched_s * EVENTS_PER_S):
         time.sleep(max(0.0, start + number / EVENTS_PER_S - time.perf_counter()))
-        _say(cardinal, run_ids[number % len(run_ids)])
+        say_on(cardinal, run_ids[number % len(run_ids)])
     share = _cpu_s(process.cpu_times()) - _cpu_s(before)
     took_s = time.perf_counter() - start
     over.set()
@@ -112,13 +112,14 @@ def _cpu_s(times: "psutil._ntuples.pcputimes") -> float:
     return float(times.user + times.system)
 
 
-def _say(cardinal: Cardinal, run_id: RunId) -> None:
+def say_on(cardinal: Cardinal, run_id: RunId) -> None:
+    """Append a word of the run's agent, with the time in it."""
     with event_store.writing(cardinal.services.engine) as db:
         said = AgentSaid(run_id, f"sent at {time.perf_counter():.6f}")
         event_store.append(db, said, at=cardinal.clock())
 
 
-def _begun(pages: Pages) -> RunId:
+def begin_run(pages: Pages) -> RunId:
     """Return a run at work."""
     run_id = pages.run()
     with event_store.writing(pages.cardinal.services.engine) as db:
@@ -149,7 +150,7 @@ def _open(port: int, cookie: str, path: str) -> socket.socket:
 
 
 @contextmanager
-def _web(config: Config) -> Iterator[tuple[psutil.Process, int]]:
+def web(config: Config) -> Iterator[tuple[psutil.Process, int]]:
     """Run the web process; give it and its port."""
     spawning = multiprocessing.get_context("spawn")
     ready = spawning.Event()
