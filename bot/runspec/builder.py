@@ -29,6 +29,7 @@ from ledger.views import briefings as made_briefings
 from ledger.views import cards, children, ci, grants, plans, policies, questions, runs, threads
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
+from rules.card import agent_choice
 from rules.chatops.parser import WORKFLOWS
 from rules.commands.approve import BY_RULES
 from rules.policy import network as policy_network
@@ -186,7 +187,8 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
             exists, begun = bool(card.pull_head), run.agent_started
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
         spec = _instructed(spec, services, card, rules, column.skills)
-        spec = replace(spec, elsewhere=elsewhere.offered(services, run, card))
+        there = elsewhere.offered(services, run, card)
+        spec = replace(spec, elsewhere=there, agents=agent_choice.names(board))
         spec = reproduction.with_reproduction(services, spec, run, card, rules)
         spec = spec if spec.investigates else _staged(services, spec, column)
     return spec, _remote(services, spec, agreed=agreed)

@@ -14,7 +14,8 @@ class CardProposed(RunEvent):
     card's `relation` to the new one is blocked_by or blocks there; empty here.
 
     Here the new one waits for `parents` (owner/repository#number) and for the run's proposals in `after`. It
-    goes into `column`, or with `start` into the run's own; without either into the inbox. It gets `skills`.
+    goes into `column`, or with `start` into the run's own; without either into the inbox. It gets `skills`,
+    and `agent` shall work on it; empty: its column's own.
     """
 
     proposal: int
@@ -29,6 +30,7 @@ class CardProposed(RunEvent):
     column: str = ""
     start: bool = False
     skills: tuple[str, ...] = ()
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Who plays a card's next run: by command, else by a label of the issue, else the column's own agent."""
 
 from rules.intents.outbound import Decision, Say
+from rules.policy.board import BoardRules
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.policy.stages import MARK
@@ -8,6 +9,7 @@ from rules.snapshot import Snapshot
 from rules.text import alternatives, code
 
 PREFIX = "agent:"
+MAX_LABEL = 50  # characters that GitHub takes
 
 
 def played(policy: Policy, column: ColumnPolicy, pinned: str, labels: tuple[str, ...]) -> ColumnPolicy:
@@ -19,6 +21,12 @@ def played(policy: Policy, column: ColumnPolicy, pinned: str, labels: tuple[str,
     labelled = (choice for choice in column.agents if choice.removeprefix(MARK).casefold() in wanted)
     choice = pinned if pinned in column.agents else next(labelled, "")
     return column.played_by(choice, policy.board.specialists)
+
+
+def names(board: BoardRules) -> tuple[str, ...]:
+    """Return the names of the agents that any column lists, as a label can have them."""
+    listed = (choice.removeprefix(MARK) for column in board.columns.values() for choice in column.agents)
+    return tuple(dict.fromkeys(name for name in listed if len(PREFIX + name) <= MAX_LABEL))
 
 
 def chooses(label: str) -> bool:

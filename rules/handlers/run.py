@@ -192,6 +192,7 @@ def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardPropose
         after=event.after,
         column=own or known.get(event.column.casefold(), ""),
         skills=tuple(skill for skill in event.skills if skill in pipelines.skills),
+        agent=event.agent,
     )
     return Decision((made,), (f"{event.run_id} wants a new card",))
 

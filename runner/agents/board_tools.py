@@ -210,6 +210,10 @@ class CreateCardInput(FollowUpInput):
         tuple[Annotated[int, Field(ge=1, le=999)], ...],
         Field(max_length=_PARENTS, description="Your own new cards that come before it: 1 is your first."),
     ] = ()
+    agent: Annotated[
+        Words,
+        Field(description="Who shall work on it, of those that `show_card` lists; left out: nobody special."),
+    ] = ""
 
 
 class LinkCardInput(Tool):

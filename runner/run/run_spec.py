@@ -329,6 +329,7 @@ class RunSpec:
     github_signs: bool = False  # GitHub makes the commits anew before they are pushed, and signs them
     early: bool = False  # publish what the guards let pass before the work is done
     elsewhere: tuple[str, ...] = ()  # other repositories in which the run may propose cards
+    agents: tuple[str, ...] = ()  # whom the run may name for a card that it proposes
     rebases: bool = False  # a check puts the branch on its base first
     servers: tuple[ToolServerSpec, ...] = ()
     secrets: tuple[HostSecretSpec, ...] = ()

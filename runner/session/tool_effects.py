@@ -134,10 +134,14 @@ def _misfit(call: board_tools.BoardCall, order: RunSpec, history: History) -> st
 def _unfit_card(card: board_tools.CreateCardInput, order: RunSpec, history: History) -> str:
     """Return why the card cannot be proposed, or nothing."""
     repository, body = card.repository, card.body
+    if card.agent and _named(card.agent) not in order.agents:
+        known = ", ".join(order.agents) or "none: leave `agent` out"
+        return f"a card cannot be given to {card.agent}: names for it are {known}"
     if not repository:
         return _unfit_place(card, order) or _unfit_parents(card, order, history)
-    if card.parents or card.after or card.column or card.start or card.skills:
-        return "`repository` goes with no `parents`, `after`, `column`, `start` or `skills`: leave them out"
+    if card.parents or card.after or card.column or card.start or card.skills or card.agent:
+        theirs = "`parents`, `after`, `column`, `start`, `skills` or `agent`"
+        return f"`repository` goes with no {theirs}: leave them out"
     if repository.casefold() not in map(str.casefold, order.elsewhere):
         known = ", ".join(order.elsewhere) or "none"
         return f"this card has no work in {repository}: repositories for it are {known}"
@@ -179,6 +183,10 @@ def _unfit_parents(card: board_tools.CreateCardInput, order: RunSpec, history: H
     return ""
 
 
+def _named(agent: str) -> str:
+    return agent.strip().removeprefix("@")
+
+
 def _spelt_out(target: str, order: RunSpec) -> str:
     return target if "/" in target else f"{order.repository}#{target.removeprefix('#')}"
 
@@ -215,6 +223,7 @@ def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> t
                     column=card.column,
                     start=card.start,
                     skills=tuple(dict.fromkeys(card.skills)),
+                    agent=_named(card.agent),
                 ),
             )
         case board_tools.LinkCardInput(target=target, relation=relation, reason=reason):
@@ -288,6 +297,7 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
             "columns": order.limits.columns,
             "start": order.limits.start,
             "skills": order.limits.skills,
+            "agents": order.agents,
         },
         "plan": _plan(history, text_bytes),
         "threads": [

@@ -21,6 +21,7 @@ from ledger.ids import CardId
 from ledger.queue.outbox import Entry
 from ledger.views import children, findings
 from ledger.views.cards import CardRow
+from rules.card.agent_choice import PREFIX
 from rules.intents.outbound import CreateCard
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,8 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         reason=intent.reason,
         repository=origin,
     )
-    number, node_id = make_issue(context, entry, repository, new_issue.title(intent.title), text)
+    labels = (f"{PREFIX}{intent.agent}",) if intent.agent else ()
+    number, node_id = make_issue(context, entry, repository, new_issue.title(intent.title), text, labels)
     relation = "relates"
     if intent.repository:
         depends = _make_dependency(context.hub, intent.relation, card.content_id, node_id)

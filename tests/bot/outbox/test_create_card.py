@@ -47,6 +47,12 @@ def test_the_issue_stands_in_the_inbox_and_says_whose_wish_it_is(stage: Stage) -
     assert published.remote_id == str(issue.number)
 
 
+def test_its_label_says_who_shall_work_on_it(stage: Stage) -> None:
+    stage.do(replace(wanted(stage), agent="prober"))
+    (issue,) = made(stage)
+    assert [label.name for label in issue.labels] == ["agent:prober"]
+
+
 def test_each_proposal_is_an_issue_of_its_own_and_the_same_one_is_made_once(stage: Stage) -> None:
     stage.do(wanted(stage), wanted(stage, 2))
     stage.do(wanted(stage))

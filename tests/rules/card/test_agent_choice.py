@@ -4,10 +4,11 @@ import pytest
 
 from ledger.events.board import LabelJudged
 from ledger.events.conversation import PersonSaid
-from rules.card.agent_choice import played
-from rules.intents.outbound import Say
+from ledger.events.related import CardProposed
+from rules.card.agent_choice import names, played
+from rules.intents.outbound import CreateCard, Say
 from rules.policy.model import parse
-from tests.rules.scene import CARD, asks, card, given, only, said
+from tests.rules.scene import CARD, R1, asks, card, given, only, run, said
 
 BY_NAME = parse(
     """\
@@ -64,3 +65,12 @@ def test_a_label_by_somebody_who_may_not_move_cards_chooses_nobody_and_that_is_s
 def test_a_mention_in_prose_does_nothing(text: str) -> None:
     event: PersonSaid = said(text)
     assert asks(card("Work"), event, by=BY_NAME) == asks(card("Work"), said("Please look."), by=BY_NAME)
+
+
+def test_a_new_card_can_be_given_to_all_that_any_column_lists_and_a_label_can_name() -> None:
+    long = f"claude/{'x' * 60}"
+    column = BY_NAME.board.columns["Other"].model_copy(update={"agents": ("codex", "@prober", long)})
+    board = BY_NAME.board.model_copy(update={"columns": {**BY_NAME.board.columns, "Other": column}})
+    assert names(board) == ("prober", "claude/opus", "scribe", "codex")
+    wanted = CardProposed(R1, 1, "Test it", "Nobody does", "why", agent="prober")
+    assert only(asks(card("Work", run=run()), wanted, by=BY_NAME), CreateCard).agent == "prober"

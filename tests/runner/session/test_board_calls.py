@@ -37,6 +37,7 @@ ORDER = RunSpec(
     HostPaths(NOWHERE, NOWHERE, NOWHERE, NOWHERE), Committer("cardinal", "c@acme.org"),
 )  # fmt: skip
 CARD = {"title": "Fix the door", "body": "It creaks.", "reason": "Not part of hello."}
+NAMED = replace(ORDER, agents=("prober", "codex"))
 LINK = {"target": "7", "relation": "blocks", "reason": "It waits for hello."}
 
 
@@ -270,7 +271,7 @@ def test_the_card_is_shown_as_the_run_knows_it() -> None:
         "kind": "first",
         "mode": "fix",
         "other_repositories": (),
-        "new_cards": {"columns": (), "start": False, "skills": ()},
+        "new_cards": {"columns": (), "start": False, "skills": (), "agents": ()},
         "plan": {
             "state": "approved",
             "summary": "Greet",
@@ -365,5 +366,22 @@ def test_a_new_card_goes_only_where_the_policy_allows(
         chosen = (event.column, event.start, list(event.skills))
         assert chosen == (given.get("column", ""), given.get("start", False), given.get("skills", []))
     assert card_shown(order, history())["new_cards"] == {
-        name: getattr(order.limits, name) for name in ("columns", "start", "skills")
+        "agents": (),
+        **{name: getattr(order.limits, name) for name in ("columns", "start", "skills")},
     }
+
+
+@pytest.mark.parametrize(("name", "agent"), [("prober", "prober"), ("@prober", "prober"), ("", "")])
+def test_a_card_is_proposed_for_an_agent_that_the_policy_names(name: str, agent: str) -> None:
+    done = effect(call("create_card", **CARD, agent=name), history(), order=NAMED)
+    assert [event.agent for event in done.events if isinstance(event, CardProposed)] == [agent]
+    new = card_shown(NAMED, history())["new_cards"]
+    assert isinstance(new, dict)
+    assert new["agents"] == ("prober", "codex")
+
+
+def test_a_card_for_an_agent_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    for order, names in ((NAMED, "prober, codex"), (ORDER, "none: leave `agent` out")):
+        done = effect(call("create_card", **CARD, agent="nobody"), history(), order=order)
+        assert done.reply["error"] == f"a card cannot be given to nobody: names for it are {names}"
+        assert not [event for event in done.events if isinstance(event, CardProposed)]
