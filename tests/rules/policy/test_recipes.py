@@ -17,7 +17,7 @@ from rules.card.schedule import coming
 from rules.card.target_repository import Hints, resolve
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.intents.internal import AnswerQuestion, ApprovePlan, QueueRun
-from rules.intents.outbound import CreateCard, Intent, MoveCard, RuleEvent, Say
+from rules.intents.outbound import CreateCard, Intent, MoveCard, RuleEvent, RunTask, Say
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
 from rules.policy.validate import Installed
@@ -183,9 +183,11 @@ def test_a_fleet_goes_to_each_repository_by_its_label_and_once_at_a_time() -> No
     assert policy.board.repositories.without_policy.checked
 
 
-def test_triage_asks_before_anybody_works() -> None:
+def test_triage_writes_an_idea_out_and_asks_before_anybody_works() -> None:
     policy = recipe("triage")
-    entered = dragged(policy, "Triage")
-    assert {"AskAssistant", "RunTask"} <= set(kinds(entered))
-    assert "QueueRun" not in kinds(entered)
-    assert {"QueueRun", "AskAssistant"}.isdisjoint(kinds(dragged(policy, "Ideas")))
+    task = only(dragged(policy, "Triage"), RunTask)
+    assert (task.expand, task.labels) == (True, ("bug", "feature", "docs"))
+    assert "AskAssistant" in kinds(dragged(policy, "Planning"))
+    for name in ("Ideas", "Triage", "Planning"):
+        assert "QueueRun" not in kinds(dragged(policy, name))
+    assert "QueueRun" in kinds(dragged(policy, "In Progress"))
