@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.outbox import handlers, subscribers
+from bot.outbox.handlers.send_notice import MAX_LINES
 from bot.state import policies
 from ledger.event import Recorded
 from ledger.events.board import BoardEvent, BoardHalted, CardEvent, StopOrdered
@@ -23,6 +24,8 @@ from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 
 READER, BATCH = "notices", 500
 NEWS_AGE = timedelta(hours=1)  # older events are no news: nobody subscribed, or no process ran
+# Lines of a digest: each piece of news writes all of them anew, and some are no news when it is sent.
+MAX_KEPT = 4 * MAX_LINES
 Subscribers = Mapping[str, Subscriber]
 
 
@@ -124,10 +127,13 @@ def _put(
         key = f"digest:{due:%Y%m%dT%H%M}:{board.board_id}"
     key = f"notice:{name}:{key}"
     lines: tuple[NoticeLine, ...] = (line,)
+    truncated = False
     if merges:
         waiting = (it for it in outbox.open_of_card(db, CardId(board.board_id)) if it.key == key)
         earlier = [intent for it in waiting if isinstance(intent := handlers.intent_of(it), SendNotice)]
-        lines = tuple(dict.fromkeys((*(it for intent in earlier for it in intent.lines), line)))
-    intent = SendNotice(CardId(board.board_id), key, name, lines)
+        known = dict.fromkeys((*(it for intent in earlier for it in intent.lines), line))
+        lines = (*known,)[:MAX_KEPT]
+        truncated = len(known) > MAX_KEPT or any(intent.truncated for intent in earlier)
+    intent = SendNotice(CardId(board.board_id), key, name, lines, truncated)
     draft = handlers.draft(intent, now, None)
     outbox.put(db, replace(draft, due_at=due, coalesce=merges), now)

@@ -279,11 +279,14 @@ class NoticeLine:
 
 @dataclass(frozen=True, slots=True)
 class SendNotice(Intent):
-    """Send these lines to a subscriber. `card_id` is the board's id; `key` makes it the same notice."""
+    """Send these lines to a subscriber. `card_id` is the board's id; `key` makes it the same notice.
+    `truncated`: there was more news than a digest keeps.
+    """
 
     key: str
     name: str
     lines: tuple[NoticeLine, ...]
+    truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 # One notice for each subscriber and piece of news.
 ACT = Act("{key}", lane="notice")
 MAX_LINES = 50
+_TRUNCATED = "and more than a digest keeps: `cardinal inbox` and the pages have what waits"
 WORDS = {
     NoticeKind.QUESTION: "A question waits for an answer",
     NoticeKind.APPROVAL: "A plan waits for approval",
@@ -32,10 +33,11 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     if not texts:
         return ActResult()
     more = len(texts) - MAX_LINES
-    body = "\n".join((*texts[:MAX_LINES], *((f"and {more} more",) if more > 0 else ())))
-    title = f"Cardinal, board {context.board.address}: {len(texts)} " + (
-        "news" if len(texts) > 1 else "notice"
-    )
+    rest = (f"and {more} more",) if more > 0 else ()
+    # Of what was not kept nothing is counted: some of it may not be for this subscriber to read.
+    body = "\n".join((*texts[:MAX_LINES], *rest, *((_TRUNCATED,) if intent.truncated else ())))
+    count = f"{len(texts)}{'+' if intent.truncated else ''}"
+    title = f"Cardinal, board {context.board.address}: {count} " + ("news" if len(texts) > 1 else "notice")
     if not subscribers.deliver(subscriber.address, title, body):
         raise TryAgainError(f"the service of {intent.name} did not accept it: try `cardinal notify test`")
     return ActResult()

@@ -123,6 +123,24 @@ def test_what_waits_for_a_digest_is_one_notice_without_what_was_answered(
     assert "Stopped: bob stopped the runs of the board" in got["message"]
 
 
+def test_a_digest_keeps_so_many_lines_and_says_that_there_is_more(
+    stage: Stage, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notices, "MAX_KEPT", 3)
+    subscribe(stage, ops=Subscriber(address=receiver.url, digest_minutes=1440, channel=True))
+    stops = (StopOrdered(stage.board_id, "board", "", name) for name in ("ann", "ben", "cas", "dan", "eve"))
+    for stop in stops:
+        stage.happen(stop)
+    look(stage)
+    stage.clock.forward(24 * HOUR)
+    look(stage)
+    (got,) = receiver.got
+    assert got["title"].endswith(": 3+ news")
+    first, *_, last = got["message"].splitlines()
+    assert "ann stopped" in first
+    assert "more than a digest keeps" in last
+
+
 def test_a_question_that_nobody_answers_goes_to_somebody_else(stage: Stage, receiver: Receiver) -> None:
     first = Subscriber(address="json://127.0.0.1:9/closed", escalate_to="bob", escalate_hours=2)
     early, late = (stage.clock() + timedelta(hours=hours) for hours in (1, 4))
