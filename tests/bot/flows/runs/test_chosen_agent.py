@@ -52,7 +52,8 @@ def test_a_label_hires_a_specialist_with_its_persona_and_skills_and_a_mention_hi
     cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "A skill", actor=alice)
     cardinal.set_policy(with_column(agents="['@prober']") + SPECIALISTS)
     cardinal.scenario(work=WORKS)
-    cardinal.scenario("other", stages={"prober": WORKS})
+    wish = {"title": "Probe it", "body": "Odd input.", "reason": "Not part of this.", "agent": "prober"}
+    cardinal.scenario("other", stages={"prober": [{"create_card": wish}, *WORKS]})
     item = cardinal.new()
     cardinal.settle()
     cardinal.say(item, "@prober please look at this")
@@ -66,6 +67,8 @@ def test_a_label_hires_a_specialist_with_its_persona_and_skills_and_a_mention_hi
     assert (stage.stage, stage.persona, models(cardinal)) == ("prober", "tester", ["test", "other"])
     (skill,) = cardinal.events(SkillsChosen)[-1].considered
     assert (skill.name, skill.loaded, skill.why) == ("fuzzing", True, "by its column or specialist")
+    made = next(it for it in cardinal.repo.issues.values() if it.title == "Probe it")
+    assert [label.name for label in made.labels] == ["agent:prober"]
 
 
 def test_the_column_s_other_agent_tries_once_after_a_failure(cardinal: Cardinal) -> None:
