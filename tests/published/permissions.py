@@ -48,6 +48,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "query Cards": (BOARD_READ, "issues:read"),
     "query CardsOfIssue": (BOARD_READ, "issues:read"),
     "query Options": (BOARD_READ,),
+    "query OptionOfCard": (BOARD_READ,),
     "query StatusUpdates": (BOARD_READ,),
     "query RepositoryId": ("metadata:read",),
     "query Base": ("contents:read",),
