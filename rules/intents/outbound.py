@@ -197,8 +197,8 @@ class CreateCard(Intent):
     `proposal` counts in the run from 1. `again`: somebody wants it, so one that was given up is tried anew.
     `repository` is another one than the card's, where `by` agreed to it: the card's `relation` to the new one
     is blocked_by or blocks. The new one waits for `parents`, and for the run's own proposals in `after`.
-    It goes on from the inbox to `column`, and gets `skills`, for whoever asked for the run; `agent` shall work
-    on it.
+    It goes on from the inbox to `column`, and gets `skills`, for whoever asked for the run; `agent` shall
+    work on it.
     """
 
     run_id: RunId
