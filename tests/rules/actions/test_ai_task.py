@@ -9,7 +9,7 @@ import pytest
 from ledger.event import Event
 from ledger.events.board import CardMoved
 from ledger.events.conversation import AssistantFailed, TaskAnswered
-from ledger.states import CardState
+from ledger.states import CardState, Ending
 from rules.card import task_answer
 from rules.card.prompt_template import fill, unknown_fields
 from rules.decide import decide
@@ -140,7 +140,7 @@ def test_a_run_starts_also_where_no_brief_comes_of_it() -> None:
     ("snapshot", "event"),
     [
         (waiting(mover=Mover("eve", "read")), ANSWER),
-        (waiting(run=ended(), begun=(NOW,), attempts=1), ANSWER),
+        (waiting(run=ended(Ending.CANCELLED), begun=(NOW,), attempts=1), ANSWER),
         (card(run=run(), moved_at=NOW), ANSWER),
         (waiting(archived=True), ANSWER),
         (card("Parking", CardState.DRAFT), ANSWER),
