@@ -38,7 +38,9 @@ class McpDoor:
 
     def _refusal(self, scope: Scope) -> tuple[HTTPStatus | None, tuple[bytes, bytes] | None]:
         """Return why the request is refused, unread; other pages may not use a browser for it."""
-        headers = dict(scope["headers"])
+        headers, names = dict(scope["headers"]), [name for name, _ in scope["headers"]]
+        if any(names.count(name) > 1 for name in (b"authorization", b"origin")):  # which would count?
+            return HTTPStatus.BAD_REQUEST, None
         if scope["method"] != "POST":  # the server sends nothing by itself, and keeps no session
             return HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"POST")
         if headers.get(b"origin", self._public_url.encode()) != self._public_url.encode():

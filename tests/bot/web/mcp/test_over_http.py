@@ -92,6 +92,10 @@ def test_who_has_no_token_or_comes_from_another_page_is_not_let_in(
         assert await status(JSON_RPC | {"Authorization": "Bearer nothing"}) == 401
         assert await status(ours | {"Origin": "https://evil.example"}) == 403
         assert await status(ours, "GET") == 405
+        for name, text in (("Authorization", "Bearer nothing"), ("Origin", "https://evil.example")):
+            twice = httpx2.Headers([*(ours | {"Origin": PUBLIC}).items(), (name, text)])
+            assert await status(twice) == 400
+            assert await status(httpx2.Headers(list(reversed(twice.multi_items())))) == 400
         assert await status(ours, body=b" " * 300_000) == 413
         assert await status(ours | {"Origin": PUBLIC}) == 400  # let in: it is no JSON-RPC
         monkeypatch.setattr(door, "MAX_AT_ONCE", 0)
