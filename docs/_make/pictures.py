@@ -127,6 +127,8 @@ def _question(camera: Camera) -> None:
     camera.comment("run-comment", "box:cancel", "validate")
     camera.inbox()
     camera.whole("inbox")
+    camera.inbox(width=390, height=700)
+    camera.whole("inbox-phone")
     camera.page.locator("a[href^='/runs/']").first.click()
     camera.page.get_by_text("live", exact=True).wait_for(timeout=LIMIT_MS)
     camera.page.set_viewport_size({"width": 1000, "height": 1000})
@@ -158,6 +160,10 @@ def _merged(camera: Camera) -> None:
     camera.settle()
     camera.open(BOARD, height=720)
     camera.whole("done")
+    camera.inbox()
+    camera.page.goto(f"{camera.cardinal_url}/money")
+    camera.page.set_viewport_size({"width": 1000, "height": 1000})
+    camera.whole("money")
 
 
 # Taken before this step of the story is played; the last one after all of them.
