@@ -15,7 +15,8 @@ from tests.published.test_calls import BY_JWT
 
 # Git is no call of the API. Source: docs.github.com/rest/apps/apps (permissions).
 GIT = need("contents:write", "workflows:write")
-PUBLIC = {"GET /users/{username}", "GET /installation/repositories"}  # any token may
+# Any token may; the last one is asked with a person's own.
+PUBLIC = {"GET /users/{username}", "GET /installation/repositories", "GET /user"}
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import cards, links, runs
 from ledger.views.cards import CardRow
 from ledger.views.links import LinkRow
+from ledger.views.runs import RunRow
 from rules.explain import why
 from rules.snapshot import is_outside
 from rules.text import plain, sentence, state_word, usd
@@ -93,17 +94,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         parts_done=parts_done(own),
         parts=[_part(it) for it in own],
         cost=usd(sum(run.usd for run in listed)),
-        runs=[
-            (
-                run.run_id,
-                state_word(run.ending or run.state),
-                run.attempt,
-                usd(run.usd),
-                when(run.queued_at),
-                plain(run.last_line, MAX_LINE),
-            )
-            for run in listed
-        ],
+        runs=[_run(it) for it in listed],
         timeline=lines,
         cut=cut,
         zoom=zoom,
@@ -113,6 +104,11 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         forms=offered.for_card(site, visit, card.card_id),
         visit=visit,
     )
+
+
+def _run(run: RunRow) -> tuple[str, str, int, str, str, str]:
+    state, last = state_word(run.ending or run.state), plain(run.last_line, MAX_LINE)
+    return run.run_id, state, run.attempt, usd(run.usd), when(run.queued_at), last
 
 
 def _readable(

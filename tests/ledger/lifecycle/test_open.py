@@ -33,13 +33,15 @@ def test_an_sqlite_with_the_wal_reset_bug_is_known(version: tuple[int, ...], saf
     assert wal_is_safe(version) is safe
 
 
-def test_every_commit_is_on_disk_before_it_returns(sqlite_ledger: Engine) -> None:
-    with event_store.writing(sqlite_ledger) as db:
+def test_every_commit_is_on_disk_before_it_returns(tmp_path: Path) -> None:
+    ledger = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    with event_store.writing(ledger) as db:
         assert db.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert db.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert db.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
         assert db.exec_driver_sql("PRAGMA busy_timeout").scalar() == 10_000
-    assert journal_warning(sqlite_ledger) is None
+    assert journal_warning(ledger) is None
+    ledger.dispose()
 
 
 def test_a_ledger_without_write_ahead_log_says_so_to_the_operator(sqlite_ledger: Engine) -> None:
