@@ -52,7 +52,7 @@ def spent_by_day(
     days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
     by_day = {day.isoformat(): dict.fromkeys(agents, 0.0) for day in days}
     for share in shares:
-        if share.day in by_day:
+        if share.day in by_day and share.usd > 0:
             by_day[share.day][share.agent if share.agent in agents else OTHERS] += share.usd
     highest = max((sum(amounts.values()) for amounts in by_day.values()), default=0.0)
     if highest <= 0:
@@ -103,7 +103,7 @@ def _largest(shares: Sequence[DayShare]) -> tuple[str, ...]:
     sums: dict[str, float] = {}
     for share in shares:
         sums[share.agent] = sums.get(share.agent, 0.0) + share.usd
-    names = sorted(sums, key=lambda name: (-sums[name], name))
+    names = sorted((name for name in sums if sums[name] > 0), key=lambda name: (-sums[name], name))
     return tuple(names) if len(names) <= MAX_SERIES else (*names[: MAX_SERIES - 1], OTHERS)
 
 

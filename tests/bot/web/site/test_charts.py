@@ -21,6 +21,7 @@ def test_days_are_stacked_by_agent_and_those_without_dollars_stay_empty() -> Non
         DayShare("2026-11-01", "a", 3.0),
         DayShare("2026-11-01", "<b>", 1.0),
         DayShare("2026-11-03", "a", 2.0),
+        DayShare("2026-11-03", "free of charge", 0.0),
     )
     chart = charts.spent_by_day((*spent, DayShare("2026-10-31", "a", 99.0)), FIRST, LAST)
     assert chart is not None
