@@ -1,6 +1,8 @@
 """The policy file's reference, made from the models that read it."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Set
+from functools import partial
 from typing import Any, get_args
 
 from pydantic import BaseModel, BeforeValidator
@@ -14,10 +16,14 @@ from rules.policy.repository import Guarded, Guardrails
 from rules.registry import ACTIONS, ARCHETYPES, PROFILES
 from runner.guards.builtin import GUARDS
 
+_LINK = re.compile(r"\]\(#([a-z-]+)\)")
+
 
 def keys() -> str:
     """Return every part of the policy with a table of its keys, each part once, from the outside inwards."""
-    return "\n\n".join(_part(model) for model in _models(Policy))
+    models = tuple(_models(Policy))
+    parts = {model.__name__.lower() for model in models}
+    return _LINK.sub(partial(_of_page, parts), "\n\n".join(map(_part, models)))
 
 
 def actions() -> str:
@@ -28,7 +34,12 @@ def actions() -> str:
         what = charter(part).removeprefix(f"{name}: ")
         text = f"### Action: {name}\n\n{what[0].upper()}{what[1:]} Fits columns of kind {fits}."
         parts.append(f"{text}\n\n{_table(part.Settings)}")
-    return "\n\n".join(parts)
+    return _LINK.sub(partial(_of_page, set()), "\n\n".join(parts))
+
+
+def _of_page(parts: Set[str], link: re.Match[str]) -> str:
+    """Return the link to a part of this reference, or to a section of the page that explains the policy."""
+    return link[0] if link[1] in parts else f"](policy.md#{link[1]})"
 
 
 def personas() -> str:

@@ -191,8 +191,8 @@ def unsaid(text: str, code: str) -> Iterator[str]:
         yield from (piece for piece in FILLED.split(sentence) if piece.strip() and piece not in code)
 
 
-def test_what_the_operators_page_quotes_is_what_the_code_says() -> None:
-    text, code = (ROOT / "docs/operating.md").read_text(encoding="utf-8"), written()
+def test_what_the_page_of_troubles_quotes_is_what_the_code_says() -> None:
+    text, code = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8"), written()
     assert list(unsaid(text, code)) == []
     assert list(unsaid("| a | *the run's gateway slept: 7* |", code)) == ["the run's gateway slept: "]
 
