@@ -23,7 +23,7 @@ def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResul
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
-    column = context.policy(card.board_id).column(intent.rule.partition("/")[0])
+    column = context.policy(card.board_id).column(intent.rule.rsplit("/", 2)[0])  # its name may have a slash
     if column is None:
         return ActResult()
     assistant.require_allowed(context, card)

@@ -5,12 +5,14 @@ import pytest
 from bot.render.markdown.marker import mark
 from forge.store.board import FieldType, Option
 from ledger.events.conversation import AssistantFailed, AssistantMetered, TaskAnswered
+from ledger.events.policy import PolicyLoaded
 from ledger.events.publication import EntryGivenUp
 from ledger.ids import EntryKey
 from ledger.views import expansions
 from rules.intents.outbound import RunTask
 from rules.intents.rule_results import AddLabels, ExpandBody, FillField, RestoreBody
 from tests.bot.outbox.conftest import Stage
+from tests.bot.outbox.test_assistant import POLICY
 from tests.bot.outbox.test_assistant import planning as planning
 from tests.bot.outbox.test_board_acts import shown
 
@@ -129,3 +131,13 @@ chat:
         (failure,) = failed
         assert isinstance(failure, AssistantFailed)
         assert "not in the form that the rule wants" in failure.because
+
+
+def test_a_rule_of_a_column_with_a_slash_in_its_name_is_carried_out(planning: Stage) -> None:
+    policy = f'{POLICY}    "R/D": {{archetype: inbox, agent: scripted, model: talk}}\n'
+    planning.happen(PolicyLoaded(planning.board_id, "slash", policy, "c"))
+    planning.ask(RunTask(planning.card_id, "R/D/on_entry/0", "Check the criteria", "", "m-1"))
+    planning.publish("assist")
+    assert planning.events(TaskAnswered) == [
+        TaskAnswered(planning.card_id, "R/D/on_entry/0", "Two are missing.")
+    ]
