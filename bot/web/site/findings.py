@@ -63,7 +63,12 @@ def _view(row: ExaminationRow, now: datetime, *, levels: tuple[Level, ...]) -> E
         plain(row.host),
         f"{brief(now - row.at)} ago, by {row.examiner}",
         tuple(
-            (it.level, plain(it.name), sentence(_text(it.message)), sentence(_text(it.next_step)))
+            (
+                it.level,
+                plain(it.name),
+                sentence(_text(it.message)),
+                it.next_step and sentence(_text(it.next_step)),
+            )
             for it in findings
             if it.level in levels
         ),

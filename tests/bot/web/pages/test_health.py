@@ -130,7 +130,7 @@ def test_the_doctors_last_findings_are_there_with_who_looked_and_when(pages: Pag
     for text in (
         "On host <bdi>b-host</bdi>",
         "ago, by cardinal doctor.",
-        '<span class="state">ok</span> disk: <bdi>9 GB are free.</bdi>',
+        '<span class="state">ok</span> disk: <bdi>9 GB are free.</bdi></li>',
         '<span class="state failed">fail</span> webhook: <bdi>&lt;b&gt;it&lt;/b&gt; leads away.</bdi><br>',
         "1 check found nothing wrong.",
     ):
