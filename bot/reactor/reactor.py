@@ -240,7 +240,7 @@ def _update_linked(db: Connection, card_id: CardId, event: Event, now: datetime)
     if _frees(event):
         _update_dependents(db, card_id, now)
     if _frees(event) or _fails(event) or isinstance(event, LinksSeen | CardArchived):
-        _update_whole(db, card_id, now)
+        _update_whole(db, card_id, event, now)
 
 
 def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
@@ -251,11 +251,13 @@ def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
         _apply_to(db, waiting, issue_links.update_waiting, now)
 
 
-def _update_whole(db: Connection, card_id: CardId, now: datetime) -> None:
-    """Update the card that this one is a part of: its face, and what its queued run waits for."""
+def _update_whole(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
+    """Update the card that this one is or was a part of: its face, and what its queued run waits for."""
     parent = links.parent_of(db, card_id)
-    whole = cards.of_issue(db, parent.repository, parent.number) if parent else ()
-    _apply_to(db, (card.card_id for card in whole), issue_links.update_whole, now)
+    before = links.place_of(event.parent_before) if isinstance(event, LinksSeen) else None
+    places = ((parent.repository, parent.number) if parent else None, before)
+    whole = [card.card_id for place in places if place for card in cards.of_issue(db, *place)]
+    _apply_to(db, whole, issue_links.update_whole, now)
 
 
 def _about(db: Connection, event: Event) -> tuple[cards.CardRow | None, BoardId | None]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from sqlalchemy import Connection
 
 from ledger.ids import RunId
+from ledger.model.shared_failures import BY_ITSELF
 from ledger.states import Ending, RunState
 from ledger.views import cards, links, questions, runs
 from rules.snapshot import BlockerSeen, FailedPart, RunSeen
@@ -28,7 +29,9 @@ def failed(
     lost = [(part, it) for part, it in newest if it and it.ending in (Ending.FAILED, Ending.LOST)]
     if run is None or not lost:
         return ()
-    known = {question.part for question in questions.of_run(db, run.run_id)}
+    # A question that was over by itself is open again with its cause: a sub-issue closed and reopened.
+    earlier = questions.of_run(db, run.run_id)
+    known = {question.part for question in earlier if question.answered_by != BY_ITSELF}
     return tuple(
         FailedPart(it.run_id, seen(part), it.detail, part.repository == row.repository, it.run_id in known)
         for part, it in lost

@@ -257,7 +257,7 @@ def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:
     public = {it.repository for it in (*known, above) if it is not None and it.public}
     was = (blocked_by, len(known) - len(blocked_by), parent, tuple(sorted(public)))
     now = (seen.blocked_by, seen.hidden_blockers, seen.parent, seen.public)
-    return () if was == now else (LinksSeen(seen.card_id, *now),)
+    return () if was == now else (LinksSeen(seen.card_id, *now, parent if parent != seen.parent else ""),)
 
 
 def _is_gone(db: Connection, known: cards.CardRow, seen: CardLook | None, now: datetime) -> bool:

@@ -76,9 +76,11 @@ class LinksSeen(CardEvent):
 
     `hidden` counts open blockers that Cardinal may not see; `parent` is owner/repository#number, or empty.
     `public` has those of their repositories that everybody may read; any other counts as private.
+    `parent_before` is the parent that it had, where that is another one.
     """
 
     blocked_by: tuple[Blocker, ...]
     hidden: int
     parent: str
     public: tuple[str, ...] = ()
+    parent_before: str = ""

@@ -112,6 +112,12 @@ def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
     return find(db, ParentRow, parents, card_id=card_id)
 
 
+def place_of(issue: str) -> Place | None:
+    """Return the place of owner/repository#number; None for any other text."""
+    repository, _, number = issue.rpartition("#")
+    return (repository, int(number[:18])) if repository and number.isdecimal() else None
+
+
 def parts_of(db: Connection, repository: str | None, number: int | None, limit: int) -> tuple[CardRow, ...]:
     """Return the cards whose issues are parts of the issue, in the order of numbers."""
     mine = (parents.c.repository == repository) & (parents.c.number == number)
@@ -219,10 +225,9 @@ def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
         public = row["repository"] in event.public
         insert(db, links, {"card_id": event.card_id, "done": done, "public": public, **row})
     drop(db, parents, card_id=event.card_id)
-    repository, _, number = event.parent.rpartition("#")
-    if repository and number.isdecimal():
-        place = {"repository": repository, "number": int(number[:18]), "public": repository in event.public}
-        keep(db, parents, {"card_id": event.card_id}, place)
+    if (place := place_of(event.parent)) is not None:
+        above = {"repository": place[0], "number": place[1], "public": place[0] in event.public}
+        keep(db, parents, {"card_id": event.card_id}, above)
 
 
 def _unseen(place: int) -> dict[str, str | int]:

@@ -247,6 +247,31 @@ def test_sub_issues_that_failed_ask_at_their_parent_one_by_one(cardinal: Cardina
     cardinal.assert_nothing_is_stuck()
 
 
+def test_a_sub_issue_that_comes_back_asks_again_and_one_that_another_parent_takes_no_more(
+    cardinal: Cardinal,
+) -> None:
+    cardinal.set_policy(with_column(sub_issues="wait"))
+    whole, part, other = (cardinal.new(title) for title in ("All", "Tables", "Other"))
+    cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
+    for item in (part, whole):
+        cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    fail(cardinal, part)
+    close(cardinal, part)
+    cardinal.settle()
+    assert cardinal.card(whole).state == "queued"
+    cardinal.forge.store.issues.set_state(issue_of(part), "open", actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert cardinal.card(whole).state == "needs_input"
+    cardinal.forge.store.links.add_sub_issue(
+        issue_of(other), issue_of(part), actor=cardinal.bot, replace=True
+    )
+    cardinal.settle()
+    assert cardinal.card(whole).state == "queued"
+    assert "sub-issue" not in cardinal.card(whole).because
+    assert "parts done" not in cardinal.face(whole)["Progress"]
+
+
 def test_a_whole_shows_how_many_of_its_parts_are_done(cardinal: Cardinal) -> None:
     whole, first, second = (cardinal.new(title) for title in ("All", "Tables", "Keys"))
     for part in (first, second):
