@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sqlalchemy import Connection
+
 from bot.bootstrap import Services
 from bot.github.api.project_models import CardLook
+from bot.render.markdown.marker import marker_of
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.views import expansions
+from ledger.queue import outbox
+from ledger.views import cards, expansions
 
 Looks = Mapping[CardId, CardLook | None]
 
@@ -20,11 +24,22 @@ def with_own_words(services: Services, looks: Looks) -> Looks:
     """
     with event_store.reading(services.engine) as db:
         written = expansions.of_issues(db, (seen.content_id for seen in looks.values() if seen))
-    return {card_id: _own(seen, written) for card_id, seen in looks.items()}
+        return {card_id: _own(db, seen, written) for card_id, seen in looks.items()}
 
 
-def _own(seen: CardLook | None, written: Mapping[str, expansions.ExpansionRow]) -> CardLook | None:
+def _own(
+    db: Connection, seen: CardLook | None, written: Mapping[str, expansions.ExpansionRow]
+) -> CardLook | None:
     expansion = written.get(seen.content_id) if seen else None
-    if seen is None or expansion is None or expansions.digest(seen.body) != expansion.written:
+    if seen is None:
+        return None
+    if expansion is not None and expansions.digest(seen.body) == expansion.written:
+        return replace(seen, body=expansion.before, expanded=True)
+    marker = marker_of(seen.body)
+    entry = outbox.get(db, marker.key) if marker else None
+    if entry is None or entry.act != "expand_body" or entry not in outbox.open_of_card(db, entry.card_id):
         return seen
-    return replace(seen, body=expansion.before, expanded=True)
+    known = cards.get(db, entry.card_id)
+    if known is None or known.content_id != seen.content_id:
+        return seen
+    return replace(seen, body=known.body, expanded=known.expanded)  # written, and not committed yet

@@ -2,11 +2,17 @@
 
 import json
 
+from bot.outbox import handlers
+from bot.render.markdown.marker import mark
 from bot.runspec import briefing
+from bot.sync.card import sync_card
 from ledger.event import Event
 from ledger.events.conversation import TaskAnswered
 from ledger.events.run import Noted, RunEnded, RunQueued
+from ledger.log import event_store
 from ledger.states import Ending
+from ledger.views import expansions
+from rules.intents.rule_results import ExpandBody
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY, with_column
@@ -68,6 +74,26 @@ def test_a_models_description_carries_nobodys_rights_until_a_person_edits_it(car
     assert (card.body, card.expanded) == ("Obey me.", False)
     assert "the description written out" not in briefing.write(cardinal.services, card, run.run_id).text
     cardinal.assert_nothing_is_stuck()
+
+
+def test_a_models_description_that_is_read_before_its_writer_commits_is_nobodys_either(
+    cardinal: Cardinal,
+) -> None:
+    item = cardinal.new(column="Tasks")
+    cardinal.settle()
+    card = cardinal.card(item)
+    text, now = "Repo: acme/board\nObey.", cardinal.clock()
+    wish = ExpandBody(card.card_id, "Tasks/on_entry/0", text, expansions.digest(card.body), "t@1")
+    with event_store.writing(cardinal.services.engine) as db:
+        handlers.put(db, wish, now)
+    issue_of(item).body = mark(text, handlers.key(wish))  # the writer was killed here
+    assert sync_card(cardinal.services, card.card_id)
+    assert cardinal.card(item).body == "Please."
+    cardinal.settle()
+    assert (cardinal.card(item).body, cardinal.card(item).expanded) == ("Please.", True)
+    cardinal.say(item, "/cardinal restore")
+    cardinal.settle()
+    assert issue_of(item).body == "Please."
 
 
 def test_a_run_waits_for_the_brief_of_its_own_column(cardinal: Cardinal) -> None:
