@@ -30,7 +30,10 @@ class NoLedgerError(CardinalError):
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        super().__init__(f"there is no ledger in {home}: run `cardinal up` here first, or set CARDINAL_HOME")
+        super().__init__(
+            f"there is no ledger in {home}: go to the folder where `cardinal up` or `cardinal try` "
+            "was started, or set CARDINAL_HOME"
+        )
 
 
 class SharedNameError(CardinalError):
@@ -59,7 +62,7 @@ def settings() -> Config:
 
 
 def absence() -> str:
-    """Return a sentence where neither `cardinal up` in this home nor a worker elsewhere runs."""
+    """Return a sentence where neither the program of this home nor a worker elsewhere runs."""
     config = settings()
     if lock_file.look(config.home) is not None:
         return ""
@@ -68,7 +71,8 @@ def absence() -> str:
         works = embedded_redis.has_workers(client)
     finally:
         client.close()
-    return "" if works else f"`cardinal up` does not run in {config.home}: nothing moves until you start it"
+    program = lock_file.program(config.home)
+    return "" if works else f"`{program}` does not run in {config.home}: nothing moves until you start it"
 
 
 def open_engine(config: Config) -> Engine:

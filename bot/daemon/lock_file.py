@@ -10,6 +10,8 @@ from pathlib import Path
 
 from ledger.errors import CardinalError
 
+TRIAL = "try.json"  # in the home of a board that `cardinal try` serves
+
 
 class AlreadyUpError(CardinalError):
     """Another `cardinal up` lives in this home."""
@@ -66,6 +68,11 @@ def look(home: Path) -> Presence | None:
     except (ValueError, KeyError, TypeError):  # torn when the machine went down
         return None
     return presence
+
+
+def program(home: Path) -> str:
+    """Return the command that starts what runs in this home."""
+    return "cardinal try" if (home / TRIAL).exists() else "cardinal up"
 
 
 def _pids(home: Path) -> Path:

@@ -19,12 +19,13 @@ from bot.admin.clone.commit import (
     personal_settings,
 )
 from bot.admin.clone.proposal import proposed
+from bot.daemon import lock_file
 from bot.repo_config.policy_file import PATH, installed
 from bot.system.env_file import parse as settings_of
 from rules.policy.model import Policy, parse
 from rules.policy.proposal import Proposal
 
-FOLDER, POLICY, ANSWERS, GITIGNORE = ".cardinal", "policy.yml", "try.json", ".gitignore"
+FOLDER, POLICY, ANSWERS, GITIGNORE = ".cardinal", "policy.yml", lock_file.TRIAL, ".gitignore"
 COLUMNS = ("Tasks", "Planning", "In Progress", "Review", "QA", "Done")
 PORT = 8585
 _HOME = "board"  # the forge's own repository with the policy

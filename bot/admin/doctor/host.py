@@ -84,7 +84,8 @@ def group(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does `cardinal up` run?"""
     running = lock_file.look(patient.config.home)
     if running is None:
-        yield warn("up", "`cardinal up` does not run in this home", "start it, or serve and work elsewhere")
+        program = lock_file.program(patient.config.home)
+        yield warn("up", f"`{program}` does not run in this home", "start it, or serve and work elsewhere")
     else:
         yield ok(
             "up", f"`cardinal up` runs at {running.address}: pid {running.up}, {len(running.parts)} parts"

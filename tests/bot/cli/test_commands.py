@@ -319,9 +319,11 @@ def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
     away = f"`cardinal up` does not run in {config.home}: nothing moves until you start it"
     assert cardinal("explain", "acme/shop#1").stdout.startswith(f"{away}. When it last ran: ")
     assert cardinal("board").stdout.startswith(f"{away}\nacme/1  Shop board\n")
+    (config.home / lock_file.TRIAL).touch()
+    assert cardinal("board").stdout.startswith(away.replace("cardinal up", "cardinal try"))
     with lock_file.hold(config.home):
         lock_file.record(config.home, lock_file.Presence(os.getpid(), "http://127.0.0.1:1", {}))
-        assert away not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
+        assert "does not run" not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
 
 
 def test_a_worker_elsewhere_counts_while_it_shows_signs_of_life(
