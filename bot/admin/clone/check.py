@@ -54,7 +54,8 @@ def has_checks(cloned: ClonedCommit, *, fast: bool) -> bool:
     """
     policy = _validation(cloned, fast=fast)
     if policy.absent:
-        raise CloneError(policy.absent)
+        own = "" if cloned.base == cloned.commit else "; `--base HEAD` goes by the file of your last commit"
+        raise CloneError(f"the policy at {cloned.base_name} counts{own}. {policy.absent}")
     with tempfile.TemporaryDirectory(prefix="cardinal-paths.") as name:
         mirror = Mirror(Path(name), cloned.name, FolderRemote(""), no_beat)
         borrow(mirror.path, cloned.repository, cloned.objects)

@@ -138,6 +138,17 @@ def test_what_cannot_be_checked_says_what_to_do(
     assert because in done.output
 
 
+def test_checks_that_are_committed_but_not_on_the_default_branch_are_not_said_to_be_nowhere(
+    clone: Path, check: Check
+) -> None:
+    commit(clone, policy="version: 1\n")
+    git(clone, "branch", "empty")
+    commit(clone, policy=POLICY)
+    refused = check("--base", "empty").output
+    assert "the policy at empty counts; `--base HEAD` goes by the file of your last commit." in refused
+    assert check("--base", "HEAD").exit_code == 0
+
+
 def test_a_folder_outside_of_a_repository_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ("check", "-C", str(tmp_path)))
     assert done.exit_code == 2
