@@ -18,7 +18,7 @@ from ledger.queue.sign_ins import SignIn
 from rules.text import plain
 
 ROOT = "/api/v1"
-MAX_FAULTS = 5
+MAX_FAULTS, MAX_FAULT = 5, 300  # so many, of so many characters: the names of all commands fit
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -48,7 +48,9 @@ def not_found() -> ApiError:
 def faults_of(error: ValidationError) -> str:
     """Return what is wrong with an input, without repeating it."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_FAULTS]
-    return "; ".join(f"{plain('.'.join(map(str, it['loc'])))}: {plain(it['msg'])}" for it in faults)
+    return "; ".join(
+        f"{plain('.'.join(map(str, it['loc'])))}: {plain(it['msg'], MAX_FAULT)}" for it in faults
+    )
 
 
 class ApiModel(BaseModel):
