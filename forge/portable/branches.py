@@ -60,7 +60,7 @@ class Branches:
     keep: Callable[[], None]
     say: Callable[[str], None]
     last: dict[str, str] = field(default_factory=dict)
-    _said: dict[str, str] = field(default_factory=dict)
+    _said: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def bring_together(self) -> None:
         """Look at both sides once, and do what can be done; what cannot be done now is said once."""
@@ -178,8 +178,8 @@ class Branches:
         return any(git.attempt(*words) is not None for git in (self._ours, Git(self._folder)))
 
     def _say_once(self, about: str, commit: str, text: str) -> None:
-        if self._said.get(about) != commit:
-            self._said[about] = commit
+        if self._said.get(about) != (commit, text):  # the same work may have to be taken in another way since
+            self._said[about] = commit, text
             self.say(text)
 
     @property

@@ -154,6 +154,17 @@ def test_work_of_both_is_never_thrown_away(portable: Portable) -> None:
     assert "cardinal/main" not in portable.heads()
 
 
+def test_who_commits_while_work_waits_is_told_the_command_that_takes_it_now(portable: Portable) -> None:
+    portable.work("cardinal/1-hello", "hello")
+    portable.merge("cardinal/1-hello")
+    portable.branches.bring_together()
+    portable.commit("mine")
+    for _ in range(2):
+        portable.branches.bring_together()
+    assert len(portable.said) == 2
+    assert "`git merge cardinal/main`" in portable.said[1]
+
+
 def test_no_hook_of_the_person_runs(portable: Portable) -> None:
     for name in ("reference-transaction", "post-checkout", "pre-receive", "update"):
         hook = portable.mine / ".git/hooks" / name
