@@ -255,7 +255,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
     blockers = tuple(seen(it.repository, it.number, it.public, it.title, _standing(it)) for it in holders)
     parts = card_parts.to_do(db, row, run)
     waits = any(blocker.standing is not Standing.DONE for blocker in blockers)
-    circle = links.circle(db, row.card_id, parts) if waits or parts else ()
+    circle = links.circle(db, row.card_id) if waits or parts else ()
     own: dict[str, Any] = {
         "labels": row.choosing_labels,
         "mover": Mover(row.mover, row.mover_role, row.own_move),

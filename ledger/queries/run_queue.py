@@ -135,7 +135,7 @@ def _waits_for_none() -> ColumnElement[bool]:
 
 def waits_for_parts() -> ColumnElement[bool]:
     """Return the condition that a queued run waits for sub-issues of its card; one that began does not."""
-    return and_(runs.c.waits_for_parts, runs.c.claimed_at.is_(None), links.has_parts_to_do(runs.c.card_id))
+    return and_(links.waits_by_policy(), links.has_parts_to_do(runs.c.card_id))
 
 
 def _ahead() -> Any:

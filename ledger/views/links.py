@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -37,10 +38,11 @@ from ledger.events.related import LinksSeen
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.model.limit_answers import Code
-from ledger.states import CardState
+from ledger.states import CardState, RunState
 from ledger.views import cards as known_cards
 from ledger.views.cards import CardRow, cards
 from ledger.views.questions import questions
+from ledger.views.runs import runs
 
 MAX_WALKED = 1000  # issues that are looked at for a circle
 AT_ONCE = 100  # of them in one query
@@ -141,6 +143,11 @@ def has_parts_to_do(card_id: ColumnElement[str]) -> ColumnElement[bool]:
     return exists().select_from(joined).where(whole.c.card_id == card_id, _to_do(part))
 
 
+def waits_by_policy() -> ColumnElement[bool]:
+    """Return the condition that a queued run has to wait for sub-issues; one that began does not."""
+    return and_(runs.c.waits_for_parts, runs.c.claimed_at.is_(None))
+
+
 def _to_do(part: FromClause) -> ColumnElement[bool]:
     """Return the condition that a part is not done, and that nobody said to go on without its newest run."""
     waived = exists().where(questions.c.part == part.c.run_id, questions.c.code == Code.WITHOUT_PART)
@@ -157,18 +164,16 @@ def held() -> Select[tuple[str]]:
     return select(links.c.card_id).where(_holds())
 
 
-def circle(db: Connection, card_id: CardId, parts: Iterable[CardRow] = ()) -> tuple[Step, ...]:
+def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
     """Return the way on which the card waits for itself, from its issue to its issue; empty if there is none.
 
-    `parts` are those that it waits for. Only what the ledger knows is walked, and of that MAX_WALKED issues
-    at most.
+    Only what the ledger knows is walked, and of that MAX_WALKED issues at most.
     """
     card = known_cards.get(db, card_id)
     if card is None or card.repository is None or card.number is None:
         return ()
     home: Place = (card.repository, card.number)
-    back = (_walk(db, (it.repository or "", it.number or 0), home) for it in parts)
-    return _walk(db, home, home) or next((((*home, False), *way) for way in back if way), ())
+    return _walk(db, home, home)
 
 
 def waits_for(db: Connection, place: Place, other: Place) -> bool:
@@ -202,13 +207,30 @@ def _way(came_from: dict[Place, Place], home: Place, last: Place) -> tuple[Place
 
 
 def _steps(db: Connection, frontier: list[Place]) -> Iterable[tuple[Place, Place, bool]]:
-    """Yield which issue waits for which, of the issues of the frontier that have a card; is that public?"""
+    """Yield which issue waits for which, of the issues of the frontier that have a card; is that public?
+
+    An issue waits for what blocks it, and with a queued run that says so for its sub-issues.
+    """
     for start in range(0, len(frontier), AT_ONCE):
         some = tuple_(cards.c.repository, cards.c.number).in_(frontier[start : start + AT_ONCE])
         query = select(cards.c.repository, cards.c.number, links.c.repository, links.c.number, links.c.public)
         joined = query.join(links, links.c.card_id == cards.c.card_id).where(some, _holds())
         for row in db.execute(joined.order_by(*query.selected_columns)):
             yield (row[0], row[1]), (row[2], row[3]), row[4]
+        of_parts = _part_steps().where(some)
+        for whole, number, repository, part in db.execute(of_parts.order_by(*of_parts.selected_columns)):
+            yield (whole, number), (repository, part), False
+
+
+def _part_steps() -> Select[tuple[Any, ...]]:
+    """Select which issue waits for which of its sub-issues."""
+    part = cards.alias("part")
+    mine = and_(parents.c.repository == cards.c.repository, parents.c.number == cards.c.number)
+    joined = cards.join(runs, runs.c.run_id == cards.c.run_id).join(parents, mine)
+    joined = joined.join(part, part.c.card_id == parents.c.card_id)
+    ends = (cards.c.repository, cards.c.number, part.c.repository, part.c.number)
+    waits = and_(runs.c.state == RunState.QUEUED, waits_by_policy(), _to_do(part))
+    return select(*ends).select_from(joined).where(waits)
 
 
 def _holds() -> ColumnElement[bool]:

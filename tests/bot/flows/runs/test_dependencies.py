@@ -210,6 +210,19 @@ def test_a_parent_waits_for_its_sub_issues_where_the_column_says_so_and_goes_on_
     cardinal.assert_nothing_is_stuck()
 
 
+def test_a_circle_through_sub_issues_of_sub_issues_names_its_way(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(sub_issues="wait"))
+    whole, part, last = items = [cardinal.new(title) for title in ("All", "Tables", "Keys")]
+    cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
+    cardinal.forge.store.links.add_sub_issue(issue_of(part), issue_of(last), actor=cardinal.bot)
+    block(cardinal, last, whole)
+    for item in items:
+        cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    way = " → ".join(map(name, (last, whole, part, last)))
+    assert cardinal.card(last).because.startswith(f"waits for itself in a circle ({way})")
+
+
 def fail(cardinal: Cardinal, item: Item) -> None:
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
