@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from ledger.errors import CardinalError
@@ -156,9 +157,10 @@ def _limited(
 
 def _number(text: str | None) -> float | None:
     try:
-        return None if text is None else float(text)
+        number = float(text or "")
     except ValueError:
         return None
+    return number if isfinite(number) else None
 
 
 def _is_rate_limit(headers: Mapping[str, str], because: str) -> bool:

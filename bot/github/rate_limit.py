@@ -10,7 +10,7 @@ from math import ceil
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.github.errors import UnavailableError
+from bot.github.errors import LONGEST_WAIT_S, UnavailableError
 from bot.github.shared_records import Result, SharedRecords
 
 # Source: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits
@@ -81,13 +81,17 @@ class ApiBudget:
         return self._change(taken)
 
     def learn(self, headers: Mapping[str, str]) -> None:
-        """Take over the hourly allowance that an answer tells of."""
+        """Take over the hourly allowance that an answer tells of; nobody waits longer than for a limit."""
         figures = [headers.get(f"x-ratelimit-{name}", "") for name in ("limit", "remaining", "reset")]
-        if all(figure.isdigit() for figure in figures):
-            resource, window = headers.get("x-ratelimit-resource", "core"), Window(*map(int, figures))
-            self._change(
-                lambda spent, _: (replace(spent, windows=_newer(spent.windows, resource, window)), None)
-            )
+        if not all(figure.isdecimal() and len(figure) < 20 for figure in figures):
+            return
+        resource, (limit, remaining, reset_s) = headers.get("x-ratelimit-resource", "core"), map(int, figures)
+
+        def learnt(spent: RateUsage, now_s: float) -> tuple[RateUsage, None]:
+            window = Window(limit, remaining, min(reset_s, ceil(now_s + LONGEST_WAIT_S)))
+            return replace(spent, windows=_newer(spent.windows, resource, window)), None
+
+        self._change(learnt)
 
     def close(self, for_s: float, *, exact: bool = True) -> None:
         """Allow no call for `for_s` seconds: GitHub reported a limit.

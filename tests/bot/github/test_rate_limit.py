@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from bot.github.client import Hub
-from bot.github.errors import RateLimitedError, UnavailableError
+from bot.github.errors import LONGEST_WAIT_S, RateLimitedError, UnavailableError
 from bot.github.rate_limit import (
     AWAY_S,
     CONTENTS_PER_HOUR,
@@ -91,6 +91,14 @@ def test_each_hourly_allowance_makes_them_wait_until_its_reset(budget: ApiBudget
     assert (budget.spare(FACE), budget.spare(TICKER)) == (0, 600)
     clock.forward(601)
     assert budget.spare(TICKER) == 0
+
+
+@pytest.mark.parametrize("reset", ["1795000000000", "9" * 19, "9" * 5000, "²"])
+def test_no_reset_that_a_proxy_tells_stops_a_board_for_long(
+    budget: ApiBudget, clock: Clock, reset: str
+) -> None:
+    budget.learn({**headers(0), "x-ratelimit-reset": reset})
+    assert budget.barred_until_s() <= clock().timestamp() + LONGEST_WAIT_S
 
 
 def test_the_policy_can_allow_less_than_github(budget: ApiBudget) -> None:
