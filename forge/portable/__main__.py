@@ -71,7 +71,6 @@ def main() -> int:
     stopped, moved = stop_event(), threading.Event()
     try:
         with _alone(options.folder), _serving(options.folder, options.workspace, stopped, moved) as address:
-            print(f"the board: {address()}", flush=True)
             print("Ctrl-C stops it; `cardinal try` goes on where it was.", flush=True)
             if options.browser:
                 webbrowser.open(address(once=True))
@@ -148,6 +147,8 @@ def _serving(
             if workspace == "local" and (warning := launch.sandbox_warning(scene.checkup())):
                 print(warning, flush=True)
             board = f"/orgs/{world.project.owner.login}/projects/{world.project.number}"
+            print(f"the board: {forge.door.address(forge.url, board)}", flush=True)
+            print(f"the inbox: {cardinal_url}/", flush=True)
             yield lambda *, once=False: forge.door.address(forge.url, board, once=once)
     finally:
         stopped.set()

@@ -156,7 +156,9 @@ def test_the_first_card_is_merged_whatever_is_killed_moved_or_taken(cardinal: Pa
     assert len(pulls) == 1
     assert git(repository, "--no-optional-locks", "status", "--porcelain") == ""
     assert git(repository, "log", "--format=%s", "main..cardinal/main") == "Say hello (#2)"
-    assert "take it with `git merge --ff-only cardinal/main`" in (repository.parent / "said").read_text()
+    said = (repository.parent / "said").read_text()
+    assert "take it with `git merge --ff-only cardinal/main`" in said
+    assert re.search(r"^the inbox: http://127\.0\.0\.1:[0-9]+/$", said, re.MULTILINE)
     assert not [line for line in running() if str(repository) in line]
     for path in sorted((repository / ".cardinal").rglob("*"), reverse=True):
         path.unlink() if path.is_symlink() or not path.is_dir() else path.rmdir()
