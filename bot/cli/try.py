@@ -70,8 +70,8 @@ def command(
     elif not place.is_from_here():
         click.echo(f"{line(str(place.folder))} was made by somebody else, or on another machine.")
         click.confirm("Its settings say what is run, and who gets your key. Go on with it?", abort=True)
-    trial.remember(place, place.answers())
     policy = trial.policy_of(place)
+    trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
     working = {column.agent for column in policy.board.columns.values() if column.archetype == "execution"}
     for name in working:
         pay(name, place)

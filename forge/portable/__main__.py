@@ -22,7 +22,7 @@ from forge.git import GitError
 from forge.portable.branches import Branches
 from forge.portable.door import Door
 from forge.portable.saved import SavedForge, StateError
-from forge.portable.world import Wanted, build, write_policy
+from forge.portable.world import Wanted, add_columns, build, write_policy
 from forge.seed.world import World
 from forge.server import Forge
 from forge.stopping import stop_event, wait_for_stop
@@ -129,6 +129,7 @@ def _serving(
     cardinal_url = f"http://127.0.0.1:{port}"
     world.app.webhook_url = f"{cardinal_url}/webhooks/github"
     world.app.callback_urls = (f"{cardinal_url}/sign-in/back",)
+    add_columns(store, world, wanted.columns)
     write_policy(store, world, (folder / "policy.yml").read_text())
     forge.keep = keep
     keep()

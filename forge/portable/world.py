@@ -1,12 +1,14 @@
 """The world of `cardinal try`: one person, a copy of one branch of their repository, a board."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from forge.seed.world import World
 from forge.store import Store
+from forge.store.board import Option
 from forge.store.models import Role
 
 OWNER, HOME = "local", "board"
@@ -56,6 +58,18 @@ def build(store: Store, wanted: Wanted) -> World:
     issue = store.issues.create(repo, *FIRST_CARD, actor=person)
     store.projects.drag(store.projects.add(project, issue, actor=person), wanted.columns[0], actor=person)
     return World(app, store.apps.install(app, owner, actor=person), private_key, project)
+
+
+def add_columns(store: Store, world: World, names: Sequence[str]) -> None:
+    """Give the board these columns, in this order; others that it has stay, behind them."""
+    status = world.project.field_named("Status")
+    assert status is not None
+    left = {option.name.casefold(): option for option in status.options}
+    wanted = [
+        left.pop(key) if (key := name.casefold()) in left else Option("", name, "GRAY", "") for name in names
+    ]
+    if (options := [*wanted, *left.values()]) != status.options:
+        store.projects.update_field(status, options=options)
 
 
 def write_policy(store: Store, world: World, text: str) -> None:

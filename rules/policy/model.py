@@ -76,7 +76,7 @@ def parse(
     parsed = _read(text, installed, profiles)
     board = parsed.board or default_policy(home or "").board
     if home and board.home is not None and board.home.lower() != home.lower():
-        raise PolicyError((f"board.home: says {board.home}, but this file is in {home}",))
+        raise PolicyError((f"board.home: says {board.home}, but this file is in {home}: leave it out",))
     return Policy(
         version=1, board=board.model_copy(update={"home": home or board.home}), repository=parsed.repository
     )

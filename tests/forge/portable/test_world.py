@@ -1,8 +1,23 @@
 """The world of `cardinal try` has the rules of a real repository, and a merge that comes early waits."""
 
-from forge.portable.world import GATE
+from forge.portable.world import GATE, add_columns
 from forge.store.pulls import MergeMethod
 from tests.forge.portable.conftest import Portable
+
+
+def test_columns_that_the_policy_has_since_are_added_and_no_card_leaves_its_column(
+    portable: Portable,
+) -> None:
+    project = portable.world.project
+    (card,) = project.items
+    before = dict(card.values)
+    for _ in range(2):
+        add_columns(portable.store, portable.world, ("Ideas", "DONE", "Vote"))
+        status = project.field_named("Status")
+        assert status is not None
+        names = [option.name for option in status.options]
+        assert names == ["Ideas", "Done", "Vote", "Tasks", "In Progress"]
+    assert card.values == before
 
 
 def test_done_right_after_a_push_is_merged_once_the_gate_has_passed(portable: Portable) -> None:

@@ -211,7 +211,10 @@ def test_a_column_that_the_policy_does_not_name_is_like_an_inbox() -> None:
             "unknown command `aprove`: did you mean approve?",
         ),
         ("    A: {archetype: inbox}\n  commands: {approve: '@write'}", "is a role: write it without @"),
-        ("    A: {archetype: inbox}\n  home: acme/other", "says acme/other, but this file is in acme/board"),
+        (
+            "    A: {archetype: inbox}\n  home: acme/other",
+            "says acme/other, but this file is in acme/board: leave it out",
+        ),
         ("    A: {archetype: inbox}\n  limit: {runs: 3}", "unknown key `limit`: did you mean limits?"),
         ("    A: {archetype: execution, tools: {edit: yes}}", "unknown value `yes`"),
         ("    1: {archetype: inbox}", "a key must be text"),

@@ -234,6 +234,18 @@ def test_what_was_answered_once_is_changed_in_its_file(clone: Path) -> None:
     assert "policy.yml is gone: put it back, or remove .cardinal" in invoke(clone)[1]
 
 
+def test_the_board_has_the_columns_that_its_policy_names_now(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    place = trial.find(clone, "main")
+    trial.write(place, "scripted", None, {})
+    columns = "{Ideas: {archetype: inbox}, Vote: {archetype: execution, agent: claude}}"
+    (place.folder / trial.POLICY).write_text(f"version: 1\nboard: {{columns: {columns}}}\n")
+    assert "claude needs a key" in invoke(clone)[1]
+    assert place.answers()["columns"] == ["Ideas", "Vote"]
+
+
 def test_a_board_that_came_with_an_archive_is_asked_about_whatever_was_said_before(clone: Path) -> None:
     place = trial.find(clone, "main")
     trial.write(place, "scripted", None, {})
