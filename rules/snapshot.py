@@ -194,7 +194,8 @@ class BlockerSeen:
 class FailedPart:
     """A sub-issue whose newest run failed. `is_asked`: the parent's run has asked about that already.
 
-    `is_here`: it is in its parent's repository, so that whoever may answer there may retry it.
+    `is_here`: it is in its parent's repository and on its board, so that whoever may answer there may retry
+    it.
     """
 
     run_id: RunId

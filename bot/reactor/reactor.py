@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.reactor import apply
-from bot.state import policies, snapshots
+from bot.state import card_parts, policies, snapshots
 from ledger.db.transactions import undoable
 from ledger.errors import LedgerError
 from ledger.event import Event, Recorded
@@ -225,11 +225,11 @@ def _fails(event: Event) -> bool:
 
 
 def _retry_part(db: Connection, card: cards.CardRow, event: QuestionAnswered, now: datetime) -> None:
-    """Retry the sub-issue that somebody answered about, if it is in the same repository."""
+    """Retry the sub-issue that somebody answered about, if it is in the same repository and on this board."""
     question = questions.get(db, event.question_id)
     failed = runs.get(db, RunId(question.part)) if question else None
     part = cards.get(db, failed.card_id) if failed else None
-    if failed is None or part is None or part.repository != card.repository:
+    if failed is None or part is None or not card_parts.is_beside(card, part):
         return
     rule = partial(failed_run.retry_part, failed=failed.run_id, by=event.by, whole=card.card_id)
     _apply_to(db, [part.card_id], rule, now)

@@ -33,6 +33,11 @@ def failed(
     earlier = questions.of_run(db, run.run_id)
     known = {question.part for question in earlier if question.answered_by != BY_ITSELF}
     return tuple(
-        FailedPart(it.run_id, seen(part), it.detail, part.repository == row.repository, it.run_id in known)
+        FailedPart(it.run_id, seen(part), it.detail, is_beside(row, part), it.run_id in known)
         for part, it in lost
     )
+
+
+def is_beside(row: cards.CardRow, part: cards.CardRow) -> bool:
+    """Tell whether who may answer on the card may retry its sub-issue: same repository, and same policy."""
+    return (part.repository, part.board_id) == (row.repository, row.board_id)

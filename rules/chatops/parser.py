@@ -178,22 +178,23 @@ def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitte
     return Permitted()
 
 
-_WITH_BUDGET = (Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS, Subject.SIZE)
-_WITH_APPROVE = (Subject.START, Subject.STAGE, Subject.ROUNDS)
+_WITH = {
+    **dict.fromkeys((Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS, Subject.SIZE), "budget"),
+    **dict.fromkeys((Subject.START, Subject.STAGE, Subject.ROUNDS), "approve"),
+    Subject.PART: "retry",
+}
 
 
 def refusal_to_answer(policy: Policy, subject: Subject, *, role: str, login: str) -> str:
     """Return why somebody may not answer a question about that, in whatever way; empty when they may.
 
     A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there, and whom
-    it trusts with `approve` where a stage waits; whoever changes what CI does runs programs with the
-    repository's secrets, so it takes who may `allow`.
+    it trusts with `approve` where a stage waits, or with `retry` where a sub-issue failed; whoever changes
+    what CI does runs programs with the repository's secrets, so it takes who may `allow`.
     """
     wanted = [needs(policy, "answer")]
-    if subject in _WITH_BUDGET and "budget" in policy.board.commands:
-        wanted.append(policy.board.commands["budget"])
-    if subject in _WITH_APPROVE and "approve" in policy.board.commands:
-        wanted.append(policy.board.commands["approve"])
+    if (command := _WITH.get(subject, "")) in policy.board.commands:
+        wanted.append(policy.board.commands[command])
     if subject is Subject.WORKFLOWS:
         wanted.append(needs(policy, "allow"))
     for allowed in wanted:

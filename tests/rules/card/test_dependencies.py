@@ -176,6 +176,14 @@ def test_an_answer_about_a_sub_issue_has_a_meaning(number: str, code: str, stops
     assert kinds(intents).count("StopRun") == stops
 
 
+def test_who_may_not_retry_answers_nothing_about_a_sub_issue() -> None:
+    asked = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN), failed_parts=(FAILED,))
+    board = POLICY.board.model_copy(update={"commands": {"retry": ("admin",)}})
+    strict = POLICY.model_copy(update={"board": board})
+    assert "AnswerQuestion" not in kinds(asks(asked, given("answer", "2"), by=strict))
+    assert "AnswerQuestion" in kinds(asks(asked, given("answer", "2", role="admin"), by=strict))
+
+
 def test_a_sub_issue_is_retried_unless_somebody_was_faster_or_it_may_not_start() -> None:
     lost = card(run=ended(Ending.FAILED), attempts=1)
     retry = partial(retry_part, POLICY, failed=R1, by="bob", whole=CardId("PVTI_9"))

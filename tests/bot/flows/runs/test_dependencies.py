@@ -1,11 +1,15 @@
 """Issues that are blocked by others: their runs wait, say for what, and start by themselves."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.runspec import builder
+from bot.state import card_parts
 from forge.store.board import Item
 from ledger.events.related import LinksSeen
 from ledger.events.run import FinalReported, QuestionAnswered, RunEnded
+from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queue import refresh_requests
 from ledger.states import Ending
@@ -238,6 +242,8 @@ def test_sub_issues_that_failed_ask_at_their_parent_one_by_one(cardinal: Cardina
     for item in (first, second, whole):
         cardinal.drag(item, "In Progress")
     cardinal.settle()
+    of_other_board = replace(cardinal.card(first), board_id=BoardId("PVT_other"))
+    assert not card_parts.is_beside(cardinal.card(whole), of_other_board)
     fail(cardinal, first)
     fail(cardinal, second)
     assert cardinal.card(whole).state == "needs_input"
