@@ -85,7 +85,7 @@ def run(call: ApiRequest, given: JobWish) -> JobRequest:
         if before is not None:
             key = _key_at(db, before)
         else:
-            _require_leave(db, board, call.visit, role, now, budget=given.budget)
+            _require_leave(db, board, call.visit, role, now, given)
             wish, card = _request(call, board, given, key)
             (recorded,) = event_store.append(db, wish, at=now)
             acted_requests.keep(db, call.key, text, recorded.seq, now=now, ttl=KEPT)
@@ -122,16 +122,16 @@ def _request(
 
 
 def _require_leave(
-    db: Connection, board: VisibleBoard, visit: SignIn, role: str, now: datetime, *, budget: float
+    db: Connection, board: VisibleBoard, visit: SignIn, role: str, now: datetime, given: JobWish
 ) -> None:
-    """Raise ApiError where the account may move no cards or give no budget, or made too many of late."""
+    """Raise ApiError where the account may move no cards or not give all it wants, or made too many."""
     policy = policies.in_force(db, board.board_id)
-    allowed = permit(policy, Parsed("budget", f"+{budget:.2f}"), role=role, login=visit.login)
-    if budget and not isinstance(allowed, Permitted):
-        because = f"{visit.login} may give no budget there, with the role {role}"
-        raise ApiError(
-            HTTPStatus.FORBIDDEN, "refused", because, "leave `budget` out, or ask an account that may"
-        )
+    for command in ("budget", "skills"):
+        allowed = permit(policy, Parsed(command, ""), role=role, login=visit.login)
+        if getattr(given, command) and not isinstance(allowed, Permitted):
+            because = f"{visit.login} may give no {command} there, with the role {role}"
+            remedy = f"leave `{command}` out, or ask an account that may"
+            raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, remedy)
     if not may_move(policy, Mover(visit.login, role)):
         because = f"{visit.login} may not move cards there, with the role {role}"
         raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, "ask an account that may")

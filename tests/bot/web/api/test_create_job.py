@@ -11,6 +11,7 @@ from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
 from tests.bot.flows.people import issue_of
+from tests.bot.flows.settings import POLICY
 from tests.bot.web.api.program import Program, path_of
 from tests.bot.web.pages.world import Pages
 
@@ -46,6 +47,8 @@ def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: P
 
 
 def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
+    pages.cardinal.set_policy(f"{POLICY}  commands: {{skills: admin}}\n")
+    pages.cardinal.settle()
     for login, more, status in (
         ("mallory", {}, 403),
         ("bob", {"repository": "globex/secret"}, 422),
@@ -53,6 +56,7 @@ def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
         ("bob", {"parents": ["acme/shop#999"]}, 422),
         ("bob", {"parents": ["acme/shop#x"]}, 422),
         ("bob", {"skills": ["../evil"]}, 422),
+        ("bob", {"skills": ["tidy"]}, 403),
         ("bob", {"board": "acme/9"}, 404),
         ("bob", {"budget": 2.5}, 403),
         ("alice", {"budget": 1001}, 422),
