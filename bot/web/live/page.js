@@ -8,8 +8,8 @@
   const isChanged = (field) => field.type === "select-one"
     ? field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected))
     : field.value !== field.defaultValue;
-  const isTyped = () => [...main.querySelectorAll("input, textarea, select")].some(
-    (field) => field === document.activeElement || isChanged(field));
+  const isTyped = () => document.activeElement.matches("main form :is(input, textarea, select, button)")
+    || [...main.querySelectorAll("input, textarea, select")].some(isChanged);
 
   async function renew() {
     wanted = true;
@@ -45,9 +45,13 @@
   const nameOf = (part) => `${part.closest("li")?.querySelector("a")?.href} ${part.querySelector("summary").textContent}`;
   function replace(fresh) {
     const opened = new Set([...main.querySelectorAll("details[open]")].map(nameOf));
-    const link = main.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    const active = main.contains(document.activeElement) ? document.activeElement : null;
+    const link = active?.getAttribute("href"), at = active?.localName === "summary" && nameOf(active.parentElement);
     main.replaceChildren(...fresh.childNodes);
-    for (const part of main.querySelectorAll("details")) part.open ||= opened.has(nameOf(part));
+    for (const part of main.querySelectorAll("details")) {
+      part.open ||= opened.has(nameOf(part));
+      if (at === nameOf(part)) part.querySelector("summary").focus();
+    }
     if (link) main.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
   }
 

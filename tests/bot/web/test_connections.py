@@ -1,6 +1,7 @@
 """The web server beside clients that are slow, silent or greedy: they lose their place, deliveries do not."""
 
 import contextlib
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -178,6 +179,6 @@ def test_a_stop_waits_for_no_unfinished_request(server: tuple[Any, str]) -> None
     host, _, port = address.removeprefix("http://").rpartition(":")
     with opened((host, int(port)), HEAD) as half, opened((host, int(port))):
         assert post(address, "d-1") == 202
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
         assert "408" not in answered(half).decode()

@@ -16,9 +16,10 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.log.hash_chain import verify
 from ledger.queue import inbox, leases, outbox
-from tests.ledger.log.test_concurrency import finish, start
+from tests.ledger.log.writers import append_one_by_one, play
 from tests.ledger.queue.test_outbox import PLAIN
 from tests.ledger.samples import NOW, board_seen, card_seen, run_queued
+from tests.warm import Warm
 
 
 def append(engine: Engine, count: int) -> None:
@@ -31,10 +32,10 @@ def test_a_back_up_taken_while_others_write_is_whole_and_can_be_restored(
 ) -> None:
     append(sqlite_ledger, 50)
     url = str(sqlite_ledger.url)
-    writers = [start("append_one_by_one", url, f"w{n}", 150) for n in range(2)]
+    writers = [Warm(play, append_one_by_one, url, f"w{n}", 150) for n in range(2)]
     reports = [backup(sqlite_ledger, tmp_path / f"copy{n}.db") for n in range(5)]
     for writer in writers:
-        finish(writer)
+        writer.finish()
     counts = [report.events for report in reports]
     assert counts == sorted(counts)
     assert counts[0] >= 50
