@@ -346,7 +346,10 @@ def differences(
     if seen.number is not None and seen.repository is not None and place != (known.repository, known.number):
         same = (seen.content_id, seen.number) == (known.content_id, known.number)
         before = (known.repository or "") if same else ""
-        events.append(on_board.CardConverted(card_id, seen.content_id, seen.repository, seen.number, before))
+        was = f"{known.repository}#{known.number}" if known.number is not None else ""
+        events.append(
+            on_board.CardConverted(card_id, seen.content_id, seen.repository, seen.number, before, was)
+        )
     if known.column != seen.column:
         events.append(on_board.CardMoved(card_id, known.column, seen.column, by.own, by.login, by.role))
     if closing is not None:

@@ -165,13 +165,15 @@ class CardConverted(CardEvent):
     """A draft issue became an issue, or its issue is in another place now.
 
     `before` is the earlier name of the repository where the issue is the same: that was renamed, or given to
-    another owner, and everything of the card that was there is.
+    another owner, and everything of the card that was there is. `place_before` is owner/repository#number of
+    the issue until then; empty for a draft.
     """
 
     content_id: str
     repository: str
     number: int
     before: str = ""
+    place_before: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from ledger.db.rows import (
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
-from ledger.events.board import CardStateChanged, IssueClosed, IssueReopened
+from ledger.events.board import CardConverted, CardStateChanged, IssueClosed, IssueReopened
 from ledger.events.related import LinksSeen
 from ledger.fold import Fold
 from ledger.ids import CardId
@@ -281,12 +281,24 @@ def _reopened(db: Connection, _it: Recorded, event: IssueReopened) -> None:
 
 @fold.on(RepositoryMoved)
 def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
-    moved = listed(db, LinkRow, links, repository=event.before)
-    drop(db, links, repository=event.before)
+    _carry(db, {"repository": event.before}, repository=event.after)
+
+
+@fold.on(CardConverted)
+def _issue_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
+    if (was := place_of(event.place_before)) is not None:
+        before = {"repository": was[0], "number": was[1]}
+        _carry(db, before, repository=event.repository, number=event.number)
+
+
+def _carry(db: Connection, before: dict[str, Any], **after: str | int) -> None:
+    """Let who waits for issues that stood there, or is a part of them, do so where they stand now."""
+    moved = listed(db, LinkRow, links, **before)
+    drop(db, links, **before)
     for row in moved:  # another repository may have got a name that was free
-        place = {"card_id": row.card_id, "repository": event.after, "number": row.number}
+        place = {"card_id": row.card_id, "repository": row.repository, "number": row.number, **after}
         keep(db, links, place, {name: getattr(row, name) for name in ("title", "state", "done", "public")})
-    change(db, parents, {"repository": event.before}, repository=event.after)
+    change(db, parents, before, **after)
 
 
 def _update(db: Connection, card_id: CardId, **values: object) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from bot.runspec import builder
 from bot.state import card_parts
+from bot.sync.card import sync_card
 from forge.store.board import Item
 from ledger.events.related import LinksSeen
 from ledger.events.run import FinalReported, QuestionAnswered, RunEnded
@@ -289,6 +290,20 @@ def test_a_sub_issue_that_comes_back_asks_again_and_one_that_another_parent_take
     assert cardinal.card(whole).state == "queued"
     assert "sub-issue" not in cardinal.card(whole).because
     assert "parts done" not in cardinal.face(whole)["Progress"]
+
+
+def test_a_parent_that_is_transferred_waits_for_its_sub_issues_there(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(sub_issues="wait"))
+    whole, part = cardinal.new("All"), cardinal.new("Tables")
+    cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
+    cardinal.drag(whole, "In Progress")
+    cardinal.settle()
+    issue_of(whole).repo, issue_of(whole).number = cardinal.home_repo, 41
+    assert sync_card(cardinal.services, cardinal.card(whole).card_id)
+    assert cardinal.ready() == ()
+    close(cardinal, part)
+    cardinal.settle()
+    assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
 
 
 def test_a_whole_shows_how_many_of_its_parts_are_done(cardinal: Cardinal) -> None:
