@@ -1,6 +1,6 @@
 """Issue that a run's agent proposed: its words, and its name."""
 
-from bot.render.markdown.escape import cut, fit, line, quote, tame
+from bot.render.markdown.escape import closed, cut, fit, line, quote, tame
 
 TITLE_LIMIT = 200  # GitHub refuses titles over 256 characters
 BODY_LIMIT = 20_000
@@ -16,7 +16,8 @@ def of_program(body: str, *, by: str, via: str) -> str:
 
     Nobody is mentioned in them.
     """
-    return fit((cut(tame(body), BODY_LIMIT), f"Made for {line(by, 60)} by a program (token {line(via, 80)})"))
+    words = closed(cut(tame(body), BODY_LIMIT))
+    return fit((words, f"Made for {line(by, 60)} by a program (token {line(via, 80)})"))
 
 
 def write(*, run_id: str, number: int | None, body: str, reason: str, repository: str = "") -> str:

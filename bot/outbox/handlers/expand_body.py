@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from bot.github.api import issues
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import card_of, issue_of
-from bot.render.markdown.escape import COMMENT_LIMIT, folded, tame
+from bot.render.markdown.escape import COMMENT_LIMIT, closed, folded, tame
 from bot.render.markdown.marker import digest_of, mark, marker_of
 from ledger.event import Event
 from ledger.events.board import CardDescribed
@@ -33,7 +33,7 @@ def carry_out(context: OutboxContext, intent: ExpandBody, entry: Entry) -> ActRe
         own = earlier.before if earlier and earlier.written == expansions.digest(now) else now
         if {expansions.digest(own), expansions.digest(before)} != {intent.replaces}:
             raise GivenUpError(f"somebody edited it meanwhile: {AGAIN}")
-        text = mark(f"{tame(intent.body)}\n\n{folded('As it was before', before)}", entry.key)
+        text = mark(f"{closed(tame(intent.body))}\n\n{folded('As it was before', before)}", entry.key)
         if len(text) > COMMENT_LIMIT:
             raise GivenUpError("the description is too long to be kept below: shorten it")
         now = issues.write_body(context.hub, issue.repository, issue.number, text)

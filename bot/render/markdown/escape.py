@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from cmarkgfm import github_flavored_markdown_to_html
+
 # GitHub refuses comments over 65,536 characters ("body is too long (maximum is 65536 characters)").
 COMMENT_LIMIT = 60_000
 # Splits what GitHub would act on (a mention, a tag, a reference) and shows as nothing, in prose as in code.
@@ -30,6 +32,8 @@ _REFERENCE = re.compile(r"(#|GH-|://)(?=\S)")
 # What would open a heading, quote, list, rule, table or fence at the start of a line.
 _BLOCK_START = re.compile(r"^(?:[#>|=]|[-+*_](?=\s|[-*_]|$)|`{3}|~{3}|\d{1,9}[.)](?=\s|$))")
 
+_FENCE, MAX_FENCES = re.compile(r"^.*?(`{3,}|~{3,})", re.MULTILINE), 5
+
 
 def tame(text: str) -> str:
     """Return `text` without mentions, tags, closing words, images and boxes to tick; it reads the same."""
@@ -52,6 +56,15 @@ def _keep_open(text: str) -> str:
         pieces += [text[position : match.end()], _REFERENCE.sub(r"\1" + _APART, text[match.end() : end])]
         position = end
     return "".join([*pieces, text[position:]])
+
+
+def closed(text: str) -> str:
+    """Return `text` such that a paragraph behind it is one: its open code block is closed, or it is quoted."""
+    for end in ("", *reversed(_FENCE.findall(text)[-MAX_FENCES:])):
+        whole = f"{text}\n{end}" if end else text
+        if github_flavored_markdown_to_html(f"{whole}\n\n{_APART}").endswith(f"<p>{_APART}</p>\n"):
+            return whole
+    return quote(text)
 
 
 def cut(text: str, limit: int, whole: str = "") -> str:

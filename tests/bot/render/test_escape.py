@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bot.render.markdown.checkboxes import ticked
-from bot.render.markdown.escape import COMMENT_LIMIT, block, code, cut, fit, line, quote, tame
+from bot.render.markdown.escape import COMMENT_LIMIT, block, closed, code, cut, fit, line, quote, tame
 from bot.render.markdown.marker import marker_of
 
 HOSTILE = (
@@ -90,6 +90,24 @@ def test_a_quote_keeps_an_open_fence_and_a_heading_inside() -> None:
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=200))
 def test_whatever_is_quoted_our_own_words_after_it_stay_ours(text: str) -> None:
     assert render(quote(text) + "\n\nour own words").endswith("<p>our own words</p>\n")
+
+
+@given(st.text(alphabet="`~\n- >a1.<", max_size=60))
+def test_behind_whatever_is_closed_our_own_words_stay_ours(text: str) -> None:
+    assert render(f"{closed(tame(text))}\n\nour own words").endswith("<p>our own words</p>\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("```\nx", "```\nx\n```"),
+        ("~~~~ py\n```\nx", "~~~~ py\n```\nx\n~~~~"),
+        ("- ```\n  ```", "- ```\n  ```"),
+        ("a *word*", "a *word*"),
+    ],
+)
+def test_a_code_block_that_is_open_is_closed(text: str, whole: str) -> None:
+    assert closed(text) == whole
 
 
 @given(st.text(alphabet="`~#->|*_ 1.)\nab<@![]x", max_size=60))
