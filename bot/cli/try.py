@@ -99,7 +99,9 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
         elif checks.needs_setup():
             click.echo("The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`.")
     file = place.folder / trial.POLICY
-    if not yes and not click.confirm(f"Begin? (You can change all of it in {file})", default=True):
+    if not yes and not click.confirm(
+        f"Begin? (--yes begins unasked; all of it can be changed in {file})", default=True
+    ):
         raise click.Abort
     trial.write(place, agent, checks, os.environ)
 

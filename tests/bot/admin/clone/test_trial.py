@@ -197,6 +197,7 @@ def test_whoever_says_no_has_nothing_in_their_repository(clone: Path) -> None:
     code, said = invoke(clone, "--into", "main", given="n\n")
     assert code == 1
     assert "Done merges into: main\nchecks: those of its .github/cardinal.yml\n" in said
+    assert "--yes begins unasked" in said  # where nobody can answer, this line is all that is seen
     assert every_byte(clone) == before
 
 
