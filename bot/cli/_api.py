@@ -8,8 +8,11 @@ def place() -> tuple[str, Secret]:
     """Return the address and the token. Raises CliError."""
     config = _home.settings()
     url = config.url or config.public_url
-    missing = [name for name, text in (("CARDINAL_URL", url), ("CARDINAL_TOKEN", config.token)) if not text]
+    wanted = (
+        (url, "CARDINAL_URL to the address of a Cardinal"),
+        (config.token, "CARDINAL_TOKEN to a token of it, which its page /tokens gives"),
+    )
+    missing = [what for text, what in wanted if not text]
     if missing:
-        because = f"{' and '.join(missing)} must be set: the address of a Cardinal, and a token of it"
-        raise CliError(f"{because}, which its page /tokens gives")
+        raise CliError(f"set {', and '.join(missing)}")
     return url, config.token

@@ -106,7 +106,7 @@ def look(
     looked = Looked(cloned, findings(cloned, *published), [])
     for finding in looked.findings[:MAX_FINDINGS]:
         word = "asks a person about" if finding.action == "ask" else "refuses"
-        say(line(f"The guard {finding.guard} {word}: {sentence(finding)}"))
+        say(line(f"The guard `{finding.guard}` {word}: {sentence(finding)}"))
     if len(looked.findings) > MAX_FINDINGS:
         say(f"and {len(looked.findings) - MAX_FINDINGS} more findings")
 

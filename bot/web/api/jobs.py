@@ -229,7 +229,7 @@ def _run_fields(run: RunRow) -> dict[str, Any]:
         "by": run.by,
         "branch": run.branch,
         "usd": run.usd,
-        "active_s": run.active_s,
+        "active_s": round(run.active_s, 3),
         "queued_at": run.queued_at,
         "ended_at": run.ended_at,
     }

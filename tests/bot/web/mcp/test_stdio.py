@@ -60,5 +60,5 @@ def test_an_agent_starts_the_server_and_cancels_a_run_through_it(pages: Pages, t
 def test_without_an_address_or_a_token_it_says_what_to_set(tmp_path: Path) -> None:
     environ = {"CARDINAL_HOME": str(tmp_path), "CARDINAL_URL": "http://127.0.0.1:9", "CARDINAL_TOKEN": ""}
     result = CliRunner().invoke(main, ["mcp"], env=environ)
-    assert (result.exit_code, "CARDINAL_TOKEN must be set" in result.output) == (2, True)
+    assert (result.exit_code, "set CARDINAL_TOKEN to" in result.output) == (2, True)
     assert "CARDINAL_URL" not in result.output
