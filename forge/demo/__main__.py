@@ -154,7 +154,7 @@ def _auto(scene: launch.Scene, stage: Stage, report: Path | None) -> int:
 def _verified(scene: launch.Scene, stage: Stage) -> list[Seen]:
     name = f"acme/shop#{stage.number}"
     audit = json.loads(_output(scene, "audit", "verify", "--json"))
-    shown = json.loads(_output(scene, "show", name, "--json"))
+    shown = json.loads(_output(scene, "show", name, "--zoom", "conversation", "--json"))
     timeline = json.dumps(shown)
     for word in ("PlanApproved", "QuestionAnswered", "FinalReported", "RunEnded"):
         if word not in timeline:
