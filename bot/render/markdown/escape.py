@@ -59,7 +59,7 @@ def _keep_open(text: str) -> str:
 
 
 def closed(text: str) -> str:
-    """Return `text` such that a paragraph behind it is one: its open code block is closed, or all is quoted."""
+    """Return `text` with its open code block closed, so that a paragraph behind it is one; else quoted."""
     for end in ("", *reversed(_FENCE.findall(text)[-MAX_FENCES:])):
         whole = f"{text}\n{end}" if end else text
         if github_flavored_markdown_to_html(f"{whole}\n\n{_APART}").endswith(f"<p>{_APART}</p>\n"):
