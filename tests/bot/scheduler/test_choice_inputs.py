@@ -59,11 +59,12 @@ def picked(seed: int) -> Callable[[type[Event] | None], Event]:
 
 def test_the_kept_answer_is_that_of_a_fresh_look_whatever_happens(engine: Engine) -> None:
     make, chance = picked(7), Random(7)
-    kinds = sorted(codec.kinds())
+    # A policy that nobody can read comes last: after it every event changes the reasons.
+    kinds = sorted(codec.kinds().keys() - {"PolicyLoaded"})
     stood = 0
-    for _ in range(80):
+    for kind in (*chance.choices(kinds, k=80), "PolicyLoaded"):
         before = dispatch.last_answer(engine)
-        append(engine, make(codec.kinds()[chance.choice(kinds)]))
+        append(engine, make(codec.kinds()[kind]))
         assert ready(engine) == fresh(engine)
         stood += dispatch.last_answer(engine) is before
     assert stood > 8
