@@ -40,12 +40,16 @@ class WholeFiles(LoadScopeScheduling):
     """One pool for all suites: hands out tests one by one, but together those that share what they start."""
 
     def _split_scope(self, nodeid: str) -> str:
-        """Return the key of what goes to one process together."""
-        path = nodeid.split("::")[0]
-        suite = path.removeprefix("tests/").split("/")[0]
-        if suite in WHOLE_SUITES:
-            return suite
-        return path if suite in WHOLE_FILES or _has_shared(self.config.rootpath / path) else nodeid
+        return group_of(self.config.rootpath, nodeid)
+
+
+def group_of(root: Path, nodeid: str) -> str:
+    """Return the key of what goes to one process together: a suite, a file, or the test alone."""
+    path = nodeid.split("::")[0]
+    suite = path.removeprefix("tests/").split("/")[0]
+    if suite in WHOLE_SUITES:
+        return suite
+    return path if suite in WHOLE_FILES or _has_shared(root / path) else nodeid
 
 
 @cache

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import conftest
 from tests.house.source import ROOT, sources
 
 SUITES = sorted(path.parent.name for path in ROOT.glob("tests/*/__init__.py"))
@@ -123,49 +124,47 @@ def test_what_is_marked_runs_in_the_soak_alone(
     assert re.findall(r"size (\d+) was tried", done.stdout) == tried
 
 
-def test_tests_that_share_what_they_start_are_one_workers_and_others_are_anybodys(tmp_path: Path) -> None:
-    test = "def test_{n}():\n    open('{by}', 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')\n"
-    shared = '@pytest.fixture(scope="module")\ndef server(): ...\n'
-    samples = {
-        "story/test_a": "",
-        "peer/test_a": "",
-        "peer/test_b": "",
-        "bot/test_a": shared,
-        "bot/test_b": "",
+def test_tests_that_share_what_they_start_are_one_workers_and_others_are_anybodys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conftest, "WHOLE_FILES", {"story"})
+    monkeypatch.setattr(conftest, "WHOLE_SUITES", {"peer"})
+    groups = {
+        "tests/story/test_a.py": "tests/story/test_a.py",
+        "tests/peer/test_a.py": "peer",
+        "tests/bot/test_shared.py": "tests/bot/test_shared.py",
+        "tests/bot/test_free.py": "tests/bot/test_free.py::test_it",
     }
-    for name, more in samples.items():
-        place = tmp_path / f"tests/{name}.py"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        by, tests = (
-            tmp_path / name.replace("peer/test_b", "peer/test_a").replace("/", "-"),
-            8 if name == "bot/test_b" else 3,
-        )
-        place.write_text(
-            "import os, pytest\n" + more + "".join(test.format(n=n, by=by) for n in range(tests))
-        )
-    plugins = ("-p", "xdist.plugin", "-p", "tests.conftest")
-    command = (
-        sys.executable,
-        "-m",
-        "pytest",
-        *plugins,
-        "-n",
-        "2",
-        "--import-mode=importlib",
-        "--rootdir",
-        tmp_path,
-        tmp_path,
+    for name in groups:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('@pytest.fixture(scope="module")\n' if "shared" in name else "")
+    assert {name: conftest.group_of(tmp_path, f"{name}::test_it") for name in groups} == groups
+
+
+def test_a_group_is_one_workers(tmp_path: Path) -> None:
+    test = (
+        f"def test_{{n}}():\n    open('{tmp_path}/by', 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')\n"
     )
-    wanted = {"CARDINAL_TEST_WHOLE_FILES": "story", "CARDINAL_TEST_WHOLE_SUITES": "peer"}
-    environment = {**os.environ, **wanted, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    for name in "ab":
+        file = tmp_path / f"tests/peer/test_{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("import os\n" + "".join(test.format(n=n) for n in range(6)))
+    plugins = ("-p", "xdist.plugin", "-p", "tests.conftest")
+    command = (sys.executable, "-m", "pytest", *plugins, "-n2", "--import-mode=importlib", tmp_path)
+    wanted = {"CARDINAL_TEST_WHOLE_SUITES": "peer", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {**os.environ, **wanted, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+        (*command, "--rootdir", tmp_path),
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    workers = {file.name: set(file.read_text().split()) for file in tmp_path.glob("*-test_*")}
-    assert {name: len(those) for name, those in workers.items()} == {
-        "story-test_a": 1, "peer-test_a": 1, "bot-test_a": 1, "bot-test_b": 2,
-    }  # fmt: skip
+    workers = (tmp_path / "by").read_text().split()
+    assert (len(workers), len(set(workers))) == (12, 1)
 
 
 def marks() -> Iterator[tuple[str, ast.AST]]:
