@@ -1,49 +1,66 @@
-"""`cardinal log`: what a run's agent and its checks said, as the page of the run shows it."""
+"""`cardinal log`: what a run's agent and its checks said, at the depths of its card's page."""
 
-import dataclasses
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
 from bot.cli import _home
 from bot.cli._show import block, json_option, line, when
+from bot.render.run.folded_steps import folded
 from ledger.log import event_store
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
+from ledger.queries.timeline import Zoom
 
 LOOK_S = 0.5
 PAGE = 500
 WHOLE = 2**62  # events: however long the run is
+MAX_HELD = 1000  # steps in a row whose sum is awaited
 
 
 @click.command("log")
 @click.argument("run", metavar="RUN")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run ends, or Ctrl-C.")
+@click.option(
+    "--zoom",
+    type=click.Choice([str(zoom) for zoom in Zoom]),
+    help="How deep.  [default: activity; with --follow or --json debug]",
+)
 @json_option
-def command(run: str, follow: bool, as_json: bool) -> None:
+def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
     """Print what a run did, from its beginning.
 
-    Stages, the agent's words and tool calls, commands with the end of their output, one line each. With
-    --json, one object a line.
+    At the depth activity the steps of the agent in a row are one line, such as "ran 14 commands"; debug has
+    each of them, and the agent's words. Commands come with the end of their output. With --json, one object
+    for each event, never summed up.
 
     \b
     Examples:
       cardinal log r12
+      cardinal log r12 --zoom debug
       cardinal log r12 --follow
     """
+    depth = Zoom(zoom or (Zoom.DEBUG if follow or as_json else Zoom.ACTIVITY))
+    folds = depth is Zoom.ACTIVITY and not as_json
     engine = _home.open_engine(_home.settings())
-    seq, pause = 0, threading.Event()
+    seq, pause, held = 0, threading.Event(), list[RunLine]()
     try:
         while True:
             with event_store.reading(engine) as db:
                 known = _home.run(db, run)
                 page = run_lines.later(db, known.run_id, seq, PAGE, behind=WHOLE)
-            for each in page.lines:
+            over = not page.more and (known.ending is not None or not follow)
+            fresh = [it for it in page.lines if _is_shown(it, depth, folds)]
+            if folds:
+                rows = [*held, *fresh]
+                held = [] if over else _open_steps(rows)
+                fresh = [row for row, _ in folded(rows[: len(rows) - len(held)])]
+            for each in fresh:
                 click.echo(_object(each) if as_json else "\n".join(_text(each)))
             seq = page.last
-            if not page.more and (known.ending is not None or not follow or pause.wait(LOOK_S)):
+            if over or (not page.more and pause.wait(LOOK_S)):
                 return
     except KeyboardInterrupt:
         return
@@ -51,8 +68,19 @@ def command(run: str, follow: bool, as_json: bool) -> None:
         engine.dispose()
 
 
+def _is_shown(each: RunLine, depth: Zoom, folds: bool) -> bool:
+    return (folds and each.step is not None) or list(Zoom).index(each.zoom) <= list(Zoom).index(depth)
+
+
+def _open_steps(rows: Sequence[RunLine]) -> list[RunLine]:
+    """Return the steps at the end, to which others may come."""
+    last = next((place for place in range(len(rows), 0, -1) if rows[place - 1].step is None), 0)
+    return list(rows[last:]) if len(rows) - last < MAX_HELD else []
+
+
 def _object(each: RunLine) -> str:
-    return json.dumps({**dataclasses.asdict(each), "at": each.at.isoformat()})
+    shown = ("seq", "text", "output", "zoom")
+    return json.dumps({"at": each.at.isoformat(), **{name: getattr(each, name) for name in shown}})
 
 
 def _text(each: RunLine) -> Iterator[str]:

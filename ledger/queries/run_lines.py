@@ -25,12 +25,17 @@ _SHOWN = events.c.kind.in_([literal(kind) for kind in KINDS])
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One event as a line of `text`, and what a program wrote: `output` has line breaks and colour codes."""
+    """One event as a line of `text`, and what a program wrote: `output` has line breaks and colour codes.
+
+    `step` is the event of a line about the use of a tool.
+    """
 
     seq: int
     at: datetime
     text: str
     output: str = ""
+    zoom: Zoom = Zoom.ACTIVITY
+    step: ToolUsed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +94,9 @@ def stream_of(run_id: RunId) -> str:
 
 
 def _line(seq: int, at: datetime, kind: str, body: str) -> RunLine:
-    event = decode(kind, body)
-    return RunLine(seq, at, one_line(LINES[kind][1](event)), _output(event)[-MAX_OUTPUT:])
+    event, (zoom, tell) = decode(kind, body), LINES[kind]
+    step = event if isinstance(event, ToolUsed) else None
+    return RunLine(seq, at, one_line(tell(event)), _output(event)[-MAX_OUTPUT:], zoom, step)
 
 
 def _output(event: Event) -> str:

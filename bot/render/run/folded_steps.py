@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
+from ledger.queries.run_lines import RunLine
 from ledger.queries.timeline import TimelineRow
 from rules.runs.tool_steps import step_folds
 
+Row = TypeVar("Row", TimelineRow, RunLine)
 
-def folded(rows: Sequence[TimelineRow]) -> Iterator[tuple[TimelineRow, Sequence[TimelineRow]]]:
+
+def folded(rows: Sequence[Row]) -> Iterator[tuple[Row, Sequence[Row]]]:
     """Yield each line without steps, and each fold as one line with its steps, in the order of `rows`."""
     place = 0
     for fold in step_folds([row.step for row in rows]):

@@ -239,7 +239,7 @@ def test_steps_in_a_row_are_folded_at_the_middle_depth_and_open_to_their_lines(p
     path = re.findall(r'"(/cards/[^"]+)"', alice.get("/").text)[0]
     middle = alice.get(f"{path}?zoom=activity").text
     assert f" {run_id} ran 60 commands · edited 1 file</summary>" in middle
-    assert f"11 earlier ones are left out here: <code>cardinal log {run_id}</code>" in middle
+    assert f"11 earlier ones are left out here: <code>cardinal log {run_id} --zoom debug</code>" in middle
     assert "<bdi>Bash: make 11</bdi>" in middle
     assert "make 10<" not in middle
     after = middle.partition("Bash: make 59")[2]
