@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
@@ -17,7 +17,8 @@ from ledger.views.spend import spend
 from ledger.views.waits import WaitsFor, waits
 
 ASSISTANT = "planning assistant"
-BY_POLICY = "policy"
+DAY_S = 86_400
+EPOCH = date(1970, 1, 1).toordinal()
 MAX_WAITS = 10  # cards
 
 
@@ -58,16 +59,26 @@ class CardWait(NamedTuple):
         return self.people_s, self.worker_s, self.agent_s
 
 
+class DayWaits(NamedTuple):
+    """Seconds that cards waited on one day for people, for a worker, and for agents at work."""
+
+    day: str
+    people_s: float
+    worker_s: float
+    agent_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Stats:
     """Figures of the time since `since`. `runs`, and what is said of them, are those queued in it.
 
     `merged` counts cards that rest since then with a merged pull request; each took so many dollars and hours
-    of agents' work. `needed_person`: runs that asked something, or whose plan a person approved. `people_s`,
-    `workers_s` and `agents_s` are the seconds that cards waited for people (answers, approvals, reviews and
-    what failed), for a worker, and for an agent at work; `waits` has the cards that waited longest. `usd_by`
-    has the dollars by day, column, repository, person, agent and model, `agents_by_day` those of each agent's
-    days, the first day first. `estimated_usd` are those of runs for which a subscription pays.
+    of agents' work. `needed_person`: runs that asked something, or whose plan a person has to approve.
+    `people_s`, `workers_s` and `agents_s` are the seconds that cards waited for people (answers, approvals,
+    reviews and what failed), for a worker, and for an agent at work; `waits` has the cards that waited
+    longest, `waits_by_day` the days (UTC) on which any did, the first day first. `usd_by` has the dollars by
+    day, column, repository, person, agent and model, `agents_by_day` those of each agent's days, the first
+    day first. `estimated_usd` are those of runs for which a subscription pays.
     """
 
     since: datetime
@@ -80,6 +91,7 @@ class Stats:
     workers_s: float
     agents_s: float
     waits: tuple[CardWait, ...]
+    waits_by_day: tuple[DayWaits, ...]
     merged: int
     usd_per_merge: float | None
     hours_per_merge: float | None
@@ -94,7 +106,8 @@ class _Begun(NamedTuple):
     ending: Ending | None
     reason: str
     questions: int
-    plan_approved_by: str
+    plan_required: bool
+    plan_revision: int
 
 
 def of_boards(
@@ -126,11 +139,12 @@ def of_boards(
         runs=len(begun),
         endings=_counts(run.ending.value if run.ending else "" for run in begun),
         reasons=_counts(run.reason for run in begun if run.ending in (Ending.FAILED, Ending.LOST)),
-        needed_person=sum(1 for run in begun if run.questions or run.plan_approved_by not in ("", BY_POLICY)),
+        needed_person=sum(1 for it in begun if it.questions or (it.plan_required and it.plan_revision)),
         people_s=waited[0],
         workers_s=waited[1],
         agents_s=waited[2],
         waits=longest,
+        waits_by_day=_waits_by_day(db, since, now, whole),
         merged=len(merges),
         usd_per_merge=per_merge and sum(usd for usd, _ in merges) / per_merge,
         hours_per_merge=per_merge and sum(active_s for _, active_s in merges) / 3600 / per_merge,
@@ -209,11 +223,8 @@ def _waited(
 
     A wait that goes on counts so far.
     """
-    first_s, last_s = since.timestamp(), now.timestamp()
-    begin = case((waits.c.began_s < first_s, first_s), else_=waits.c.began_s)
-    end = case((waits.c.ended_s > last_s, last_s), else_=waits.c.ended_s)
+    begin, end, mine = _within(since, now, whole)
     sums = [func.sum(case((waits.c.waits_for == who, end - begin), else_=0.0)) for who in WaitsFor]
-    mine = and_(waits.c.ended_s > first_s, waits.c.began_s < last_s, *whole)
     card = (cards.c.repository, cards.c.number, cards.c.title)
     joined = waits.join(cards, cards.c.card_id == waits.c.card_id)
     of_all = [func.sum(seconds).over() for seconds in sums]
@@ -221,6 +232,45 @@ def _waited(
     query = query.order_by(func.sum(end - begin).desc(), cards.c.card_id).limit(MAX_WAITS)
     rows = [tuple(row) for row in db.execute(query)]
     return tuple(CardWait(*row[:6]) for row in rows), rows[0][6:] if rows else (0.0, 0.0, 0.0)
+
+
+def _within(
+    since: datetime, now: datetime, whole: list[ColumnElement[bool]]
+) -> tuple[ColumnElement[float], ColumnElement[float], ColumnElement[bool]]:
+    """Return begin and end of waits as far as they are in this time, and that they are."""
+    first_s, last_s = since.timestamp(), now.timestamp()
+    begin = case((waits.c.began_s < first_s, first_s), else_=waits.c.began_s)
+    end = case((waits.c.ended_s > last_s, last_s), else_=waits.c.ended_s)
+    return begin, end, and_(waits.c.ended_s > first_s, waits.c.began_s < last_s, *whole)
+
+
+def _waits_by_day(
+    db: Connection, since: datetime, now: datetime, whole: list[ColumnElement[bool]]
+) -> tuple[DayWaits, ...]:
+    """Return the waits of each day; those with the same first and last day are read as one sum."""
+    begin, end, mine = _within(since, now, whole)
+    joined = waits.join(cards, cards.c.card_id == waits.c.card_id)
+    begun = select(waits.c.waits_for.label("who"), begin.label("begin"), end.label("end"))
+    it = begun.select_from(joined).where(mine).subquery().c
+    # The day's number. Midnight may count as the day before: the seconds of a day stay the same.
+    days = select(
+        it.who,
+        func.round(it.begin / DAY_S - 0.5).label("first"),
+        func.round(it.end / DAY_S - 0.5).label("last"),
+        it.begin,
+        it.end,
+    )
+    of = days.subquery().c
+    sums = select(of.who, of.first, of.last, func.sum(of.begin), func.sum(of.end), func.count())
+    by_day: dict[int, dict[WaitsFor, float]] = {}
+    for who, first, last, begins_s, ends_s, number in db.execute(sums.group_by(of.who, of.first, of.last)):
+        for day in range(int(first), int(last) + 1):
+            begins = begins_s if day == first else number * day * DAY_S
+            ends = ends_s if day == last else number * (day + 1) * DAY_S
+            seconds = by_day.setdefault(day, dict.fromkeys(WaitsFor, 0.0))
+            seconds[WaitsFor(who)] += ends - begins
+    days_of = ((date.fromordinal(EPOCH + day).isoformat(), by_day[day]) for day in sorted(by_day))
+    return tuple(DayWaits(day, *seconds.values()) for day, seconds in days_of if any(seconds.values()))
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:

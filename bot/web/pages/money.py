@@ -18,14 +18,14 @@ from ledger.queries import stats
 from ledger.queries.stats import SpendShare, Stats
 from ledger.queue.sign_ins import SignIn
 from rules.runs.forecast import Forecast
-from rules.text import brief, plain, state_word, usd
+from rules.text import plain, state_word, usd
 
 DAYS, USUAL_DAYS = (7, 30, 90), 30
 FIGURES = (
     *("usd", "runs", "needed_person", "people_s", "workers_s", "agents_s"),
     *("merged", "usd_per_merge", "hours_per_merge", "estimated_usd"),
 )
-CARD_FIGURES = ("people_s of a card", "worker_s of a card", "agent_s of a card")
+WAIT_FIGURES = ("people_s", "worker_s", "agent_s")
 ESTIMATE = "{usd} of it are an estimate, by the price list: a subscription paid for these runs."
 LIMIT_FIGURES = ("spent_usd", "reserved_usd", "projected_usd", "limit_usd")
 
@@ -41,6 +41,7 @@ def mount(site: Site) -> None:
         parameters.check("days")
         boards = site.boards_of(visit)
         figures, limits = _figures(site, boards), _limits(site, visit, boards)
+        first, last = (it.astimezone(UTC).date() for it in (figures.since, site.clock()))
         shown = render_template(
             "money.html",
             title="Money and flow",
@@ -49,13 +50,12 @@ def mount(site: Site) -> None:
                 *((ESTIMATE.format(usd=usd(figures.estimated_usd)),) if figures.estimated_usd else ()),
             ),
             facts=_facts(figures),
-            spent=charts.spent_by_day(
-                figures.agents_by_day,
-                figures.since.astimezone(UTC).date(),
-                site.clock().astimezone(UTC).date(),
-                _day_limit(limits, len(boards)),
-            ),
+            spent=charts.spent_by_day(figures.agents_by_day, first, last, _day_limit(limits, len(boards))),
             waited=charts.waited(figures),
+            waited_by_day=charts.waits_by_day(figures.waits_by_day, first, last),
+            days_waits=[
+                (it.day, [charts.duration(seconds) for seconds in it[1:]]) for it in figures.waits_by_day
+            ],
             limits=[charts.of_limit(board, it) for board, it in limits],
             waits=_waits(figures),
             reasons=[(number, plain(REASONS.get(name, name))) for name, number in figures.reasons.items()],
@@ -120,7 +120,7 @@ def _waits(figures: Stats) -> list[tuple[str, str, str, list[tuple[str, int]]]]:
             wait.name,
             f"/cards/{quote(wait.repository)}/{wait.number}" if wait.repository and wait.number else "",
             plain(wait.title, MAX_TITLE),
-            [(brief(timedelta(seconds=it)), round(100 * it / longest)) for it in wait.seconds],
+            [(charts.duration(it), round(100 * it / longest)) for it in wait.seconds],
         )
         for wait in figures.waits
     ]
@@ -134,7 +134,9 @@ def _rows(figures: Stats, limits: Iterable[tuple[str, Forecast]]) -> Iterator[tu
     for group, shares in figures.usd_by.items():
         yield from ((f"usd by {group}", _cell(share.name), f"{share.usd:.4f}") for share in shares)
     for wait in figures.waits:
-        yield from zip(CARD_FIGURES, 3 * (wait.name,), wait.seconds, strict=True)
+        yield from ((f"{name} of a card", wait.name, getattr(wait, name)) for name in WAIT_FIGURES)
+    for day in figures.waits_by_day:
+        yield from ((f"{name} of a day", day.day, getattr(day, name)) for name in WAIT_FIGURES)
     for board, it in limits:
         place = _cell(f"{board}: {it.name}" if it.name else board)
         yield from ((f"today's {name}", place, getattr(it, name)) for name in LIMIT_FIGURES)
@@ -147,9 +149,9 @@ def _facts(figures: Stats) -> list[tuple[str, str]]:
         ("spent", usd(figures.usd)),
         ("runs", ", ".join(endings) or "none"),
         ("needed a person", f"{figures.needed_person} of {figures.runs}"),
-        ("waited for people", brief(timedelta(seconds=figures.people_s))),
-        ("waited for a worker", brief(timedelta(seconds=figures.workers_s))),
-        ("waited for agents at work", brief(timedelta(seconds=figures.agents_s))),
+        ("waited for people", charts.duration(figures.people_s)),
+        ("waited for a worker", charts.duration(figures.workers_s)),
+        ("waited for agents at work", charts.duration(figures.agents_s)),
         ("merged pull requests", str(figures.merged)),
     ]
     if figures.usd_per_merge is not None and figures.hours_per_merge is not None:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from bot.state import forecasts
-from ledger.queries.stats import DayShare, Stats
+from ledger.queries.stats import DayShare, DayWaits, Stats
 from rules.runs.forecast import Forecast
 from rules.text import brief, plain, usd
 
 MAX_SERIES = 6  # as many as there are colours; what is left over is the last one's
 OTHERS = "others"
+WAITED = ("for people", "for a worker", "for agents at work")
 GAP = 0.15  # of a day's width
 MAX_ABOVE = 3.0  # times the highest day: a limit beyond it would leave no height for the days
 
@@ -58,34 +59,61 @@ def spent_by_day(
     if highest <= 0:
         return None
     drawn = limit is not None and 0 < limit <= MAX_ABOVE * highest
-    height_usd = max(highest, limit or 0.0) if drawn else highest
-    paths, below = {agent: list[str]() for agent in agents}, [0.0] * len(days)
-    for place, amounts in enumerate(by_day.values()):
-        for agent, amount in amounts.items():
-            height = 100 * amount / height_usd
-            if height > 0:
-                paths[agent].append(_box(place + GAP / 2, 100 - below[place] - height, 1 - GAP, height))
-                below[place] += height
+    height = max(highest, limit or 0.0) if drawn else highest
+    paths = _stacked([tuple(amounts.values()) for amounts in by_day.values()], height)
     series = (
-        Series("".join(boxes), plain(agent) or "none", usd(sum(it[agent] for it in by_day.values())))
-        for agent, boxes in paths.items()
+        Series(path, plain(agent) or "none", usd(sum(it[agent] for it in by_day.values())))
+        for agent, path in zip(agents, paths, strict=True)
     )
     scale = f"the highest day: {usd(highest)}" + (f"; limit of a day: {usd(limit)}" if limit else "")
-    level = 100 - 100 * limit / height_usd if limit is not None and drawn else None
-    ends = (f"{first:%d %b}", f"{last:%d %b}")
-    return Chart("Dollars by day", len(days), tuple(series), scale, ends, level=level)
+    level = 100 - 100 * limit / height if limit is not None and drawn else None
+    return Chart("Dollars by day", len(days), tuple(series), scale, _ends(days), level=level)
+
+
+def waits_by_day(waits: Sequence[DayWaits], first: date, last: date) -> Chart | None:
+    """Return how long cards waited on each day, stacked by whom they waited for; None where none did."""
+    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+    known = {it.day: it[1:] for it in waits}
+    amounts = [known.get(day.isoformat(), (0.0,) * len(WAITED)) for day in days]
+    highest = max(map(sum, amounts))
+    if highest <= 0:
+        return None
+    totals = map(sum, zip(*amounts, strict=True))
+    series = (
+        Series(path, name, duration(total))
+        for path, name, total in zip(_stacked(amounts, highest), WAITED, totals, strict=True)
+    )
+    scale = f"the highest day: {duration(highest)}, of all cards together"
+    return Chart("Waits by day", len(days), tuple(series), scale, _ends(days))
+
+
+def duration(seconds: float) -> str:
+    """Return so many seconds in words."""
+    return brief(timedelta(seconds=seconds))
+
+
+def _ends(days: Sequence[date]) -> tuple[str, str]:
+    return f"{days[0]:%d %b}", f"{days[-1]:%d %b}"
+
+
+def _stacked(days: Sequence[Sequence[float]], highest: float) -> list[str]:
+    """Return a path for each series; `days` has the amounts of the series on each day."""
+    paths, below = [list[str]() for _ in days[0]], [0.0] * len(days)
+    for place, amounts in enumerate(days):
+        for path, amount in zip(paths, amounts, strict=True):
+            height = 100 * amount / highest
+            if height > 0:
+                path.append(_box(place + GAP / 2, 100 - below[place] - height, 1 - GAP, height))
+                below[place] += height
+    return ["".join(boxes) for boxes in paths]
 
 
 def waited(figures: Stats) -> Chart | None:
     """Return for whom cards waited; None where none did."""
-    waits = {
-        "for people": figures.people_s,
-        "for a worker": figures.workers_s,
-        "for agents at work": figures.agents_s,
-    }
+    waits = dict(zip(WAITED, (figures.people_s, figures.workers_s, figures.agents_s), strict=True))
     if not any(waits.values()):
         return None
-    parts = [(seconds, name, brief(timedelta(seconds=seconds))) for name, seconds in waits.items()]
+    parts = [(seconds, name, duration(seconds)) for name, seconds in waits.items()]
     return _bar("For whom cards waited", parts)
 
 

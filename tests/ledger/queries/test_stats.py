@@ -12,12 +12,19 @@ from ledger.event import Event
 from ledger.events.board import CardArchived, CardStateChanged
 from ledger.events.conversation import AssistantMetered
 from ledger.events.pull import PullChanged, PullOpened
-from ledger.events.run import QuestionAnswered, QuestionAsked, RunClaimed, RunEnded, UsageMetered
+from ledger.events.run import (
+    PlanProposed,
+    QuestionAnswered,
+    QuestionAsked,
+    RunClaimed,
+    RunEnded,
+    UsageMetered,
+)
 from ledger.events.stage import StageEntered
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries import stats
-from ledger.queries.stats import ASSISTANT, CardWait, DayShare, SpendShare
+from ledger.queries.stats import ASSISTANT, CardWait, DayShare, DayWaits, SpendShare
 from ledger.states import ATTENTION, CardState, Ending
 from ledger.views.waits import waits
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
@@ -63,6 +70,19 @@ def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
     )
     assert figures.usd_by["agent"] == (SpendShare("scripted", 2.0), SpendShare(ASSISTANT, 0.25))
     assert figures.usd_by["model"] == (SpendShare("scripted default", 2.0), SpendShare(ASSISTANT, 0.25))
+
+
+def test_a_run_whose_plan_waits_for_a_person_needs_one_and_one_that_the_policy_approves_does_not(
+    ledger: Engine,
+) -> None:
+    needed = []
+    for number, required in enumerate((True, False), start=1):
+        card, run = CardId(f"C{number}"), RunId(f"r{number}")
+        queued = replace(run_queued(run, card), plan_required=required)
+        write(ledger, board_seen(), card_seen(card, number), queued, PlanProposed(run, 1, "Plan", ("Step",)))
+        with event_store.reading(ledger) as db:
+            needed.append(stats.of_boards(db, SINCE, UNTIL).needed_person)
+    assert needed == [1, 1]
 
 
 def test_what_is_older_does_not_count(worked: Engine) -> None:
@@ -137,6 +157,31 @@ def test_a_card_waits_for_a_worker_anew_each_time_that_it_is_queued(ledger: Engi
         figures = stats.of_boards(db, SINCE, later(36_015))
     assert (figures.workers_s, figures.people_s, figures.agents_s) == (15, 35_980, 20)
     assert figures.waits == (CardWait("acme/app", 1, "Issue 1", 35_980, 15, 20),)
+
+
+def test_a_wait_over_midnight_is_shared_among_its_days_and_no_second_is_lost(ledger: Engine) -> None:
+    write(ledger, board_seen(), card_seen())
+    midnight = NOW.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    to_midnight_s = (midnight - NOW).total_seconds()
+    day_s = stats.DAY_S
+    moves(
+        ledger,
+        (CardState.WORKING, 100),
+        (CardState.NEEDS_INPUT, to_midnight_s),
+        (CardState.WORKING, to_midnight_s + 2 * day_s + 50),
+    )
+    now = midnight + timedelta(days=2, seconds=60)
+    with event_store.reading(ledger) as db:
+        figures = stats.of_boards(db, SINCE, now)
+        later_ones = stats.of_boards(db, midnight + timedelta(hours=1), now)
+    first, second, third, fourth = ((midnight + timedelta(days=n)).date().isoformat() for n in range(-1, 3))
+    assert figures.waits_by_day == (
+        DayWaits(first, 0, 100, to_midnight_s - 100),
+        DayWaits(second, day_s, 0, 0),
+        DayWaits(third, day_s, 0, 0),
+        DayWaits(fourth, 50, 0, 10),
+    )
+    assert later_ones.waits_by_day[0] == DayWaits(second, day_s - 3600, 0, 0)
 
 
 def test_two_changes_in_one_instant_are_two_waits_and_sums_count_more_cards_than_are_listed(

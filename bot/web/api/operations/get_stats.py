@@ -32,7 +32,7 @@ class RunStats(ApiModel):
     runs: int = Field(description="Runs that were queued since then")
     endings: dict[str, int] = Field(description="How many ended so; the empty name is for those that live")
     reasons: dict[str, int] = Field(description="Why how many of them failed")
-    needed_person: int = Field(description="How many of them asked something, or had a plan approved")
+    needed_person: int = Field(description="How many of them asked something, or had a plan to approve")
     people_s: float = Field(description="Seconds that jobs waited for people")
     workers_s: float = Field(description="Seconds that they waited for a worker")
     agents_s: float = Field(description="Seconds that they waited for an agent at work")

@@ -37,6 +37,7 @@ def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Page
     assert card is not None
     number = card.number
     assert f"\nworker_s of a card,acme/shop#{number}," in rows.text
+    assert re.search(r"\nworker_s of a day,20[-0-9]{8},[0-9]", rows.text)
     assert f'<a href="/cards/acme/shop/{number}">acme/shop#{number}</a>' in page.text
     assert bob.get(f"/cards/acme/shop/{number}").status_code == 200
     for path in ("/money", "/money.csv"):
@@ -46,6 +47,7 @@ def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Page
         assert "$50.00 today" not in hidden.text
         assert "<svg" not in hidden.text
         assert "today's" not in hidden.text
+        assert "of a day" not in hidden.text
         assert "acme/shop" not in hidden.text
         assert pages.browser("bob", signed_in=False).get(path).status_code == 401
 

@@ -4,7 +4,7 @@ import re
 from datetime import date
 
 from bot.web.site import charts
-from ledger.queries.stats import DayShare
+from ledger.queries.stats import DayShare, DayWaits
 from rules.runs.forecast import Forecast, Outlook
 
 FIRST, LAST = date(2026, 11, 1), date(2026, 11, 3)
@@ -44,6 +44,16 @@ def test_a_days_limit_is_drawn_unless_it_is_far_above_the_days() -> None:
     assert (far.level, boxes(far.series[0])) == (None, [(0.075, 0.0, 100.0)])
     assert (below.level, boxes(below.series[0])) == (75.0, [(0.075, 0.0, 100.0)])
     assert far.scale == "the highest day: $4.00; limit of a day: $50.00"
+
+
+def test_waits_are_stacked_by_day_people_below_agents() -> None:
+    chart = charts.waits_by_day([DayWaits("2026-11-03", 7200.0, 0.0, 7200.0)], FIRST, LAST)
+    assert chart is not None
+    people, worker, agents = chart.series
+    assert (boxes(people), boxes(agents)) == ([(2.08, 50.0, 50.0)], [(2.08, 0.0, 50.0)])
+    assert (people.name, people.figure, worker.path, worker.figure) == ("for people", "2 h", "", "0 s")
+    assert (chart.scale, chart.ends) == ("the highest day: 4 h, of all cards together", ("01 Nov", "03 Nov"))
+    assert charts.waits_by_day((), FIRST, LAST) is None
 
 
 def test_more_agents_than_colours_are_summed_as_others() -> None:
