@@ -133,10 +133,10 @@ class Streams:
             left_s = until - now()
             if update.ended or left_s <= 0:
                 return
-            pause_s = place.response.pause_s
+            pause_s = min(place.response.pause_s, left_s)
             if pause_s and await _set(place.ends, pause_s):
                 return
-            if not update.more and not await _set(place.stir, min(left_s, self._limits.alive_s)):
+            if not update.more and not await _set(place.stir, min(until - now(), self._limits.alive_s)):
                 await self._send(send, ALIVE)
 
     async def _send(self, send: Send, payload: bytes) -> None:
