@@ -1,6 +1,7 @@
 """Jobs of the queues, by id: each reads the ledger and may run any number of times."""
 
 import logging
+from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
@@ -19,7 +20,7 @@ from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
 from bot.system.config import ConfigError
 from ledger.errors import CardinalError
-from ledger.ids import CardId, DeliveryId, RunId
+from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.log import event_store
 from ledger.queue.leases import Lease
 from ledger.views import runs
@@ -56,25 +57,24 @@ def ingest(*delivery_ids: str) -> None:
 def sync_card(*card_ids: str) -> None:
     """Sync cards with GitHub, those of a board by one read; those of a board that may not call it wait."""
     services = current()
-    paused = github_pauses.pauses(services)
-    may = tuple(it for it in map(CardId, card_ids) if card_sync.board_of(services, it) not in paused)
-    for first in range(0, len(may), MAX_TOGETHER):
-        sync_together(services, may[first : first + MAX_TOGETHER])
+    ids, paused = tuple(map(CardId, card_ids)), github_pauses.pauses(services)
+    for first in range(0, len(ids), MAX_TOGETHER):
+        sync_together(services, ids[first : first + MAX_TOGETHER], paused)
     wake(services)
 
 
-def sync_together(services: Services, card_ids: tuple[CardId, ...]) -> None:
+def sync_together(services: Services, card_ids: tuple[CardId, ...], paused: Collection[BoardId] = ()) -> None:
     """Sync the cards; when that fails each by itself, and the first error is raised at the end."""
     failed: list[Exception] = []
     try:
-        card_sync.sync_cards(services, card_ids)
+        card_sync.sync_cards(services, card_ids, paused)
     except Exception as error:  # the top of a job: what is wrong with one card must not hold up the others
         if len(card_ids) == 1 or isinstance(error, OUTAGES):
             raise
         log.warning("cards not synced together count=%s error=%s", len(card_ids), error)
         for card_id in card_ids:
             try:
-                card_sync.sync_cards(services, (card_id,))
+                card_sync.sync_cards(services, (card_id,), paused)
             except Exception as alone:  # raised below, after the other cards
                 failed.append(alone)
     if failed:

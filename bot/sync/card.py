@@ -50,23 +50,26 @@ def sync_card(services: Services, card_id: CardId) -> bool:
     return card_id in sync_cards(services, (card_id,))
 
 
-def sync_cards(services: Services, card_ids: Collection[CardId]) -> frozenset[CardId]:
-    """Sync cards, those of a board by one read; repeat for those with a refresh request meanwhile. Cards of a
-    board that Cardinal does not serve are left as they are.
+def sync_cards(
+    services: Services, card_ids: Collection[CardId], paused: Collection[BoardId] = ()
+) -> frozenset[CardId]:
+    """Sync cards, those of a board by one read; repeat for those with a refresh request meanwhile. Cards of
+    `paused` boards, and of those that Cardinal does not serve, are left as they are.
 
-    Return all but those that another worker holds, or whose board is not ready. A lease lasts from the read
-    to the commit, so no older reading overwrites a newer one. Requests that wait together cost one read.
+    Return all others but those that another worker holds, or whose board is not ready. A lease lasts from the
+    read to the commit, so no older reading overwrites a newer one. Requests that wait together cost one read.
     """
-    if not card_ids:
+    board_of = {card_id: it for card_id, it in _boards_of(services, card_ids).items() if it not in paused}
+    if not board_of:
         return frozenset()
     with event_store.writing(services.engine) as db:
         taken = [
             leases.take(db, f"{LEASE_PREFIX}{card_id}", services.name, ttl_s=LOOK_TTL_S)
-            for card_id in dict.fromkeys(card_ids)
+            for card_id in board_of
         ]
     held = {CardId(lease.name.removeprefix(LEASE_PREFIX)): lease for lease in taken if lease is not None}
     try:
-        return _sync_held(services, held)
+        return _sync_held(services, held, board_of)
     finally:
         if held:
             with event_store.writing(services.engine) as db:
@@ -74,11 +77,23 @@ def sync_cards(services: Services, card_ids: Collection[CardId]) -> frozenset[Ca
                     leases.release(db, lease)
 
 
-def _sync_held(services: Services, held: Held) -> frozenset[CardId]:
+def _boards_of(services: Services, card_ids: Collection[CardId]) -> dict[CardId, BoardId | None]:
+    """Return the cards' boards; None for one that nobody has told of: then it is that of the services."""
+    with event_store.reading(services.engine) as db:
+        known = {card_id: cards.get(db, card_id) for card_id in card_ids}
+        return {
+            card_id: card.board_id if card else refresh_requests.board_of(db, card_id)
+            for card_id, card in known.items()
+        }
+
+
+def _sync_held(
+    services: Services, held: Held, board_of: Mapping[CardId, BoardId | None]
+) -> frozenset[CardId]:
     """Sync the cards, board by board: an error at one, raised at the end, holds up no other."""
     by_board: dict[BoardId | None, dict[CardId, leases.Lease]] = {}
     for card_id, lease in held.items():
-        by_board.setdefault(board_of(services, card_id), {})[card_id] = lease
+        by_board.setdefault(board_of[card_id], {})[card_id] = lease
     synced: set[CardId] = set()
     failed: list[Exception] = []
     for board_id, mine in by_board.items():
@@ -111,13 +126,6 @@ def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> fro
         if not left:
             break
     return frozenset(held)
-
-
-def board_of(services: Services, card_id: CardId) -> BoardId | None:
-    """Return the card's board; None for one that nobody has told of: then it is that of the services."""
-    with event_store.reading(services.engine) as db:
-        known = cards.get(db, card_id)
-        return known.board_id if known else refresh_requests.board_of(db, card_id)
 
 
 def require_synced(services: Services, card_id: CardId) -> None:
