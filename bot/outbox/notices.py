@@ -40,6 +40,7 @@ def request_new(services: Services) -> None:
     with event_store.writing(services.engine) as db:
         before, last = cursors.position(db, READER), event_store.last_seq(db)
         fresh = event_store.read(db, after=before, limit=BATCH) if before else ()
+        wanted = subscribers.of_people(db, wanted)
         for recorded in fresh:
             if kind_of(recorded.event) is not None and recorded.at > services.now() - NEWS_AGE:
                 _queue(db, wanted, recorded, services.now())

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import Connection
 
 from bot.outbox.contract import GivenUpError
 from bot.system import private_file
 from ledger.errors import CardinalError
-from rules.chatops.notices import Subscriber
+from ledger.views import notice_choices
+from ledger.views.notice_choices import NoticeChoiceRow
+from rules.chatops.notices import NoticeChoice, Subscriber, narrowed
 
 FILE = "notices.json"
 _READER = TypeAdapter(dict[str, Subscriber])
@@ -30,6 +33,20 @@ def read(home: Path) -> dict[str, Subscriber]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         raise SubscribersError(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def of_people(db: Connection, known: Mapping[str, Subscriber]) -> dict[str, Subscriber]:
+    """Return the subscribers with what people chose for themselves; a channel chooses nothing."""
+    choices = notice_choices.every(db)
+    return {
+        name: it if it.channel or (row := choices.get(name.casefold())) is None else narrowed(it, choice(row))
+        for name, it in known.items()
+    }
+
+
+def choice(row: NoticeChoiceRow) -> NoticeChoice:
+    """Return a stored choice."""
+    return NoticeChoice.model_validate({name: getattr(row, name) for name in NoticeChoice.model_fields})
 
 
 def write(home: Path, subscribers: Mapping[str, Subscriber]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, time, timedelta
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from pydantic import Field
@@ -19,6 +20,32 @@ from rules.text import plain
 STEPS_PERCENT = (100, 80, 50)
 MIDNIGHT = time()
 _DEFUSED = str.maketrans({"@": "@\u200b", **{char: " " for char in "<>[]*_`~|\\"}})
+
+
+class QuietHours(NamedTuple):
+    """Nothing is sent from `begin` until `end`, by the clock of `time_zone`; equal times: no quiet."""
+
+    begin: time
+    end: time
+    time_zone: str
+
+    def after(self, moment: datetime) -> datetime:
+        """Return the moment, or the end of the quiet hours that it is in."""
+        local = moment.astimezone(ZoneInfo(self.time_zone))
+        clock, over_night = local.time(), self.begin > self.end
+        quiet = clock >= self.begin or clock < self.end if over_night else self.begin <= clock < self.end
+        day = local.date() + timedelta(days=int(clock >= self.end))
+        return datetime.combine(day, self.end, local.tzinfo) if quiet else moment
+
+
+class NoticeChoice(PolicyModel):
+    """What a person wants of their notices: these kinds, at most one in so many minutes, and no others."""
+
+    kinds: tuple[NoticeKind, ...]
+    digest_minutes: int = Field(ge=0, le=1440)
+    quiet_from: time
+    quiet_until: time
+    time_zone: TimeZone
 
 
 class Subscriber(PolicyModel):
@@ -42,10 +69,38 @@ class Subscriber(PolicyModel):
     escalate_to: str = ""
     escalate_hours: int = Field(default=4, ge=1, le=168)
 
+    @property
+    def quiet(self) -> tuple[QuietHours, ...]:
+        """The hours in which nothing is sent."""
+        return (QuietHours(self.quiet_from, self.quiet_until, self.time_zone),)
+
     def wants(self, kind: NoticeKind, board: str, name: str, starter: str) -> bool:
         """Tell whether it gets a notice of that kind about a run of `starter`; `name` is its own."""
         here = not self.boards or board.casefold() in {known.casefold() for known in self.boards}
         return kind in self.kinds and here and (not self.mine or starter.casefold() == name.casefold())
+
+
+class NarrowedSubscriber(Subscriber):
+    """A subscriber who gets less than the operator said, by their own choice."""
+
+    own_quiet: QuietHours
+
+    @property
+    def quiet(self) -> tuple[QuietHours, ...]:
+        """The operator's hours, and their own."""
+        return (*super().quiet, self.own_quiet)
+
+
+def narrowed(subscriber: Subscriber, choice: NoticeChoice) -> NarrowedSubscriber:
+    """Return the subscriber with what they chose, which never adds to what the operator said."""
+    return NarrowedSubscriber(
+        **{
+            **subscriber.model_dump(),
+            "kinds": tuple(kind for kind in subscriber.kinds if kind in choice.kinds),
+            "digest_minutes": max(subscriber.digest_minutes, choice.digest_minutes),
+            "own_quiet": QuietHours(choice.quiet_from, choice.quiet_until, choice.time_zone),
+        }
+    )
 
 
 def kind_of(event: Event) -> NoticeKind | None:
@@ -74,11 +129,8 @@ def due_at(subscriber: Subscriber, now: datetime) -> datetime:
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
         span = timedelta(minutes=subscriber.digest_minutes)
         local = min(midnight + ((local - midnight) // span + 1) * span, midnight + timedelta(days=1))
-    begin, end, clock = subscriber.quiet_from, subscriber.quiet_until, local.time()
-    quiet = begin <= clock < end if begin <= end else clock >= begin or clock < end
-    if quiet:
-        day = local.date() + timedelta(days=int(clock >= end))
-        local = datetime.combine(day, end, local.tzinfo)
+    for hours in 2 * subscriber.quiet:  # those of two can follow each other; where they fill a day it ends
+        local = hours.after(local)
     return now if local <= now else local.astimezone(now.tzinfo)
 
 

@@ -21,7 +21,6 @@ from rules.chatops import parser
 ACTS_AT_ONCE, ACTS_A_MINUTE, ACTS_AN_HOUR = 3, 20, 600
 TWICE = "This form was sent before: it acted once, and not again."
 NOT_YOURS = "This form was made for another sign-in, or for something else: open the page again."
-FOREIGN = "Nothing was done: send forms from a page of Cardinal only."
 OVER = "Nothing was done: your sign-in is over. Sign in, then send the form again."
 ASK = "Ask somebody who may, or sign in as an account of yours that may."
 LATER = "Nothing was done: {because}. Go back and send the form again in a minute."
@@ -37,7 +36,7 @@ def mount(site: Site) -> None:
     def act() -> Response:
         visit = site.visit()
         if not site.is_from_here():
-            return site.page("That came from another site", FOREIGN, status=403, visit=visit)
+            return site.foreign(visit)
         if visit is None:
             return site.page("Sign in", OVER, status=401, sign_in="/")
         try:

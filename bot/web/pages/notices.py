@@ -1,63 +1,133 @@
-"""What is sent to whoever is signed in by chat or mail, and when: without the address, which is a secret."""
+"""What is sent to whoever is signed in by chat or mail, and when; and their choice of less.
+
+The address is the operator's, and a secret: it is neither shown nor chosen here.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping
 
-from flask import Response, make_response, render_template
+from flask import Response, make_response, redirect, render_template, request
+from pydantic import ValidationError
 
 from bot.outbox import subscribers
 from bot.outbox.subscribers import SubscribersError
+from bot.web.authorization import RequestLimiter
+from bot.web.pages.act import later
 from bot.web.site import parameters
 from bot.web.site.layout import Site
+from ledger.events.person import NoticesChosen
+from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
-from rules.chatops.notices import Subscriber, due_at
+from ledger.views import notice_choices
+from rules.chatops.notices import MIDNIGHT, NoticeChoice, QuietHours, Subscriber, due_at
 from rules.text import count, plain
 
 log = logging.getLogger(__name__)
 NOTHING = "Nothing is sent to you by chat or mail, as far as this web server knows."
 UNREADABLE = "Whom notices go to cannot be read just now: whoever runs Cardinal finds the reason in its log."
-HOW = "What waits for you is said on GitHub in any case, and in the inbox. An operator changes notices:"
+HOW = "What waits for you is said on GitHub in any case, and in the inbox. An operator sets notices up:"
+PATH, DOOR = "/notices", "pages"
+MAX_BYTES = 4_000
+A_MINUTE, AN_HOUR = 10, 300  # choices, each an event
+DIGESTS = {0: "at once", 15: "every 15 min", 60: "every hour", 240: "every 4 hours", 1440: "once a day"}
+UNFIT = (
+    "Your notices are as they were. Give times as 22:00, a time zone as Europe/Berlin, and leave the rest."
+)
+NO_QUIET = QuietHours(MIDNIGHT, MIDNIGHT, "UTC")
 
 
 def mount(site: Site) -> None:
-    """Mount the page."""
+    """Mount the page and its form."""
+    pace = RequestLimiter(site.clock, each=A_MINUTE, of_all=AN_HOUR)
 
-    @site.blueprint.get("/notices")
+    @site.blueprint.get(PATH)
     def notices() -> Response:
         visit = site.visit()
         if visit is None:
             return site.stranger()
         parameters.check()
-        try:
-            known, missing = subscribers.read(site.config.home), NOTHING
-        except (SubscribersError, OSError) as error:
-            log.warning("no notices shown reason=%s", error)
-            known, missing = {}, UNREADABLE
-        mine = next((it for name, it in known.items() if _is_of(name, it, visit)), None)
-        shown = render_template(
-            "notices.html",
-            title="Notices",
-            lines=() if mine else (missing,),
-            facts=() if mine is None else tuple(_facts(site, visit, mine)),
-            escalated=tuple(_escalated(known, visit)),
-            how=HOW,
-            command=f"cardinal notify add {visit.login} --kind question --quiet 22:00-07:00",
-            visit=visit,
-        )
-        return make_response(shown)
+        return _page(site, visit)
+
+    @site.blueprint.post(PATH)
+    def choose() -> Response:
+        sender = site.sender(MAX_BYTES)
+        if not isinstance(sender, SignIn):
+            return sender
+        return _choose(site, sender) if pace.take(sender.user_id) else later(site, "that is very often")
 
 
-def _is_of(name: str, subscriber: Subscriber, visit: SignIn) -> bool:
-    return not subscriber.channel and name.casefold() == visit.login.casefold()
+def _choose(site: Site, visit: SignIn) -> Response:
+    """Store what the form says, if it says anything new."""
+    fields = {name: request.form.get(name, "") for name in NoticeChoice.model_fields}
+    try:
+        wanted = NoticeChoice.model_validate({**fields, "kinds": request.form.getlist("kinds")})
+    except ValidationError:
+        return site.page("Nothing was changed", UNFIT, status=400, visit=visit)
+    chosen = NoticesChosen(
+        visit.user_id,
+        login=visit.login,
+        door=DOOR,
+        kinds=tuple(dict.fromkeys(map(str, wanted.kinds))),
+        digest_minutes=wanted.digest_minutes,
+        quiet_from=f"{wanted.quiet_from:%H:%M}",
+        quiet_until=f"{wanted.quiet_until:%H:%M}",
+        time_zone=wanted.time_zone,
+    )
+    subscribed, missing = _subscribers(site)
+    if _mine(subscribed, visit) is None:
+        return site.page("Nothing was changed", missing, status=409, visit=visit)
+    with event_store.writing(site.engine) as db:
+        known = notice_choices.every(db).get(visit.login.casefold())
+        if known is None or subscribers.choice(known) != wanted:
+            event_store.append(db, chosen, at=site.clock())
+    return make_response(redirect(PATH, 303))
+
+
+def _subscribers(site: Site) -> tuple[Mapping[str, Subscriber], str]:
+    """Return the subscribers, and what to say to whoever is not among them."""
+    try:
+        return subscribers.read(site.config.home), NOTHING
+    except (SubscribersError, OSError) as error:
+        log.warning("no notices shown reason=%s", error)
+        return {}, UNREADABLE
+
+
+def _page(site: Site, visit: SignIn) -> Response:
+    known, missing = _subscribers(site)
+    set_up = _mine(known, visit)
+    with event_store.reading(site.engine) as db:
+        mine = _mine(subscribers.of_people(db, known), visit)
+    own = mine.quiet[-1] if mine is not None and len(mine.quiet) > 1 else NO_QUIET
+    shown = render_template(
+        "notices.html",
+        title="Notices",
+        lines=() if mine else (missing,),
+        facts=() if mine is None else tuple(_facts(site, visit, mine)),
+        kinds=() if mine is None or set_up is None else [(kind, kind in mine.kinds) for kind in set_up.kinds],
+        digests=DIGESTS,
+        digest=0 if mine is None else mine.digest_minutes,
+        own=own,
+        escalated=tuple(_escalated(known, visit)),
+        how=HOW,
+        command=f"cardinal notify add {visit.login} --kind question --quiet 22:00-07:00",
+        visit=visit,
+    )
+    return make_response(shown)
+
+
+def _mine(known: Mapping[str, Subscriber], visit: SignIn) -> Subscriber | None:
+    """Return the visitor among the subscribers; a channel of their name is not they."""
+    names = (name for name, it in known.items() if not it.channel)
+    return next((known[name] for name in names if name.casefold() == visit.login.casefold()), None)
 
 
 def _facts(site: Site, visit: SignIn, mine: Subscriber) -> Iterator[tuple[str, str]]:
     """Yield the settings as pairs of a name and a value. Raises BusyError."""
-    yield "about", ", ".join(mine.kinds) + (" of runs that you started" if mine.mine else "")
+    kinds = ", ".join(mine.kinds) or "nothing, as you chose"
+    yield "about", kinds + (" of runs that you started" if mine.mine else "")
     yield "boards", _boards(site, visit, mine) or "all"
-    quiet = mine.quiet_from != mine.quiet_until
-    hours = f"{mine.quiet_from:%H:%M} to {mine.quiet_until:%H:%M}, {mine.time_zone}"
-    yield "quiet hours", hours if quiet else "none"
+    hours = (f"{it.begin:%H:%M} to {it.end:%H:%M}, {it.time_zone}" for it in mine.quiet if it.begin != it.end)
+    yield "quiet hours", "; ".join(dict.fromkeys(hours)) or "none"
     yield "sent", f"every {mine.digest_minutes} min, together" if mine.digest_minutes else "at once"
     now = site.clock()
     if (due := due_at(mine, now)) > now:

@@ -13,7 +13,7 @@ from bot.github.errors import GithubError
 from bot.repo_config.policy_file import PATH, installed
 from bot.state import policies, served_boards
 from bot.web.authorization import RequestLimiter
-from bot.web.pages.act import FOREIGN, later
+from bot.web.pages.act import later
 from bot.web.site import other_policy, parameters
 from bot.web.site.layout import Site, VisibleBoard, when
 from bot.web.site.other_policy import OtherPolicy
@@ -74,7 +74,7 @@ def mount(site: Site) -> None:
     def policy(owner: str, number: int) -> Response:
         visit = site.visit()
         if request.method == "POST" and not site.is_from_here():
-            return site.page("That came from another site", FOREIGN, status=403, visit=visit)
+            return site.foreign(visit)
         if visit is None:
             return site.stranger()
         parameters.check()

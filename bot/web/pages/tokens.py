@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from flask import Response, make_response, redirect, render_template, request
 
-from bot.web.pages.act import FOREIGN
 from bot.web.site import parameters
 from bot.web.site.layout import Site, when
 from ledger.log import event_store
@@ -45,28 +44,17 @@ def mount(site: Site) -> None:
 
     @site.blueprint.post(PATH)
     def make_token() -> Response:
-        sender = _sender(site)
+        sender = site.sender(MAX_BYTES)
         return _made(site, sender) if isinstance(sender, SignIn) else sender
 
     @site.blueprint.post(f"{PATH}/revoke")
     def revoke_token() -> Response:
-        sender = _sender(site)
+        sender = site.sender(MAX_BYTES)
         if not isinstance(sender, SignIn):
             return sender
         with event_store.writing(site.engine) as db:
             api_tokens.revoke(db, request.form.get("token", ""), site.clock(), user_id=sender.user_id)
         return make_response(redirect(PATH, 303))
-
-
-def _sender(site: Site) -> SignIn | Response:
-    """Return who sent a form of this page, or the answer to a request that is none."""
-    visit = site.visit()
-    if not site.is_from_here():
-        return site.page("That came from another site", FOREIGN, status=403, visit=visit)
-    if visit is None:
-        return site.stranger()
-    request.max_content_length = MAX_BYTES
-    return visit
 
 
 def _made(site: Site, visit: SignIn) -> Response:

@@ -53,6 +53,7 @@ NOT_FOUND = (
 SIGN_IN = (
     "Cardinal asks GitHub whether you may read the repository. It learns your login and your rights there."
 )
+FOREIGN = "Nothing was done: send forms from a page of Cardinal only."
 FAULTS = {
     404: ("Not found", "There is no such page here."),
     405: (
@@ -150,6 +151,18 @@ class Site:
             and named[0] in (None, self.config.public_url)
             and named[1] in (None, "same-origin")
         )
+
+    def foreign(self, visit: SignIn | None) -> Response:
+        """Return the answer to a form that is from elsewhere."""
+        return self.page("That came from another site", FOREIGN, status=403, visit=visit)
+
+    def sender(self, max_bytes: int) -> SignIn | Response:
+        """Return who sent a form from a page of Cardinal, or the answer to a request that is none."""
+        visit = self.visit()
+        if not self.is_from_here():
+            return self.foreign(visit)
+        request.max_content_length = max_bytes
+        return visit or self.stranger()
 
     def word(self) -> str:
         """Return the value of the visit's cookie; empty without one."""

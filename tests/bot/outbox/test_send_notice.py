@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from email.message import Message as Mail
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -18,6 +18,7 @@ from bot.bootstrap import services_over
 from bot.outbox import notices, subscribers
 from forge.store.models import Role
 from ledger.events.board import CardDescribed, StopOrdered
+from ledger.events.person import NoticesChosen
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import QuestionAnswered, QuestionAsked, UsageMetered
 from ledger.ids import QuestionId
@@ -80,6 +81,17 @@ def look(stage: Stage) -> None:
 def ask(stage: Stage, number: int = 1) -> None:
     stage.happen(QuestionAsked(RUN, QuestionId(f"r1-q{number}"), "agent", "Cents or euros?", ()))
     look(stage)
+
+
+def test_who_chose_to_hear_of_no_question_gets_none(stage: Stage, receiver: Receiver) -> None:
+    subscribe(stage, Alice=Subscriber(address=receiver.url))
+    chosen = NoticesChosen(7, "alice", "pages", ("failure",), 0, "00:00", "00:00", "UTC")
+    stage.happen(chosen)
+    ask(stage)
+    assert receiver.got == []
+    stage.happen(replace(chosen, kinds=("question",)))
+    ask(stage, 2)
+    assert len(receiver.got) == 1
 
 
 def test_a_question_arrives_once_with_card_and_address(stage: Stage, receiver: Receiver) -> None:

@@ -1,6 +1,6 @@
 """Notices come when people want them, about what they want, and in words that do nothing."""
 
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
@@ -9,7 +9,17 @@ from ledger.events.run import RunStepped
 from ledger.ids import CardId, RunId
 from ledger.model.spend_limits import Limit
 from ledger.states import CardState, RunState
-from rules.chatops.notices import Subscriber, alerts, defused, due_at, kind_of
+from rules.chatops.notices import (
+    MIDNIGHT,
+    NoticeChoice,
+    QuietHours,
+    Subscriber,
+    alerts,
+    defused,
+    due_at,
+    kind_of,
+    narrowed,
+)
 from rules.intents.outbound import NoticeKind
 from rules.policy.model import DEFAULT_TEXT, parse
 
@@ -41,6 +51,38 @@ def test_a_notice_waits_for_the_end_of_quiet_hours_and_for_the_digest(
     settings: dict[str, object], now: datetime, due: datetime
 ) -> None:
     assert due_at(Subscriber.model_validate({"address": "json://x", **settings}), now) == due
+
+
+def test_who_chooses_gets_less_than_the_operator_said_and_never_more() -> None:
+    both = (NoticeKind.QUESTION, NoticeKind.FAILURE)
+    set_up = Subscriber(
+        address="json://x", kinds=both, digest_minutes=60, quiet_from=time(22), quiet_until=time(7)
+    )
+    wide = NoticeChoice(
+        kinds=tuple(NoticeKind), digest_minutes=0, quiet_from=MIDNIGHT, quiet_until=MIDNIGHT, time_zone="UTC"
+    )
+    as_before, less = (
+        narrowed(set_up, choice)
+        for choice in (
+            wide,
+            wide.model_copy(
+                update={
+                    "kinds": (NoticeKind.FAILURE, NoticeKind.SPEND),
+                    "digest_minutes": 240,
+                    "quiet_from": time(7),
+                    "quiet_until": time(9, 30),
+                    "time_zone": "Europe/Berlin",
+                }
+            ),
+        )
+    )
+    night = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
+    assert (as_before.address, as_before.kinds, as_before.digest_minutes) == ("json://x", both, 60)
+    assert due_at(as_before, night) == due_at(set_up, night) == night.replace(day=21, hour=7, minute=0)
+    assert (less.address, less.kinds, less.digest_minutes) == ("json://x", (NoticeKind.FAILURE,), 240)
+    assert due_at(less, night) == night.replace(day=21, hour=8, minute=30)
+    no_hour_left = less.model_copy(update={"own_quiet": QuietHours(time(7), time(22), "UTC")})
+    assert due_at(no_hour_left, night) <= night + timedelta(days=2)
 
 
 def test_what_is_news_is_of_one_kind() -> None:
