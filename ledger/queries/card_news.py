@@ -28,7 +28,7 @@ def later(
     named = {kind: set[str]() for kind in ("board", "card", "run")}
     for stream in streams:
         kind, _, name = stream.partition(":")
-        named[kind].add(name)
+        named.setdefault(kind, set()).add(name)
     if card_id is None and any(scope.drafts and scope.board_id in named["board"] for scope in scopes):
         return last, True
     if not (named["card"] or named["run"]):

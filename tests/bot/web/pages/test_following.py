@@ -5,6 +5,7 @@ import re
 from bot.web.live.streams import StreamLimits
 from ledger.event import Event
 from ledger.events.board import CardArchived, CardExplained, StopOrdered
+from ledger.events.person import NoticesChosen
 from ledger.events.run import AgentSaid
 from ledger.ids import CardId
 from ledger.log import event_store
@@ -58,7 +59,8 @@ def test_nothing_tells_of_what_its_reader_may_not_see(pages: Pages) -> None:
     secret = hidden_card(pages, "S")
     bob = pages.browser("bob")
     places = [place_of(bob, path) for path in ("/", BOARD)]
-    happens(pages, CardExplained(secret, "hush"), CardExplained(CardId("nobody"), "of no card"))
+    chosen = NoticesChosen(1, "alice", "pages", (), 0, "00:00", "00:00", "UTC")
+    happens(pages, CardExplained(secret, "hush"), CardExplained(CardId("nobody"), "of no card"), chosen)
     assert [news(bob, place) for place in places] == [[], []]
     for path in ("/live/inbox", f"/live{BOARD}", f"/live/cards/{secret}"):
         assert pages.browser("bob", signed_in=False).get(path).status_code == 401, path
