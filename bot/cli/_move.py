@@ -1,7 +1,6 @@
 """`cardinal try --move-to`: the person's token, the plan, and their word to go on."""
 
 import os
-import re
 import sys
 
 import click
@@ -16,17 +15,17 @@ from bot.github.personal import PersonalHub
 from bot.system import config
 from bot.system.clock import utc_now
 from bot.system.secret import Secret
+from bot.system.setting_types import board_address
 
 TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")  # cli.github.com/manual/gh_help_environment
 ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
-BOARD = re.compile(r"[A-Za-z0-9-]{1,39}/[1-9][0-9]{0,9}")
 
 
 def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run: bool) -> None:
     """Carry the board's cards and branches over. Raises CliError, CloneError."""
     if not REPOSITORY.fullmatch(repository):
         raise CliError("--move-to has an owner and a name: --move-to acme/shop")
-    if board and not BOARD.fullmatch(board):
+    if board and not board_address(board):
         raise CliError("--board has an owner and a project's number: --board acme/1")
     if place.is_new:
         raise CloneError("there is no board here: start `cardinal try` first")

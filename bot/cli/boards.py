@@ -10,10 +10,10 @@ from bot.admin.setup.errors import MissingWishError
 from bot.bootstrap import Services, open_services
 from bot.cli import CommandGroup, _home
 from bot.cli._show import json_option, line, show, table
-from bot.cli.init import BOARD, REPOSITORY
+from bot.cli.init import REPOSITORY
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
-from bot.system.setting_types import BoardAddress
+from bot.system.setting_types import BoardAddress, board_address
 from ledger.views import boards, runs
 
 HEADS = ("board", "title", "policy in", "weight", "runs")
@@ -29,10 +29,10 @@ class BoardParameter(click.ParamType[BoardAddress]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> BoardAddress:
         """Return the address; ends with a sentence for other words."""
-        match = BOARD.fullmatch(str(value))
-        if match is None:
+        address = board_address(str(value))
+        if not address:
             self.fail(f"{line(str(value))} is no board: OWNER/NUMBER was expected, like acme/1", param, ctx)
-        return BoardAddress(match[1], int(match[2]))
+        return address
 
 
 @click.group("boards", cls=CommandGroup)

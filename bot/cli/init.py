@@ -18,12 +18,11 @@ from bot.cli._show import line
 from bot.system import github_address
 from bot.system.clock import utc_now
 from bot.system.config import Config
-from bot.system.setting_types import BoardAddress
+from bot.system.setting_types import BoardAddress, board_address
 from bot.web.webhook import PATH as WEBHOOK_PATH
 
 PUBLIC = re.compile(r"https?://[^\s/?#@\\]+/?")
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}")
-BOARD = re.compile(rf"({OWNER.pattern})/([1-9][0-9]{{0,9}})")
 REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
 ASKED = "-"
 REACHABLE = (
@@ -111,12 +110,12 @@ def command(
 def _board(board_name: str, org: str, config: Config) -> BoardAddress:
     """Return the board that was named, or the organisation with number 0."""
     if board_name:
-        match = BOARD.fullmatch(board_name)
-        if match is None:
+        address = board_address(board_name)
+        if not address:
             raise MissingWishError("--board has an organisation and a project's number: --board acme/1")
-        if org and org.casefold() != match[1].casefold():
+        if org and org.casefold() != address.owner.casefold():
             raise MissingWishError("--org and --board name two organisations: leave --org out")
-        return BoardAddress(match[1], int(match[2]))
+        return address
     owner = org or config.board.owner or progress.read(config.home).owner
     if not OWNER.fullmatch(owner):
         raise MissingWishError("say which organisation the board belongs to: --org acme, or --board acme/1")

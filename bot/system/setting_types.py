@@ -46,14 +46,20 @@ class BoardAddress(NamedTuple):
         return f"{self.owner}/{self.number}"
 
 
+def board_address(given: str) -> BoardAddress:
+    """Return the address that `acme/1` means; without a board where it means none."""
+    match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([1-9][0-9]{0,9})", given)
+    return BoardAddress(match[1], int(match[2])) if match else BoardAddress()
+
+
 def as_board(given: object) -> object:
     """Return the BoardAddress that `acme/1` means; anything but text is left to pydantic."""
     if not isinstance(given, str):
         return given
-    match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([1-9][0-9]{0,9})", given)
-    if match is None:
+    address = board_address(given)
+    if not address:
         raise ValueError("the owner's login and the project's number were expected, like acme/1")
-    return BoardAddress(match[1], int(match[2]))
+    return address
 
 
 def as_words(given: object) -> object:

@@ -34,7 +34,16 @@ def mark(text: str, key: EntryKey) -> str:
 def marker_of(body: str) -> Marker | None:
     """Return the marker that ends `body`, or None: one that stands anywhere else is somebody's quote."""
     match = _MARKER.fullmatch(body.rstrip().rpartition("\n")[2])
-    return Marker(EntryKey(unquote(match["key"])), match["digest"]) if match else None
+    return _read(match) if match else None
+
+
+def markers_in(body: str) -> tuple[Marker, ...]:
+    """Return all markers of a text, wherever they stand; some may be quotes."""
+    return tuple(map(_read, _MARKER.finditer(body)))
+
+
+def _read(match: re.Match[str]) -> Marker:
+    return Marker(EntryKey(unquote(match["key"])), match["digest"])
 
 
 def put_part(body: str, part: str) -> str | None:

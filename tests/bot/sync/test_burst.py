@@ -14,7 +14,7 @@ from bot.sync import card, column_order
 from forge.store.board import Item
 from ledger.events.board import CardMoved, ColumnRanked
 from ledger.events.run import RunQueued
-from ledger.ids import CardId, DeliveryId
+from ledger.ids import BoardId, CardId, DeliveryId
 from ledger.log import event_store
 from ledger.queue import inbox, leases
 from tests.bot.flows.cardinal import Cardinal
@@ -44,7 +44,12 @@ def ingested(cardinal: Cardinal) -> tuple[CardId, ...]:
 
 def test_cards_that_are_dragged_together_cost_one_read_and_their_column_another(cardinal: Cardinal) -> None:
     items = dragged(cardinal, 5)
-    synced = card.sync_cards(cardinal.services, ingested(cardinal))
+    cards = ingested(cardinal)
+    assert (
+        card.sync_cards(cardinal.services, cards, paused={BoardId(items[0].project.node_id)}) == frozenset()
+    )
+    assert cardinal.calls("query Card(") == []  # GitHub takes no calls for the board just now
+    synced = card.sync_cards(cardinal.services, cards)
     assert synced == {item.node_id for item in items}
     assert len(cardinal.calls("query Card(")) == 1
     assert [len(cardinal.events(kind)) for kind in (CardMoved, RunQueued)] == [5, 5]

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
 from bot.admin.clone.commit import CloneError
 from bot.github.api import projects
@@ -20,11 +19,11 @@ from bot.github.errors import (
     UnavailableError,
 )
 from bot.github.personal import PersonalHub
+from bot.render.markdown.marker import markers_in
 from ledger.events.board import BoardSeen
 
 MAX_PAGES = 100  # of 100 issues each, by this person
-# Its last one counts: the words of somebody else before it may look like one.
-_MARKER = re.compile(r"<!-- cardinal:try:([0-9a-f]{16}):([\w%-]{1,100})(?::(\d{1,4}))?:([0-9a-f]{64}) -->")
+_KEY = re.compile(r"try:([0-9a-f]{16}):([^:]{1,100})(?::(\d{1,4}))?")
 ADVICE: Mapping[type[GithubError], str] = {
     TokenError: "GitHub does not know this token: make a new one, as `gh auth token` prints it",
     PermissionMissingError: "the token may not: it needs the scopes `repo` and `project`"
@@ -68,9 +67,11 @@ def key_of(board: str, card: str, part: int | None = None) -> str:
 
 
 def mark_of(text: str) -> Mark | None:
-    """Return what the last marker of the text says, wherever people wrote behind it."""
-    marks = [Mark(it[1], unquote(it[2]), it[3] or "", it[4]) for it in _MARKER.finditer(text or "")]
-    return marks[-1] if marks else None
+    """Return what the last marker of `cardinal try` in the text says: what looks like one before it may be
+    words of somebody else.
+    """
+    keys = ((_KEY.fullmatch(it.key), it.digest) for it in reversed(markers_in(text or "")))
+    return next((Mark(key[1], key[2], key[3] or "", digest) for key, digest in keys if key), None)
 
 
 @contextmanager
