@@ -84,7 +84,7 @@ def _board(
         by_column.setdefault(card.column or "", []).append(card)
     stopped, limits = stops.of_board(db, board.board_id), loads.limits(db, board.board_id, now)
     queues = {name: _places(db, board.board_id, name, by_column[name]) for name in names}
-    return BoardStory(f"{board.owner}/{board.number}", board.title, stopped, limits, by_column, queues)
+    return BoardStory(board.address, board.title, stopped, limits, by_column, queues)
 
 
 def _places(db: Connection, board_id: BoardId, column: str, listed: Sequence[CardLine]) -> list[QueuePlace]:

@@ -19,7 +19,7 @@ class OtherBoardError(CardinalError):
     """The settings name a board that the ledger does not serve."""
 
     def __init__(self, named: BoardAddress, there: Iterable[BoardRow]) -> None:
-        known = ", ".join(str(BoardAddress(board.owner, board.number)) for board in there)
+        known = ", ".join(board.address for board in there)
         super().__init__(
             f"this ledger serves {known}, and CARDINAL_BOARD names {named}: correct it, or let this ledger"
             f" serve that board too with `CARDINAL_BOARD={known.split(', ')[0]} cardinal boards add {named}`"
@@ -103,7 +103,7 @@ def require(db: Connection, config: Config, board_id: BoardId) -> ServedBoard:
     board = get(db, config, board_id)
     if board is None:
         row = boards.get(db, board_id)
-        raise UnservedBoardError(str(BoardAddress(row.owner, row.number)) if row else board_id)
+        raise UnservedBoardError(row.address if row else board_id)
     return board
 
 

@@ -55,6 +55,11 @@ class BoardRow:
     policy_repository: str = ""
     weight: int = 1
 
+    @property
+    def address(self) -> str:
+        """The board as people name it, like acme/1."""
+        return f"{self.owner}/{self.number}"
+
 
 @dataclass(frozen=True, slots=True)
 class FormerRow:

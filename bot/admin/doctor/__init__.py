@@ -4,19 +4,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from bot.github.client import Hub
 from bot.github.errors import GithubError
-from bot.state import served_boards
+from bot.state import policies, served_boards
 from bot.system.config import Config, ConfigError
 from ledger.log import event_store
 from ledger.parts import Registry
 from ledger.views import boards
 from ledger.views.boards import BoardRow
+from rules.policy.model import Policy
+
+T = TypeVar("T")
 
 
 class Level(StrEnum):
@@ -83,10 +86,20 @@ class DoctorContext:
 
     def boards(self) -> tuple[BoardRow, ...]:
         """Return the boards of the ledger; none while there is no ledger."""
+        return self.read(boards.all_boards, ())
+
+    def policies(self) -> tuple[tuple[BoardRow, Policy], ...]:
+        """Return the boards of the ledger, each with the policy in force there."""
+        return self.read(
+            lambda db: tuple((it, policies.in_force(db, it.board_id)) for it in boards.all_boards(db)), ()
+        )
+
+    def read(self, query: Callable[[Connection], T], otherwise: T) -> T:
+        """Return what the query reads of the ledger; `otherwise` while there is no ledger."""
         if self.engine is None:
-            return ()
+            return otherwise
         with event_store.reading(self.engine) as db:
-            return boards.all_boards(db)
+            return query(db)
 
     def hub_of(self, repository: str) -> Hub:
         """Return GitHub as the installation at the repository's owner, if a board is served there."""

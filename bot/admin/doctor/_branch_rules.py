@@ -6,9 +6,7 @@ from bot.admin.doctor import CheckResult, DoctorContext, fail, warn
 from bot.github.api import repositories, rulesets
 from bot.runspec.branch_rules import pushes
 from bot.runspec.committer import committer_of, signing_key
-from bot.state import policies
 from bot.system.config import ConfigError
-from ledger.log import event_store
 from rules.policy.repository import RepositoryRules
 from rules.runs.branch_rules import of_merge, of_push
 from runner.git.commits import trailers
@@ -38,10 +36,6 @@ def look(patient: DoctorContext, repository: str, rules: RepositoryRules) -> Ite
 
 def _methods(patient: DoctorContext) -> tuple[str, ...]:
     """Return the merge methods of the boards' policies."""
-    if patient.engine is None:
-        return ()
-    with event_store.reading(patient.engine) as db:
-        in_force = [policies.in_force(db, board.board_id) for board in patient.boards()]
-    columns = (column for policy in in_force for column in policy.board.columns.values())
+    columns = (column for _, policy in patient.policies() for column in policy.board.columns.values())
     steps = (step for column in columns for step in column.entry_actions if step["action"] == "merge")
     return tuple(sorted({str(step.get("method", "squash")) for step in steps}))

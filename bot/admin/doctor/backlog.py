@@ -46,12 +46,11 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
 
 def starts(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is there a worker for the runs that may start?"""
-    if patient.engine is None:
+    counts = patient.read(stalls.counts, None)
+    if counts is None:
         return
-    with event_store.reading(patient.engine) as db:
-        stalled = sum(stalls.counts(db).values())
-    if stalled:
-        message = f"{stalled} ready runs are taken by no worker"
+    if counts:
+        message = f"{sum(counts.values())} ready runs are taken by no worker"
         yield fail("starts", message, WAYS_OUT[StandstillKind.NO_WORKER])
     else:
         yield ok("starts", "what may start is taken")

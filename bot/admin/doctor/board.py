@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -27,11 +28,9 @@ def boards(patient: DoctorContext) -> Iterator[CheckResult]:
     if not seen:
         yield warn("board", "no board was seen yet", "let `cardinal up` run until its first sweep")
     for board in seen:
-        name = f"{board.owner}/{board.number}"
+        name = board.address
         yield ok("board", f"{name} has {len(board.columns)} columns, {len(board.fields)} fields")
-        with event_store.reading(patient.engine) as db:
-            policy = policies.current(db, board.board_id)
-        yield from _policy(name, policy)
+        yield from _policy(name, patient.read(partial(policies.current, board_id=board.board_id), None))
 
 
 def _policy(name: str, policy: policies.PolicyRow | None) -> Iterator[CheckResult]:
@@ -108,12 +107,10 @@ def headers(patient: DoctorContext) -> Iterator[CheckResult]:
 
 def wanted_header(patient: DoctorContext, board: BoardRow, column: str) -> str | None:
     """Return the description that a column should have: its present one where the policy does not name it."""
-    if patient.engine is None:
-        return None
-    with event_store.reading(patient.engine) as db:
-        policy = policies_in_force.in_force(db, board.board_id).column(column)
-    if policy is not None:
-        return consequence(policy)
+    policy = patient.read(partial(policies_in_force.in_force, board_id=board.board_id), None)
+    served = policy.column(column) if policy else None
+    if served is not None:
+        return consequence(served)
     return next((known.description for known in board.columns if known.name == column), None)
 
 

@@ -24,12 +24,9 @@ from bot.github.rate_limit import (
     ApiBudget,
     until_now,
 )
-from bot.state import policies
 from bot.web import webhook
 from ledger.ids import DeliveryId
-from ledger.log import event_store
 from ledger.queue import inbox
-from ledger.views import boards
 
 CLOCK_OFF_S = 30  # GitHub refuses an App's word that is dated more than a minute ahead
 FEW_CALLS = 500
@@ -166,10 +163,7 @@ def deliveries(patient: DoctorContext) -> Iterator[CheckResult]:
 
 def arrived(patient: DoctorContext, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
     """Return those of the deliveries that the ledger has."""
-    if patient.engine is None:
-        return frozenset()
-    with event_store.reading(patient.engine) as db:
-        return frozenset(delivery_id for delivery_id in ids if inbox.known(db, delivery_id))
+    return patient.read(lambda db: frozenset(it for it in ids if inbox.known(db, it)), frozenset())
 
 
 def signature(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -240,12 +234,8 @@ def _left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
 
 def _ceiling(patient: DoctorContext, owner: str) -> int | None:
     """Return the lowest cap on calls an hour that a policy in force on the owner's boards sets."""
-    if patient.engine is None:
-        return None
-    with event_store.reading(patient.engine) as db:
-        mine = [board for board in boards.all_boards(db) if board.owner.casefold() == owner.casefold()]
-        in_force = [policies.in_force(db, board.board_id) for board in mine]
-    return min((policy.board.limits.points_per_hour for policy in in_force), default=None)
+    mine = (policy for board, policy in patient.policies() if board.owner.casefold() == owner.casefold())
+    return min((policy.board.limits.points_per_hour for policy in mine), default=None)
 
 
 def _seconds_off(date: str, now: datetime) -> float:

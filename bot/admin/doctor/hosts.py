@@ -3,11 +3,8 @@
 from collections.abc import Iterator
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
-from bot.state import policies as policies_in_force
-from ledger.log import event_store
 from ledger.queries import hosts
 from ledger.queries.hosts import HostState, HostStatus
-from ledger.views import boards
 from rules.text import brief, count
 
 
@@ -43,17 +40,13 @@ def labels(patient: DoctorContext) -> Iterator[CheckResult]:
     Where no host takes runs at all, labels are not what is missing.
     """
     offered = [host.row for host in _listed(patient) if host.state is HostState.ALIVE]
-    if patient.engine is None or not offered:
-        return
-    with event_store.reading(patient.engine) as db:
-        served = [(board, policies_in_force.in_force(db, board.board_id)) for board in boards.all_boards(db)]
-    for board, policy in served:
+    for board, policy in patient.policies() if offered else ():
         for name, column in policy.board.columns.items():
             if any({*column.runs_on} <= {*host.labels} for host in offered):
                 continue
             wanted = ",".join(column.runs_on)
             message = (
-                f"{board.owner}/{board.number}: no host that lives and is not drained has the labels {wanted}"
+                f"{board.address}: no host that lives and is not drained has the labels {wanted}"
                 f" of the column {name}, so its runs wait"
             )
             step = f"start one with CARDINAL_LABELS={wanted}, or change `runs_on` of the column"
@@ -61,10 +54,7 @@ def labels(patient: DoctorContext) -> Iterator[CheckResult]:
 
 
 def _listed(patient: DoctorContext) -> tuple[HostStatus, ...]:
-    if patient.engine is None:
-        return ()
-    with event_store.reading(patient.engine) as db:
-        return hosts.statuses(db)
+    return patient.read(hosts.statuses, ())
 
 
 ORDER = 2

@@ -6,12 +6,11 @@ from bot.admin.doctor import CheckResult, DoctorContext, _branch_rules, fail, ok
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
-from bot.state import policies
 from bot.sync import access
 from ledger.events.access import RepositoryMoved
-from ledger.log import event_store
+from ledger.ids import BoardId
 from ledger.queries import cards
-from ledger.views import boards, placements
+from ledger.views import placements
 from rules.errors import PolicyError
 from rules.policy.board import BoardRules
 from rules.policy.repository import RepositoryRules
@@ -21,15 +20,8 @@ MAX_REPOSITORIES = 30  # that are asked about: eight calls each, more with a pro
 
 def checks(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does each repository say how an agent's work there is checked?"""
-    if patient.engine is None:
-        return
-    with event_store.reading(patient.engine) as db:
-        served = [board.board_id for board in boards.all_boards(db)]
-        named = {
-            name: policies.in_force(db, board_id).board
-            for board_id in served
-            for name in (*cards.repositories_of(db, board_id), *placements.repositories(db, board_id))
-        }
+    served = patient.policies()
+    named = {name: policy.board for board, policy in served for name in _names(patient, board.board_id)}
     for repository, board in sorted(named.items())[:MAX_REPOSITORIES]:
         yield from _of(patient, repository, board)
     if len(named) > MAX_REPOSITORIES:
@@ -47,21 +39,19 @@ def names(patient: DoctorContext) -> Iterator[CheckResult]:
 
 def moved(patient: DoctorContext) -> Iterator[RepositoryMoved]:
     """Ask GitHub for the repositories by the names that are known, and yield those that have another."""
-    if patient.engine is None:
-        return
-    with event_store.reading(patient.engine) as db:
-        known = {
-            (board.board_id, name)
-            for board in boards.all_boards(db)
-            for name in (
-                *cards.repositories_of(db, board.board_id),
-                *placements.repositories(db, board.board_id),
-            )
-        }
+    boards = patient.boards()
+    known = {(board.board_id, name) for board in boards for name in _names(patient, board.board_id)}
     for board_id, name in sorted(known)[:MAX_REPOSITORIES]:
         now = access.moved_to(patient.hub_of(name), name)
         if now:
             yield RepositoryMoved(board_id, name, now)
+
+
+def _names(patient: DoctorContext, board_id: BoardId) -> tuple[str, ...]:
+    """Return the repositories of the board's cards, and those in which their runs work."""
+    return patient.read(
+        lambda db: (*cards.repositories_of(db, board_id), *placements.repositories(db, board_id)), ()
+    )
 
 
 def _of(patient: DoctorContext, repository: str, board: BoardRules) -> Iterator[CheckResult]:

@@ -5,11 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import builder
-from bot.state import policies as policies_in_force
 from bot.system import model_keys
 from bot.system.config import ConfigError
-from ledger.log import event_store
-from ledger.views import boards
 from rules.policy.repository import BROWSER_IMAGE, IMAGE
 from rules.text import plain
 from runner import agents as known_agents
@@ -108,12 +105,8 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
 
 def _wanted(patient: DoctorContext) -> dict[str, set[str]]:
     """Return the agents that columns name, each with the models that they ask it for."""
-    if patient.engine is None:
-        return {}
-    with event_store.reading(patient.engine) as db:
-        policies = [policies_in_force.in_force(db, board.board_id) for board in boards.all_boards(db)]
     wanted: dict[str, set[str]] = {}
-    for policy in policies:
+    for _, policy in patient.policies():
         for name, column in policy.board.columns.items():
             kind = policy.archetype(name)
             if kind.STARTS_RUNS or kind.HAS_ASSISTANT:
