@@ -9,9 +9,8 @@ from ledger.events.related import CardProposed
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending, Gate, RunState
-from rules.card.loss import Loss
+from rules.card.loss import Loss, is_outside, outside
 from rules.card.shared_files import SharedFiles
-from rules.text import plain
 
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
 LEAVE = "leave"  # who asks when a card is dragged away mid-run
@@ -274,17 +273,6 @@ class Stop:
     target: str
     by: str
     mark: str = ""
-
-
-def is_outside(repository: str, owner: str) -> bool:
-    """Tell whether a repository belongs to somebody else."""
-    return repository.partition("/")[0].casefold() != owner.casefold()
-
-
-def outside(repository: str, owner: str) -> str:
-    """Return the sentence about a repository that was given to another owner."""
-    next_step = "name another repository, or transfer it back"
-    return f"{plain(repository, 140)} is outside of {plain(owner, 60)}: {next_step}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,3 +40,14 @@ class Loss:
         said = _LOST.get(self.reason, _OUT_OF_REACH)
         names = {"target": self.target, "reason": self.reason, "detail": self.detail}
         return said.format(**{name: plain(text, 140) for name, text in names.items()})
+
+
+def is_outside(repository: str, owner: str) -> bool:
+    """Tell whether a repository belongs to somebody else."""
+    return repository.partition("/")[0].casefold() != owner.casefold()
+
+
+def outside(repository: str, owner: str) -> str:
+    """Return the sentence about a repository that was given to another owner."""
+    next_step = "name another repository, or transfer it back"
+    return f"{plain(repository, 140)} is outside of {plain(owner, 60)}: {next_step}"

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
-from rules.card.loss import Loss
+from rules.card.loss import Loss, is_outside, outside
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Grant, Share
-from rules.snapshot import Halt, Stop, is_outside, outside
+from rules.snapshot import Halt, Stop
 from rules.text import code, count, plain
 
 _NO_WORKER = "no worker is free"

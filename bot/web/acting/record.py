@@ -19,9 +19,9 @@ from ledger.queue import acted_requests, outbox
 from ledger.queue.sign_ins import SignIn
 from ledger.views import cards
 from ledger.views.cards import CardRow
+from rules.card.loss import is_outside
 from rules.chatops import parser, replies
 from rules.intents.outbound import Say
-from rules.snapshot import is_outside
 
 RECORDED = "/cardinal {command} is recorded: the card says what came of it."
 

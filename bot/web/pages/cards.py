@@ -23,8 +23,8 @@ from ledger.views import cards, links, runs
 from ledger.views.cards import CardRow
 from ledger.views.links import LinkRow
 from ledger.views.runs import RunRow
+from rules.card.loss import is_outside
 from rules.explain import why
-from rules.snapshot import is_outside
 from rules.text import plain, sentence, state_word, usd
 
 EVENT = re.compile(r"[0-9]{1,17}")

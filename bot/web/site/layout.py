@@ -31,7 +31,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import boards, cards, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
-from rules.snapshot import is_outside
+from rules.card.loss import is_outside
 from rules.text import sentence
 from runner.text.untrusted import without_invisible
 
