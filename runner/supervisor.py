@@ -28,7 +28,8 @@ from runner.phases.work import make_plan, work
 from runner.run.context import RunContext
 from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequested, failed
 from runner.run.log import RunLog
-from runner.run.run_spec import Clock, Provider, Remote, RunSpec
+from runner.run.provider import Provider
+from runner.run.run_spec import Clock, Remote, RunSpec
 from runner.run.secrecy import secrecy_of
 from runner.session.tool_servers import ending_servers
 from runner.text.plain import cut, one_line, redact

@@ -31,7 +31,7 @@ from bot.system.setting_types import (
 )
 from ledger.errors import CardinalError
 from runner.artifacts import sealing
-from runner.run.run_spec import TokenPrice
+from runner.run.provider import TokenPrice
 
 PREFIX = "CARDINAL_"
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal

@@ -5,7 +5,7 @@ from pathlib import Path
 from bot.system.config import PREFIX, Config, ConfigError
 from bot.system.env_file import lines_of
 from rules.policy.roles import LOGIN
-from runner.run.run_spec import BedrockProvider, Provider, VertexProvider
+from runner.run.provider import BedrockProvider, Provider, VertexProvider
 
 FOLDER = "keys"  # in the home: a file OWNER.env for each owner, in lower case
 NAMES = ("anthropic", "openai", "compatible")

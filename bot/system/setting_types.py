@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import StringConstraints
 
 from runner import workspaces
-from runner.run.run_spec import TokenPrice
+from runner.run.provider import TokenPrice
 
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
 OptionalAddress = Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")]

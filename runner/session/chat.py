@@ -14,7 +14,8 @@ from runner.exec.stream import Heard, Line
 from runner.gateway.control.claim import gateway_for, settle
 from runner.gateway.control.link import Gateway, Terms
 from runner.gateway.control.messages import CallRefusal, ProviderFailure, believable
-from runner.run.run_spec import HostPaths, Provider
+from runner.run.provider import Provider
+from runner.run.run_spec import HostPaths
 from runner.text.plain import cut, redact
 from runner.workspaces.contract import Tenancy, Workspace
 

@@ -16,7 +16,8 @@ from forge.model.server import ScriptedModel
 from ledger.events.run import PlanApproved, PlanProposed, RunEvent
 from runner import agents
 from runner.run.log import RunLog
-from runner.run.run_spec import Limits, Provider, ResourceSpec, RunSpec, ToolSpec
+from runner.run.provider import Provider
+from runner.run.run_spec import Limits, ResourceSpec, RunSpec, ToolSpec
 from runner.supervisor import execute
 from runner.workspaces.docker.engine import engine_address
 from runner.workspaces.docker.sweeping import home_of

@@ -33,7 +33,15 @@ from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.errors import UnverifiedCommitError
 from runner.run.log import RunLog
-from runner.run.run_spec import Committer, HostPaths, Limits, MadeCommit, Provider, RunSpec, ValidationSpec
+from runner.run.provider import Provider
+from runner.run.run_spec import (
+    Committer,
+    HostPaths,
+    Limits,
+    MadeCommit,
+    RunSpec,
+    ValidationSpec,
+)
 from runner.supervisor import execute
 from tests.ledgers import new_ledger
 

@@ -17,7 +17,7 @@ from runner.exec.launch import launch_problem
 from runner.gateway.models.limits import SETTINGS
 from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.routes import missing_extra, payer_of
-from runner.run.run_spec import BedrockProvider, Provider
+from runner.run.provider import BedrockProvider, Provider
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.docker import engine as docker
 from runner.workspaces.docker.errors import ImageMissingError

@@ -18,7 +18,8 @@ from runner.gateway.control.link import Gateway, Terms
 from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, SecretUse, Settled
 from runner.gateway.network.added_header import AddedHeader
 from runner.gateway.servers.terms import ToolServerTerms
-from runner.run.run_spec import HostPaths, Provider, RunSpec
+from runner.run.provider import Provider
+from runner.run.run_spec import HostPaths, RunSpec
 from runner.text.plain import one_line
 
 SETTLE_S = 3.0

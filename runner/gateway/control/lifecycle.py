@@ -27,7 +27,7 @@ from runner.gateway.network.authority import Authority
 from runner.gateway.network.proxy import serve
 from runner.gateway.network.secret_tunnel import SecretTunnels
 from runner.gateway.servers.desk import ToolServers
-from runner.run.run_spec import Provider
+from runner.run.provider import Provider
 
 _BOARD = "/board"
 _FAILED = 70  # source: sysexits.h, EX_SOFTWARE

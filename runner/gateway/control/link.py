@@ -19,7 +19,7 @@ from runner.gateway.control.messages import GatewayEvent
 from runner.gateway.network.added_header import AddedHeader
 from runner.gateway.network.authority import system_bundle
 from runner.gateway.servers.terms import ToolServerTerms
-from runner.run.run_spec import Provider
+from runner.run.provider import Provider
 
 # In the folder of a gateway.
 MODELS, NETWORK = "models.sock", "network.sock"

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from runner.gateway.models import sse
 from runner.gateway.models.protocol import loaded
 from runner.gateway.models.upstream import AgentRequest, CredentialsError, Outgoing, Upstream, known_betas
-from runner.run.run_spec import BedrockProvider
+from runner.run.provider import BedrockProvider
 
 VERSION = "bedrock-2023-05-31"
 FRAMES = "application/vnd.amazon.eventstream"

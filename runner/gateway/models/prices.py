@@ -12,7 +12,7 @@ from genai_prices import Usage, calc_price, data_snapshot, extract_usage, types
 
 from runner.errors import RunnerError
 from runner.gateway.models.bedrock import model_id
-from runner.run.run_spec import BedrockProvider, Provider, TokenPrice, VertexProvider
+from runner.run.provider import BedrockProvider, Provider, TokenPrice, VertexProvider
 
 _STEP_TOKENS = 10_000
 _REMEMBERED = 200

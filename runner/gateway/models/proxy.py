@@ -19,7 +19,7 @@ from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import UnknownCostError, outreach, weights
 from runner.gateway.models.routes import LISTS, ROUTES, Route, missing_extra, models_listed, payer_of, wire_of
 from runner.gateway.network.addresses import NetworkAccess
-from runner.run.run_spec import BedrockProvider, Provider
+from runner.run.provider import BedrockProvider, Provider
 
 _RATE_REPORT_S = 5.0
 _STATUS = {"rate": 429, "closed": 403, "key": 403, "size": 413}  # else 400: nobody tries that again

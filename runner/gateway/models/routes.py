@@ -12,7 +12,7 @@ from runner.gateway.models.anthropic import Messages
 from runner.gateway.models.openai import Chat, Responses
 from runner.gateway.models.protocol import Wire
 from runner.gateway.models.upstream import Direct, Outgoing, Upstream, trust
-from runner.run.run_spec import BedrockProvider, Provider, VertexProvider
+from runner.run.provider import BedrockProvider, Provider, VertexProvider
 
 _KEEP_S = 15.0
 _EXTRAS = {

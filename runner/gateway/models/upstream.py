@@ -8,7 +8,7 @@ from functools import cache
 
 from runner.errors import RunnerError
 from runner.gateway.models.protocol import ModelRequest
-from runner.run.run_spec import Provider
+from runner.run.provider import Provider
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
 # source: RFC 9110, 7.6.1

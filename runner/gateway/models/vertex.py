@@ -20,7 +20,7 @@ from runner.gateway.models.upstream import (
     known_betas,
     trust,
 )
-from runner.run.run_spec import VertexProvider
+from runner.run.provider import VertexProvider
 
 VERSION = "vertex-2023-10-16"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"

@@ -20,7 +20,7 @@ from ledger.events.policy import PolicyLoaded
 from ledger.log import event_store
 from ledger.queue import hosts as known_hosts
 from rules.policy.repository import IMAGE
-from runner.run.run_spec import TokenPrice
+from runner.run.provider import TokenPrice
 from tests.ledger.queue.test_hosts import beat, fall_silent
 from tests.ledger.samples import BOARD, NOW, board_seen
 from tests.ledgers import new_ledger

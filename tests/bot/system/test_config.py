@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from bot.system import github_address
 from bot.system.config import FIELDS, Config, ConfigError, read
 from bot.system.env_file import changed
-from runner.run.run_spec import TokenPrice
+from runner.run.provider import TokenPrice
 
 PAGES = {"PUBLIC_URL": "https://cardinal.example", "CLIENT_ID": "Iv1", "CLIENT_SECRET": "c"}
 

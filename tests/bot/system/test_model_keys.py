@@ -7,7 +7,7 @@ import pytest
 from bot.system import config as configuration
 from bot.system import model_keys
 from bot.system.config import Config, ConfigError
-from runner.run.run_spec import BedrockProvider, VertexProvider
+from runner.run.provider import BedrockProvider, VertexProvider
 
 
 def config_of(home: Path, **more: str) -> Config:

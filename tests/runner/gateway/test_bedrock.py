@@ -22,7 +22,7 @@ from runner.gateway.models.bedrock import FRAMES, Bedrock, Frames, model_id, roo
 from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.protocol import ModelRequest
 from runner.gateway.models.upstream import AgentRequest, CredentialsError
-from runner.run.run_spec import BedrockProvider, Provider, TokenPrice
+from runner.run.provider import BedrockProvider, Provider, TokenPrice
 from tests.runner.gateway.upstream import Answer, Got, messages
 from tests.runner.gateway.world import PATHS, TERMS, Scene, ask, scene
 

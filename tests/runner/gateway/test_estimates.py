@@ -17,7 +17,7 @@ from runner.gateway.models.openai import Chat, Responses
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import UnreadableCallError, parse_request, parsed
 from runner.gateway.models.request_contents import UnknownCostError, Weight, weights
-from runner.run.run_spec import Provider
+from runner.run.provider import Provider
 from tests.runner.gateway.upstream import Answer, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, error_of, finish, scene
 

@@ -9,7 +9,7 @@ import pytest
 from runner.agents.contract import Usage
 from runner.gateway.control.link import Gateway
 from runner.gateway.control.messages import ProviderFailure, Warned
-from runner.run.run_spec import Provider
+from runner.run.provider import Provider
 from tests.runner.gateway.upstream import Answer, chat, event, provider
 from tests.runner.gateway.world import (
     GPT,

@@ -17,7 +17,7 @@ from runner.gateway.models.meter import Experience, Meter
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import weights
-from runner.run.run_spec import Provider, TokenPrice
+from runner.run.provider import Provider, TokenPrice
 from tests.runner.gateway.upstream import Answer, chat, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, eventually, finish, scene
 

@@ -4,7 +4,7 @@ import pytest
 
 from runner import agents
 from runner.gateway.control.claim import payer
-from runner.run.run_spec import Provider
+from runner.run.provider import Provider
 
 
 @pytest.mark.parametrize(

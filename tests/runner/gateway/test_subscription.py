@@ -10,7 +10,7 @@ from runner import agents
 from runner.agents.contract import Usage
 from runner.gateway.control.messages import CallRefusal, ProviderFailure, Warned
 from runner.gateway.models.prices import price_of
-from runner.run.run_spec import Provider
+from runner.run.provider import Provider
 from runner.text.plain import redact
 from tests.runner.gateway.upstream import Answer, messages
 from tests.runner.gateway.world import CLAUDE, PATHS, USAGE, Scene, ask, assert_budget_bounds, scene

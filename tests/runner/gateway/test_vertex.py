@@ -26,7 +26,7 @@ from runner.gateway.models.protocol import ModelRequest
 from runner.gateway.models.routes import missing_extra
 from runner.gateway.models.upstream import AgentRequest, CredentialsError, known_betas
 from runner.gateway.models.vertex import BETAS, Vertex, credentials_of, root, translate
-from runner.run.run_spec import Provider, VertexProvider
+from runner.run.provider import Provider, VertexProvider
 from runner.text.plain import redact, secret_forms
 from tests.runner.gateway.upstream import Answer, messages
 from tests.runner.gateway.world import CLAUDE, PATHS, USAGE, Scene, ask, assert_budget_bounds, scene

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from runner.gateway.control.link import Gateway, Terms, Waits
 from runner.gateway.control.messages import CallRefusal, GatewayEvent
-from runner.run.run_spec import Provider, TokenPrice
+from runner.run.provider import Provider, TokenPrice
 from tests.runner.gateway.upstream import Answer, Upstream, chat, messages, provider, responses
 
 KEY = "sk-test-the-real-key-0123456789"
