@@ -6,10 +6,10 @@ from sqlalchemy import Connection
 
 from ledger import codec
 from ledger.events.board import CardDescribed, LabelJudged
+from ledger.events.branch import CommitsSigned
 from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.run import (
     BranchPushed,
-    CommitsSigned,
     Noted,
     PlanTicked,
     Progressed,

@@ -329,33 +329,6 @@ class BranchPushed(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class BranchRebased(RunEvent):
-    """The branch of a card stands on GitHub at `after`: the work of `before`, put on the commit `base`.
-
-    `same`: it adds and removes the very same lines, so an approval of `before` counts for `after`.
-    """
-
-    card_id: CardId
-    branch: str
-    before: str
-    after: str
-    base: str
-    same: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CommitsSigned(RunEvent):
-    """GitHub made the commits up to `signed` in place of those up to `head`, and signed them as the App's.
-
-    Both have the files of `tree`, as they were read back from GitHub: evidence of one counts for the other.
-    """
-
-    head: str
-    signed: str
-    tree: str
-
-
-@dataclass(frozen=True, slots=True)
 class UsageMetered(RunEvent):
     """The cost of a stretch of work since the last such event."""
 

@@ -44,9 +44,10 @@ from ledger.events.board import (
     LabelJudged,
     MoverFound,
 )
+from ledger.events.branch import BranchRebased
 from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.pull import PullChanged, PullOpened
-from ledger.events.run import CHECK, BranchPushed, BranchRebased, RunQueued
+from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.reasons import Reason

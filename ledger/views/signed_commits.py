@@ -6,7 +6,7 @@ from sqlalchemy import Connection, Table
 
 from ledger.db.rows import columns, find, recorder
 from ledger.db.tables import VIEWS
-from ledger.events.run import CommitsSigned
+from ledger.events.branch import CommitsSigned
 from ledger.fold import Fold
 from ledger.ids import RunId
 

@@ -9,8 +9,8 @@ from ledger.db.rows import change, drop, keep, record, value, values
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
+from ledger.events.branch import BranchRebased
 from ledger.events.pull import ReviewDismissed, ReviewSubmitted
-from ledger.events.run import BranchRebased
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.views.cards import cards

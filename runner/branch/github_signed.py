@@ -1,6 +1,6 @@
 """Commits that GitHub makes anew and signs in place of those that were judged, with the same files."""
 
-from ledger.events.run import CommitsSigned
+from ledger.events.branch import CommitsSigned
 from runner.branch.export import head_name, published, remember_stamped
 from runner.errors import UnverifiedCommitError
 from runner.git.commits import Commit

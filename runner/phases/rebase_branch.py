@@ -1,6 +1,6 @@
 """Puts a delivered branch on the newest base and pushes it: no agent, and nobody's commits are lost."""
 
-from ledger.events.run import BranchRebased
+from ledger.events.branch import BranchRebased
 from runner.branch.export import export_commit, head_name, missing
 from runner.branch.rebase import stand_on
 from runner.errors import MovedBranchError

@@ -1,14 +1,17 @@
 """Facts of a run in its history: plan, turn, questions, stages, failed checks, refusals. Pure."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from ledger.events import stage as staged
 from ledger.events.bounds import RoundFailed
+from ledger.events.branch import CommitsSigned
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
-from ledger.events.run import BranchPushed, CommitsSigned, QuestionAsked, UsageMetered
+from ledger.events.run import BranchPushed, QuestionAsked, UsageMetered
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import (
     OF_TURN,
@@ -162,6 +165,17 @@ class StageLog:
     def visit(self, entry: int) -> StageVisit:
         """Return the run's entry of that number, counted from 1."""
         return next(visit for visit in self.visits if visit.entry == entry)
+
+    def choose(self, tool: str, given: Mapping[str, Any]) -> None:
+        """Take the call by which the agent says where the work goes from the open stage; the first counts."""
+        visit = self.open
+        if visit is not None and visit.target is None:
+            if tool == "go_to_stage":
+                visit.target, visit.summary = given["stage"], given["summary"]
+                visit.open_points = tuple(given.get("open_points", ()))
+            elif tool == "finish":
+                visit.target, visit.summary = "", given["done"]
+                visit.open_points = tuple(given.get("open_questions", ()))
 
     def take(self, event: StageEvent, seq: int) -> None:
         """Fold an event, the log's `seq`-th."""

@@ -12,6 +12,7 @@ from ledger.event import Event, Recorded
 from ledger.events import agent as seen
 from ledger.events import artifact, bounds, budget, findings, guard, instruction, related
 from ledger.events import run as happened
+from ledger.events.branch import CommitsSigned
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
@@ -276,14 +277,7 @@ class History:
             self.finish, self.finish_seq = given, self.seq
         elif event.tool == "thread":
             self.threads[given["thread_id"]] = given["text"]
-        visit = self.stages.open
-        if visit is not None and visit.target is None:
-            if event.tool == "go_to_stage":
-                visit.target, visit.summary = given["stage"], given["summary"]
-                visit.open_points = tuple(given.get("open_points", ()))
-            elif event.tool == "finish":
-                visit.target, visit.summary = "", given["done"]
-                visit.open_points = tuple(given.get("open_questions", ()))
+        self.stages.choose(event.tool, given)
 
     @_fold.register
     def _(self, event: findings.InvestigationBegun) -> None:
@@ -333,7 +327,7 @@ class History:
         self.waived = event.head
 
     @_fold.register
-    def _(self, event: guard.GuardsJudged | happened.BranchPushed | happened.CommitsSigned) -> None:
+    def _(self, event: guard.GuardsJudged | happened.BranchPushed | CommitsSigned) -> None:
         self.early.take(event)
         self.iterations += self.guards.take(event)  # a refused change costs one
 

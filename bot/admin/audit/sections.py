@@ -11,6 +11,7 @@ from ledger.events import (
     artifact,
     board,
     bounds,
+    branch,
     brief,
     budget,
     conversation,
@@ -288,16 +289,21 @@ def investigation(summary: Summary, it: AuditEvent) -> None:
 
 
 @_takes(
-    run.BranchPushed, run.BranchRebased, run.CommitsSigned, agent.HostReached, agent.SecretSent, run.RunEnded
+    run.BranchPushed,
+    branch.BranchRebased,
+    branch.CommitsSigned,
+    agent.HostReached,
+    agent.SecretSent,
+    run.RunEnded,
 )
 def publication(summary: Summary, it: AuditEvent) -> None:
     """Fill `signed`, `pushed`, `hosts`, `secrets` and `outcome`."""
     match it.event:
         case run.BranchPushed() as event:
             summary["pushed"].append({"at": it.at, **fields(event)})
-        case run.BranchRebased(branch=branch, after=head):
-            summary["pushed"].append({"at": it.at, "branch": branch, "head": head, "start": ""})
-        case run.CommitsSigned() as event:
+        case branch.BranchRebased() as event:
+            summary["pushed"].append({"at": it.at, "branch": event.branch, "head": event.after, "start": ""})
+        case branch.CommitsSigned() as event:
             summary["signed"].append({"at": it.at, **fields(event)})
         case agent.HostReached() as event:
             summary["hosts"].append(fields(event))

@@ -13,15 +13,10 @@ from bot.reactor import reactor
 from ledger.db.tables import outbox
 from ledger.event import Event
 from ledger.events.board import BoardRemoved, CardExplained, CardMoved
+from ledger.events.branch import BranchRebased
 from ledger.events.policy import PolicyLoaded
 from ledger.events.pull import MergeOutdated, PullChanged, PullOpened, ReviewSubmitted
-from ledger.events.run import (
-    CHECK,
-    BranchRebased,
-    RunClaimed,
-    RunEnded,
-    ValidationEnded,
-)
+from ledger.events.run import CHECK, RunClaimed, RunEnded, ValidationEnded
 from ledger.ids import BoardId, CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store

@@ -1,7 +1,8 @@
 """A merge: other finished branches of the repository are rebased and checked, without an agent."""
 
 from forge.store.board import Item
-from ledger.events.run import BranchRebased, RunQueued, SessionStarted, ValidationEnded
+from ledger.events.branch import BranchRebased
+from ledger.events.run import RunQueued, SessionStarted, ValidationEnded
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_gate import checks_on, push
 from tests.bot.flows.pulls.test_review import review

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.events.run import CommitsSigned
+from ledger.events.branch import CommitsSigned
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_check_buttons import check_of
 from tests.bot.flows.pulls.test_review import review
