@@ -1,4 +1,4 @@
-"""A run's events as they come, in a shell: until it is over, which is the exit code."""
+"""Events as they come, in a shell: of a run until it is over, which is the exit code."""
 
 import json
 from collections.abc import Mapping
@@ -22,8 +22,11 @@ class NotDoneError(CliError):
 def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: bool) -> None:
     """Print each event. Raises ApiProblemError, ApiUnreachableError, CliError."""
     url, token = _api.place()
+    is_over = follow_once(url, token.reveal(), operation, fields, _printer(as_json), wait_s)
+    if "run" not in fields:
+        return
     run = str(fields["run"])
-    if not follow_once(url, token.reveal(), operation, fields, _printer(as_json), wait_s):
+    if not is_over:
         raise CliError(
             f"{run} is not over after {wait_s} s: follow it again, or see `cardinal job get-run {run}`"
         )
@@ -38,8 +41,13 @@ def _printer(as_json: bool) -> Any:
         if as_json:
             click.echo(json.dumps(event))
             return
-        click.echo(f"{line(str(event['at']))[:19]} {line(str(event['text']))}")
-        for row in block(str(event["output"])):
+        if "text" not in event:
+            click.echo("older events are left out: `cardinal job list` has how jobs stand now", err=True)
+            return
+        number = event.get("number")
+        job = f"{event['repository']}#{number} " if number else ""
+        click.echo(f"{line(str(event['at']))[:19]} {line(job)}{line(str(event['text']))}")
+        for row in block(str(event.get("output", ""))):
             click.echo(row)
 
     return show

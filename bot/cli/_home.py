@@ -18,7 +18,8 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries.cards import CardLine
 from ledger.queries.lanes import ListedCard
-from ledger.views import cards, runs
+from ledger.views import boards, cards, runs
+from ledger.views.boards import BoardRow
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 
@@ -46,13 +47,15 @@ class SharedNameError(CardinalError):
 
 
 class UnlistedNameError(CardinalError):
-    """No card or run has that name."""
+    """No card, board or run has that name."""
 
     def __init__(self, kind: str, name: str) -> None:
         self.kind, self.name = kind, name
         listing = "`cardinal runs` lists them"
         if kind == "card":
             listing = "`cardinal board` lists them as owner/repository#number"
+        if kind == "board":
+            listing = "`cardinal boards list` lists them as owner/number"
         super().__init__(f"no {kind} is known as {name!r}: {listing}")
 
 
@@ -116,6 +119,15 @@ def card(db: Connection, name: str) -> CardRow:
         row = next(iter(known), None)
     if row is None:
         raise UnlistedNameError("card", name)
+    return row
+
+
+def board(db: Connection, name: str) -> BoardRow:
+    """Return the board `owner/number`. Raises UnlistedNameError."""
+    owner, _, number = name.rpartition("/")
+    row = boards.at(db, owner, int(number)) if number.isdecimal() else None
+    if row is None:
+        raise UnlistedNameError("board", name)
     return row
 
 

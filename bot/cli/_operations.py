@@ -31,9 +31,7 @@ SHORT: Mapping[str, str] = {
 }
 NOT_DONE = frozenset({403, 404, 409, 410, 415})
 MAX_WAIT_S = 7 * 24 * 3600
-WAIT = (
-    "Go on with what comes until the run is over, for so many seconds at most. Its ending is the exit code."
-)
+WAIT = "Go on with what comes for so many seconds at most; of a run to its end, which is the exit code."
 JOB = ("owner", "repository", "number")
 
 

@@ -13,7 +13,7 @@ from ledger import codec
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
-from ledger.ids import CardId
+from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queries import timeline
 from ledger.queries.timeline import TimelineRow, Zoom
@@ -25,6 +25,7 @@ KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass
 
 @click.command("watch")
 @click.argument("card", metavar="[OWNER/REPOSITORY#NUMBER]", required=False)
+@click.option("--board", metavar="OWNER/NUMBER", help="Only cards of this board.")
 @click.option(
     "--zoom", type=click.Choice([str(zoom) for zoom in Zoom]), default=str(Zoom.ACTIVITY), show_default=True
 )
@@ -40,9 +41,15 @@ KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass
 @click.option("--once", is_flag=True, help="Print what there is and stop.")
 @json_option
 def command(
-    card: str | None, zoom: str, kinds: tuple[str, ...], start: int | None, once: bool, as_json: bool
+    card: str | None,
+    board: str | None,
+    zoom: str,
+    kinds: tuple[str, ...],
+    start: int | None,
+    once: bool,
+    as_json: bool,
 ) -> None:
-    """Follow the timeline of one card, or of all, until Ctrl-C.
+    """Follow the timeline of one card, of a board or of all, until Ctrl-C.
 
     The kinds of events are those of docs/events.md; --kind can be given several times.
 
@@ -50,13 +57,14 @@ def command(
     Examples:
       cardinal watch
       cardinal watch acme/shop#12 --zoom debug
-      cardinal watch --kind QuestionAsked --kind RunEnded
+      cardinal watch --board acme/1 --kind QuestionAsked --kind RunEnded
     """
     engine = _home.open_engine(_home.settings())
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
     try:
         with event_store.reading(engine) as db:
             only = _home.card(db, card).card_id if card else None
+            board_id = _home.board(db, board).board_id if board else None
             seq = event_store.last_seq(db) if start is None else start
         pause = threading.Event()
         while True:
@@ -64,7 +72,7 @@ def command(
                 fresh = event_store.read(db, after=seq)
                 lines = [
                     _printed(db, row, as_json)
-                    for row in _rows(db, fresh, only)
+                    for row in _rows(db, fresh, only, board_id)
                     if _is_wanted(row, kinds, depths)
                 ]
             for text in lines:
@@ -82,10 +90,14 @@ def _is_wanted(row: TimelineRow, kinds: Collection[str], depths: Collection[Zoom
     return row.kind in kinds if kinds else row.zoom in depths
 
 
-def _rows(db: Connection, fresh: tuple[Recorded, ...], only: CardId | None) -> Iterable[TimelineRow]:
+def _rows(
+    db: Connection, fresh: tuple[Recorded, ...], only: CardId | None, board_id: BoardId | None
+) -> Iterable[TimelineRow]:
     for recorded in fresh:
         card_id = _card_of(db, recorded)
         if card_id is None or only not in (None, card_id):
+            continue
+        if board_id and ((row := cards.get(db, card_id)) is None or row.board_id != board_id):
             continue
         yield timeline.line(card_id, recorded.seq, recorded.at, recorded.event)
 

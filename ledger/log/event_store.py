@@ -1,6 +1,6 @@
 """The event log: appended in one transaction with every view, read in order, never changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -136,6 +136,17 @@ def read(
     """Return at most `limit` events later than `after`, oldest first, of one stream or of all."""
     query = _later if stream is None else _later_of
     rows = query.all(db, {"stream": stream, "after": after, "most": limit})
+    return tuple(
+        [Recorded(seq, of, version, at, decode(kind, body)) for seq, of, version, at, kind, body in rows]
+    )
+
+
+def read_kinds(
+    db: Connection, kinds: Collection[str], *, after: int, until: int, limit: int
+) -> tuple[Recorded, ...]:
+    """Return at most `limit` events of these kinds later than `after` and up to `until`, the oldest first."""
+    wanted = (events.c.seq > after) & (events.c.seq <= until) & events.c.kind.in_(kinds)
+    rows = db.execute(select(*_COLUMNS).where(wanted).order_by(events.c.seq).limit(limit))
     return tuple(
         [Recorded(seq, of, version, at, decode(kind, body)) for seq, of, version, at, kind, body in rows]
     )

@@ -1,9 +1,11 @@
-"""Whether anything happened to cards that somebody may see, for pages that follow the log."""
+"""What happened to cards that somebody may see, for pages and programs that follow the log."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, exists, false, or_, select
 
+from ledger.event import Recorded
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.card_filter import FROM, CardScope, within
@@ -11,6 +13,28 @@ from ledger.views.cards import cards
 from ledger.views.runs import runs
 
 MAX_EVENTS = 500  # that are looked at; more of them are news without a look
+MAX_BACKLOG = 20_000  # events of the log that somebody who comes back late is given
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class CardNews:
+    """An event of a card or of a run of it; its issue, which a draft does not have yet."""
+
+    recorded: Recorded
+    card_id: CardId
+    repository: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewsPage:
+    """Events up to `last`. `omitted`: older ones were left out; `more`: others follow at once."""
+
+    news: tuple[CardNews, ...]
+    last: int
+    omitted: bool
+    more: bool
 
 
 def later(
@@ -39,3 +63,48 @@ def later(
     if card_id is not None:
         mine = mine.where(cards.c.card_id == card_id)
     return last, bool(scopes) and db.scalar(select(exists(mine))) is True
+
+
+def page(
+    db: Connection, scopes: Sequence[CardScope], after: int, kinds: Collection[str], limit: int = PAGE
+) -> NewsPage:
+    """Return events of these kinds later than `after`, the oldest first, of cards in sight.
+
+    A card is in sight when its own repository and those of all its runs may be seen.
+    """
+    newest = event_store.last_seq(db)
+    begin = max(after, newest - MAX_BACKLOG)
+    events = event_store.read_kinds(db, kinds, after=begin, until=newest, limit=limit)
+    by_stream = _in_sight(db, scopes, {it.stream for it in events})
+    more = len(events) == limit
+    return NewsPage(
+        news=tuple(CardNews(it, *by_stream[it.stream]) for it in events if it.stream in by_stream),
+        last=events[-1].seq if more else max(begin, newest),
+        omitted=begin > after,
+        more=more,
+    )
+
+
+def _in_sight(
+    db: Connection, scopes: Sequence[CardScope], streams: Collection[str]
+) -> dict[str, tuple[CardId, str, int]]:
+    """Return the card of each stream that somebody may follow: its id, its repository and number."""
+    names = {stream.partition(":")[::2] for stream in streams}
+    run_ids = [name for kind, name in names if kind == "run"]
+    of_runs = db.execute(select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(run_ids)))
+    by_run = {run_id: card_id for run_id, card_id in of_runs}
+    touched = {name for kind, name in names if kind == "card"}.union(by_run.values())
+    query = select(cards.c.card_id, cards.c.repository, cards.c.number).select_from(FROM)
+    query = query.where(cards.c.card_id.in_(touched), or_(false(), *map(_with_all_runs, scopes)))
+    known = {card_id: (card_id, name or "", number or 0) for card_id, name, number in db.execute(query)}
+    runs_seen = {f"run:{run_id}": known[card_id] for run_id, card_id in by_run.items() if card_id in known}
+    return {f"card:{card_id}": row for card_id, row in known.items()} | runs_seen
+
+
+def _with_all_runs(scope: CardScope) -> ColumnElement[bool]:
+    """Limit to cards of whose runs, past ones too, every repository may be seen."""
+    if scope.seen is None:
+        return within(scope)
+    every = runs.alias()
+    hidden = every.c.repository.not_in((*scope.seen, ""))
+    return and_(within(scope), ~exists().where(every.c.card_id == cards.c.card_id, hidden))

@@ -34,7 +34,7 @@ async def follow(client: ApiClient, name: str, fields: Mapping[str, Any], take: 
                             return True
                         if message.data:
                             take(json.loads(message.data))
-                            after = message.id
+                        after = message.id or after
             except httpx2.TransportError as error:
                 if (breaks := breaks + 1) > MAX_BREAKS:
                     raise client.unreachable(str(error) or type(error).__name__) from error

@@ -70,8 +70,14 @@ class StreamResponse(Response):
 
 def seen() -> int:
     """Return the last event that the page has; a browser that comes back names it in a header."""
-    named = request.headers.get("Last-Event-ID") or request.args.get("after", "")
-    return int(named) if AFTER.fullmatch(named) else 0
+    shown = request.args.get("after", "")
+    return last_event_id(int(shown) if AFTER.fullmatch(shown) else 0)
+
+
+def last_event_id(otherwise: int) -> int:
+    """Return the last event that whoever comes back names in a header; `otherwise` without one."""
+    named = request.headers.get("Last-Event-ID", "")
+    return int(named) if AFTER.fullmatch(named) else otherwise
 
 
 def message(event: str, text: str, last: int) -> bytes:

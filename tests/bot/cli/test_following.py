@@ -1,18 +1,20 @@
-"""`cardinal job follow-run --wait`: every line once over cut connections, and the ending as exit code."""
+"""`cardinal job follow-… --wait`: every line once over cut connections, and the ending as exit code."""
 
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Semaphore
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
 from bot.web.api import following
+from bot.web.api.following import follow_once
 from bot.web.live.streams import StreamLimits
-from ledger.events.run import AgentSaid, RunEnded
+from ledger.events.run import AgentSaid, Noted, RunEnded
 from ledger.states import Ending
 from tests.bot.web.api.program import Program
 from tests.bot.web.live.serving import serving
@@ -33,10 +35,8 @@ def connected() -> Semaphore:
 
 
 @pytest.fixture
-def follow(
-    pages: Pages, tmp_path: Path, connected: Semaphore, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Follow]:
-    """Serve streams that are cut all the time; return how to follow a run from a shell."""
+def address(pages: Pages, connected: Semaphore, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Serve streams that are cut all the time."""
     monkeypatch.setattr(following, "AGAIN_S", 0.05)
 
     def app(environ: dict[str, str], start: Callable[..., object]) -> object:
@@ -45,12 +45,18 @@ def follow(
         return pages.app(environ, start)
 
     with serving(app, pages.cardinal.services.engine, LIMITS) as (host, port):  # type: ignore[arg-type]
-        environ = {
-            "CARDINAL_HOME": str(tmp_path / "elsewhere"),
-            "CARDINAL_URL": f"http://{host}:{port}",
-            "CARDINAL_TOKEN": Program(pages, "bob").token,
-        }
-        yield lambda run, *more: CliRunner().invoke(main, ["job", "follow-run", run, *more], env=environ)
+        yield f"http://{host}:{port}"
+
+
+@pytest.fixture
+def follow(pages: Pages, tmp_path: Path, address: str) -> Follow:
+    """Return how to follow from a shell."""
+    environ = {
+        "CARDINAL_HOME": str(tmp_path / "elsewhere"),
+        "CARDINAL_URL": address,
+        "CARDINAL_TOKEN": Program(pages, "bob").token,
+    }
+    return lambda name, *more: CliRunner().invoke(main, ["job", name, *more], env=environ)
 
 
 def test_a_run_is_followed_to_its_end_over_connections_that_break(
@@ -68,7 +74,7 @@ def test_a_run_is_followed_to_its_end_over_connections_that_break(
 
     with ThreadPoolExecutor(1) as pool:
         worker = pool.submit(works)
-        result = follow(run_id, "--wait", str(WAIT_S), "--json")
+        result = follow("follow-run", run_id, "--wait", str(WAIT_S), "--json")
         worker.result()
     assert result.exit_code == 0, result.output
     lines = [json.loads(row) for row in result.stdout.splitlines()]
@@ -82,9 +88,40 @@ def test_a_run_that_did_not_succeed_is_a_fault_and_so_is_one_that_goes_on(
     pages: Pages, follow: Follow
 ) -> None:
     run_id = pages.cardinal.run_of(at_work(pages)).run_id
-    late = follow(run_id, "--wait", "1")
+    late = follow("follow-run", run_id, "--wait", "1")
     assert (late.exit_code, f"{run_id} is not over after 1 s" in late.stderr) == (2, True), late.output
     pages.cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "crash", "It fell", "working"))
-    ended = follow(run_id, "--wait", str(WAIT_S))
+    ended = follow("follow-run", run_id, "--wait", str(WAIT_S))
     assert (ended.exit_code, f"{run_id} failed: crash: It fell" in ended.stderr) == (1, True), ended.output
-    assert follow("r999", "--wait", "1").exit_code == 1
+    assert follow("follow-run", "r999", "--wait", "1").exit_code == 1
+
+
+def test_a_board_is_followed_from_now_on_over_connections_that_break(
+    pages: Pages, follow: Follow, connected: Semaphore, address: str
+) -> None:
+    run_id = pages.cardinal.run_of(at_work(pages)).run_id
+    texts = list[str]()
+
+    class EnoughError(Exception):
+        """Both are there."""
+
+    def take(event: dict[str, Any]) -> None:
+        texts.append(event["text"])
+        if len(texts) == 2:
+            raise EnoughError
+
+    def works() -> None:
+        for word in ("One", "Two"):
+            for _ in range(2):
+                assert connected.acquire(timeout=WAIT_S)
+            pages.cardinal.write(run_id, Noted(run_id, word), AgentSaid(run_id, word))
+
+    wanted = {"board": "acme/1", "kinds": "Noted"}
+    with ThreadPoolExecutor(1) as pool:
+        worker = pool.submit(works)
+        with pytest.raises(EnoughError):
+            follow_once(address, Program(pages, "bob").token, "follow_events", wanted, take, WAIT_S)
+        worker.result()
+    assert texts == ["note: One", "note: Two"]
+    over = follow("follow-events", "--wait", "1")
+    assert (over.exit_code, over.output) == (0, "")

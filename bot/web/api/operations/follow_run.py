@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from flask import request
 from pydantic import Field
 
 from bot.web.api.jobs import RunName
 from bot.web.api.operation import ApiModel, ApiRequest
 from bot.web.api.operations import get_run
-from bot.web.live.response import PageUpdate, StreamResponse, message
+from bot.web.live.response import PageUpdate, StreamResponse, last_event_id, message
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queries import run_lines
@@ -62,8 +61,7 @@ def run(call: ApiRequest, given: RunPlace) -> RunEvents:
 def stream(call: ApiRequest, given: RunPlace) -> StreamResponse:
     """Return them as they come. Raises ApiError, BusyError."""
     get_run.visible(call, given)
-    run_id, named = RunId(given.run), request.headers.get("Last-Event-ID", "")
-    after = int(named) if named.isascii() and named.isdigit() and len(named) < 18 else given.after
+    run_id = RunId(given.run)
 
     def pull(after: int) -> PageUpdate:
         page = _page(call, run_id, after)
@@ -71,7 +69,7 @@ def stream(call: ApiRequest, given: RunPlace) -> StreamResponse:
         ended = page.ended and not page.more
         return PageUpdate(b"".join(lines), b"", page.last, more=page.more, ended=ended)
 
-    return StreamResponse(run_lines.stream_of(run_id), call.visit.user_id, after, pull)
+    return StreamResponse(run_lines.stream_of(run_id), call.visit.user_id, last_event_id(given.after), pull)
 
 
 def _page(call: ApiRequest, run_id: RunId, after: int) -> RunEvents:

@@ -1,0 +1,130 @@
+"""Follow boards: events of their jobs and runs by kind; a stream where server-sent events are accepted."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import Field
+
+from bot.web.api.operation import ApiError, ApiModel, ApiRequest
+from bot.web.live.response import PageUpdate, StreamResponse, last_event_id, message
+from ledger.log import event_store
+from ledger.queries import card_news, timeline
+from ledger.queries.card_filter import CardScope
+from ledger.queries.card_news import CardNews
+from ledger.queries.timeline import Zoom
+from rules.text import plain
+from runner.text.untrusted import without_invisible as clean
+
+PATH = "/events"
+EXAMPLE: Mapping[str, Any] = {"board": "acme/1", "kinds": "QuestionAsked,RunEnded"}
+PAUSE_S = 1.0  # between two looks: what comes together costs one
+# What every job says on GitHub, too: the depth debug is for operators.
+KINDS = frozenset(name for name, (zoom, _) in timeline.LINES.items() if zoom is not Zoom.DEBUG)
+
+
+class EventsPlace(ApiModel):
+    """Which events, and where to begin."""
+
+    board: str = Field("", max_length=200, description="owner/number of a board; empty for all")
+    kinds: str = Field(
+        "", max_length=2000, description="Kinds of events, with commas between; empty for all of them"
+    )
+    after: int = Field(
+        0,
+        ge=0,
+        le=2**60,
+        description="The last event that is known; 0 for none before now. Last-Event-ID of a stream",
+    )
+
+
+class FollowedEvent(ApiModel):
+    """One event."""
+
+    seq: int = Field(description="Its number in the log, which only grows")
+    at: datetime
+    kind: str
+    repository: str = Field(description="owner/name of the job's issue; empty for a draft")
+    number: int = Field(description="The issue's number; 0 for a draft")
+    run: str = Field(description="Empty for an event of no run")
+    text: str
+
+
+class FollowedEvents(ApiModel):
+    """A page of events."""
+
+    events: list[FollowedEvent]
+    last: int = Field(description="The event up to which they go: `after` of the next page")
+    omitted: bool = Field(description="Older events were left out: list_jobs has how jobs stand now")
+    more: bool = Field(description="Others follow at once")
+
+
+Input, Output = EventsPlace, FollowedEvents
+
+
+def run(call: ApiRequest, given: EventsPlace) -> FollowedEvents:
+    """Return a page of them. Raises ApiError, BusyError."""
+    return _page(call, _scopes(call, given), _kinds(given), _begin(call, given.after))
+
+
+def stream(call: ApiRequest, given: EventsPlace) -> StreamResponse:
+    """Return them as they come. Raises ApiError, BusyError."""
+    scopes, kinds = _scopes(call, given), _kinds(given)
+    sight = [(it.board_id, sorted(it.seen or ()), it.drafts) for it in scopes]
+    about = hashlib.sha256(repr(("events", sorted(kinds), sight)).encode()).hexdigest()
+
+    def pull(after: int) -> PageUpdate:
+        page = _page(call, scopes, kinds, after)
+        lines = [message("event", it.model_dump_json(), it.seq) for it in page.events]
+        if page.omitted:
+            lines.insert(0, message("omitted", json.dumps({"omitted": True}), after))
+        # Its number tells a client that has got no event yet where to go on.
+        return PageUpdate(b"".join(lines), b"id: %d\n\n" % page.last, page.last, more=page.more)
+
+    begin = _begin(call, last_event_id(given.after))
+    return StreamResponse(about, call.visit.user_id, begin, pull, of_all=True, pause_s=PAUSE_S)
+
+
+def _scopes(call: ApiRequest, given: EventsPlace) -> Sequence[CardScope]:
+    boards = (call.board(given.board),) if given.board else call.boards
+    return [board.scope for board in boards]
+
+
+def _kinds(given: EventsPlace) -> frozenset[str]:
+    wanted = frozenset(filter(None, map(str.strip, given.kinds.split(","))))
+    if unknown := sorted(wanted - KINDS):
+        because = f"`kinds` has {plain(', '.join(unknown), 300)}, which nobody can follow"
+        remedy = "leave `kinds` out to see which come; docs/events.md has what each means"
+        raise ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", because, remedy)
+    return wanted or KINDS
+
+
+def _begin(call: ApiRequest, after: int) -> int:
+    if after:
+        return after
+    with event_store.reading(call.site.engine) as db:
+        return event_store.last_seq(db)
+
+
+def _page(call: ApiRequest, scopes: Sequence[CardScope], kinds: frozenset[str], after: int) -> FollowedEvents:
+    with event_store.reading(call.site.engine) as db:
+        page = card_news.page(db, scopes, after, kinds)
+    return FollowedEvents(
+        events=list(map(_event, page.news)), last=page.last, omitted=page.omitted, more=page.more
+    )
+
+
+def _event(news: CardNews) -> FollowedEvent:
+    row = timeline.line(news.card_id, news.recorded.seq, news.recorded.at, news.recorded.event)
+    return FollowedEvent(
+        seq=row.seq,
+        at=row.at,
+        kind=row.kind,
+        repository=news.repository,
+        number=news.number,
+        run=row.run_id or "",
+        text=clean(row.text),
+    )
