@@ -26,6 +26,7 @@ from forge.store.models import Comment, Issue, Label, Repo, ReviewComment, Role
 
 blueprint = RepositoryRoutes("issues")
 TALK = "issues|pull_requests"
+MAX_ASSIGNEES = 10  # docs.github.com/rest/issues/assignees#add-assignees-to-an-issue
 Dated = TypeVar("Dated", Issue, Comment)
 
 
@@ -89,6 +90,29 @@ def edit_issue(repo: Repo, number: int) -> Json:
         issues.set_assignees(subject, wanted["assignees"] or [], actor=actor())
     if wanted.get("state"):
         issues.set_state(subject, wanted["state"], wanted.get("state_reason"), actor=actor())
+    return issue.issue(view(), subject)
+
+
+def _logins() -> set[str]:
+    return {str(login).casefold() for login in body().get("assignees") or []}
+
+
+@blueprint.on("POST", "/issues/<int:number>/assignees", TALK, Role.TRIAGE)
+def add_assignees(repo: Repo, number: int) -> ResponseReturnValue:
+    """Assign people who have a say in the repository; anybody else is passed by in silence."""
+    subject, wanted = store().issues.get(repo, number), _logins()
+    known = (user for user in store().users.all() if user.login.casefold() in wanted)
+    come = [user for user in known if store().repos.role_of(repo, user).reaches(Role.TRIAGE)]
+    there = dict.fromkeys(user.login for user in (*subject.assignees, *come))
+    store().issues.set_assignees(subject, [*there][:MAX_ASSIGNEES], actor=actor())
+    return issue.issue(view(), subject), 201
+
+
+@blueprint.on("DELETE", "/issues/<int:number>/assignees", TALK, Role.TRIAGE)
+def remove_assignees(repo: Repo, number: int) -> ResponseReturnValue:
+    subject, gone = store().issues.get(repo, number), _logins()
+    left = [user.login for user in subject.assignees if user.login.casefold() not in gone]
+    store().issues.set_assignees(subject, left, actor=actor())
     return issue.issue(view(), subject)
 
 

@@ -28,7 +28,7 @@ from ledger.model.reasons import Reason
 from ledger.states import CardState
 from rules.card.agent_choice import chooses
 from rules.card.state import change, explain
-from rules.intents import internal, outbound, rule_results
+from rules.intents import by_command, internal, outbound, rule_results
 from rules.intents.outbound import Decision, Intent, RuleEvent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
@@ -82,6 +82,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     rule_results.FillField,
     rule_results.ExpandBody,
     rule_results.RestoreBody,
+    by_command.ChangeAssignees,
     outbound.MarkReady,
     outbound.MergePull,
     outbound.CancelMerge,

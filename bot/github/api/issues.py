@@ -117,6 +117,20 @@ def add_labels(hub: Hub, repository: str, number: int, labels: Sequence[str]) ->
     return tuple(sorted(str(label["name"]) for label in there))
 
 
+def change_assignees(
+    hub: Hub, repository: str, number: int, people: Sequence[str], *, wanted: bool
+) -> tuple[str, ...]:
+    """Add people to an issue's assignees, or remove them; return all that it has then.
+
+    GitHub passes by whoever cannot be assigned, and removes nobody who is not. Source:
+    docs.github.com/rest/issues/assignees#add-assignees-to-an-issue.
+    """
+    path = f"{repository_path(repository)}/issues/{number}/assignees"
+    given = {"assignees": list(people)}
+    answer = hub.rest("POST", path, body=given) if wanted else hub.rest("DELETE", path, body=given)
+    return tuple(str(it["login"]) for it in answer.body.get("assignees") or ())
+
+
 def closed_by(hub: Hub, repository: str, number: int) -> str:
     """Return the login that closed the issue last; empty if it is open or gone, or GitHub names nobody.
 

@@ -22,7 +22,7 @@ from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending, RunState
 from rules.card.move_rights import ACTS, may_move
 from rules.explain import why
-from rules.intents import internal, outbound
+from rules.intents import by_command, internal, outbound, rule_results
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import CancelMerge, Intent, MergePull, RuleEvent, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
@@ -159,7 +159,7 @@ def test_every_intent_needs_the_right_or_says_why_not() -> None:
         *get_args(outbound.RuleEvent),
         *(
             one
-            for module in (outbound, internal)
+            for module in (outbound, internal, rule_results, by_command)
             for one in vars(module).values()
             if isinstance(one, type) and issubclass(one, Intent) and one is not Intent
         ),

@@ -1,0 +1,26 @@
+"""Assigns the card's issue to people, or unassigns them."""
+
+from bot.github.api import issues
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.targets import issue_of, read_card
+from ledger.queue.outbox import Entry
+from rules.intents.by_command import ChangeAssignees
+
+ACT = Act("assignees:{card_id}:{about}", ordered=True)
+
+
+def carry_out(context: OutboxContext, intent: ChangeAssignees, _entry: Entry) -> ActResult:
+    """Add or remove them; GitHub passes by in silence whoever cannot be assigned."""
+    card = read_card(context, intent.card_id)
+    issue = issue_of(card, context)
+    there = issues.change_assignees(
+        context.hub, issue.repository, issue.number, intent.people, wanted=intent.wanted
+    )
+    assigned = {login.casefold() for login in there}
+    missing = [login for login in intent.people if login.casefold() not in assigned]
+    if intent.wanted and missing:
+        raise GivenUpError(
+            f"GitHub lets nobody assign {', '.join(missing)} there: give them access to {issue.repository}, "
+            "or take somebody off an issue with 10 assignees"
+        )
+    return ActResult(card.card_id)

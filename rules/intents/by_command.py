@@ -1,0 +1,14 @@
+"""Outward intents that only a person's command asks for; `about` makes each the same act."""
+
+from dataclasses import dataclass
+
+from rules.intents.outbound import Intent
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeAssignees(Intent):
+    """Assign the card's issue to people, or unassign them where `wanted` is false."""
+
+    people: tuple[str, ...]
+    wanted: bool
+    about: str
