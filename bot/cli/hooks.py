@@ -20,6 +20,7 @@ HEADS = ("hook", "state", "file")
 MAX_COMMITS = 5  # of one push; each is a set-up and a round of checks
 MAX_REFS = 50  # of one push to a server; each is a look by the guards
 MAX_FINDINGS = 5
+REFUSED = 3  # an exit code that no crash and no signal has
 FOLDER = clone_option("A folder of the clone, or a bare repository.")
 
 
@@ -74,7 +75,7 @@ def uninstall(folder: Path, as_json: bool) -> None:
 @click.argument("name", type=click.Choice(("pre-push", "pre-receive")))
 @click.argument("pushed", nargs=-1, metavar="COMMIT:KNOWN...")
 def run(name: str, pushed: tuple[str, ...]) -> None:
-    """Judge what is pushed, as a hook; exit code 1 refuses the push.
+    """Judge what is pushed, as a hook.
 
     The pre-commit framework names it in the environment. Source: pre-commit.com, "pre-commit during push".
     """
@@ -92,7 +93,7 @@ def run(name: str, pushed: tuple[str, ...]) -> None:
         click.echo(
             "To push it anyway: git push --no-verify. The gate decides about a pull request.", err=True
         )
-    raise SystemExit(1 if refused else 0)
+    raise SystemExit(REFUSED if refused else 0)
 
 
 def _before_push(commit: str, known: str) -> bool:

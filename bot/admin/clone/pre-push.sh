@@ -33,4 +33,10 @@ if [ ! -x "$cardinal" ]; then
   echo "Cardinal: $cardinal is gone, so nothing was checked: \`cardinal hooks install\` again, or \`uninstall\`" >&2
   exit 0
 fi
-exec "$cardinal" hooks run pre-push "$@"
+"$cardinal" hooks run pre-push "$@"
+case $? in
+  0) ;;
+  3) exit 1 ;; # refused
+  *) echo "Cardinal: $cardinal failed, so nothing was checked: see above, or install Cardinal again" >&2 ;;
+esac
+exit 0

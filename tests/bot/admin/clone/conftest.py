@@ -2,12 +2,17 @@
 
 import hashlib
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from bot.cli import main
 from tests.runner.world import GIT_ENVIRONMENT, git
 
+Hooks = Callable[..., Result]
 POLICY = """\
 version: 1
 repository:
@@ -47,3 +52,31 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in {**os.environ, **GIT_ENVIRONMENT, "CARDINAL_ALLOW_UNSANDBOXED": "true"}.items():
         monkeypatch.setenv(name, text)
     return folder
+
+
+@pytest.fixture
+def origin(clone: Path, tmp_path: Path) -> Path:
+    """A bare repository that has `main`, and is the clone's `origin`."""
+    git(tmp_path, "clone", "--quiet", "--bare", str(clone), "origin.git")
+    git(tmp_path / "origin.git", "symbolic-ref", "HEAD", "refs/heads/main")
+    git(clone, "remote", "add", "origin", str(tmp_path / "origin.git"))
+    git(clone, "fetch", "--quiet", "origin")
+    git(clone, "remote", "set-head", "origin", "main")
+    return tmp_path / "origin.git"
+
+
+@pytest.fixture
+def cardinal(clone: Path) -> Hooks:
+    def run(*words: str, folder: Path = clone) -> Result:
+        done = CliRunner().invoke(main, ("hooks", words[0], "-C", str(folder), *words[1:]))
+        assert done.exit_code == 0, done.output
+        return done
+
+    return run
+
+
+def tried(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run git with the environment of this process, hooks and all."""
+    return subprocess.run(
+        ("git", *words), cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )

@@ -9,30 +9,27 @@ import pytest
 
 from bot.admin.clone import hooks
 from bot.admin.clone.commit import CloneError
-from bot.admin.clone.hooks import MARK, HookState
+from bot.admin.clone.hooks import MARK, PRE_COMMIT, HookState
 from tests.bot.admin.clone.conftest import commit
+from tests.bot.admin.clone.shapes import (
+    THEIRS,
+    bare,
+    detached,
+    files,
+    half_staged,
+    husky,
+    many_refs,
+    no_commit,
+    put,
+    shallow,
+    shared_link,
+    subfolder,
+    submodule,
+    with_hooks,
+    without_hooks_folder,
+    worktree,
+)
 from tests.runner.world import git
-
-THEIRS = "#!/bin/sh\necho there before >&2\n"
-
-
-def files(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return mode and bytes of every file below, git's own among them."""
-    return {
-        str(path.relative_to(folder)): (
-            path.lstat().st_mode,
-            bytes(path.readlink()) if path.is_symlink() else path.read_bytes(),
-        )
-        for path in folder.rglob("*")
-        if path.is_symlink() or path.is_file()
-    }
-
-
-def put(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 def output(*command: str, folder: Path) -> str:
@@ -47,82 +44,6 @@ def output(*command: str, folder: Path) -> str:
         check=True,
     )
     return done.stdout.decode()
-
-
-def worktree(clone: Path) -> Path:
-    git(clone, "worktree", "add", "--quiet", "--detach", "../other")
-    return clone.parent / "other"
-
-
-def submodule(clone: Path) -> Path:
-    git(clone.parent, "init", "--quiet", "--initial-branch=main", "whole")
-    whole = clone.parent / "whole"
-    git(whole, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(clone), "part")
-    return whole / "part"
-
-
-def shallow(clone: Path) -> Path:
-    git(clone.parent, "clone", "--quiet", "--depth=1", clone.as_uri(), "other")
-    return clone.parent / "other"
-
-
-def detached(clone: Path) -> Path:
-    git(clone, "switch", "--quiet", "--detach")
-    return clone
-
-
-def subfolder(clone: Path) -> Path:
-    return put(clone / "-rf $(touch x)'\n\"" / "file", "").parent
-
-
-def with_hooks(clone: Path) -> Path:
-    put(clone / ".git/hooks/pre-push", THEIRS)
-    (clone / ".git/hooks/post-merge").symlink_to("/nowhere")
-    return clone
-
-
-def without_hooks_folder(clone: Path) -> Path:
-    for path in (clone / ".git/hooks").iterdir():
-        path.unlink()
-    (clone / ".git/hooks").rmdir()
-    return clone
-
-
-def husky(clone: Path) -> Path:
-    put(clone / ".husky/pre-push", THEIRS)
-    git(clone, "config", "core.hooksPath", ".husky/_")
-    return clone
-
-
-def shared_link(clone: Path) -> Path:
-    without_hooks_folder(clone)
-    put(clone.parent / "shared" / "pre-push", THEIRS)
-    (clone / ".git/hooks").symlink_to(clone.parent / "shared")
-    return clone
-
-
-def half_staged(clone: Path) -> Path:
-    (clone / "answer").write_text("staged")
-    git(clone, "add", "answer")
-    (clone / "answer").write_text("not staged")
-    return clone
-
-
-def many_refs(clone: Path) -> Path:
-    head = git(clone, "rev-parse", "HEAD")
-    names = sorted(f"{head} refs/heads/many/{number}" for number in range(20_000))
-    (clone / ".git/packed-refs").write_text("\n".join(("# pack-refs with: sorted ", *names, "")))
-    return clone
-
-
-def bare(clone: Path) -> Path:
-    git(clone.parent, "clone", "--quiet", "--bare", str(clone), "other.git")
-    return clone.parent / "other.git"
-
-
-def no_commit(clone: Path) -> Path:
-    git(clone.parent, "init", "--quiet", "a\nb")
-    return clone.parent / "a\nb"
 
 
 SHAPES = (
@@ -216,6 +137,11 @@ def test_a_framework_that_calls_ours_is_not_called_by_it(clone: Path) -> None:
     assert next(place.path for place in hooks.install(clone, os.environ) if place.chained) == legacy
     assert MARK not in ours.read_text()
     assert output(".git/hooks/pre-push", "origin", "there", folder=clone) == "there before\n"
+    theirs = put(legacy.with_name("pre-push.before-cardinal"), f"#!/bin/sh\n{PRE_COMMIT}\nexit 3\n")
+    assert output(".git/hooks/pre-push", "origin", "there", folder=clone) == ""
+    hooks.install(clone, os.environ)
+    assert not theirs.exists()
+    put(theirs, THEIRS)
     hooks.uninstall(clone, os.environ)
     assert legacy.read_text() == THEIRS
 

@@ -1,48 +1,19 @@
 """Git's hooks in somebody's clone, and on a git server of one's own: real pushes, real commits."""
 
+import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from bot.admin.clone import hooks
 from bot.cli import main
-from tests.bot.admin.clone.conftest import POLICY, commit, every_byte
+from tests.bot.admin.clone.conftest import POLICY, Hooks, commit, every_byte, tried
 from tests.runner.world import git
 
-Hooks = Callable[..., Result]
 SAYS = "#!/bin/sh\necho there before >&2\n"
-
-
-@pytest.fixture
-def origin(clone: Path, tmp_path: Path) -> Path:
-    """A bare repository that has `main`, and is the clone's `origin`."""
-    git(tmp_path, "clone", "--quiet", "--bare", str(clone), "origin.git")
-    git(tmp_path / "origin.git", "symbolic-ref", "HEAD", "refs/heads/main")
-    git(clone, "remote", "add", "origin", str(tmp_path / "origin.git"))
-    git(clone, "fetch", "--quiet", "origin")
-    git(clone, "remote", "set-head", "origin", "main")
-    return tmp_path / "origin.git"
-
-
-@pytest.fixture
-def cardinal(clone: Path) -> Hooks:
-    def run(*words: str, folder: Path = clone) -> Result:
-        done = CliRunner().invoke(main, ("hooks", words[0], "-C", str(folder), *words[1:]))
-        assert done.exit_code == 0, done.output
-        return done
-
-    return run
-
-
-def tried(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run git with the environment of this process, hooks and all."""
-    return subprocess.run(
-        ("git", *words), cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
 
 
 def test_a_push_that_the_gate_would_refuse_is_held_with_the_way_past(
@@ -71,7 +42,7 @@ def test_a_push_with_nothing_to_check_starts_no_cardinal(
     cardinal("install")
     hook = clone / ".git/hooks/pre-push"
     started = tmp_path / "started"
-    hook.write_text(hook.read_text().replace("exec ", f"touch {started}; exec "))
+    hook.write_text(hook.read_text().replace('"$cardinal" hooks', f'touch {started}; "$cardinal" hooks'))
     commit(clone, answer="right, too")
     git(clone, "tag", "v1", "HEAD~1")
     for words in (("v1",), ("HEAD~1:refs/heads/copy",), ("--delete", "copy")):
@@ -81,16 +52,18 @@ def test_a_push_with_nothing_to_check_starts_no_cardinal(
     assert started.exists()
 
 
-def test_a_hook_whose_cardinal_is_gone_says_so_and_blocks_nothing(
-    clone: Path, origin: Path, cardinal: Hooks
+@pytest.mark.parametrize(
+    ("program", "said"), [("/nowhere", "is gone, so nothing was"), ("/bin/false", "failed, so nothing was")]
+)
+def test_a_hook_whose_cardinal_is_gone_or_broken_says_so_and_blocks_nothing(
+    clone: Path, origin: Path, cardinal: Hooks, program: str, said: str
 ) -> None:
     cardinal("install")
     hook = clone / ".git/hooks/pre-push"
-    hook.write_text(hook.read_text().replace("/cardinal\n", "/nowhere\n", 1))
+    hook.write_text(re.sub("^cardinal=.*", f"cardinal={program}", hook.read_text(), flags=re.MULTILINE))
     commit(clone, answer="right, too")
     done = tried(clone, "push", "origin", "work")
-    assert done.returncode == 0
-    assert "is gone, so nothing was checked" in done.stderr
+    assert (done.returncode, f"{program} {said} checked" in done.stderr) == (0, True)
 
 
 def test_a_push_that_cannot_be_checked_says_why_and_goes_on(
@@ -278,7 +251,7 @@ def test_a_server_without_a_commit_takes_the_first_push_and_then_a_head_is_neede
 
 def handed_over(hook: Path, folder: Path, given: str) -> str:
     """Return what a hook gives to Cardinal's program for these lines of git."""
-    hook.write_text(hook.read_text().replace("exec ", "printf '%s\\n' "))
+    hook.write_text(hook.read_text().replace('"$cardinal" hooks', "printf '%s\\n'"))
     words = (str(hook), "origin", "there")
     return subprocess.run(
         words, cwd=folder, input=given, capture_output=True, text=True, timeout=60, check=True

@@ -13,7 +13,7 @@ from bot.admin.clone import trial
 from bot.admin.clone.commit import CloneError
 from bot.cli import main
 from tests.bot.admin.clone.conftest import commit, every_byte
-from tests.bot.admin.clone.test_hook_shapes import (
+from tests.bot.admin.clone.shapes import (
     detached,
     shallow,
     subfolder,

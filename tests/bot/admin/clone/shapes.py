@@ -1,0 +1,102 @@
+"""Shapes of somebody's repository, and all bytes of one."""
+
+from pathlib import Path
+
+from tests.runner.world import git
+
+THEIRS = "#!/bin/sh\necho there before >&2\n"
+
+
+def files(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return mode and bytes of every file below, git's own among them."""
+    return {
+        str(path.relative_to(folder)): (
+            path.lstat().st_mode,
+            bytes(path.readlink()) if path.is_symlink() else path.read_bytes(),
+        )
+        for path in folder.rglob("*")
+        if path.is_symlink() or path.is_file()
+    }
+
+
+def put(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def worktree(clone: Path) -> Path:
+    git(clone, "worktree", "add", "--quiet", "--detach", "../other")
+    return clone.parent / "other"
+
+
+def submodule(clone: Path) -> Path:
+    git(clone.parent, "init", "--quiet", "--initial-branch=main", "whole")
+    whole = clone.parent / "whole"
+    git(whole, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(clone), "part")
+    return whole / "part"
+
+
+def shallow(clone: Path) -> Path:
+    git(clone.parent, "clone", "--quiet", "--depth=1", clone.as_uri(), "other")
+    return clone.parent / "other"
+
+
+def detached(clone: Path) -> Path:
+    git(clone, "switch", "--quiet", "--detach")
+    return clone
+
+
+def subfolder(clone: Path) -> Path:
+    return put(clone / "-rf $(touch x)'\n\"" / "file", "").parent
+
+
+def with_hooks(clone: Path) -> Path:
+    put(clone / ".git/hooks/pre-push", THEIRS)
+    (clone / ".git/hooks/post-merge").symlink_to("/nowhere")
+    return clone
+
+
+def without_hooks_folder(clone: Path) -> Path:
+    for path in (clone / ".git/hooks").iterdir():
+        path.unlink()
+    (clone / ".git/hooks").rmdir()
+    return clone
+
+
+def husky(clone: Path) -> Path:
+    put(clone / ".husky/pre-push", THEIRS)
+    git(clone, "config", "core.hooksPath", ".husky/_")
+    return clone
+
+
+def shared_link(clone: Path) -> Path:
+    without_hooks_folder(clone)
+    put(clone.parent / "shared" / "pre-push", THEIRS)
+    (clone / ".git/hooks").symlink_to(clone.parent / "shared")
+    return clone
+
+
+def half_staged(clone: Path) -> Path:
+    (clone / "answer").write_text("staged")
+    git(clone, "add", "answer")
+    (clone / "answer").write_text("not staged")
+    return clone
+
+
+def many_refs(clone: Path) -> Path:
+    head = git(clone, "rev-parse", "HEAD")
+    names = sorted(f"{head} refs/heads/many/{number}" for number in range(20_000))
+    (clone / ".git/packed-refs").write_text("\n".join(("# pack-refs with: sorted ", *names, "")))
+    return clone
+
+
+def bare(clone: Path) -> Path:
+    git(clone.parent, "clone", "--quiet", "--bare", str(clone), "other.git")
+    return clone.parent / "other.git"
+
+
+def no_commit(clone: Path) -> Path:
+    git(clone.parent, "init", "--quiet", "a\nb")
+    return clone.parent / "a\nb"
