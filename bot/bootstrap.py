@@ -1,7 +1,6 @@
 """The composition root: everything that one process of Cardinal works with."""
 
 import os
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -119,19 +118,6 @@ def services_over(config: configuration.Config, engine: Engine, hub: Hub, clock:
     )
 
 
-class WallClock:
-    """The runner's clock: the wall's, and seconds that never go back."""
-
-    def now(self) -> datetime:
-        """Return the time in UTC."""
-        return utc_now()
-
-    def monotonic(self) -> float:
-        """Return seconds since some fixed moment."""
-        return time.monotonic()
-
-
-WALL = WallClock()
 _open: dict[int, Services] = {}
 
 

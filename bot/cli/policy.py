@@ -11,7 +11,7 @@ from bot.admin.clone import proposal as proposals
 from bot.cli import CommandGroup
 from bot.cli._show import block, clone_option, json_option, line, show
 from bot.render import missing_checks
-from bot.repo_config import paths, personas, policy_file, skills
+from bot.repo_config import paths, personas, policy_names, skills
 from bot.repo_config import profiles as profile_files
 from bot.repo_config.skill_sources import Shelf, folder_shelf
 from bot.system.clock import utc_now
@@ -121,7 +121,7 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         raw = opened.read(MAX_BYTES)
     try:
         text, own = raw.decode("utf-8"), _own_profiles(file)
-        policy = parse(text, home=home, installed=policy_file.installed(), profiles=own)
+        policy = parse(text, home=home, installed=policy_names.installed(), profiles=own)
     except UnicodeDecodeError:
         return ("the file is not UTF-8", *beside), ()
     except PolicyError as error:

@@ -8,7 +8,7 @@ from bot.github.client import Hub
 from bot.outbox.contract import ActResult, GivenUpError, OutboxContext, TooSoonError, TryAgainError
 from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
-from bot.runspec import builder
+from bot.runspec import builder, policy_fields
 from bot.state import snapshots
 from bot.system import model_keys
 from bot.system.config import ConfigError
@@ -73,7 +73,7 @@ def ask(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: st
             model=model,
             places=builder.places(context.config),
             timeout_s=TIMEOUT_S,
-            workspace=builder.workspace(context.config),
+            workspace=policy_fields.workspace(context.config),
             image=IMAGE,
             allow_unsandboxed=context.config.allow_unsandboxed,
             providers=model_keys.providers(context.config, context.board.owner),

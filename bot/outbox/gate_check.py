@@ -14,7 +14,7 @@ from bot.outbox.posting import last_of
 from bot.outbox.targets import MAX_RUNS
 from bot.render.markdown.marker import digest_of
 from bot.render.pull.gate_check import NAME, Seen, log_head
-from bot.repo_config import policy_file, profiles
+from bot.repo_config import policy_file, policy_names, profiles
 from bot.state import policies
 from ledger.log import hash_chain
 from ledger.queue.outbox import Entry
@@ -60,7 +60,7 @@ def demand_same(context: OutboxContext, card: CardRow, head: str) -> None:
     try:
         now = profiles.rules_of(context.hub, card.pull_repository, text, commit, board).definition
     except PolicyError as error:
-        raise GivenUpError(f"{policy_file.PATH} cannot be read: {error.problems[0]}") from error
+        raise GivenUpError(f"{policy_names.PATH} cannot be read: {error.problems[0]}") from error
     if now != seen:
         raise GivenUpError(f"the checks were changed on the default branch since it passed them. {CHECK}")
 

@@ -8,11 +8,8 @@ from typing import NamedTuple
 from bot.github.api import pulls, repositories
 from bot.github.client import Hub, repository_path
 from bot.github.errors import ConflictError, NotFoundError, RefusedError
-from rules.policy.validate import Installed
-from runner import agents
-from runner.guards import builtin as guards
+from bot.repo_config.policy_names import PATH
 
-PATH = ".github/cardinal.yml"
 INLINE_BYTES = 1_000_000  # docs.github.com/rest/repos/contents: larger files come without their content
 # No YAML text may hold it (yaml.org/spec/1.2.2 §5.1), so what is not UTF-8 is refused, not guessed at.
 NOT_TEXT = "\x01"
@@ -24,11 +21,6 @@ class PolicyFile(NamedTuple):
 
     text: str | None
     commit: str
-
-
-def installed() -> Installed:
-    """Return the names of the runner's parts that a policy file can hold."""
-    return Installed(agents.names(), guards.names())
 
 
 def read(hub: Hub, repository: str) -> PolicyFile:

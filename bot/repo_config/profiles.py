@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bot.github.api import contents
 from bot.github.client import Hub
+from bot.repo_config.policy_names import PROFILES_FOLDER
 from rules.errors import PolicyError
 from rules.policy.board import BoardRules
 from rules.policy.model import parse_repository
@@ -15,7 +16,6 @@ from runner.guards import builtin as guards
 from runner.run.instructions import Layer, LayerKind, own
 from runner.text.visible import strip_hidden
 
-ROOT = ".github/cardinal/profiles"
 PROFILE_BYTES = 16_000
 MAX_OWN = 100
 
@@ -28,7 +28,7 @@ def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, .
         return ()
     if wanted == NO_PROFILE or wanted in PROFILES.names() or not commit:
         return ()
-    listed = contents.entries(hub, repository, ROOT, commit)
+    listed = contents.entries(hub, repository, PROFILES_FOLDER, commit)
     return tuple(
         entry.name.removesuffix(".md")
         for entry in listed
@@ -66,13 +66,13 @@ def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Prof
     name = rules.profile
     if name == NO_PROFILE:
         return Profile()
-    listed = {entry.name: entry for entry in contents.entries(hub, repository, ROOT, commit)}
+    listed = {entry.name: entry for entry in contents.entries(hub, repository, PROFILES_FOLDER, commit)}
     entry = listed.get(f"{name}.md")
     if entry is None or entry.kind != "file":
         part = PROFILES.load(name)
         layer = own(LayerKind.PROFILE, name, "built in", part.TEXT)
         return Profile(name, (layer,), part.SKILLS)
-    path = f"{ROOT}/{name}.md"
+    path = f"{PROFILES_FOLDER}/{name}.md"
     raw = contents.content(hub, repository, path, commit, most_bytes=PROFILE_BYTES)
     file = parsed(path, raw)
     layer = own(LayerKind.PROFILE, name, path, strip_hidden(file.text, paths=True))

@@ -11,12 +11,12 @@ from bot.bootstrap import Services
 from bot.github.api import git_commits, repositories
 from bot.github.client import Hub
 from bot.github.errors import GithubError, RateLimitedError, UnavailableError
-from bot.render import missing_checks
-from bot.repo_config import guides, policy_file, profiles, skills
+from bot.repo_config import guides, policy_file, policy_names, profiles, skills
 from bot.runspec import branch_rules, elsewhere, reproduction
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.committer import committer_of, signing_key
+from bot.runspec.policy_fields import from_policy, validation_of
 from bot.state import policies as policies_in_force
 from bot.system.config import Config
 from ledger.errors import LedgerError
@@ -32,37 +32,24 @@ from ledger.views.runs import RunRow
 from rules.card import agent_choice
 from rules.chatops.parser import WORKFLOWS
 from rules.commands.approve import BY_RULES
-from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
-from rules.policy.repository import Guardrails, RepositoryRules, folder
-from rules.policy.stages import chosen_tools
+from rules.policy.repository import RepositoryRules
 from rules.runs import plan_approval
-from runner import workspaces
 from runner.artifacts.backend import StoreSpec
 from runner.checks.by_path import describe_paths
 from runner.errors import RemoteAwayError, UnverifiedCommitError
-from runner.guards import builtin as guards
 from runner.guards.path_patterns import protected
 from runner.prompts.briefing import Briefing
-from runner.run.host_secret import HostSecretSpec
 from runner.run.instructions import LayerKind, own
 from runner.run.run_spec import (
     INVESTIGATE,
-    Guards,
     HostPaths,
-    Limits,
     MadeCommit,
-    PathSpec,
-    ResourceSpec,
     ReviewThread,
     RunSpec,
-    ToolServerSpec,
-    ToolSpec,
-    ValidationSpec,
 )
 from runner.text.untrusted import delimit_untrusted, flat
 
-BYTES_PER_MB = 1_000_000
 AGAIN_S = 2.0  # until GitHub is asked again for a token
 _WORKFLOW = ".github/workflows/any.yml"
 MAX_CHECKS = 6  # red checks whose output a run is given
@@ -238,34 +225,6 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
     }
 
 
-def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:
-    """Return the fields that column, repository and operator decide."""
-    return {
-        "early": column.publish == "early",
-        "model": column.model,
-        "models": column.models,
-        "instructions": column.instructions,
-        "limits": Limits(
-            timeout_s=column.timeout_minutes * 60,
-            silence_s=column.silence_minutes * 60,
-            checkpoint_s=config.checkpoint_s,
-            max_turns=column.max_turns,
-            budget_usd=column.budget_usd,
-            output_bytes=int(column.max_output_mb * BYTES_PER_MB),
-            **column.pipelines.model_dump(),
-            **rules.limits.model_dump(),
-        ),
-        "tools": _tools(column, rules),
-        "servers": _servers(rules),
-        "secrets": tuple(HostSecretSpec(**secret.model_dump()) for secret in column.secrets),
-        "resources": ResourceSpec(**column.resources.model_dump()),
-        "image": rules.image,
-        "guards": guards_of(rules.guardrails),
-        "workspace": workspace(config),
-        "private_hosts": config.private_hosts,
-    }
-
-
 def _failing(db: Connection, card: CardRow) -> str:
     """Return the output of the red checks on the card's head, between tags: programs wrote it."""
     if not card.pull_head or card.pull_state != "open":
@@ -291,32 +250,12 @@ def _instructed(
         layers=(
             *profile.layers,
             *guides.layers(services.hub, spec.repository, spec.base, rules),
-            own(LayerKind.GUIDE, "Checks by path", policy_file.PATH, describe_paths(spec.validation)),
+            own(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
             *skilled.layers,
         ),
         skill_files=skilled.files,
         considered=skilled.considered,
     )
-
-
-def validation_of(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:
-    """Return set-up and checks as the policy at the commit `base` has them."""
-    checks = rules.validation
-    paths = tuple(
-        PathSpec(
-            path=folder(name),
-            directory=folder(path.working_directory) or folder(name),
-            setup=path.setup,
-            fast=path.validation.fast,
-            full=path.validation.full,
-        )
-        for name, path in rules.paths.items()
-    )
-    known: dict[str, Any] = {"definition": rules.definition, "paths": paths}
-    if checks is None or not base:  # without a commit the run ends with that, before any check
-        return ValidationSpec(rules.setup, waived=True, **known)
-    absent = "" if rules.checked else missing_checks.why(repository, has_file=has_file)
-    return ValidationSpec(rules.setup, checks.fast, checks.full, absent=absent, **known)
 
 
 def _staged(services: Services, spec: RunSpec, column: ColumnPolicy) -> RunSpec:
@@ -337,41 +276,3 @@ def _briefing(services: Services, card: CardRow, run_id: RunId) -> tuple[Briefin
     if known is None or (outdated and known.issue != now):
         return briefings.write(services, card, run_id), now
     return Briefing(known.text, known.digest, known.omitted), known.issue
-
-
-def workspace(config: Config) -> str:
-    """Return the workspace backend of runs here: the operator's choice, else the best that can be used."""
-    return workspaces.first_usable() if config.workspace == "auto" else config.workspace
-
-
-def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
-    allowed = column.tools
-    network = policy_network.word(allowed.network)
-    return ToolSpec(
-        edit=str(allowed.edit),
-        run=str(allowed.run),
-        commit=str(allowed.commit),
-        network=network,
-        hosts=allowed.network if network == "list" else (),
-        ask=allowed.ask,
-        deny=rules.guardrails.commands.deny,
-        mcp=chosen_tools(
-            tuple(f"{name}__{tool}" for name, server in rules.mcp.items() for tool in server.tools),
-            allowed.mcp,
-        ),
-    )
-
-
-def _servers(rules: RepositoryRules) -> tuple[ToolServerSpec, ...]:
-    return tuple(
-        ToolServerSpec(
-            name, server.command, server.image, server.network, server.repository == "read", server.secrets
-        )
-        for name, server in rules.mcp.items()
-    )
-
-
-def guards_of(written: Guardrails) -> Guards:
-    """Return the rules of the guards, each under the name of its file, which is its key."""
-    actions = {name: written.actions.get(name, guard.ACTION) for name, guard in guards.GUARDS.all()}
-    return Guards(actions, written.protect, written.allow, written.max_file_kb)

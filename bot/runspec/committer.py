@@ -3,11 +3,10 @@
 from urllib.parse import urlsplit
 
 from bot.github.client import Hub
+from bot.runspec.policy_fields import COMMITTER
 from bot.system.config import Config, ConfigError
 from rules.policy.repository import RepositoryRules
 from runner.run.run_spec import Committer, SigningKey
-
-COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
 
 def committer_of(hub: Hub, repository: str, rules: RepositoryRules) -> Committer:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
-from bot.bootstrap import WALL, Services, current
+from bot.bootstrap import Services, current
 from bot.github.errors import GithubError
 from bot.ingest import delivery
 from bot.ingest.delivery import OUTAGES, DeliveryError
@@ -18,6 +18,7 @@ from bot.scheduler.wakeups import settle, wake
 from bot.sync import card as card_sync
 from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
+from bot.system.clock import WALL
 from bot.system.config import ConfigError
 from ledger.errors import CardinalError
 from ledger.ids import BoardId, CardId, DeliveryId, RunId

@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 
 from sqlalchemy import Connection
 
-from bot.repo_config.policy_file import installed
+from bot.repo_config.policy_names import installed
 from bot.state import board_state
 from ledger.ids import BoardId
 from rules.errors import PolicyError

@@ -9,7 +9,7 @@ from bot.github.api import projects as github_board
 from bot.github.api.project_models import CardLook
 from bot.github.errors import NotFoundError, StatusMissingError
 from bot.reactor import reactor
-from bot.repo_config import policy_file, profiles
+from bot.repo_config import policy_file, policy_names, profiles
 from bot.state import policies as policies_in_force
 from bot.state import served_boards
 from ledger.event import Event
@@ -180,7 +180,7 @@ def load_policy(services: Services, board_id: BoardId) -> None:
         event: Event = PolicyLoaded(board_id, digest, text or "", commit)
         try:
             if text is not None:
-                parse(text, home=home, installed=policy_file.installed(), profiles=own)
+                parse(text, home=home, installed=policy_names.installed(), profiles=own)
         except PolicyError as error:
             event = PolicyRejected(board_id, digest, commit, error.problems)
         reactor.append(db, event, now=services.now())

@@ -4,7 +4,7 @@ import hashlib
 
 from bot.bootstrap import Services
 from bot.reactor import reactor
-from bot.repo_config import policy_file, profiles
+from bot.repo_config import policy_file, policy_names, profiles
 from bot.state import policies as policies_in_force
 from ledger.events.policy import ColumnChange, PolicyProposed
 from ledger.ids import BoardId
@@ -30,7 +30,7 @@ def read(services: Services, board_id: BoardId, commit: str) -> None:
         problems: tuple[str, ...] = ()
         changes: tuple[ColumnChange, ...] = ()
         try:
-            after = parse(text, home=home, installed=policy_file.installed(), profiles=own)
+            after = parse(text, home=home, installed=policy_names.installed(), profiles=own)
             before = policies_in_force.in_force(db, board_id)
             changes = changed_columns(before, after, cards.counts(db, board_id))
         except PolicyError as error:

@@ -48,3 +48,18 @@ class LedgerClock:
 def ledger_clock(engine: Engine, here: Clock = utc_now) -> Clock:
     """Return the clock of this ledger's hosts; a file's is this machine's, `here`."""
     return here if engine.dialect.name == "sqlite" else LedgerClock(engine)
+
+
+class WallClock:
+    """The runner's clock: the wall's, and seconds that never go back."""
+
+    def now(self) -> datetime:
+        """Return the time in UTC."""
+        return utc_now()
+
+    def monotonic(self) -> float:
+        """Return seconds since some fixed moment."""
+        return time.monotonic()
+
+
+WALL = WallClock()

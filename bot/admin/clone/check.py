@@ -10,9 +10,8 @@ from sqlalchemy import Engine
 
 from bot.admin.clone.check_folder import check_folder, places_of
 from bot.admin.clone.commit import ClonedCommit, CloneError, FolderRemote, borrow, git, no_beat
-from bot.bootstrap import WALL
-from bot.runspec.builder import from_policy, validation_of
-from bot.runspec.committer import COMMITTER
+from bot.runspec.policy_fields import COMMITTER, from_policy, validation_of
+from bot.system.clock import WALL
 from bot.system.config import Config
 from ledger.events.run import CHECK, RunClaimed, RunEnded, RunQueued
 from ledger.ids import CardId, RunId

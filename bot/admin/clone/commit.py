@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.repo_config.policy_file import PATH, installed
-from bot.repo_config.profiles import ROOT
+from bot.repo_config.policy_names import PATH, PROFILES_FOLDER, installed
 from ledger.errors import CardinalError
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
@@ -91,7 +90,7 @@ def find(
         raise CloneError(f"there is no commit {base!r} to compare with: fetch it, or name another --base")
     at = bases.get(name) or head
     text = git_output(folder, "cat-file", "blob", f"{at}:{PATH}", env=env)
-    own = git_output(folder, "ls-tree", "--name-only", at, f"{ROOT}/", env=env).splitlines()
+    own = git_output(folder, "ls-tree", "--name-only", at, f"{PROFILES_FOLDER}/", env=env).splitlines()
     profiles = tuple(Path(path).stem for path in own if path.endswith(".md"))
     incoming = (path for name in QUARANTINE for path in env.get(name, "").split(":") if path)
     return ClonedCommit(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.admin.clone.commit import ClonedCommit, FolderRemote, borrow, no_beat
-from bot.runspec.builder import guards_of, validation_of
+from bot.runspec.policy_fields import guards_of, validation_of
 from ledger.events.guard import Violation
 from runner.checks.by_path import all_lines
 from runner.git.mirror import Mirror

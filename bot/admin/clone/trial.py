@@ -20,7 +20,7 @@ from bot.admin.clone.commit import (
 )
 from bot.admin.clone.proposal import proposed
 from bot.daemon import lock_file
-from bot.repo_config.policy_file import PATH, installed
+from bot.repo_config.policy_names import PATH, installed
 from bot.system.env_file import parse as settings_of
 from rules.policy.model import Policy, parse
 from rules.policy.proposal import Proposal

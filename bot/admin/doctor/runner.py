@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
-from bot.runspec import builder
+from bot.runspec import policy_fields
 from bot.system import model_keys
 from bot.system.config import ConfigError
 from rules.policy.repository import BROWSER_IMAGE, IMAGE
@@ -29,7 +29,7 @@ def workspaces(patient: DoctorContext) -> Iterator[CheckResult]:
         yield fail("git", "git is not on the PATH", "install git")
     if problem := launch_problem():
         yield fail("launcher", "no program can be started", problem)
-    match builder.workspace(patient.config):
+    match policy_fields.workspace(patient.config):
         case "docker":
             yield from _containers()
         case "local":
@@ -81,7 +81,7 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
     """Are the policy's agents known, of the image's version, and paid for?"""
     paid = model_keys.providers(patient.config, patient.config.board.owner)
     wanted = _wanted(patient)
-    on_images = parts.load(builder.workspace(patient.config)).runs_images
+    on_images = parts.load(policy_fields.workspace(patient.config)).runs_images
     for name in sorted(wanted):
         if name not in known_agents.names():
             yield fail("agents", f"the policy asks for {name}", "correct .github/cardinal.yml")

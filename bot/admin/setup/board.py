@@ -8,7 +8,7 @@ from bot.github.api import projects as github_board
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError
 from bot.render.board.card_fields import KINDS, FaceField
-from bot.repo_config import policy_file
+from bot.repo_config import policy_file, policy_names
 from rules.card.column_actions import consequence
 from rules.errors import PolicyError
 from rules.policy.model import Policy, default_policy, parse
@@ -92,13 +92,15 @@ def _policy(hub: Hub, home_repository: str, *, named: bool) -> tuple[Policy, str
             "--policy-repository names another"
         )
     if text is None:
-        return default_policy(""), f"{home_repository} has no {policy_file.PATH}: the built-in policy applies"
+        return default_policy(
+            ""
+        ), f"{home_repository} has no {policy_names.PATH}: the built-in policy applies"
     try:
         return parse(
-            text, home=home_repository, installed=policy_file.installed()
-        ), f"the policy is {policy_file.PATH} of {home_repository}"
+            text, home=home_repository, installed=policy_names.installed()
+        ), f"the policy is {policy_names.PATH} of {home_repository}"
     except PolicyError as error:
         return default_policy(""), (
-            f"{policy_file.PATH} of {home_repository} is refused, so nothing of it applies: "
+            f"{policy_names.PATH} of {home_repository} is refused, so nothing of it applies: "
             f"{error.problems[0]}"
         )

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from bot.github.errors import GithubError
-from bot.repo_config.policy_file import PATH, installed
+from bot.repo_config.policy_names import PATH, installed
 from bot.state import policies, served_boards
 from bot.web.authorization import RequestLimiter
 from bot.web.pages.act import later

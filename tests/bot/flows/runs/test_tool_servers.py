@@ -1,6 +1,6 @@
 """The tool servers of a repository's policy reach its runs, as its board's column leaves them."""
 
-from bot.runspec.builder import from_policy
+from bot.runspec.policy_fields import from_policy
 from bot.system.config import Config
 from rules.policy.model import parse
 from runner.run.host_secret import HostSecretSpec

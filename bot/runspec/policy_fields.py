@@ -1,0 +1,112 @@
+"""Fields of a specification that the policy and the operator decide: nothing is read for them."""
+
+from typing import Any
+
+from bot.render import missing_checks
+from bot.system.config import Config
+from rules.policy import network as policy_network
+from rules.policy.column import ColumnPolicy
+from rules.policy.repository import Guardrails, RepositoryRules, folder
+from rules.policy.stages import chosen_tools
+from runner import workspaces
+from runner.guards import builtin as guards
+from runner.run.host_secret import HostSecretSpec
+from runner.run.run_spec import (
+    Committer,
+    Guards,
+    Limits,
+    PathSpec,
+    ResourceSpec,
+    ToolServerSpec,
+    ToolSpec,
+    ValidationSpec,
+)
+
+BYTES_PER_MB = 1_000_000
+COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
+
+
+def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:
+    """Return the fields that column, repository and operator decide."""
+    return {
+        "early": column.publish == "early",
+        "model": column.model,
+        "models": column.models,
+        "instructions": column.instructions,
+        "limits": Limits(
+            timeout_s=column.timeout_minutes * 60,
+            silence_s=column.silence_minutes * 60,
+            checkpoint_s=config.checkpoint_s,
+            max_turns=column.max_turns,
+            budget_usd=column.budget_usd,
+            output_bytes=int(column.max_output_mb * BYTES_PER_MB),
+            **column.pipelines.model_dump(),
+            **rules.limits.model_dump(),
+        ),
+        "tools": _tools(column, rules),
+        "servers": _servers(rules),
+        "secrets": tuple(HostSecretSpec(**secret.model_dump()) for secret in column.secrets),
+        "resources": ResourceSpec(**column.resources.model_dump()),
+        "image": rules.image,
+        "guards": guards_of(rules.guardrails),
+        "workspace": workspace(config),
+        "private_hosts": config.private_hosts,
+    }
+
+
+def validation_of(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:
+    """Return set-up and checks as the policy at the commit `base` has them."""
+    checks = rules.validation
+    paths = tuple(
+        PathSpec(
+            path=folder(name),
+            directory=folder(path.working_directory) or folder(name),
+            setup=path.setup,
+            fast=path.validation.fast,
+            full=path.validation.full,
+        )
+        for name, path in rules.paths.items()
+    )
+    known: dict[str, Any] = {"definition": rules.definition, "paths": paths}
+    if checks is None or not base:  # without a commit the run ends with that, before any check
+        return ValidationSpec(rules.setup, waived=True, **known)
+    absent = "" if rules.checked else missing_checks.why(repository, has_file=has_file)
+    return ValidationSpec(rules.setup, checks.fast, checks.full, absent=absent, **known)
+
+
+def workspace(config: Config) -> str:
+    """Return the workspace backend of runs here: the operator's choice, else the best that can be used."""
+    return workspaces.first_usable() if config.workspace == "auto" else config.workspace
+
+
+def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
+    allowed = column.tools
+    network = policy_network.word(allowed.network)
+    return ToolSpec(
+        edit=str(allowed.edit),
+        run=str(allowed.run),
+        commit=str(allowed.commit),
+        network=network,
+        hosts=allowed.network if network == "list" else (),
+        ask=allowed.ask,
+        deny=rules.guardrails.commands.deny,
+        mcp=chosen_tools(
+            tuple(f"{name}__{tool}" for name, server in rules.mcp.items() for tool in server.tools),
+            allowed.mcp,
+        ),
+    )
+
+
+def _servers(rules: RepositoryRules) -> tuple[ToolServerSpec, ...]:
+    return tuple(
+        ToolServerSpec(
+            name, server.command, server.image, server.network, server.repository == "read", server.secrets
+        )
+        for name, server in rules.mcp.items()
+    )
+
+
+def guards_of(written: Guardrails) -> Guards:
+    """Return the rules of the guards, each under the name of its file, which is its key."""
+    actions = {name: written.actions.get(name, guard.ACTION) for name, guard in guards.GUARDS.all()}
+    return Guards(actions, written.protect, written.allow, written.max_file_kb)
