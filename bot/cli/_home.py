@@ -12,7 +12,7 @@ from bot.daemon import lock_file
 from bot.system import config as configuration
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
-from ledger.errors import CardinalError
+from ledger.errors import CardinalError, OlderLedgerError
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
@@ -81,7 +81,11 @@ def absence() -> str:
 def open_engine(config: Config) -> Engine:
     """Return the ledger as it is, without bringing it up to date. Raises NoLedgerError, OlderLedgerError."""
     require_ledger(config)
-    return open_ledger(config.database_url, migrate=False)
+    try:
+        return open_ledger(config.database_url, migrate=False)
+    except OlderLedgerError as error:
+        program = lock_file.program(config.home)
+        raise OlderLedgerError(error.actual, error.known, error.progress, program) from error
 
 
 def require_ledger(config: Config) -> None:

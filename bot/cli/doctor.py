@@ -13,6 +13,7 @@ from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, mend
 from bot.admin.examination import Examiner, keep
 from bot.cli import _home
 from bot.cli._show import json_option, line, show
+from bot.daemon import lock_file
 from bot.github.client import Hub
 from bot.system.clock import utc_now
 from bot.system.config import Config, ConfigError
@@ -93,7 +94,7 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
     except _home.NoLedgerError:
         return None, None
     except OlderLedgerError as error:
-        return None, (str(error), "start `cardinal up`")
+        return None, (str(error), f"start `{lock_file.program(config.home)}`")
     except LedgerError as error:
         return None, (str(error), "do what the sentence says")
     except DBAPIError as error:

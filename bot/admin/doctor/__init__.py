@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from bot.daemon import lock_file
 from bot.github.client import Hub
 from bot.github.errors import GithubError
 from bot.state import policies, served_boards
@@ -83,6 +84,11 @@ class DoctorContext:
     hub: Hub
     now: datetime
     ledger_trouble: tuple[str, str] | None = None
+
+    @property
+    def program(self) -> str:
+        """The command that starts what runs in this home."""
+        return lock_file.program(self.config.home)
 
     def boards(self) -> tuple[BoardRow, ...]:
         """Return the boards of the ledger; none while there is no ledger."""

@@ -26,7 +26,7 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
         yield fail("inbox", f"{inward['quarantined']} deliveries are quarantined", REPLAY)
     elif asleep:
         message = f"{len(asleep)} deliveries wait for over {brief(UNDONE_AFTER)}"
-        yield warn("inbox", message, "look at the workers' log, and whether `cardinal up` runs")
+        yield warn("inbox", message, f"look at the workers' log, and whether `{patient.program}` runs")
     else:
         kept = f"{inward['done']}{' or more' * (inward['done'] >= inbox.MAX_COUNTED)}"
         yield ok("inbox", f"{inward['waiting']} deliveries wait, {kept} are done and kept")

@@ -26,17 +26,17 @@ def boards(patient: DoctorContext) -> Iterator[CheckResult]:
         return
     seen = patient.boards()
     if not seen:
-        yield warn("board", "no board was seen yet", "let `cardinal up` run until its first sweep")
+        yield warn("board", "no board was seen yet", f"let `{patient.program}` run until its first sweep")
     for board in seen:
         name = board.address
         yield ok("board", f"{name} has {len(board.columns)} columns, {len(board.fields)} fields")
-        yield from _policy(name, patient.read(partial(policies.current, board_id=board.board_id), None))
+        yield from _policy(patient, name, patient.read(partial(policies.current, board_id=board.board_id), None))
 
 
-def _policy(name: str, policy: policies.PolicyRow | None) -> Iterator[CheckResult]:
+def _policy(patient: DoctorContext, name: str, policy: policies.PolicyRow | None) -> Iterator[CheckResult]:
     if policy is None:
         message = f"{name}: its policy was not read yet, so nothing is started"
-        yield warn("policy", message, "let `cardinal up` run, and look at its log")
+        yield warn("policy", message, f"let `{patient.program}` run, and look at its log")
         return
     if not policies_in_force.is_readable(policy.text):
         message = f"{name}: this version cannot read the policy that was in force, so nothing is started"

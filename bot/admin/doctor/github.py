@@ -179,13 +179,13 @@ def signature(patient: DoctorContext) -> Iterator[CheckResult]:
         answers = [_posted(running.address, body, guid, sign) for sign in (good, "0" * 64)]
     except (OSError, HTTPException) as error:
         message = f"{running.address} does not answer: {type(error).__name__}"
-        yield fail("signature", message, "start `cardinal up` again")
+        yield fail("signature", message, f"start `{patient.program}` again")
         return
     if answers == [202, 401]:
         yield ok("signature", "what is signed is taken, what is not is refused")
     else:
         message = f"a signed delivery was answered with {answers[0]}, a forged one with {answers[1]}"
-        yield fail("signature", message, "start `cardinal up` again with these settings")
+        yield fail("signature", message, f"start `{patient.program}` again with these settings")
 
 
 def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
@@ -246,7 +246,7 @@ def _seconds_off(date: str, now: datetime) -> float:
 
 def _request_redelivery(patient: DoctorContext) -> str:
     if patient.engine is None:
-        return "there is no ledger yet: start `cardinal up` first"
+        return f"there is no ledger yet: start `{patient.program}` first"
     sent = hook_deliveries.recover(patient.hub, patient.now, partial(arrived, patient))
     if not sent:
         return "the lost deliveries were asked for a moment ago: look again in a few minutes"

@@ -35,7 +35,7 @@ def ledger(patient: DoctorContext) -> Iterator[CheckResult]:
         yield fail("ledger", message, step)
         return
     if patient.engine is None:
-        yield warn("ledger", "there is no ledger yet", "start `cardinal up`: it makes one")
+        yield warn("ledger", "there is no ledger yet", f"start `{patient.program}`: it makes one")
         return
     with event_store.reading(patient.engine) as db:
         events, number = event_store.last_seq(db), current_number(db)
@@ -84,11 +84,13 @@ def group(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does `cardinal up` run?"""
     running = lock_file.look(patient.config.home)
     if running is None:
-        program = lock_file.program(patient.config.home)
-        yield warn("up", f"`{program}` does not run in this home", "start it, or serve and work elsewhere")
+        yield warn(
+            "up", f"`{patient.program}` does not run in this home", "start it, or serve and work elsewhere"
+        )
     else:
         yield ok(
-            "up", f"`cardinal up` runs at {running.address}: pid {running.up}, {len(running.parts)} parts"
+            "up",
+            f"`{patient.program}` runs at {running.address}: pid {running.up}, {len(running.parts)} parts",
         )
 
 
@@ -100,7 +102,7 @@ def redis(patient: DoctorContext) -> Iterator[CheckResult]:
     if alive:
         yield ok("redis", "Redis answers")
     elif patient.config.redis_url is None:
-        yield warn("redis", "no Redis runs here", "`cardinal up` starts one")
+        yield warn("redis", "no Redis runs here", f"`{patient.program}` starts one")
     else:
         yield fail(
             "redis",

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
-from bot.daemon.lock_file import look
+from bot.daemon.lock_file import TRIAL, look
 from ledger.db.rows import change, insert
 from ledger.db.tables import EditionState, ExaminationSubject, editions
 from ledger.lifecycle.edition import mine
@@ -167,6 +167,14 @@ def test_its_findings_are_sentences(doctor: Doctor, home: Path) -> None:
             assert told.endswith(".")
             assert not told[0].islower(), told
     assert "warn  redis          No Redis runs here. → `cardinal up` starts one." in shown
+
+
+def test_of_a_board_of_cardinal_try_it_names_the_command_that_starts_it(doctor: Doctor, home: Path) -> None:
+    settle(home, AWAY)
+    (home / TRIAL).touch()
+    shown = doctor().stdout
+    assert "start `cardinal try`: it makes one" in shown.replace("Start", "start")
+    assert "cardinal up" not in shown
 
 
 def test_settings_that_cannot_be_read_are_findings_too(doctor: Doctor, home: Path) -> None:

@@ -1,5 +1,6 @@
 """`cardinal rebuild`; `tests/ledger/lifecycle/test_rebuild.py` has the folding, in a process of its own."""
 
+from bot.daemon import lock_file
 from bot.system.config import Config
 from ledger.lifecycle.open import open_ledger
 from tests.bot.cli.conftest import Cardinal
@@ -24,3 +25,12 @@ def test_a_home_without_a_ledger_is_said_to_have_none(cardinal: Cardinal) -> Non
     refused = cardinal("rebuild")
     assert refused.exit_code == 2
     assert "there is no ledger" in refused.output
+
+
+def test_a_ledger_of_an_older_cardinal_names_the_command_that_upgrades_it(
+    cardinal: Cardinal, config: Config
+) -> None:
+    make_older(new_ledger(config.database_url))
+    assert cardinal("board").stderr.endswith("run `cardinal up`\n")
+    (config.home / lock_file.TRIAL).touch()
+    assert cardinal("board").stderr.endswith("run `cardinal try`\n")
