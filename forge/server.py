@@ -1,7 +1,8 @@
 """The forge as a web server on this machine."""
 
 import logging
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from threading import Thread
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES = 512 * 1024 * 1024  # a push may be large; the limits of the API are checked elsewhere
 STOP_TIMEOUT_S = 10
 READING = ("query", "{")  # how documents of GraphQL begin that change nothing
+LINK = re.compile(r'(href="http://127\.0\.0\.1:)([0-9]+)')
 POLL_S = 0.02  # the longest wait of a stop for the loop that accepts connections
 
 
@@ -63,6 +65,7 @@ class QuietHandler(WSGIRequestHandler):
 class Forge:
     """One forge: its state, its web server and its webhook sender. Repositories are kept under `root`."""
 
+    former: Mapping[str, str] = {}  # ports of earlier starts, and those that links to them lead to now
     judge: ClassVar[Judge | None] = None  # judges all forges of a process, if somebody sets it
 
     def __init__(
@@ -112,6 +115,13 @@ class Forge:
         finally:
             getattr(body, "close", lambda: None)()
 
+    def redirected(self, response: Response) -> Response:
+        """Let the links of a page that name a former port lead to the present one."""
+        if self.former and response.mimetype == "text/html":
+            page = response.get_data(as_text=True)
+            response.set_data(LINK.sub(lambda link: link[1] + self.former.get(link[2], link[2]), page))
+        return response
+
 
 @cache
 def application() -> Flask:
@@ -125,6 +135,7 @@ def application() -> Flask:
     app.url_map.merge_slashes = False
     app.before_request(lambda: forge().gateway.before())
     app.after_request(lambda response: forge().gateway.after(response))
+    app.after_request(lambda response: forge().redirected(response))
     app.register_error_handler(ForgeError, Gateway.refused)
     for prefix, name in (("", "rest"), ("/api/v3", "rest_v3")):
         for blueprint in blueprints():

@@ -6,7 +6,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from forge.demo import launch
 from forge.demo.people import StoryError, Team
 from forge.git import GitError
+from forge.portable.addresses import Addresses
 from forge.portable.branches import Branches
 from forge.portable.door import Door
 from forge.portable.saved import SavedForge, StateError
@@ -116,7 +116,9 @@ def _serving(
     root.mkdir(mode=0o700, exist_ok=True)
     saved = SavedForge(root)
     store, world, shared = _opened(saved, wanted)
-    forge = PortableForge(root, _free(wanted.port), store=store)
+    addresses = Addresses(root / "ports", wanted.port, (store.base_url, world.app.webhook_url))
+    forge = PortableForge(root, addresses.board, store=store)
+    forge.former = addresses.former()
     forge.door = Door(_key(root), wanted.login, store)
 
     def keep() -> None:
@@ -125,8 +127,8 @@ def _serving(
         moved.set()
 
     branches = Branches(store, wanted, keep, lambda text: print(text, flush=True), shared)
-    port = _free(wanted.port + 1 if wanted.port else 0)
-    cardinal_url = f"http://127.0.0.1:{port}"
+    addresses.keep()
+    cardinal_url = f"http://127.0.0.1:{addresses.cardinal}"
     world.app.webhook_url = f"{cardinal_url}/webhooks/github"
     world.app.callback_urls = (f"{cardinal_url}/sign-in/back",)
     add_columns(store, world, wanted.columns)
@@ -137,7 +139,7 @@ def _serving(
         if delivery.status == "pending":
             forge.sender.take(delivery)
     settings = {"CARDINAL_WORKSPACE": workspace, "CARDINAL_SCENARIOS": str(folder / "scenarios")}
-    launch.write_settings(folder, forge.url, port, world.registration(), settings)
+    launch.write_settings(folder, forge.url, addresses.cardinal, world.registration(), settings)
     following = threading.Thread(target=_follow, args=(branches, folder, stopped, moved), name="branches")
     forge.start()
     try:
@@ -202,17 +204,6 @@ def _key(root: Path) -> str:
             written.write(secrets.token_urlsafe(24))
         fresh.replace(file)
     return file.read_text()
-
-
-def _free(port: int) -> int:
-    """Return that port if nobody listens there, else 0: any free one."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return launch.free_port()
-        return port or launch.free_port()
 
 
 def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
