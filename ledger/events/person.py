@@ -18,9 +18,10 @@ class PersonEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class NoticesChosen(PersonEvent):
-    """A person said which of their notices they want, and when; `login` is theirs of then, `door` where they said so.
+    """A person said which of their notices they want, and when.
 
-    `quiet_from` and `quiet_until` are HH:MM by the clock of `time_zone`; equal times are no quiet hours.
+    `login` was theirs then, and `door` is where they said so. `quiet_from` and `quiet_until` are HH:MM by the
+    clock of `time_zone`; equal times are no quiet hours.
     """
 
     login: str

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import TypeVar
 
 from flask import Response, current_app, make_response, render_template
 from jinja2 import Environment
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from sqlalchemy import Connection
 
 from bot.render.markdown import links
@@ -35,7 +36,8 @@ from rules.text import brief, plain, sentence, state_word, usd
 
 MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
 MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
-MAX_CHARS = 64_000  # of such lines as HTML
+MAX_BYTES, MAX_PART = 40_000, 8_000  # of such lines as HTML, and of each list above them
+Row = TypeVar("Row", Markup, tuple[object, ...], dict[str, object])
 WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
 
 
@@ -151,16 +153,19 @@ class RunPage:
             "state": state_word(run.ending or run.state),
             "facts": facts_of(run),
             "elapsed": brief((run.ended_at or self._site.clock()) - run.queued_at),
-            "stages": [
+            "stages": _newest(
                 (plain(row.stage), row.left_at is not None, usd(row.usd))
                 for row in stages.of_run(db, run.run_id)[-MAX_ROWS:]
-            ],
+            ),
             "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
-            "steps": [
-                (plain(step, MAX_LINE), place < run.plan_done)
-                for place, step in enumerate(run.plan_steps[:MAX_ROWS])
-            ],
-            "questions": [
+            "steps": _fitting(
+                (
+                    (plain(step, MAX_LINE), place < run.plan_done)
+                    for place, step in enumerate(run.plan_steps[:MAX_ROWS])
+                ),
+                MAX_PART,
+            ),
+            "questions": _newest(
                 (
                     plain(row.text, MAX_LINE),
                     plain(row.answer, MAX_LINE),
@@ -168,8 +173,8 @@ class RunPage:
                     row.withdrawn,
                 )
                 for row in of_run[-MAX_ROWS:]
-            ],
-            "checks": [
+            ),
+            "checks": _newest(
                 {
                     "tier": row.tier,
                     "command": plain(row.command, MAX_LINE),
@@ -180,7 +185,7 @@ class RunPage:
                     "log": row.log_digest and links.of_file("", run.run_id, row.log_digest, LOG),
                 }
                 for row in checks.of_run(db, run.run_id)[-MAX_ROWS:]
-            ],
+            ),
             "evidence": _evidence(checks.newest_gate(db, run.run_id)),
             "report": None if report is None else terminal_html(report.done[:MAX_TEXT]),
             "card_name": f"{card.repository}#{card.number}" if card.number else "a draft",
@@ -203,15 +208,21 @@ def _offers(run: RunRow, of_run: Iterable[QuestionRow]) -> str:
     return " ".join((run.state, f"{run.plan_revision}{run.plan_approved:d}", *unanswered))
 
 
-def _fitting(pieces: Iterable[Markup]) -> list[Markup]:
-    """Return the first pieces, one at least, of at most MAX_CHARS together."""
-    fitting, room = list[Markup](), MAX_CHARS
-    for piece in pieces:
-        room -= len(piece)
+def _fitting(rows: Iterable[Row], room: int = MAX_BYTES) -> list[Row]:
+    """Return the first rows, one at least, whose texts take at most so many bytes of HTML."""
+    fitting: list[Row] = []
+    for row in rows:
+        texts = (row,) if isinstance(row, str) else row.values() if isinstance(row, dict) else row
+        room -= sum(len(escape(text).encode()) for text in texts)
         if room < 0 and fitting:
             break
-        fitting.append(piece)
+        fitting.append(row)
     return fitting
+
+
+def _newest(rows: Iterable[Row]) -> list[Row]:
+    """Return the last rows that fit into a part of the page."""
+    return _fitting(reversed([*rows]), MAX_PART)[::-1]
 
 
 def _evidence(gate: TierRow | None) -> dict[str, object] | None:

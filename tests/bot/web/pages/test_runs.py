@@ -8,12 +8,23 @@ from werkzeug.test import TestResponse
 
 from bot.web.authorization import KEPT_S
 from bot.web.live.streams import StreamLimits
-from bot.web.pages.runs import MAX_CHARS
+from bot.web.pages.runs import MAX_BYTES
 from bot.web.site.layout import HEADERS
 from forge.store.models import Role
 from ledger.event import Event
-from ledger.events.run import AgentSaid, CommandChecked, FinalReported, RunEnded, ToolUsed
-from ledger.ids import RunId
+from ledger.events.run import (
+    AgentSaid,
+    CommandChecked,
+    FinalReported,
+    PlanProposed,
+    QuestionAnswered,
+    QuestionAsked,
+    RunEnded,
+    RunParked,
+    ToolUsed,
+)
+from ledger.events.stage import StageEntered
+from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries.run_lines import MAX_BEHIND
 from ledger.states import Ending
@@ -22,6 +33,7 @@ from tests.bot.web.live.serving import serving
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import PUBLIC, Browser, Pages
 
+MAX_PAGE = 100_000  # bytes
 FRAME = "\r\n\r\nevent: over\r\ndata: x\n\n"
 HOSTILE = f"<svg onload=alert(1)>{FRAME}\x1b]8;;javascript:alert(1)\x07\x1b[31mred</bdi>"
 
@@ -162,7 +174,7 @@ def test_a_flood_of_output_is_cut_and_the_page_says_where_the_rest_is(pages: Pag
     texts = (long if number % 3 == 0 or count > 1_000 else short for number in range(count))
     happens(pages, *(AgentSaid(run_id, f"{number}\n{text}") for number, text in enumerate(texts)))
     came = [message for message in followed(bob, run_id, seen) if message.event == "lines"]
-    assert max(len(message.data) for message in came) <= MAX_CHARS + 1_000
+    assert max(len(message.data) for message in came) <= MAX_BYTES + 1_000
     shown = [line for message in came for line in lines(message.data)]
     assert [re.search(r"<pre>([0-9]+)\n", line)[1] for line in shown] == [
         str(number) for number in range(count - MAX_BEHIND, count)
@@ -171,6 +183,28 @@ def test_a_flood_of_output_is_cut_and_the_page_says_where_the_rest_is(pages: Pag
     assert said.startswith(f"{count - MAX_BEHIND:,} events are left out here.")
     assert re.search(rf"cardinal watch acme/shop#[0-9]+ --zoom debug --from {seen} --once", said)
     loaded = bob.get(f"/runs/{run_id}")
-    assert len(loaded.data) < 100_000
+    assert len(loaded.data) < MAX_PAGE
     assert "events are left out here" in loaded.text
     assert after(loaded) == came[-1].last
+
+
+def test_a_run_whose_every_part_is_flooded_stays_a_page_and_an_answer_of_bounded_size(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    seen = after(bob.get(f"/runs/{run_id}"))
+    long, colours = "<" * 20_000, "\x1b[31m<\x1b[32m" * 2_000
+    happens(pages, PlanProposed(run_id, 1, long, (long,) * 60))
+    for number in range(60):
+        question = QuestionId(f"{run_id}-q{number}")
+        happens(
+            pages,
+            StageEntered(run_id, long, 1, number, "", "policy", False, "", "", "", "small", "a" * 40),
+            QuestionAsked(run_id, question, "agent", long, (long,) * 5),
+            QuestionAnswered(run_id, question, long, long),
+            CommandChecked(run_id, 1, "fast", long, 1, 0.1, "e" * 64, colours),
+            AgentSaid(run_id, f"{number}\n{colours}"),
+        )
+    happens(pages, QuestionAsked(run_id, QuestionId(f"{run_id}-q99"), "agent", long, (long,) * 5))
+    happens(pages, FinalReported(run_id, colours, (), (), ()), RunParked(run_id, "question"))
+    assert len(bob.get(f"/runs/{run_id}").data) < MAX_PAGE
+    answers = list(followed(bob, run_id, seen))
+    assert max(len(message.data.encode()) for message in answers) < MAX_PAGE
