@@ -37,7 +37,7 @@ from rules.text import brief, plain, sentence, state_word, usd
 MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
 MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
 MAX_BYTES, MAX_PART = 40_000, 8_000  # of such lines as HTML, and of each list above them
-Row = TypeVar("Row", Markup, tuple[object, ...], dict[str, object])
+Row = TypeVar("Row")
 WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
 
 
@@ -212,12 +212,18 @@ def _fitting(rows: Iterable[Row], room: int = MAX_BYTES) -> list[Row]:
     """Return the first rows, one at least, whose texts take at most so many bytes of HTML."""
     fitting: list[Row] = []
     for row in rows:
-        texts = (row,) if isinstance(row, str) else row.values() if isinstance(row, dict) else row
-        room -= sum(len(escape(text).encode()) for text in texts)
+        room -= _size(row)
         if room < 0 and fitting:
             break
         fitting.append(row)
     return fitting
+
+
+def _size(row: object) -> int:
+    """Return the bytes of HTML that a row's texts take."""
+    if isinstance(row, dict | tuple):
+        return sum(map(_size, row.values() if isinstance(row, dict) else row))
+    return len(escape(row).encode())
 
 
 def _newest(rows: Iterable[Row]) -> list[Row]:
