@@ -1,21 +1,66 @@
 """A timeline with an agent's steps in a row as one line, the same on a card's page and in the terminal."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TypeVar
 
+from ledger.events.run import ToolUsed
+from ledger.ids import RunId
 from ledger.queries.run_lines import RunLine
 from ledger.queries.timeline import TimelineRow
-from rules.runs.tool_steps import step_folds
+from rules.text import count
+
+# By a tool's name in small letters, as the agents call theirs.
+_KINDS = {
+    **dict.fromkeys(("run", "bash", "exec_command"), "run"),
+    **dict.fromkeys(("edit", "multiedit", "write", "notebookedit", "apply_patch"), "edit"),
+    "read": "read",
+    **dict.fromkeys(("glob", "grep", "list"), "search"),
+    "commit": "commit",
+}
+_PATCH = "apply_patch"  # its summary names all files of the patch
+_OTHER, _SUBAGENT = "other", "subagent: "
+# Before and after the number, in the order of the line; files are counted once each.
+_WORDS = {
+    "run": ("ran", "command"),
+    "edit": ("edited", "file"),
+    "read": ("read", "file"),
+    "search": ("searched", "time"),
+    "commit": ("made", "commit"),
+    _OTHER: ("took", "other step"),
+}
 
 Row = TypeVar("Row", TimelineRow, RunLine)
 
 
 def folded(rows: Sequence[Row]) -> Iterator[tuple[Row, Sequence[Row]]]:
-    """Yield each line without steps, and each fold as one line with its steps, in the order of `rows`."""
-    place = 0
-    for fold in step_folds([row.step for row in rows]):
-        yield from ((row, ()) for row in rows[place : fold.first])
-        yield replace(rows[fold.first], text=fold.text, step=None), rows[fold.first : fold.end]
-        place = fold.end
-    yield from ((row, ()) for row in rows[place:])
+    """Yield each line without steps, and steps in a row as one line with them, in the order of `rows`.
+
+    Whatever is no step, or a step that failed, stays a line of its own and ends a fold; so does another run.
+    """
+    for run_id, group in groupby(rows, _run_of_step):
+        lines = list(group)
+        if run_id is None or len(lines) == 1:
+            yield from ((row, ()) for row in lines)
+        else:
+            text = _text([row.step for row in lines if row.step is not None])
+            yield replace(lines[0], text=text, step=None), lines
+
+
+def _run_of_step(row: TimelineRow | RunLine) -> RunId | None:
+    return row.step.run_id if row.step is not None and row.step.ok else None
+
+
+def _text(steps: Sequence[ToolUsed]) -> str:
+    subjects = defaultdict[str, list[str]](list)
+    for step in steps:
+        tool, about = step.tool.lower(), step.summary.removeprefix(_SUBAGENT)
+        subjects[_KINDS.get(tool, _OTHER)] += about.split(", ") if tool == _PATCH else [about]
+    return " · ".join(_sum(kind, subjects[kind]) for kind in _WORDS if subjects[kind])
+
+
+def _sum(kind: str, subjects: Sequence[str]) -> str:
+    verb, noun = _WORDS[kind]
+    return f"{verb} {count(len(set(subjects)) if noun == 'file' else len(subjects), noun)}"

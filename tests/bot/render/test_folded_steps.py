@@ -1,20 +1,31 @@
 """Steps in a row become one line; what failed, what is no step, and another run never disappear in it."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from bot.render.run import folded_steps
 from ledger.events.run import ToolUsed
-from ledger.ids import RunId
-from rules.runs.tool_steps import step_folds
+from ledger.ids import CardId, RunId
+from ledger.queries.timeline import TimelineRow, Zoom
 
 NO_STEP = None  # a question, a check's result, a comment, a failure: the timeline gives steps alone
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def used(tool: str, summary: str = "", *, ok: bool = True, run: str = "r1") -> ToolUsed:
     return ToolUsed(RunId(run), tool, summary, ok)
 
 
-def folded(*lines: ToolUsed | None) -> list[tuple[int, int, str]]:
-    return [(it.first, it.end, it.text) for it in step_folds(lines)]
+def folded(*steps: ToolUsed | None) -> list[tuple[int, int, str]]:
+    """Return the first line of each fold, the one behind its last, and its text; all other lines stay."""
+    rows = [
+        TimelineRow(seq, CardId("card"), None, Zoom.ACTIVITY, "", str(seq), AT, step=step)
+        for seq, step in enumerate(steps)
+    ]
+    shown = list(folded_steps.folded(rows))
+    assert [it for row, under in shown for it in (under or (row,))] == rows
+    return [(row.seq, under[-1].seq + 1, row.text) for row, under in shown if under]
 
 
 RUNS = [used("Bash", "ls"), used("run", "ls"), used("exec_command", "make")]
