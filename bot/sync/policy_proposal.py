@@ -11,8 +11,8 @@ from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queries import cards
 from ledger.views import policies
+from rules.card.column_actions import changed_columns
 from rules.errors import PolicyError
-from rules.policy.changes import changed_columns
 from rules.policy.model import parse
 
 

@@ -1,8 +1,9 @@
-"""The actions that a column's policy lists for entry and exit, and the headline about a drag into it."""
+"""The actions of a column's policy for entry and exit, the headline about a drag into it, and changes of that."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ledger.events.policy import ColumnChange
 from ledger.states import CardState
 from rules.card.state import change, settle
 from rules.card.trigger import RuleTrigger
@@ -61,3 +62,20 @@ def headlines(steps: Sequence[dict[str, Any]]) -> list[str]:
 def consequence(column: ColumnPolicy) -> str:
     """Return the column's description in one line of at most 200 characters."""
     return plain(ARCHETYPES.load(column.archetype).headline(column), MAX_LENGTH)
+
+
+def changed_columns(
+    before: Policy, after: Policy, cards: Mapping[str | None, int]
+) -> tuple[ColumnChange, ...]:
+    """Return the columns whose rules differ; `cards` counts those that stand in each column."""
+
+    def drag(policy: Policy, name: str) -> str:
+        column = policy.column(name)
+        return consequence(column) if column is not None else ""
+
+    names = dict.fromkeys((*after.board.columns, *before.board.columns))
+    return tuple(
+        ColumnChange(name, drag(before, name), drag(after, name), cards.get(name, 0))
+        for name in names
+        if before.column(name) != after.column(name)
+    )

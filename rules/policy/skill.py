@@ -4,19 +4,17 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from rules.errors import PolicyError, RulesError
-from rules.policy.messages import sentences
+from rules.policy import front_matter
 from rules.policy.repository import PolicyModel
-from rules.policy.yaml_reader import read
 from rules.text import code, plain
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 SKILL_BYTES = 16_000
 Trigger = Annotated[str, Field(min_length=2, max_length=60)]
 _HEAD_BYTES = 4_000
-_FRONT = re.compile(r"\A---[ \t]*\n(?P<head>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 class SkillFileError(RulesError):
@@ -56,30 +54,23 @@ def parse(folder: str, raw: bytes) -> SkillFile:
     if len(raw) > SKILL_BYTES:
         raise SkillFileError(f"its SKILL.md has {len(raw)} bytes, at most {SKILL_BYTES} are read")
     try:
-        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SkillFileError("its SKILL.md is not UTF-8") from error
-    match = _FRONT.match(text)
-    if match is None:
-        raise SkillFileError("its SKILL.md does not begin with front matter between two lines of ---")
-    if len(match["head"].encode()) > _HEAD_BYTES:
-        raise SkillFileError(f"its front matter has more than {_HEAD_BYTES} bytes")
-    head = _head(match["head"])
-    if head.name.casefold() != folder.casefold():
-        raise SkillFileError(f"its SKILL.md is called {code(head.name, 64)}, other than its folder")
-    body = text[match.end() :].strip()
-    if not body:
-        raise SkillFileError("its SKILL.md says nothing below its front matter")
-    triggers = tuple(plain(trigger, 60) for trigger in head.triggers)
-    return SkillFile(folder, plain(head.description, 1024), triggers, plain(head.version, 40), body)
-
-
-def _head(text: str) -> _Head:
     try:
-        written = read(text)
-        return _Head.model_validate(written.tree)
+        front, body = front_matter.split(text)
+    except PolicyError as error:
+        said = "its SKILL.md does not begin with front matter between two lines of ---"
+        raise SkillFileError(said) from error
+    if len(front.encode()) > _HEAD_BYTES:
+        raise SkillFileError(f"its front matter has more than {_HEAD_BYTES} bytes")
+    try:
+        head = front_matter.read(front, _Head, "name: …")
     except PolicyError as error:
         raise SkillFileError(f"its front matter: {plain(error.problems[0], 200)}") from error
-    except ValidationError as error:
-        first = sentences(error, _Head, written)[0]
-        raise SkillFileError(f"its front matter: {plain(first, 200)}") from error
+    if head.name.casefold() != folder.casefold():
+        raise SkillFileError(f"its SKILL.md is called {code(head.name, 64)}, other than its folder")
+    if not body.strip():
+        raise SkillFileError("its SKILL.md says nothing below its front matter")
+    triggers = tuple(plain(trigger, 60) for trigger in head.triggers)
+    return SkillFile(folder, plain(head.description, 1024), triggers, plain(head.version, 40), body.strip())

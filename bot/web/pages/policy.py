@@ -22,9 +22,8 @@ from ledger.log import event_store
 from ledger.queries import lanes, policy_history
 from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
-from rules.card.column_actions import consequence
+from rules.card.column_actions import changed_columns, consequence
 from rules.errors import PolicyError
-from rules.policy.changes import changed_columns
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
 from rules.text import plain

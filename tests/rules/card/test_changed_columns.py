@@ -1,6 +1,6 @@
 """Another policy is compared column by column, with the cards that stand there."""
 
-from rules.policy.changes import changed_columns
+from rules.card.column_actions import changed_columns
 from rules.policy.model import Policy, parse
 
 NOW = "{Tasks: {archetype: inbox}, Work: {archetype: execution, budget_usd: 2}, Done: {archetype: terminal}}"
