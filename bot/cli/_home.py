@@ -96,14 +96,27 @@ def require_ledger(config: Config) -> None:
 
 
 @contextmanager
-def reading() -> Iterator[Connection]:
-    """Yield a connection that reads the ledger at one moment."""
+def opened() -> Iterator[Engine]:
+    """Yield this home's ledger as `open_engine` does, and close it in the end."""
     engine = open_engine(settings())
     try:
-        with event_store.reading(engine) as db:
-            yield db
+        yield engine
     finally:
         engine.dispose()
+
+
+@contextmanager
+def reading() -> Iterator[Connection]:
+    """Yield a connection that reads the ledger at one moment."""
+    with opened() as engine, event_store.reading(engine) as db:
+        yield db
+
+
+@contextmanager
+def writing() -> Iterator[Connection]:
+    """Yield a connection that writes to the ledger in one transaction."""
+    with opened() as engine, event_store.writing(engine) as db:
+        yield db
 
 
 def card(db: Connection, name: str) -> CardRow:

@@ -70,16 +70,14 @@ def verify(file: Path | None, as_json: bool) -> None:
 def _compare() -> tuple[published_heads.Compared | None, str]:
     """Return the comparison with GitHub's copies of the log's head, or why there is none."""
     settings = _home.settings()
-    engine = _home.open_engine(settings)
     try:
         settings.require_app()
-        return published_heads.compare(engine, Hub(settings, utc_now)), ""
+        with _home.opened() as engine:
+            return published_heads.compare(engine, Hub(settings, utc_now)), ""
     except ConfigError:
         return None, "not compared with GitHub: there is no App in the settings"
     except GithubError as error:
         return None, f"not compared with GitHub: {error}"
-    finally:
-        engine.dispose()
 
 
 @command.command("export")

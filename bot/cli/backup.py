@@ -24,11 +24,8 @@ def command(target: Path | None, as_json: bool) -> None:
       cardinal backup before-upgrade.db
     """
     config = _home.settings()
-    engine = _home.open_engine(config)
     file = target or config.home / "backups" / f"ledger-{utc_now():%Y%m%dT%H%M%S}.db"
-    try:
+    with _home.opened() as engine:
         report = backups.backup(engine, file)
-    finally:
-        engine.dispose()
     result = {"file": str(file), "events": report.events, "head": report.head}
     show(result, as_json=as_json, text=lambda: (f"{report.events} events are in {file}",))

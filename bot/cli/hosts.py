@@ -10,7 +10,6 @@ from sqlalchemy import Connection
 from bot.cli import _home
 from bot.cli._show import ago, json_option, line, show, table
 from ledger.errors import CardinalError
-from ledger.log import event_store
 from ledger.queries.hosts import statuses
 from ledger.queue import hosts
 
@@ -53,7 +52,8 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
       cardinal hosts
       cardinal hosts --drain build-2
     """
-    for name, change in ((drain, _drain), (undrain, _undrain), (remove, _remove)):
+    draining, undraining = partial(hosts.drain, drained=True), partial(hosts.drain, drained=False)
+    for name, change in ((drain, draining), (undrain, undraining), (remove, _remove)):
         if name is not None:
             _change(name, partial(change, name=name))
     with _home.reading() as db:
@@ -76,14 +76,6 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
     show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no host was seen yet"))
 
 
-def _drain(db: Connection, name: str) -> bool:
-    return hosts.drain(db, name, drained=True)
-
-
-def _undrain(db: Connection, name: str) -> bool:
-    return hosts.drain(db, name, drained=False)
-
-
 def _remove(db: Connection, name: str) -> bool:
     known = hosts.known(db)
     if any(row.name == name and known.is_alive(row) for row in known.rows):
@@ -93,10 +85,6 @@ def _remove(db: Connection, name: str) -> bool:
 
 def _change(name: str, change: Callable[[Connection], bool]) -> None:
     """Change the host in one transaction. Raises UnlistedHostError where there is none."""
-    engine = _home.open_engine(_home.settings())
-    try:
-        with event_store.writing(engine) as db:
-            if not change(db):
-                raise UnlistedHostError(name)
-    finally:
-        engine.dispose()
+    with _home.writing() as db:
+        if not change(db):
+            raise UnlistedHostError(name)

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import click
 
@@ -44,9 +45,8 @@ def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
     """
     depth = Zoom(zoom or (Zoom.DEBUG if follow or as_json else Zoom.ACTIVITY))
     folds = depth is Zoom.ACTIVITY and not as_json
-    engine = _home.open_engine(_home.settings())
     seq, pause, held = 0, threading.Event(), list[RunLine]()
-    try:
+    with suppress(KeyboardInterrupt), _home.opened() as engine:
         while True:
             with event_store.reading(engine) as db:
                 known = _home.run(db, run)
@@ -62,10 +62,6 @@ def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
             seq = page.last
             if over or (not page.more and pause.wait(LOOK_S)):
                 return
-    except KeyboardInterrupt:
-        return
-    finally:
-        engine.dispose()
 
 
 def _is_shown(each: RunLine, depth: Zoom, folds: bool) -> bool:

@@ -36,8 +36,7 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
       cardinal replay --all
     """
     config, now = _home.settings(), utc_now()
-    engine = _home.open_engine(config)
-    try:
+    with _home.opened() as engine:
         with event_store.reading(engine) as db:
             aside = inbox.quarantined(db)
         if not deliveries and not everything:
@@ -52,8 +51,6 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
             for delivery_id in chosen:
                 if not inbox.replay(db, delivery_id):
                     raise NotQuarantinedError(delivery_id)
-    finally:
-        engine.dispose()
     redis = embedded_redis.connect(config)
     for delivery_id in chosen:  # where no Redis answers, the next tick finds them
         queues.request(redis, "ingest", delivery_id)

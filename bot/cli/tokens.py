@@ -13,7 +13,6 @@ from bot.github.errors import NotFoundError
 from bot.state import served_boards
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
-from ledger.log import event_store
 from ledger.queue import api_tokens
 from ledger.queue.api_tokens import MAX_NAME, MEANING, Scope
 
@@ -67,14 +66,13 @@ def _add(name: str, login: str, scope: str, days: int) -> None:
     """
     config, now = _home.settings(), utc_now()
     config.require_github()
-    engine = _home.open_engine(config)
-    with event_store.reading(engine) as db:
+    with _home.reading() as db:
         owner = served_boards.every(db, config)[0].owner
     try:
         user_id, exact = roles.account(Hub(config, utc_now).at(owner), login)
     except NotFoundError as error:
         raise UnknownAccountError(login) from error
-    with event_store.writing(engine) as db:
+    with _home.writing() as db:
         text, _ = api_tokens.make(
             db,
             line(name)[:MAX_NAME],
@@ -127,7 +125,7 @@ def _revoke(token_id: str) -> None:
     Example:
       cardinal tokens revoke 1f2e3d4c
     """
-    with event_store.writing(_home.open_engine(_home.settings())) as db:
+    with _home.writing() as db:
         ended = api_tokens.revoke(db, token_id, utc_now())
     if not ended:
         raise UnknownTokenError(token_id)

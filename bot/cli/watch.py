@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 
 import click
 from sqlalchemy import Connection
@@ -59,9 +60,8 @@ def command(
       cardinal watch acme/shop#12 --zoom debug
       cardinal watch --board acme/1 --kind QuestionAsked --kind RunEnded
     """
-    engine = _home.open_engine(_home.settings())
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
-    try:
+    with suppress(KeyboardInterrupt), _home.opened() as engine:
         with event_store.reading(engine) as db:
             only = _home.card(db, card).card_id if card else None
             board_id = _home.board(db, board).board_id if board else None
@@ -80,10 +80,6 @@ def command(
             seq = fresh[-1].seq if fresh else seq
             if not fresh and (once or pause.wait(LOOK_S)):
                 return
-    except KeyboardInterrupt:
-        return
-    finally:
-        engine.dispose()
 
 
 def _is_wanted(row: TimelineRow, kinds: Collection[str], depths: Collection[Zoom]) -> bool:

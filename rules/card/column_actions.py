@@ -1,4 +1,4 @@
-"""The actions of a column's policy for entry and exit, the headline about a drag into it, and changes of that."""
+"""The actions of a column's policy for entry and exit, the effect of a drag into it, and its changes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
