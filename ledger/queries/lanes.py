@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, case, func, or_, select
 
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queries.card_filter import (
@@ -81,13 +81,7 @@ class ListedCard(NamedTuple):
 
 def repositories(db: Connection, board_id: BoardId) -> dict[str, datetime]:
     """Return every repository of the board's cards and of their newest runs, with its oldest card's time."""
-    since = func.min(cards.c.created_at)
-    oldest: dict[str, datetime] = {}
-    for name in (cards.c.repository, runs.c.repository):
-        query = select(name, since).select_from(FROM).where(in_sight([CardScope(board_id)]), name != "")
-        for repository, at in db.execute(query.group_by(name)):
-            oldest[repository] = min(at, oldest.get(repository, at))
-    return oldest
+    return _oldest(db, FROM, in_sight([CardScope(board_id)]))
 
 
 def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
@@ -95,11 +89,13 @@ def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
 
     Those of archived cards and of all runs are among them.
     """
-    since = func.min(cards.c.created_at)
-    joined = cards.outerjoin(runs, runs.c.card_id == cards.c.card_id)
-    oldest: dict[str, datetime] = {}
+    return _oldest(db, cards.outerjoin(runs, runs.c.card_id == cards.c.card_id), cards.c.board_id == board_id)
+
+
+def _oldest(db: Connection, joined: FromClause, mine: ColumnElement[bool]) -> dict[str, datetime]:
+    since, oldest = func.min(cards.c.created_at), dict[str, datetime]()
     for name in (cards.c.repository, runs.c.repository):
-        query = select(name, since).select_from(joined).where(cards.c.board_id == board_id, name != "")
+        query = select(name, since).select_from(joined).where(mine, name != "")
         for repository, at in db.execute(query.group_by(name)):
             oldest[repository] = min(at, oldest.get(repository, at))
     return oldest

@@ -179,12 +179,7 @@ def _session(
 ) -> str:
     """Store the session's archive and return its digest; empty without one."""
     archive, clean = folder / "kept.tar", folder / "session.tar.gz"
-    try:
-        run.workspace.collect("kept.tar", archive, MAX_SESSION_BYTES)
-    except WorkspaceError:
-        return ""
-    except OversizedRepositoryError:
-        left_out.append(f"the session: it is larger than {MAX_SESSION_BYTES // 1_000_000} MB")
+    if not _took_out(run, archive, MAX_SESSION_BYTES, "the session: it is", left_out):
         return ""
     try:
         session_archive.rewrite(archive, clean, patterns)
@@ -197,26 +192,28 @@ def _session(
 def _collected(run: RunContext, folder: Path, left_out: list[str], beat: Beat) -> str:
     """Store the bundle that the workspace left, and return its digest; empty without one."""
     bundle = folder / "kept.bundle"
-    try:
-        run.workspace.collect(bundle.name, bundle, MAX_BUNDLE_BYTES)
-    except WorkspaceError:
-        return ""  # the base has it all
-    except OversizedRepositoryError:
-        left_out.append(f"commits and files: they are larger than {MAX_BUNDLE_BYTES // 1_000_000} MB")
-        return ""
-    return _put(run, bundle, beat)
+    taken = _took_out(run, bundle, MAX_BUNDLE_BYTES, "commits and files: they are", left_out)
+    return _put(run, bundle, beat) if taken else ""  # the base has it all
 
 
 def _patch(run: RunContext, folder: Path, left_out: list[str]) -> str:
-    try:
-        run.workspace.collect("kept.patch", folder / "kept.patch", CAP_BYTES)
-    except WorkspaceError:
+    patch = folder / "kept.patch"
+    if not _took_out(run, patch, CAP_BYTES, "the patch: it is", left_out):
         return ""
-    except OversizedRepositoryError:
-        left_out.append(f"the patch: it is larger than {CAP_BYTES // 1_000_000} MB")
-        return ""
-    text = (folder / "kept.patch").read_text(encoding="utf-8", errors="replace")
+    text = patch.read_text(encoding="utf-8", errors="replace")
     return store_of(run.order.places).keep(run.secrecy.redact_private_skills(text)).digest
+
+
+def _took_out(run: RunContext, file: Path, most_bytes: int, what: str, left_out: list[str]) -> bool:
+    """Take the file of that name out of the workspace; False without one, or where it is too large."""
+    try:
+        run.workspace.collect(file.name, file, most_bytes)
+    except WorkspaceError:
+        return False
+    except OversizedRepositoryError:
+        left_out.append(f"{what} larger than {most_bytes // 1_000_000} MB")
+        return False
+    return True
 
 
 def _put(run: RunContext, path: Path, beat: Beat) -> str:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ledger.events import run as happened
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
@@ -14,7 +13,7 @@ from runner.run.history import History
 from runner.run.run_spec import RunSpec
 from runner.run.stage_machine import refusal_of_stage
 from runner.session.card_limits import limit_reached
-from runner.text.plain import cut, redact
+from runner.text.plain import cut, each_text, redact
 from runner.text.untrusted import without_invisible
 from runner.text.visible import strip_hidden
 
@@ -57,7 +56,8 @@ def effect_of(
     if reached:
         news = PipelineLimited(order.run_id, reached.limit, reached.most)
         return Effect(() if reached.limit in history.cards.limited else (news,), {"error": reached.problem})
-    clean = type(call.input).model_validate(_redacted(call.input.model_dump(mode="json")))
+    # Each text by itself: in JSON an unterminated secret would remove the rest.
+    clean = type(call.input).model_validate(each_text(call.input.model_dump(mode="json"), redact))
     attaches = clean if isinstance(clean, board_tools.AttachInput) else None
     stored = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
     body = json.dumps(stored, ensure_ascii=False)
@@ -65,15 +65,6 @@ def effect_of(
     meant = _meaning(board_tools.BoardCall(call.call_id, call.tool, clean), order, history)
     parks = _asks(clean) is not None
     return Effect((recorded, *meant), {"ok": True}, parks, attaches)
-
-
-def _redacted(value: Any) -> Any:
-    """Redact each text separately: in JSON an unterminated secret would remove the rest."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, list | tuple):
-        return [_redacted(item) for item in value]
-    return {key: _redacted(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _asks(given: board_tools.Tool) -> Subject | None:

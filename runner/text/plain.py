@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import Any
 
 _SHAPES = re.compile(
     r"""
@@ -46,6 +47,15 @@ _SECRET_NAMES = ("private_key", "private_key_id", "client_secret", "refresh_toke
 _PEM_LINE = 12  # the last one may be short, and says nothing alone
 REDACTED = "[redacted]"
 CUT = " …[cut]"
+
+
+def each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """Return JSON with every text in it changed, but for the names of its keys."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return [each_text(item, change) for item in value]
+    return {key: each_text(item, change) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def cut(text: str, cap_bytes: int) -> str:

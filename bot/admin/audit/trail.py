@@ -4,7 +4,7 @@ The summary is made of events alone, so that a verifier can make it again.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,7 @@ from ledger.ids import RunId
 from ledger.log import event_store, hash_chain
 from ledger.log.hash_chain import Link
 from ledger.views import cards, runs
-from runner.text.plain import redact
+from runner.text.plain import each_text, redact
 
 FORMAT = "cardinal-audit/1"
 MAX_OF_CARD = 2_000  # the newest events of the card that go with the run
@@ -110,16 +110,5 @@ def _links(db: Connection, run_id: RunId, upto: int) -> tuple[Link, ...]:
 
 def _event(link: Link, secrets: tuple[str, ...]) -> dict[str, Any]:
     body = json.loads(link.body)
-    shown = _change_texts(body, lambda text: redact(text, secrets))
+    shown = each_text(body, lambda text: redact(text, secrets))
     return {**asdict(link), "body": shown, "withheld": shown != body}
-
-
-def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return JSON with every text in it changed; the names of its keys are ours."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_change_texts(item, change) for item in value]
-    if isinstance(value, dict):
-        return {name: _change_texts(item, change) for name, item in value.items()}
-    return value
