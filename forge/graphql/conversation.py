@@ -83,9 +83,10 @@ def add_sub_issue(scope: Scope, given: Input) -> Input:
     return {"issue": parent, "subIssue": child}
 
 
-@resolvers.mutation("addBlockedBy")
-def add_blocked_by(scope: Scope, given: Input) -> Input:
+@resolvers.mutation("addBlockedBy", "add_blocked_by")
+@resolvers.mutation("removeBlockedBy", "remove_blocked_by")
+def change_blocked_by(scope: Scope, given: Input, change: str) -> Input:
     blocked, blocking = scope.node(given["issueId"], Issue), scope.node(given["blockingIssueId"], Issue)
     scope.require(blocked, "write", Role.TRIAGE)
-    scope.store.links.add_blocked_by(blocked, blocking, actor=scope.actor)
+    getattr(scope.store.links, change)(blocked, blocking, actor=scope.actor)
     return {"issue": blocked, "blockingIssue": blocking}

@@ -83,6 +83,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     rule_results.ExpandBody,
     rule_results.RestoreBody,
     by_command.ChangeAssignees,
+    by_command.UnlinkCard,
     outbound.MarkReady,
     outbound.MergePull,
     outbound.CancelMerge,

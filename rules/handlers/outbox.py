@@ -28,6 +28,7 @@ _WANTED = {
     "expand_body": "the description that a rule wrote out was not put in place",
     "restore_body": "the description that people wrote was not brought back",
     "fill_field": "the field that a rule fills could not be written",
+    "unlink_card": "the dependency was not removed",
     "change_assignees": "not everybody could be assigned or unassigned",
 }
 
@@ -74,10 +75,11 @@ def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
 
 
 def _unlinked(snapshot: Snapshot, event: EntryGivenUp) -> Decision:
-    """Say once for a run that a dependency which its agent wanted could not be made."""
-    _, run_id, _, target = event.key.split(":", 3)
-    said = f"{run_id} wanted a dependency with {plain(target, 150)}, and it was not made: "
-    notice = Say(snapshot.card_id, f"unlinked:{run_id}", sentence(said + plain(event.because, 300)))
+    """Say once for a run or a command that a dependency which it wanted could not be made."""
+    _, asker, _, target = event.key.split(":", 3)
+    who = "Somebody" if asker.startswith("command") else asker
+    said = f"{who} wanted a dependency with {plain(target, 150)}, and it was not made: "
+    notice = Say(snapshot.card_id, f"unlinked:{asker}", sentence(said + plain(event.because, 300)))
     return Decision((notice,), (f"{plain(event.key, 160)} was given up",))
 
 

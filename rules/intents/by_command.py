@@ -12,3 +12,12 @@ class ChangeAssignees(Intent):
     people: tuple[str, ...]
     wanted: bool
     about: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnlinkCard(Intent):
+    """Remove the dependency that LinkCard makes."""
+
+    target: str
+    relation: str
+    about: str

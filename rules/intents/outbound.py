@@ -257,12 +257,13 @@ class CreateJob(Intent):
 @dataclass(frozen=True, slots=True)
 class LinkCard(Intent):
     """Make GitHub's own dependency between the card's issue and `target`, owner/repository#number, as a
-    run's agent wants it. `relation`: blocks or blocked_by.
+    run's agent wants it, or a person by the command `about`. `relation`: blocks or blocked_by.
     """
 
     run_id: RunId
     target: str
     relation: str
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)

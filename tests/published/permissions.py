@@ -64,6 +64,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "mutation EditStatusUpdate": (BOARD_WRITE,),
     "mutation AddSubIssue": ("issues:write",),
     "mutation AddBlockedBy": ("issues:write",),
+    "mutation RemoveBlockedBy": ("issues:write",),
     "mutation MarkReady": ("pull_requests:write",),
     "mutation ResolveThread": ("pull_requests:write", "contents:write"),
     "mutation EnqueuePull": ("pull_requests:write", "contents:write"),

@@ -88,6 +88,11 @@ def add_blocked_by(hub: Hub, blocked_id: str, blocking_id: str) -> None:
     hub.graphql(project_queries.ADD_BLOCKED_BY, {"blocked": blocked_id, "blocking": blocking_id})
 
 
+def remove_blocked_by(hub: Hub, blocked_id: str, blocking_id: str) -> None:
+    """Let an issue no longer wait for another one; raises RefusedError if it does not."""
+    hub.graphql(project_queries.REMOVE_BLOCKED_BY, {"blocked": blocked_id, "blocking": blocking_id})
+
+
 def body_of(hub: Hub, repository: str, number: int) -> str:
     """Return the issue's description as it is now.
 

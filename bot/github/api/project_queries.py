@@ -279,6 +279,12 @@ mutation AddBlockedBy($blocked: ID!, $blocking: ID!) {
 }
 """
 
+REMOVE_BLOCKED_BY = """
+mutation RemoveBlockedBy($blocked: ID!, $blocking: ID!) {
+  removeBlockedBy(input: {issueId: $blocked, blockingIssueId: $blocking}) { issue { id } }
+}
+"""
+
 MERGING = """
 query Merging($pull: ID!) {
   node(id: $pull) {

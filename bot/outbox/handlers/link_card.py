@@ -1,40 +1,60 @@
-"""Makes a dependency of GitHub's own between two cards, as a run's agent wants it."""
+"""Makes a dependency of GitHub's own between two cards, as a run's agent or a person wants it."""
+
+from collections.abc import Callable
 
 from sqlalchemy import Connection
 
 from bot.github.api import issues
+from bot.github.client import Hub
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import card_of
 from ledger.queue.outbox import Entry
 from ledger.views import cards, links
 from ledger.views.cards import CardRow
+from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard
 
-# The same dependency is made once for a run.
-ACT = Act("link:{run_id}:{relation}:{target}", ordered=True)
+# The same dependency is made once for a run or a command.
+ACT = Act("link:{run_id}{about}:{relation}:{target}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: LinkCard, entry: Entry) -> ActResult:
     """Make it; one that is there already needs nothing, and one that would close a circle is refused."""
-    repository, _, number = intent.target.rpartition("#")
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
-        there = cards.of_issue(db, repository, int(number))
-        other = next((it for it in there if it.board_id == card.board_id and not it.archived), None)
-        if other is None:
-            raise GivenUpError("it has no card on this board: put it there, then link them on its issue")
-        blocked, blocking = (card, other) if intent.relation == "blocked_by" else (other, card)
+        blocked, blocking = ends(db, intent)
         if _place(blocking) in _blockers(db, blocked):
             return ActResult()
         if links.waits_for(db, _place(blocking), _place(blocked)):
             raise GivenUpError(
                 "the two would wait for each other in a circle: take one dependency away first"
             )
+    return change(issues.add_blocked_by, context, blocked, blocking, entry)
+
+
+def ends(db: Connection, intent: LinkCard | UnlinkCard) -> tuple[CardRow, CardRow]:
+    """Return the card that waits and the one that it waits for. Raises GivenUpError."""
+    repository, _, number = intent.target.rpartition("#")
+    card = card_of(db, intent.card_id)
+    there = cards.of_issue(db, repository, int(number))
+    other = next((it for it in there if it.board_id == card.board_id and not it.archived), None)
+    if other is None:
+        raise GivenUpError("it has no card on this board: put it there, or link them on its issue")
+    return (card, other) if intent.relation == "blocked_by" else (other, card)
+
+
+def change(
+    act: Callable[[Hub, str, str], None],
+    context: OutboxContext,
+    blocked: CardRow,
+    blocking: CardRow,
+    entry: Entry,
+) -> ActResult:
+    """Add or remove the dependency; GitHub refuses what is so already."""
     try:
-        issues.add_blocked_by(context.hub, blocked.content_id, blocking.content_id)
+        act(context.hub, blocked.content_id, blocking.content_id)
     except RefusedError as error:
-        if entry.attempts > 1:  # an earlier attempt may have made it
+        if entry.attempts > 1:  # an earlier attempt may have done it
             return ActResult()
         raise GivenUpError(
             f"GitHub refuses it ({error.because}): look at the dependencies of both"

@@ -5,9 +5,10 @@ import pytest
 from forge.store.models import Issue
 from ledger.events.publication import EntryGivenUp
 from ledger.events.related import Blocker, CardMade, CardProposed, LinksSeen
-from ledger.ids import CardId
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.views import cards, children
+from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard
 from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
@@ -57,6 +58,21 @@ def test_one_that_would_close_a_circle_is_refused(stage: Stage, through: bool) -
     assert stage.issue.blocked_by == []
     (because,) = refused(stage)
     assert "in a circle" in because
+
+
+def test_it_is_removed_once_and_can_be_made_again(stage: Stage) -> None:
+    issue = other(stage)
+    target = f"acme/shop#{issue.number}"
+    stage.do(LinkCard(stage.card_id, RunId(""), target, "blocked_by", "command1"))
+    stage.fault(method="POST", path="/graphql", status=502, after=True)
+    stage.do(UnlinkCard(stage.card_id, target, "blocked_by", "command2"))
+    stage.clock.forward(5)
+    stage.publish()
+    assert (stage.issue.blocked_by, refused(stage)) == ([], [])
+    stage.do(LinkCard(stage.card_id, RunId(""), target, "blocked_by", "command3"))
+    assert stage.issue.blocked_by == [issue]
+    stage.do(UnlinkCard(stage.card_id, target, "blocks", "command4"))
+    assert "GitHub refuses it" in refused(stage)[0]
 
 
 def test_an_issue_without_a_card_here_is_not_linked(stage: Stage) -> None:

@@ -88,6 +88,8 @@ HARMLESS = {
     "agent": "the last word counts",
     "skills": "the last word counts",
     "move": "the card stands there, whoever moved it",
+    "link": "it is there, whoever made it",
+    "unlink": "it is gone, whoever removed it",
     "assign": "they are assigned, whoever said so",
     "unassign": "they are not assigned, whoever said so",
     "restore": "the description is back, whoever said so",
