@@ -125,11 +125,10 @@ def of_boards(
         names = tuple(seen)
         own = (cards.c.board_id.in_(tuple(boards)), cards.c.repository.in_(names))
         no_work = or_(runs.c.repository.is_(None), runs.c.repository == "")
-        visible = [*own, or_(no_work, runs.c.repository.in_(names))]
-        whole = [*own, *_wholly_in(names)]
+        visible, whole = [*own, or_(no_work, runs.c.repository.in_(names))], [*own, *_wholly_in(names)]
     begun = _runs(db, since, visible)
     merges = _merges(db, since, whole)
-    longest, waited = _waited(db, since, now, whole)
+    longest, (people_s, workers_s, agents_s) = _waited(db, since, now, whole)
     agent = func.coalesce(runs.c.agent, ASSISTANT)
     spent = _sums(db, (spend.c.day, agent, runs.c.payer), since, visible)
     per_merge = len(merges) or None
@@ -140,9 +139,9 @@ def of_boards(
         endings=_counts(run.ending.value if run.ending else "" for run in begun),
         reasons=_counts(run.reason for run in begun if run.ending in (Ending.FAILED, Ending.LOST)),
         needed_person=sum(1 for it in begun if it.questions or (it.plan_required and it.plan_revision)),
-        people_s=waited[0],
-        workers_s=waited[1],
-        agents_s=waited[2],
+        people_s=people_s,
+        workers_s=workers_s,
+        agents_s=agents_s,
         waits=longest,
         waits_by_day=_waits_by_day(db, since, now, whole),
         merged=len(merges),

@@ -1,6 +1,9 @@
-"""How soon an event is on an open run page, and what 200 of them cost the web process."""
+"""How soon an event is on an open run page, and what 200 of them, or of lists, cost the web process."""
 
+import contextlib
+import http.client
 import multiprocessing
+import queue
 import re
 import selectors
 import socket
@@ -29,6 +32,7 @@ READERS, FEW_READERS = 200, 20
 OF_ONE = 20  # streams of one person, on one run
 EVENTS_PER_S = 20
 WATCHED_S, BRIEFLY_S = 20, 2
+LISTED_S, LOADERS = 50, 4  # two rounds of news for each list; requests at once
 PATIENCE_S = 60
 MB = 1024 * 1024
 STAMP = re.compile(rb"sent at ([0-9.]+)")
@@ -54,11 +58,19 @@ def measure(*, quick: bool) -> Iterator[Figure]:
             share = _busy(process, crowd, cardinal, run_ids, watched_s)
             held_mb = process.memory_full_info().uss / MB - bare_mb
             crowd.close()
+            lists = _Lists(
+                [_open(port, cookie, "/live/inbox?after=1") for cookie, _ in follow], port, cookies
+            )
+            lists_share = _busy(process, lists, cardinal, run_ids, LISTED_S if not quick else watched_s)
+            lists.close()
     note = f"{readers} streams of {len(run_ids)} runs, {EVENTS_PER_S} events/s for {watched_s} s, {SERVER}"
     yield Figure("live_event_p95", percentile(crowd.took_ms, 0.95), "ms", 500, f"appended to read; {note}")
     yield Figure("live_lost", watched_s * EVENTS_PER_S * OF_ONE - len(crowd.took_ms), "lines", 0, note)
     yield Figure(f"live_memory_{readers}", held_mb, "MB", 100, f"beyond {bare_mb:.0f} MB without streams")
     yield Figure(f"live_cpu_{readers}", share, "% of one core", 10, note)
+    loads = f"{len(lists.sizes)} loads of up to {max(lists.sizes, default=0):,} bytes"
+    note = f"{readers} open inboxes of {len(cookies)} people, cards move, {EVENTS_PER_S} events/s; {loads}"
+    yield Figure(f"live_lists_cpu_{readers}", lists_share, "% of one core", 10, note)
 
 
 @dataclass(slots=True)
@@ -79,13 +91,54 @@ class _Crowd:
                     return
                 now = time.perf_counter()
                 for key, _ in came:
-                    stamps = STAMP.findall(key.data.recv(1_000_000))
-                    self.took_ms += [(now - float(stamp)) * 1000 for stamp in stamps]
+                    self.took(key.data, key.data.recv(1_000_000), now)
+
+    def took(self, talk: socket.socket, came: bytes, now: float) -> None:
+        """Take notice of what one of them got."""
+        self.took_ms += [(now - float(stamp)) * 1000 for stamp in STAMP.findall(came)]
 
     def close(self) -> None:
         """Leave all pages."""
         for talk in self.talks:
             talk.close()
+
+
+class _Lists(_Crowd):
+    """Open lists: each is loaded anew when its stream says that there is news, as its script does."""
+
+    def __init__(self, talks: list[socket.socket], port: int, cookies: list[str]) -> None:
+        super().__init__(talks)
+        self.sizes = list[int]()  # of the pages that were loaded
+        self._owed = queue.SimpleQueue[str | None]()
+        self._whose = dict(zip(talks, cookies * OF_ONE, strict=True))
+        self._loading = [threading.Thread(target=self._load, args=(port,)) for _ in range(LOADERS)]
+        for each in self._loading:
+            each.start()
+
+    def took(self, talk: socket.socket, came: bytes, now: float) -> None:
+        """Let the page be loaded."""
+        if b"event: news" in came:
+            self._owed.put(self._whose[talk])
+
+    def _load(self, port: int) -> None:
+        while (cookie := self._owed.get()) is not None:
+            with contextlib.closing(
+                http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+            ) as talk:
+                talk.request("GET", "/", headers={"Host": PUBLIC.removeprefix("https://"), "Cookie": cookie})
+                answer = talk.getresponse()
+                size = len(answer.read())
+            if answer.status != http.HTTPStatus.OK:
+                raise RuntimeError(f"an inbox was answered with {answer.status}")
+            self.sizes.append(size)
+
+    def close(self) -> None:
+        """Leave all pages, once those are loaded that are owed."""
+        for _ in self._loading:
+            self._owed.put(None)
+        for each in self._loading:
+            each.join(PATIENCE_S)
+        super().close()
 
 
 def _busy(

@@ -35,7 +35,8 @@ class StreamLimits:
     """Limits: how many streams there are, in all and of one person, and the seconds of their parts.
 
     `life_s` ends each; it is less than the server's deadline for an answer. `look_s` lies between two looks
-    at the log, `alive_s` between two signs of life, `read_s` is a reader's time for one batch.
+    at the log, `alive_s` between two signs of life, `read_s` is a reader's time for one batch. Pages that are
+    loaded anew for each news are told so seldom that all together load `loads_per_s` of them.
     """
 
     streams: int = 250
@@ -44,6 +45,11 @@ class StreamLimits:
     alive_s: float = 15.0
     read_s: float = 10.0
     look_s: float = 0.25
+    loads_per_s: float = 8.0
+
+    def pause_s(self, wanted_s: float, pages: int) -> float:
+        """Return the pause between two pieces of news for each of so many pages."""
+        return wanted_s and max(wanted_s, pages / self.loads_per_s)
 
 
 @dataclass(eq=False, slots=True)
@@ -133,11 +139,21 @@ class Streams:
             left_s = until - now()
             if update.ended or left_s <= 0:
                 return
-            pause_s = min(place.response.pause_s, left_s)
-            if pause_s and await _set(place.ends, pause_s):
+            if await self._rests(place, send, left_s):
                 return
-            if not update.more and not await _set(place.stir, min(until - now(), self._limits.alive_s)):
+            if not update.more and not await _set(place.stir, min(left_s, self._limits.alive_s)):
                 await self._send(send, ALIVE)
+
+    async def _rests(self, place: _Place, send: Send, left_s: float) -> bool:
+        """Wait until the page may be told the next news; tell whether its stream ended meanwhile."""
+        pages = sum(len(channel.places) for channel in self._channels.values() if channel.of_all)
+        pause_s = min(left_s, self._limits.pause_s(place.response.pause_s, pages))
+        while pause_s > self._limits.alive_s:
+            if await _set(place.ends, self._limits.alive_s):
+                return True
+            await self._send(send, ALIVE)
+            pause_s -= self._limits.alive_s
+        return pause_s > 0 and await _set(place.ends, pause_s)
 
     async def _send(self, send: Send, payload: bytes) -> None:
         async with asyncio.timeout(self._limits.read_s):

@@ -14,7 +14,7 @@ from ledger.queries import card_news
 from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn
 
-PAUSE_S = 3.0  # between two looks: a page is made anew for each news
+PAUSE_S = 3.0  # between two looks at least: a page is made anew for each news
 
 
 def page(template: str, live: str, after: int, **values: object) -> Response:

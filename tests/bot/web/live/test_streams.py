@@ -43,7 +43,8 @@ def application(pull: Callable[[int], PageUpdate], pause_s: float = 0.0) -> Flas
     @app.get("/<int:person>")
     def follow(person: int) -> StreamResponse:
         after = int(request.headers.get("Last-Event-ID", "0"))
-        return StreamResponse(run_lines.stream_of(RUNS[0]), person, after, pull, pause_s=pause_s)
+        about, is_list = run_lines.stream_of(RUNS[0]), pause_s > 0
+        return StreamResponse(about, person, after, pull, of_all=is_list, pause_s=pause_s)
 
     @app.get("/healthz")
     def health() -> str:
@@ -157,11 +158,8 @@ def test_beyond_the_bounds_it_is_said_when_to_come_back_and_pages_are_served(beg
             fourth.close()
 
 
-@pytest.mark.parametrize("pause_s", [0.0, 3600.0])  # between two looks: no pause outlasts the stream's time
-def test_a_stream_ends_after_its_time_so_that_it_is_asked_again_who_reads(
-    begun: Engine, pause_s: float
-) -> None:
-    with serving(application(partial(lines_after, begun), pause_s), begun, StreamLimits(life_s=0.1)) as place:
+def test_a_stream_ends_after_its_time_so_that_it_is_asked_again_who_reads(begun: Engine) -> None:
+    with serving(application(partial(lines_after, begun)), begun, StreamLimits(life_s=0.1)) as place:
         mine = Reader(place, "/1")
         with opened(mine):
             assert [seen.event for seen in mine.messages()] == ["lines", "now"]
@@ -203,6 +201,27 @@ def test_a_stream_whose_ledger_is_away_ends_and_another_one_begins(begun: Engine
             mine.answer.read()
         with opened(mine):
             assert next(mine.messages()).event == "lines"
+
+
+def test_the_more_pages_are_loaded_anew_for_news_the_less_often_each_is_told(begun: Engine) -> None:
+    limits = StreamLimits()
+    told_every_s = [limits.pause_s(3.0, pages) for pages in (1, 24, 80, 200)]
+    assert (told_every_s, limits.pause_s(0.0, 200)) == ([3.0, 3.0, 10.0, 25.0], 0.0)
+    rare = StreamLimits(life_s=1.0, alive_s=0.05, look_s=0.01, loads_per_s=0.001)  # less than once in a life
+    pulled = list[int]()
+
+    def pull(after: int) -> PageUpdate:
+        pulled.append(after)
+        return lines_after(begun, after)
+
+    with serving(application(pull, 0.01), begun, rare) as place:
+        mine = Reader(place, "/1")
+        with opened(mine):
+            assert next(mine.messages()).event == "lines"
+            for number in range(5):
+                say(begun, RUNS[0], str(number))
+            assert b": alive" in mine.answer.read()
+    assert len(pulled) == 2  # when it began, and when it ended
 
 
 def test_only_the_head_of_a_stream_is_no_stream(begun: Engine) -> None:
