@@ -30,7 +30,9 @@ def boards(patient: DoctorContext) -> Iterator[CheckResult]:
     for board in seen:
         name = board.address
         yield ok("board", f"{name} has {len(board.columns)} columns, {len(board.fields)} fields")
-        yield from _policy(patient, name, patient.read(partial(policies.current, board_id=board.board_id), None))
+        yield from _policy(
+            patient, name, patient.read(partial(policies.current, board_id=board.board_id), None)
+        )
 
 
 def _policy(patient: DoctorContext, name: str, policy: policies.PolicyRow | None) -> Iterator[CheckResult]:

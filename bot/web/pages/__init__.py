@@ -25,7 +25,7 @@ class WebPage(Protocol):
     """A file of this folder: one page, or several that belong together."""
 
     def mount(self, site: Site) -> None:
-        """Add the page's addresses to the site. Each first asks who may see it, with `site.visit()`."""
+        """Add the page's addresses to the site. Who may see a page, it asks itself: see `site.get`."""
 
 
 PAGES = Registry[WebPage]("web page", __name__, WebPage)

@@ -80,11 +80,8 @@ class Row:
 def mount(site: Site) -> None:
     """Mount the page and the files."""
 
-    @site.blueprint.get("/runs/<run>/artifacts")
-    def listing(run: str) -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/runs/<run>/artifacts")
+    def listing(visit: SignIn, run: str) -> Response:
         parameters.check()
         card, files = _readable(site, visit, run)
         if card is None:
@@ -102,11 +99,8 @@ def mount(site: Site) -> None:
         )
         return make_response(shown)
 
-    @site.blueprint.get("/artifacts/<run>/<digest>/<name>")
-    def artifact(run: str, digest: str, name: str) -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/artifacts/<run>/<digest>/<name>")
+    def artifact(visit: SignIn, run: str, digest: str, name: str) -> Response:
         if not DIGEST.fullmatch(digest) or not NAME.fullmatch(name):
             return site.nothing(visit)
         _, files = _readable(site, visit, run)

@@ -42,11 +42,8 @@ class ColumnView:
 def mount(site: Site) -> None:
     """Mount the page and its stream."""
 
-    @site.blueprint.get("/boards/<owner>/<int:number>")
-    def board(owner: str, number: int) -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/boards/<owner>/<int:number>")
+    def board(visit: SignIn, owner: str, number: int) -> Response:
         mine = _visible(site, visit, owner, number)
         if mine is None:
             return site.nothing(visit)
@@ -82,11 +79,8 @@ def mount(site: Site) -> None:
             visit=visit,
         )
 
-    @site.blueprint.get("/live/boards/<owner>/<int:number>")
-    def board_news(owner: str, number: int) -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/live/boards/<owner>/<int:number>")
+    def board_news(visit: SignIn, owner: str, number: int) -> Response:
         mine = _visible(site, visit, owner, number)
         return site.nothing(visit) if mine is None else following.stream(site, visit, [mine.scope])
 

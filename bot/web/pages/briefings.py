@@ -27,11 +27,8 @@ RESTRICTED = (
 def mount(site: Site) -> None:
     """Mount the page."""
 
-    @site.blueprint.get("/runs/<run>/briefing")
-    def briefing(run: str) -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/runs/<run>/briefing")
+    def briefing(visit: SignIn, run: str) -> Response:
         parameters.check()
         visible = run_visible(site, visit, run)
         if visible is None:

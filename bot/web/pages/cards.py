@@ -27,6 +27,7 @@ from rules.card.loss import is_outside
 from rules.explain import why
 from rules.text import plain, sentence, state_word, usd
 
+PATH = "/cards/<owner>/<name>/<int(max=999999999):number>"
 EVENT = re.compile(r"[0-9]{1,17}")
 # What every run says on GitHub, too; the depth debug is for whoever may write to the policy's repository.
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
@@ -37,12 +38,8 @@ UNASKED = "There are more issues, some of which you may read perhaps: load this 
 def mount(site: Site) -> None:
     """Mount the page."""
 
-    @site.blueprint.get("/cards/<owner>/<name>/<int(max=999999999):number>")
-    @site.blueprint.get("/cards/<owner>/<name>/<int(max=999999999):number>/<card_id>")
-    def card(owner: str, name: str, number: int, card_id: str = "") -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get(PATH, f"{PATH}/<card_id>")
+    def card(visit: SignIn, owner: str, name: str, number: int, card_id: str = "") -> Response:
         parameters.check("zoom", "before")
         with event_store.reading(site.engine) as db:
             live = [row for row in cards.of_issue(db, f"{owner}/{name}", number) if not row.archived]
@@ -50,11 +47,8 @@ def mount(site: Site) -> None:
         row = next(wanted, None)
         return _page(site, visit, row) if row is not None else site.nothing(visit)
 
-    @site.blueprint.get("/live/cards/<card_id>")
-    def card_news(card_id: str) -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/live/cards/<card_id>")
+    def card_news(visit: SignIn, card_id: str) -> Response:
         with event_store.reading(site.engine) as db:
             row = cards.get(db, CardId(card_id))
         if row is None or not may_see(site, visit, row):

@@ -15,6 +15,7 @@ from bot.web.site import parameters
 from bot.web.site.diff import DiffView, change_of
 from bot.web.site.layout import Site, run_visible, when
 from ledger.log import event_store
+from ledger.queue.sign_ins import SignIn
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.text import count
@@ -34,11 +35,8 @@ UNFINISHED = (
 def mount(site: Site) -> None:
     """Mount the page."""
 
-    @site.blueprint.get("/runs/<run>/changes")
-    def changes(run: str) -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/runs/<run>/changes")
+    def changes(visit: SignIn, run: str) -> Response:
         parameters.check()
         visible = run_visible(site, visit, run)
         if visible is None:

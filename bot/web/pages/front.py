@@ -64,11 +64,8 @@ def mount(site: Site) -> None:
             visit=visit,
         )
 
-    @site.blueprint.get("/live/inbox")
-    def news() -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/live/inbox")
+    def news(visit: SignIn) -> Response:
         return following.stream(site, visit, [board.scope for board in site.boards_of(visit)])
 
 

@@ -35,11 +35,8 @@ HOW = "`cardinal doctor` looks deeper: at GitHub, the engine, the store, and eac
 def mount(site: Site) -> None:
     """Mount the page, for people who may write to a board's policy, about boards that they see whole."""
 
-    @site.blueprint.get("/health")
-    def health() -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/health")
+    def health(visit: SignIn) -> Response:
         parameters.check()
         mine = site.operated_by(visit)
         if not mine:

@@ -7,6 +7,7 @@ from bot.web.site import parameters
 from bot.web.site.layout import Site, when
 from ledger.log import event_store
 from ledger.queries.hosts import statuses
+from ledger.queue.sign_ins import SignIn
 from ledger.views import runs
 from rules.text import brief, plain
 
@@ -16,11 +17,8 @@ MAX_LABELS = 400  # characters
 def mount(site: Site) -> None:
     """Mount the page, for people who may write to a board's policy: they see and count its runs alone."""
 
-    @site.blueprint.get("/hosts")
-    def hosts() -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/hosts")
+    def hosts(visit: SignIn) -> Response:
         parameters.check()
         mine = {board.board_id for board in site.operated_by(visit)}
         if not mine:

@@ -33,11 +33,8 @@ LIMIT_FIGURES = ("spent_usd", "reserved_usd", "projected_usd", "limit_usd")
 def mount(site: Site) -> None:
     """Mount the page, and the same figures as CSV."""
 
-    @site.blueprint.get("/money")
-    def money() -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/money")
+    def money(visit: SignIn) -> Response:
         parameters.check("days")
         boards = site.boards_of(visit)
         figures, limits = _figures(site, boards), _limits(site, visit, boards)
@@ -66,11 +63,8 @@ def mount(site: Site) -> None:
         )
         return make_response(shown)
 
-    @site.blueprint.get("/money.csv")
-    def as_csv() -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/money.csv")
+    def as_csv(visit: SignIn) -> Response:
         parameters.check("days")
         boards, text = site.boards_of(visit), io.StringIO()
         rows = csv.writer(text)

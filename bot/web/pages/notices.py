@@ -40,11 +40,8 @@ def mount(site: Site) -> None:
     """Mount the page and its form."""
     pace = RequestLimiter(site.clock, each=A_MINUTE, of_all=AN_HOUR)
 
-    @site.blueprint.get(PATH)
-    def notices() -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get(PATH)
+    def notices(visit: SignIn) -> Response:
         parameters.check()
         return _page(site, visit)
 

@@ -45,29 +45,20 @@ def mount(site: Site) -> None:
     """Mount the page, its script, and the stream of what happens after it was loaded."""
     site.blueprint.register_blueprint(assets.assets())
 
-    @site.blueprint.get("/runs/<run>")
-    def run_page(run: str) -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/runs/<run>")
+    def run_page(visit: SignIn, run: str) -> Response:
         parameters.check()
         visible = run_visible(site, visit, run)
         return site.nothing(visit) if visible is None else RunPage(site, *visible).whole(visit)
 
-    @site.blueprint.get("/runs/<run>/forms")
-    def run_forms(run: str) -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/runs/<run>/forms")
+    def run_forms(visit: SignIn, run: str) -> Response:
         parameters.check()
         visible = run_visible(site, visit, run)
         return site.nothing(visit) if visible is None else RunPage(site, *visible).forms(visit)
 
-    @site.blueprint.get("/live/runs/<run>")
-    def run_stream(run: str) -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get("/live/runs/<run>")
+    def run_stream(visit: SignIn, run: str) -> Response:
         visible = run_visible(site, visit, run)
         if visible is None:
             return site.nothing(visit)

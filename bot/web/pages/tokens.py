@@ -34,11 +34,8 @@ class TokenView:
 def mount(site: Site) -> None:
     """Mount the page and its two forms."""
 
-    @site.blueprint.get(PATH)
-    def tokens() -> Response:
-        visit = site.visit()
-        if visit is None:
-            return site.stranger()
+    @site.get(PATH)
+    def tokens(visit: SignIn) -> Response:
         parameters.check()
         return _page(site, visit)
 

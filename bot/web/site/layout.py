@@ -1,10 +1,12 @@
 """Shared by all pages: the visitor, the layout, the security headers."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import partial, wraps
 from threading import BoundedSemaphore
+from typing import Any, Concatenate
 from urllib.parse import quote
 
 from flask import Blueprint, Response, make_response, render_template, request
@@ -73,6 +75,9 @@ HEADERS = {
         " frame-ancestors 'none'"
     ),
 }
+
+
+SignedInPage = Callable[Concatenate[SignIn, ...], Response]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +168,21 @@ class Site:
             return self.foreign(visit)
         request.max_content_length = max_bytes
         return visit or self.stranger()
+
+    def get(self, *paths: str) -> Callable[[SignedInPage], SignedInPage]:
+        """Return a decorator that mounts a page for whoever is signed in, whose visit its function gets."""
+
+        def mount(show: SignedInPage) -> SignedInPage:
+            @wraps(show)
+            def signed_in(**places: Any) -> Response:
+                visit = self.visit()
+                return self.stranger() if visit is None else show(visit, **places)
+
+            for path in paths:
+                self.blueprint.get(path)(signed_in)
+            return show
+
+        return mount
 
     def word(self) -> str:
         """Return the value of the visit's cookie; empty without one."""
