@@ -200,15 +200,16 @@ def recorder(table: Table, **more: Any) -> Callable[[Connection, Recorded, Event
 
 
 def setter(
-    table: Table, values: Callable[[E], Mapping[str, Any]], *key: str
+    table: Table, values: Callable[[E], Mapping[str, Any]], *key: str, **others: str
 ) -> Callable[[Connection, Recorded, E], None]:
     """Return a step of a fold that sets values in the rows that an event is about.
 
-    Those have in the columns `key` the event's fields of these names.
+    Those have in the columns `key` the event's fields of these names, and in `others` those named there.
     """
+    field_of = {**dict(zip(key, key, strict=True)), **others}
 
     def step(db: Connection, _it: Recorded, event: E) -> None:
-        change(db, table, {name: getattr(event, name) for name in key}, **values(event))
+        change(db, table, {name: getattr(event, field) for name, field in field_of.items()}, **values(event))
 
     return step
 

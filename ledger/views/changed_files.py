@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import columns, find, keep
+from ledger.db.rows import columns, find, keep, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.access import RepositoryMoved
 from ledger.events.run import BranchExported
 from ledger.events.stage import SnapshotTaken
 from ledger.fold import Fold
@@ -48,6 +49,9 @@ def _exported(db: Connection, _it: Recorded, event: BranchExported) -> None:
 def _handed_over(db: Connection, _it: Recorded, event: SnapshotTaken) -> None:
     if event.files:  # those of one stage: the earlier ones and the branch have theirs
         _keep(db, event.run_id, event.files, add=True)
+
+
+fold.on(RepositoryMoved)(setter(changed_files, lambda e: {"repository": e.after}, repository="before"))
 
 
 def _keep(db: Connection, run_id: RunId, files: tuple[str, ...], *, add: bool = False) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import change, columns, keep, listed, value
+from ledger.db.rows import change, columns, keep, listed, setter, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -84,9 +84,7 @@ def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
         change(db, children, {"run_id": run_id, "proposal": int(proposal[:9])}, state="given_up")
 
 
-@fold.on(RepositoryMoved)
-def _moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
-    change(db, children, {"repository": event.before}, repository=event.after)
+fold.on(RepositoryMoved)(setter(children, lambda e: {"repository": e.after}, repository="before"))
 
 
 def _keep(db: Connection, event: CardProposed | CardMade, **values: object) -> None:

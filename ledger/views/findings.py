@@ -6,9 +6,10 @@ from typing import cast
 from sqlalchemy import Connection, Table
 
 from ledger import codec
-from ledger.db.rows import columns, find, first_row, keep, listed, pick, recorder
+from ledger.db.rows import columns, find, first_row, keep, listed, pick, recorder, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.access import RepositoryMoved
 from ledger.events.findings import FindingsReported, FollowUpMade
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
@@ -70,3 +71,4 @@ def _reported(db: Connection, _it: Recorded, event: FindingsReported) -> None:
 
 
 fold.on(FollowUpMade)(recorder(follow_ups))
+fold.on(RepositoryMoved)(setter(follow_ups, lambda e: {"repository": e.after}, repository="before"))

@@ -5,9 +5,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import change, columns, find, keep
+from ledger.db.rows import change, columns, find, keep, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.access import RepositoryMoved
 from ledger.events.job import JobMade, JobRequested
 from ledger.events.publication import EntryGivenUp
 from ledger.fold import Fold
@@ -76,3 +77,6 @@ def _made(db: Connection, _it: Recorded, event: JobMade) -> None:
 def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
     if event.act == ACT:
         change(db, jobs, {"key": event.key.removeprefix(key_of(""))}, problem=event.because)
+
+
+fold.on(RepositoryMoved)(setter(jobs, lambda e: {"repository": e.after}, repository="before"))

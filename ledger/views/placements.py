@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Select, Table, select
 
-from ledger.db.rows import all_rows, change, columns, find, pick, record
+from ledger.db.rows import all_rows, change, columns, find, pick, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -78,9 +78,7 @@ def _resolved(db: Connection, it: Recorded, event: RepositoryResolved) -> None:
     record(db, placements, it, named=event.repository)
 
 
-@fold.on(RepositoryMoved)
-def _moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
-    change(db, placements, {"repository": event.before}, repository=event.after)
+fold.on(RepositoryMoved)(setter(placements, lambda e: {"repository": e.after}, repository="before"))
 
 
 @fold.on(CardConverted)

@@ -258,9 +258,7 @@ def _next_serial(db: Connection) -> int:
     return (_SERIAL.scalar(db, {}) or 0) + 1
 
 
-@fold.on(RepositoryMoved)
-def _moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
-    change(db, runs, {"repository": event.before}, repository=event.after)
+fold.on(RepositoryMoved)(setter(runs, lambda e: {"repository": e.after}, repository="before"))
 
 
 @fold.on(CardConverted)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, Table, distinct, func, select
 
-from ledger.db.rows import change, columns, find, insert, keep, listed
+from ledger.db.rows import change, columns, find, insert, keep, listed, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -97,9 +97,7 @@ def _made(db: Connection, _it: Recorded, event: ScheduledCardMade) -> None:
     change(db, made, key, repository=event.repository, number=event.number)
 
 
-@fold.on(RepositoryMoved)
-def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
-    change(db, made, {"board_id": event.board_id, "repository": event.before}, repository=event.after)
+fold.on(RepositoryMoved)(setter(made, lambda e: {"repository": e.after}, "board_id", repository="before"))
 
 
 @fold.on(EntryGivenUp)

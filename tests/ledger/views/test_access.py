@@ -3,10 +3,13 @@
 from sqlalchemy import Engine
 
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
+from ledger.events.findings import FollowUpMade
+from ledger.events.job import JobRequested
+from ledger.events.run import BranchExported
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import cards as card_queries
-from ledger.views import cards, losses, runs
+from ledger.views import cards, changed_files, findings, jobs, losses, runs
 from tests.ledger.samples import BOARD, CARD, RUN, board_seen, card_seen, later, run_queued
 
 
@@ -28,7 +31,12 @@ def test_a_loss_stands_until_access_is_regained(ledger: Engine) -> None:
 
 def test_a_new_name_reaches_cards_and_runs(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
-        for event in (board_seen(), card_seen(), run_queued(), card_seen("PVTI_2", 2)):
+        work = (
+            BranchExported(RUN, "cardinal/1", "b0", "c0", 1, 1, 1, ("till.py",)),
+            FollowUpMade(CardId(CARD), RUN, 1, "acme/app", 7),
+            JobRequested(BOARD, "k1", "acme/app", "Mend it", "", (), (), "bob", 7, "ci"),
+        )
+        for event in (board_seen(), card_seen(), run_queued(), card_seen("PVTI_2", 2), *work):
             event_store.append(db, event, at=later(event_store.last_seq(db)))
         event_store.append(db, RepositoryMoved(BOARD, "acme/app", "acme/till"), at=later(9))
         card, run = cards.get(db, CardId(CARD)), runs.get(db, RUN)
@@ -36,3 +44,6 @@ def test_a_new_name_reaches_cards_and_runs(ledger: Engine) -> None:
         assert run is not None
         assert (card.repository, run.repository) == ("acme/till", "acme/till")
         assert card_queries.repositories_of(db, BOARD) == ("acme/till",)
+        made = findings.follow_ups_made(db, RUN)[1]
+        rows = changed_files.of_card(db, CardId(CARD)), jobs.get(db, "k1"), made
+        assert [it.repository if it else "" for it in rows] == ["acme/till"] * 3
