@@ -37,34 +37,14 @@ from ledger.views import (
 
 # The views that the choice, and the record of its reasons, are read from.
 SOURCES = (
-    boards,
-    budgets,
-    cards,
-    changed_files,
-    halts,
-    links,
-    losses,
-    policies,
-    questions,
-    runs,
-    spend,
-    stops,
+    *(boards, budgets, cards, changed_files, halts, links, losses, policies, questions, runs, spend, stops),
     workspaces,
 )
 # Kinds that change there only what the choice does not read.
 ASIDE = frozenset(
     {
-        *(AssistantReplied, CardDescribed, CommentReleased, LabelJudged, PersonSaid),
-        *(
-            BranchPushed,
-            CommitsSigned,
-            Noted,
-            PlanTicked,
-            Progressed,
-            SessionStarted,
-            TurnStarted,
-        ),
-        ValidationEnded,
+        *(AssistantReplied, CardDescribed, CommentReleased, LabelJudged, PersonSaid, BranchPushed),
+        *(CommitsSigned, Noted, PlanTicked, Progressed, SessionStarted, TurnStarted, ValidationEnded),
     }
 )
 MAX_EVENTS = 500  # after more of them, to choose anew costs no more than to read what they are

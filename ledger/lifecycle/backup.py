@@ -4,7 +4,7 @@ A ledger in PostgreSQL has pg_dump for its own.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pysqlite3 import dbapi2 as sqlite
-from sqlalchemy import Connection, Engine, NullPool, create_engine, insert, make_url, select
+from sqlalchemy import Connection, Engine, NullPool, Table, create_engine, insert, make_url, select
 
 from ledger.db import tables
 from ledger.db.statements import drive
@@ -146,15 +146,20 @@ def _copy_over(source: Path, url: str) -> ChainReport:
                     raise BackupError("the database has a ledger that was used already: name an empty one")
                 # Nothing waits for this turn, and a page may take longer to fold than a worker may hesitate.
                 drive(new, "SET LOCAL idle_in_transaction_session_timeout = 0")
-                for table in COPIED:
-                    for rows in old.execution_options(yield_per=PAGE).execute(select(table)).partitions():
-                        new.execute(insert(table), [row._asdict() for row in rows])
+                copy_rows(old, new, COPIED)
                 drive(new, _NEXT_ENTRY)
                 refold(new)
                 return verify(new)
         finally:
             there.dispose()
             target.dispose()
+
+
+def copy_rows(old: Connection, new: Connection, tables: Iterable[Table]) -> None:
+    """Copy all rows of these tables into empty ones, a page at once."""
+    for table in tables:
+        for rows in old.execution_options(yield_per=PAGE).execute(select(table)).partitions():
+            new.execute(insert(table), [row._asdict() for row in rows])
 
 
 def _is_sound(file: Path) -> bool:

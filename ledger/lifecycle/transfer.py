@@ -4,12 +4,11 @@ from contextlib import closing
 from pathlib import Path
 
 from pysqlite3 import dbapi2 as sqlite
-from sqlalchemy import insert, select
 
 from ledger.db import tables
 from ledger.db.transactions import WAIT_S, reading, writing
 from ledger.errors import BackupError
-from ledger.lifecycle.backup import PAGE, check
+from ledger.lifecycle.backup import check, copy_rows
 from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.rebuild import refold
 from ledger.log.hash_chain import ChainReport, verify
@@ -32,9 +31,7 @@ def take_in(source: Path, url: str) -> ChainReport:
     there = open_ledger(f"sqlite:///{source}")
     try:
         with reading(there) as old, writing(target) as new:
-            for table in TAKEN:
-                for rows in old.execution_options(yield_per=PAGE).execute(select(table)).partitions():
-                    new.execute(insert(table), [row._asdict() for row in rows])
+            copy_rows(old, new, TAKEN)
             refold(new)
             return verify(new)
     finally:
