@@ -19,6 +19,9 @@ from runner.gateway.control.asgi import Receive, Scope, Send
 PIECE_BYTES = 256 * 1024  # of an answer, taken from the application at once
 SMALL_BYTES = 256 * 1024  # of a delivery: its signature and JSON take a few milliseconds
 
+# In a request's scope and environment: it is counted already, as a part of another one.
+COUNTED = "cardinal.counted"
+
 Wsgi = Callable[..., Iterable[bytes]]
 Follow = Callable[[StreamResponse, Receive, Send], Awaitable[None]]
 Serve = Callable[[Scope, bytes, Send], Awaitable[None]]
@@ -152,6 +155,7 @@ def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
         "wsgi.multithread": True,
         "wsgi.multiprocess": False,
         "wsgi.run_once": False,
+        COUNTED: scope.get(COUNTED, False),
     }
     for raw, value in scope["headers"]:
         name, text = raw.decode("latin-1"), value.decode("latin-1")

@@ -32,6 +32,7 @@ from bot.web.api.operation import (
 )
 from bot.web.authorization import BusyError
 from bot.web.site.layout import FAULTS, Site
+from bot.web.wsgi import COUNTED
 from ledger.errors import CardinalError
 from ledger.log import event_store
 from ledger.queue import api_tokens
@@ -114,7 +115,8 @@ def _allowed(
     site: Site, use: TokenUse, room: BoundedSemaphore, operation: Operation, path: dict[str, str]
 ) -> Response:
     token = _token(site)
-    use.take(token)
+    if not request.environ.get(COUNTED, False):
+        use.take(token)
     if not covers(token.scopes, operation.SCOPE):
         because = f"the token is for {alternatives(token.scopes)}, and this takes {operation.SCOPE}"
         raise ApiError(HTTPStatus.FORBIDDEN, "scope", because, "make a token with that scope")

@@ -6,12 +6,14 @@ Source: modelcontextprotocol.io/specification/2025-11-25/basic/transports.
 
 import json
 import secrets
+from itertools import count
 
 import httpx2
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from bot.web.api.client import ApiClient, ApiProblemError
 from bot.web.mcp.server import make_server
+from bot.web.wsgi import COUNTED
 from runner.gateway.control.asgi import App, Message, Receive, Scope, Send
 
 MAX_BYTES = 256 * 1024
@@ -23,7 +25,7 @@ async def serve(api: App, public_url: str, scope: Scope, receive: Receive, send:
     """Answer one request of a client, with the rights of its token at the API."""
     headers = dict(scope["headers"])
     authorization = {"Authorization": headers[b"authorization"].decode("latin-1")}
-    transport = httpx2.ASGITransport(api)
+    transport = httpx2.ASGITransport(_first_two_as_one(api))
     async with httpx2.AsyncClient(transport=transport, base_url=public_url, headers=authorization) as http:
         client = ApiClient(http)
         try:
@@ -40,6 +42,16 @@ async def serve(api: App, public_url: str, scope: Scope, receive: Receive, send:
         )
         async with manager.run():
             await manager.handle_request(scope, receive, _naming(send, session) if begins else send)
+
+
+def _first_two_as_one(api: App) -> App:
+    """Let the request that sees the token count for what the client's request is carried out by, too."""
+    numbers = count(1)
+
+    async def counting(scope: Scope, receive: Receive, send: Send) -> None:
+        await api({**scope, COUNTED: next(numbers) == 2}, receive, send)
+
+    return counting
 
 
 def _naming(send: Send, session: str) -> Send:

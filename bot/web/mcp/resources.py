@@ -30,6 +30,11 @@ def templates() -> list[ResourceTemplate]:
     ]
 
 
+def address(name: str, **fields: object) -> str:
+    """Return the address of a resource."""
+    return SCHEME + OPERATIONS.load(SHOWN[name]).PATH.format(**fields)
+
+
 async def read(client: ApiClient, uri: str) -> ReadResourceResult:
     """Return the resource at that address. Raises MCPError."""
     for operation in SHOWN.values():

@@ -24,6 +24,7 @@ from mcp_types import (
 from bot.system import release
 from bot.web.api.client import ApiClient, connect
 from bot.web.mcp import prompts, resources, tools
+from bot.web.mcp.subscriptions import Subscriptions
 
 Context = ServerRequestContext[Any, Any]
 INSTRUCTIONS = (
@@ -32,8 +33,11 @@ INSTRUCTIONS = (
 )
 
 
-def make_server(client: ApiClient, session: str) -> Server[Any]:
-    """Return the server; `session` tells its requests from those of others with the same numbers."""
+def make_server(client: ApiClient, session: str, subscriptions: Subscriptions | None = None) -> Server[Any]:
+    """Return the server; `session` tells its requests from those of others with the same numbers.
+
+    Without `subscriptions` it sends nothing by itself.
+    """
     handlers = _Handlers(client, session)
     return Server(
         "cardinal",
@@ -44,6 +48,9 @@ def make_server(client: ApiClient, session: str) -> Server[Any]:
         on_list_resources=handlers.list_resources,
         on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
+        on_subscribe_resource=subscriptions.subscribe if subscriptions else None,
+        on_unsubscribe_resource=subscriptions.unsubscribe if subscriptions else None,
+        on_subscriptions_listen=subscriptions.listen if subscriptions else None,
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
     )
@@ -51,9 +58,12 @@ def make_server(client: ApiClient, session: str) -> Server[Any]:
 
 async def _serve_stdio(url: str, token: str) -> None:
     client = connect(url, token)
-    server = make_server(client, secrets.token_hex(16))
-    async with client.http, stdio_server() as (read, write):
+    subscriptions = Subscriptions(client)
+    server = make_server(client, secrets.token_hex(16), subscriptions)
+    async with client.http, stdio_server() as (read, write), anyio.create_task_group() as tasks:
+        tasks.start_soon(subscriptions.serve)
         await server.run(read, write, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
 
 
 def serve_stdio(url: str, token: str) -> None:

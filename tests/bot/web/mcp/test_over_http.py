@@ -10,6 +10,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from bot.web.api import door as api_door
 from bot.web.mcp import door
 from bot.web.mcp.door import McpDoor
 from ledger.events.conversation import CommandGiven
@@ -102,3 +103,22 @@ def test_who_has_no_token_or_comes_from_another_page_is_not_let_in(
         assert await status(ours) == 503
 
     anyio.run(whole)
+
+
+def test_a_request_counts_once_of_those_that_a_token_may_send(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_door, "A_MINUTE", 3)
+    bob = Program(pages, "bob")
+
+    async def whole() -> None:
+        async with http_client(pages, bearer(bob) | JSON_RPC) as http:
+            headers = {"mcp-session-id": "s", "mcp-protocol-version": "2025-06-18"}
+            for number in range(3):
+                answer = await http.post("/mcp", json=call(number, "list_boards", {}), headers=headers)
+                assert not answer.json()["result"]["isError"], answer.text
+            answer = await http.post("/mcp", json=call(9, "list_boards", {}), headers=headers)
+            assert (answer.status_code, answer.json()["code"]) == (429, "too_many")
+
+    anyio.run(whole)
+    assert bob.send("GET", "/whoami").status_code == 429
