@@ -128,7 +128,7 @@ def card(db: Connection, name: str) -> CardRow:
     if issue is None:
         row = cards.get(db, CardId(name))
     else:
-        place = issue["repository"], int(issue["number"])
+        place = cards.spelt(db, issue["repository"]), int(issue["number"])
         known = cards.of_issue(db, *place) or cards.of_pull(db, *place)
         live = tuple(card for card in known if not card.archived)
         if len(live) > 1:

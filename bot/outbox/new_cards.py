@@ -57,8 +57,8 @@ def come_after(context: OutboxContext, board_id: BoardId, issue_id: str, parent:
     """Let the new issue be blocked by a parent; GitHub refuses one that it is blocked by already."""
     repository, _, number = parent.rpartition("#")
     with context.reading() as db:
-        known = [it for it in cards.of_issue(db, repository, int(number)) if it.board_id == board_id]
-    for card in known:
+        there = cards.of_issue(db, cards.spelt(db, repository), int(number))
+    for card in (it for it in there if it.board_id == board_id):
         try:
             issues.add_blocked_by(context.hub, issue_id, card.content_id)
         except RefusedError as error:

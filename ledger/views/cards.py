@@ -4,7 +4,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Index, Table, Text, Update, bindparam, case, text, type_coerce
+from sqlalchemy import (
+    Connection,
+    Index,
+    Table,
+    Text,
+    Update,
+    bindparam,
+    case,
+    func,
+    select,
+    text,
+    type_coerce,
+)
 
 from ledger.db.rows import (
     add,
@@ -154,6 +166,13 @@ def get(db: Connection, card_id: CardId) -> CardRow | None:
 def of_issue(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:
     """Return the issue's cards, one per board that it is on; those that are archived last."""
     return listed(db, CardRow, cards, "archived", "created_at", repository=repository, number=number)
+
+
+def spelt(db: Connection, repository: str) -> str:
+    """Return a repository's name as its cards have it: at GitHub, case makes no difference."""
+    same = func.lower(cards.c.repository) == repository.lower()
+    known = select(cards.c.repository).where(same).order_by(cards.c.repository != repository).limit(1)
+    return db.scalar(known) or repository
 
 
 def of_pull(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:

@@ -145,9 +145,8 @@ def summary(card: ListedCard) -> JobSummary:
 def card_of(call: ApiRequest, name: JobName) -> CardRow:
     """Return the card of an issue, on whichever board. Raises ApiError, BusyError."""
     with event_store.reading(call.site.engine) as db:
-        live = [
-            it for it in cards.of_issue(db, f"{name.owner}/{name.repository}", name.number) if not it.archived
-        ]
+        repository = cards.spelt(db, f"{name.owner}/{name.repository}")
+        live = [it for it in cards.of_issue(db, repository, name.number) if not it.archived]
     wanted = next((row for row in live if may_see(call.site, call.visit, row)), None)
     if wanted is None:
         call.site.readers.must_be_able_to_ask(call.visit)

@@ -141,7 +141,7 @@ class Streams:
                 return
             if await self._rests(place, send, left_s):
                 return
-            if not update.more and not await _set(place.stir, min(left_s, self._limits.alive_s)):
+            if not update.more and not await _set(place.stir, min(until - now(), self._limits.alive_s)):
                 await self._send(send, ALIVE)
 
     async def _rests(self, place: _Place, send: Send, left_s: float) -> bool:

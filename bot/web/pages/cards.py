@@ -42,7 +42,8 @@ def mount(site: Site) -> None:
     def card(visit: SignIn, owner: str, name: str, number: int, card_id: str = "") -> Response:
         parameters.check("zoom", "before")
         with event_store.reading(site.engine) as db:
-            live = [row for row in cards.of_issue(db, f"{owner}/{name}", number) if not row.archived]
+            repository = cards.spelt(db, f"{owner}/{name}")
+            live = [row for row in cards.of_issue(db, repository, number) if not row.archived]
         wanted = (row for row in live if card_id in ("", row.card_id) and may_see(site, visit, row))
         row = next(wanted, None)
         return _page(site, visit, row) if row is not None else site.nothing(visit)

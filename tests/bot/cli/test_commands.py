@@ -353,7 +353,7 @@ def test_an_unknown_name_is_one_sentence(cardinal: Cardinal, story: Engine, word
 
 
 def test_watch_prints_what_is_new_for_one_card(cardinal: Cardinal, story: Engine) -> None:
-    lines = cardinal("watch", "acme/shop#1", "--from", "0", "--once", "--json").stdout.splitlines()
+    lines = cardinal("watch", "ACME/Shop#1", "--from", "0", "--once", "--json").stdout.splitlines()
     kinds = [json.loads(line)["kind"] for line in lines]
     assert kinds[0] == "CardSeen"
     assert "RunEnded" in kinds

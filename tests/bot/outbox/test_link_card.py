@@ -1,5 +1,7 @@
 """A dependency that an agent wants is GitHub's own, made once, and never closes a circle."""
 
+from dataclasses import replace
+
 import pytest
 
 from forge.store.models import Issue
@@ -38,7 +40,7 @@ def test_it_is_made_once_in_either_direction_however_often_it_is_tried(stage: St
     stage.do(wanted(stage, first))
     stage.clock.forward(5)
     stage.publish()
-    stage.do(wanted(stage, second, "blocks"))
+    stage.do(replace(wanted(stage, second, "blocks"), target=f"ACME/Shop#{second.number}"))
     assert (stage.issue.blocked_by, second.blocked_by) == ([first], [stage.issue])
     assert refused(stage) == []
 

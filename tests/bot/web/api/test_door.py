@@ -27,6 +27,7 @@ def test_a_program_answers_a_question_as_its_account_and_the_card_reports_it(pag
     item = asked(pages, "8080", "8081")
     bob, path = Program(pages, "bob"), path_of(pages, item)
     job = bob.get(path)
+    assert bob.get(path.replace("acme/shop", "ACME/Shop")) == job
     question = job["question"]
     assert (job["state"], question["choices"]) == ("needs_input", ["8080", "8081"])
     offer = next(it for it in job["offers"] if it["name"] == f"answer:{question['question']}")

@@ -158,8 +158,11 @@ def test_beyond_the_bounds_it_is_said_when_to_come_back_and_pages_are_served(beg
             fourth.close()
 
 
-def test_a_stream_ends_after_its_time_so_that_it_is_asked_again_who_reads(begun: Engine) -> None:
-    with serving(application(partial(lines_after, begun)), begun, StreamLimits(life_s=0.1)) as place:
+@pytest.mark.parametrize("pause_s", [0.0, 3600.0])  # between two looks: no pause outlasts the stream's time
+def test_a_stream_ends_after_its_time_so_that_it_is_asked_again_who_reads(
+    begun: Engine, pause_s: float
+) -> None:
+    with serving(application(partial(lines_after, begun), pause_s), begun, StreamLimits(life_s=0.1)) as place:
         mine = Reader(place, "/1")
         with opened(mine):
             assert [seen.event for seen in mine.messages()] == ["lines", "now"]
