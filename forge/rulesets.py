@@ -53,7 +53,7 @@ def fits(parameters: Rule, text: str) -> bool:
 def against_push(
     rules: Iterable[Rule], branch: str, old: str, commits: Sequence[Pushed], *, forced: bool
 ) -> list[str]:
-    """Return what GitHub says against a push to a branch; `old` is its commit, or zeros for a new branch."""
+    """Return GitHub's objections to a push to a branch; `old` is its commit, or zeros for a new branch."""
     new, said = old == ZERO_SHA, []
     for rule in rules:
         match rule["type"]:
@@ -75,7 +75,7 @@ def against_push(
 
 
 def against_texts(rule: Rule, texts: Iterable[str]) -> list[str]:
-    """Return what GitHub says where one of the texts does not fit the rule of commits."""
+    """Return GitHub's objection where a text does not fit the rule of commits; else none."""
     parameters = rule["parameters"]
     wrong = any(not fits(parameters, text) for text in texts)
     return [_demand(_OF_COMMITS[rule["type"]][0], parameters)] if wrong else []

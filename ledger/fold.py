@@ -41,5 +41,5 @@ class Fold:
 
 
 def step_of(fold: Callable[[Connection, Recorded], None], kind: type[Event]) -> Step[Any] | None:
-    """Return what a view's `fold` does with events of `kind`; None for nothing."""
+    """Return the step of a view's `fold` for events of `kind`; None without one."""
     return fold.step(kind) if isinstance(fold, Fold) else lambda db, recorded, _event: fold(db, recorded)

@@ -104,7 +104,7 @@ def _own_tables(code: Sources, name: str, modules: Mapping[str, ModuleType]) -> 
 
 
 def _shape(column: Column[object]) -> str:
-    """Return what the database and the row see of a column; its type may be that of an event's field."""
+    """Return a column's parts that database and row depend on; its type may be that of an event's field."""
     default = getattr(column.default, "arg", None)
     return f"{column.name} {column.type!r} {column.nullable} {column.primary_key} {default!r}"
 

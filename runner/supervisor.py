@@ -196,7 +196,7 @@ def _offer(run: RunContext, start: str) -> None:
 
 
 def _commits_kept(order: RunSpec, log: RunLog, remote: Remote, workspace: Workspace) -> int:
-    """Return how many commits a stopped run made; its own parts would raise StopRequested again."""
+    """Return the count of a stopped run's commits; its own parts would raise StopRequested again."""
     if workspace.fresh:
         return 0
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat)

@@ -55,7 +55,7 @@ class Manifest:
             if LEVELS.index(_level(granted.get(name))) < LEVELS.index(_level(level))
         )
 
-    def unheard(self, events: tuple[str, ...]) -> tuple[str, ...]:
+    def unsubscribed(self, events: tuple[str, ...]) -> tuple[str, ...]:
         """Return the events that are not among `events`, those of an App."""
         return tuple(name for name in self.events if name not in events)
 

@@ -47,7 +47,7 @@ class PersonAccess:
 
 
 def of_person(api_url: str, token: Secret, owners: Collection[str]) -> PersonAccess:
-    """Return what the token's person may read of these owners' repositories. Raises GithubError."""
+    """Return the repositories of these owners that the token's person may read. Raises GithubError."""
     wanted, listed, complete = {name.casefold() for name in owners}, list[ListedRepository](), set[str]()
     for installation in _items(api_url, token, "/user/installations", "installations"):
         owner = str(installation["account"]["login"]).casefold()
@@ -68,7 +68,7 @@ def _listed(repository: dict[str, Any]) -> ListedRepository:
 
 
 def _items(api_url: str, token: Secret, path: str, key: str) -> Iterator[dict[str, Any]]:
-    """Yield what a listing has under `key`, page by page."""
+    """Yield the items under `key` of a listing, page by page."""
     headers = {**plain_headers(api_url), "Authorization": f"Bearer {token.reveal()}"}
     for page in range(1, MAX_PAGES + 1):
         address = f"{api_url}{path}?per_page={PAGE}&page={page}"

@@ -167,7 +167,7 @@ class CallSlots:
 
 
 def _wait_for(take: Callable[[], Result | None], until: float, full: str, call: str) -> Result:
-    """Return what `take` gives; raises UnavailableError when it gives nothing until then."""
+    """Return the result of `take`; raises UnavailableError when there is none until then."""
     while (taken := take()) is None:
         if time.monotonic() >= until:
             raise UnavailableError(call, 0, f"{full}: it is tried again")

@@ -34,7 +34,7 @@ def pushes(
     *,
     exists: bool = False,
 ) -> Pushes:
-    """Return what Cardinal pushes to a branch, for the rules to judge."""
+    """Return Cardinal's pushes to a branch, for the rules to judge."""
     committer = signing.owner.email if signing else author.email
     return Pushes(branch, author.email, committer, ending, github_signs or signing is not None, exists)
 

@@ -97,7 +97,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
 
 
 def _rule_briefs(db: Connection, card: CardRow) -> tuple[RuleBrief, ...]:
-    """Return what models wrote by rules: briefs, and the description where it is written out."""
+    """Return the texts of models by rules: briefs, and the description where it is written out."""
     briefs = rule_briefs.newest(db, card.card_id, briefing.RULE_BRIEFS + 1)
     written = expansions.get(db, card.content_id) if card.expanded else None
     description = (

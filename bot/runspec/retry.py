@@ -23,7 +23,7 @@ MAX_S = 900.0  # in all; after it the run fails with GitHub's reason, and a pers
 
 
 def claim_s(services: Services) -> float:
-    """Return how long a claim is good for while its specification is made."""
+    """Return the seconds of a claim while its specification is made."""
     return max(CLAIM_S, services.config.lease_s)
 
 

@@ -41,7 +41,7 @@ def _all(services: Services, db: Connection) -> list[tuple[BoardId, str, CardSch
 
 
 def _removed(services: Services, db: Connection) -> list[ScheduleSet]:
-    """Return what forgets the times of schedules that the policy has no more: none is made up for later."""
+    """Return the events that forget schedules which the policy has no more: none is made up for later."""
     kept = {(board_id, name) for board_id, name, _ in _all(services, db)}
     boards = [board.board_id for board in served_boards.every(db, services.config)]
     known = [board_id for board_id in boards if board_id and policies.is_known(db, board_id)]

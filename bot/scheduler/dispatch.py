@@ -118,7 +118,7 @@ def _free(db: Connection, at_work: tuple[Station, ...]) -> tuple[Station, ...]:
 def _choices(
     db: Connection, now: datetime, free: tuple[Station, ...], paused: Pauses, host: str = ""
 ) -> tuple[RunSelection, ...]:
-    """Return what may start on each board; a worker that one board takes is not free for the next.
+    """Return the runs that may start on each board; a worker that one board takes is not free for the next.
 
     Where the workers do not suffice for all, each board gets its share of them.
     """

@@ -37,7 +37,7 @@ class InstructionStack:
     entered: tuple[StageRow, ...]
 
     def sections(self) -> Iterator[Section]:
-        """Yield what the agent is told in order. A run of before there were layers has its briefing alone."""
+        """Yield the agent's instructions in order; a run older than layers has only its briefing."""
         for layer in self.layers:
             yield _of_layer(layer, self.briefing)
         if not self.layers:

@@ -16,7 +16,7 @@ from rules.text import usd
 
 
 def of_board(db: Connection, board_id: BoardId, day: date, card_ids: Collection[CardId] = ()) -> Load:
-    """Return what is in use on `day` of UTC, with the dollars of these cards."""
+    """Return the limits in use on `day` of UTC, with the dollars of these cards."""
     held = runs.held(db, board_id)
     agents = [run for run in held if run.kind != CHECK]
     return Load(
@@ -37,7 +37,7 @@ def limits(db: Connection, board_id: BoardId, now: datetime) -> tuple[LimitInUse
 
 
 def figures(it: LimitInUse) -> tuple[str, str]:
-    """Return what is in use of a limit, and what it allows, as people read them."""
+    """Return the used and the allowed part of a limit, as people read them."""
     if not it.dollars:
         return f"{it.used:g}", f"{it.allowed:g}"
     held = f", {usd(it.reserved)} of it reserved" if it.reserved else ""

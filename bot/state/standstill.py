@@ -20,7 +20,7 @@ WAYS_OUT: Mapping[StandstillKind, str] = {
 
 
 def name_of(it: Standstill) -> str:
-    """Return what it is about: an issue, a draft, or the board."""
+    """Return the name of its subject: an issue, a draft, or the board."""
     if not it.card_id:
         return "the board"
     name = f"{it.repository}#{it.number}" if it.repository and it.number else "a draft"

@@ -336,7 +336,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
 
 
 def _unconfirmed(config: Config) -> Iterator[str]:
-    """Yield what the operator gave without saying that it is meant."""
+    """Yield the settings that need another one to confirm that they are meant."""
     if config.subscription_token and not config.allow_subscription:
         yield (
             f"{PREFIX}SUBSCRIPTION_TOKEN lets everybody's cards use up a person's own subscription: if you "

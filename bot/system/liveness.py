@@ -20,7 +20,7 @@ IN_FLIGHT_S = 5
 
 
 def name(pid: int) -> str:
-    """Return how a process signs its claims: machine, boot, PID namespace, the tick it started at, its pid.
+    """Return a process's name in its claims: machine, boot, PID namespace, the tick it started at, its pid.
 
     A pid alone is given again: to another process, or on another machine or in a container of the same name.
     """

@@ -43,7 +43,7 @@ def _is_operators(config: Config, owner: str) -> bool:
 
 
 def _instead(config: Config) -> Provider | None:
-    """Return who is paid for Anthropic's models in its place, if anybody is."""
+    """Return the provider that is paid for Anthropic's models in its place, or None."""
     if config.vertex_project:
         key = config.vertex_credentials.reveal()
         place = {"project": config.vertex_project, "region": config.vertex_region}

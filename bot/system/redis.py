@@ -117,7 +117,7 @@ def workers(client: Redis) -> tuple[WorkerSeen, ...]:
 
 
 def _worker(fields: list[bytes]) -> WorkerSeen | None:
-    """Return what RQ keeps of a worker; None where it is not of RQ's shape."""
+    """Return RQ's record of a worker; None where it is not of RQ's shape."""
     machine, pid, queues, born, seen = (field.decode("utf-8", "replace") for field in fields)
     try:
         return WorkerSeen(machine, pid, queues, datetime.fromisoformat(born), datetime.fromisoformat(seen))

@@ -92,7 +92,7 @@ def _price(word: str) -> TokenPrice:
 
 
 def problems_of_payment(values: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with the settings that say who pays for models; none repeats a value."""
+    """Return the faults of the settings that name a model's payer; none repeats a value."""
     problems = []
     for names in _TOGETHER:
         if 0 < sum(bool(values.get(name)) for name in names) < len(names):

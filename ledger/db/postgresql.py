@@ -20,7 +20,7 @@ class PatientConnection(psycopg.Connection[Any]):
     answer_s: float | None = ANSWER_S
 
     def wait(self, gen: PQGen[T], interval: float = _INTERVAL_S, timeout: float | None = None) -> T:
-        """Return what psycopg's wait does. Raises OperationalError."""
+        """Return the result of psycopg's wait. Raises OperationalError."""
         limit_s = self.answer_s if timeout is None else timeout
         try:
             return super().wait(gen, interval, limit_s)

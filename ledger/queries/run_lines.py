@@ -100,7 +100,7 @@ def _line(seq: int, at: datetime, kind: str, body: str) -> RunLine:
 
 
 def _output(event: Event) -> str:
-    """Return what a program wrote; an agent's words only where one line does not hold them."""
+    """Return a program's output; of an agent its words, where one line does not hold them."""
     if isinstance(event, CommandChecked):
         return event.tail
     if isinstance(event, AgentSaid) and one_line(event.text) != event.text.strip():

@@ -48,7 +48,7 @@ def digests() -> Mapping[str, str]:
 
 @cache
 def steps(kind: str, only: frozenset[str] | None = None) -> tuple[Step[Any], ...]:
-    """Return what the views, or those that are named, do with events of that kind, in their order."""
+    """Return the steps of the views, or of those named, for events of that kind, in their order."""
     parts()
     folds = (view.fold for name, view in VIEWS.all() if only is None or name in only)
     steps_of_kind = (step_of(fold, codec.kinds()[kind]) for fold in folds)

@@ -35,7 +35,7 @@ fold = Fold()
 
 
 def of_card(db: Connection, card_id: CardId) -> ChangedFilesRow | None:
-    """Return what the card's work changes; None while nothing is known."""
+    """Return the files that the card's work changes; None while none are known."""
     return find(db, ChangedFilesRow, changed_files, card_id=card_id)
 
 

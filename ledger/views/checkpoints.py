@@ -39,12 +39,12 @@ fold = Fold()
 
 
 def get(db: Connection, run_id: RunId) -> CheckpointRow | None:
-    """Return what is kept of a run; None for nothing."""
+    """Return the run's checkpoint; None without one."""
     return find(db, CheckpointRow, checkpoints, run_id=run_id)
 
 
 def of_place(db: Connection, place: str) -> CheckpointRow | None:
-    """Return what was kept last of a workspace, of whichever run."""
+    """Return the newest checkpoint of a workspace, of any run."""
     return find(db, CheckpointRow, checkpoints, "-seq", place=place)
 
 

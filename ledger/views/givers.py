@@ -27,7 +27,7 @@ fold = Fold()
 
 
 def count(db: Connection, by: str, since: datetime) -> int:
-    """Return how many commands they gave after `since`."""
+    """Return the count of their commands after `since`."""
     return int(_count.scalar(db, {"by": by, "since": since}))
 
 

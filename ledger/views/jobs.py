@@ -57,7 +57,7 @@ def of_card(db: Connection, card_id: CardId) -> JobRow | None:
 
 
 def count_since(db: Connection, user_id: int, since: datetime) -> int:
-    """Return how many an account asked for since then."""
+    """Return the count of an account's requests since then."""
     mine = (jobs.c.user_id == user_id) & (jobs.c.at > since)
     return db.scalar(select(func.count()).select_from(jobs).where(mine)) or 0
 

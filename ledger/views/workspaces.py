@@ -27,7 +27,7 @@ fold = Fold()
 
 
 def get(db: Connection, place: str) -> WorkspaceRow | None:
-    """Return who took the workspace last; None before the first claim that recorded it."""
+    """Return the newest claim of the workspace; None before the first that recorded it."""
     return find(db, WorkspaceRow, workspaces, place=place)
 
 

@@ -104,7 +104,7 @@ def narrowed(subscriber: Subscriber, choice: NoticeChoice) -> NarrowedSubscriber
 
 
 def kind_of(event: Event) -> NoticeKind | None:
-    """Return what a notice about the event would be about; None: it is no news for anybody outside."""
+    """Return the kind of a notice about the event; None: it is no news for anybody outside."""
     match event:
         case QuestionAsked():
             return NoticeKind.QUESTION

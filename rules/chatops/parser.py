@@ -112,7 +112,7 @@ def of_form(name: str, text: str) -> Parsed | Mistyped:
 
 
 def door_of(source: str) -> str:
-    """Return how a command came: comment, box, button, page or api."""
+    """Return the door of a command: comment, box, button, page or api."""
     kind, colon, _ = source.partition(":")
     return kind if colon else COMMENT
 

@@ -90,7 +90,7 @@ def propose(names: Collection[str], texts: Mapping[str, str]) -> Proposal:
 
 
 def _propose_in(names: Collection[str], texts: Mapping[str, str]) -> Proposal:
-    """Return what to run in one folder.
+    """Return the proposed commands of one folder.
 
     Every language that is there is checked. A target `test` or `check` of a Makefile comes before all others:
     whoever wrote it has decided what is run.
@@ -135,7 +135,7 @@ def _venv(packages: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _declared(names: Collection[str], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what pip is to install: the repository's lists, and itself where it is a package."""
+    """Return pip's arguments: the repository's lists, and itself where it is a package."""
     lists = tuple(f"-r {name}" for name in _REQUIREMENTS if name in names)
     try:
         project = tomllib.loads(texts.get("pyproject.toml", "")).get("project")

@@ -72,14 +72,14 @@ class Pushes:
 
 
 def of_push(rules: Iterable[BranchRule], pushes: Pushes) -> tuple[RuleFinding, ...]:
-    """Return what the rules of Cardinal's own branch say against its pushes."""
+    """Return the findings of the rules of Cardinal's own branch against its pushes."""
     return tuple(finding for rule in rules for finding in _of_push(rule, pushes))
 
 
 def of_merge(
     rules: Iterable[BranchRule], base: str, method: str, message: str, *, signed: bool
 ) -> tuple[RuleFinding, ...]:
-    """Return what the rules of the base branch say against a merge; `message` is empty if unknown."""
+    """Return the findings of the base branch's rules against a merge; `message` is empty if unknown."""
     known = tuple(rules)
     if any(rule.kind == "merge_queue" for rule in known):  # it has a method and messages of its own
         method = message = ""

@@ -39,7 +39,7 @@ class Forecast:
 def forecast(
     name: str, spent_usd: float, limit_usd: float, now: datetime, reserved_usd: float = 0.0
 ) -> Forecast:
-    """Return what becomes of today's limit at the pace of the day so far."""
+    """Return the outlook of today's limit at the pace of the day so far."""
     now = now.astimezone(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     outlook_of = partial(Forecast, name, spent_usd, reserved_usd, limit_usd)

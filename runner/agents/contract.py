@@ -212,10 +212,10 @@ class Dialogue(Protocol):
         """Return the answer to a PermissionAsked; `why` is the reason for the agent."""
 
     def steer(self, text: str) -> bytes | None:
-        """Return how a person's message enters a running turn, or None: it waits for the next one."""
+        """Return a running turn's input for a person's message; None: the message waits for the next turn."""
 
     def interrupt(self) -> bytes | None:
-        """Return how it is asked to stop, or None when it knows no such thing."""
+        """Return the input that asks the agent to stop; None: there is none."""
 
 
 class AgentAdapter(Protocol):

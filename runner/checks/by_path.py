@@ -37,7 +37,7 @@ def all_lines(validation: ValidationSpec) -> tuple[str, ...]:
 
 
 def describe_paths(validation: ValidationSpec) -> str:
-    """Return what an agent is told about paths and their checks; empty without paths."""
+    """Return the agent's text about paths and their checks; empty without paths."""
     if not validation.paths:
         return ""
     rows = [(f"`{path.path}`", _in(path, (*path.fast, *path.full))) for path in validation.paths]

@@ -12,7 +12,7 @@ _SHARE = 5  # of a short lease a fifth
 
 
 def usable_s(ttl_s: float) -> float:
-    """Return how much of a lease is worked in; the rest is for the killing."""
+    """Return the seconds of a lease for work; the rest is for the killing."""
     return ttl_s - min(KILL_S, ttl_s / _SHARE)
 
 

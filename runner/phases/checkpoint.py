@@ -59,7 +59,7 @@ def checkpoint(run: RunContext) -> None:
 
 
 def signature(run_id: RunId, generation: int) -> str:
-    """Return how a claim signs the workspace whose files are its own."""
+    """Return a claim's signature of the workspace that has its files."""
     return f"{run_id}-{generation}"
 
 
@@ -91,7 +91,7 @@ def checkpoint_live(run: RunContext, meanwhile: Beat) -> None:
 
 
 def _said(run: RunContext) -> tuple[int, int, bool]:
-    """Return what the agent said that ends or answers something; its ticks and lines change no work."""
+    """Return a mark of the agent's ends and answers so far; its ticks and lines change no work."""
     history, visit = run.history, run.history.stages.open
     return history.finish_seq, len(history.threads), visit is not None and visit.target is not None
 

@@ -102,7 +102,7 @@ class Doubts:
 
 
 def doubts(run: RunContext, change: DiffStat, head: str) -> Doubts:
-    """Return what nobody agreed to yet: a large change, and odd commits."""
+    """Return the doubts that nobody agreed to yet: a large change, odd commits."""
     over = oversize(change, run.order.limits, run.published(Subject.SIZE))
     odd = _odd_commits(run, head)
     digest = digest_of("\n".join(odd)) if odd else ""

@@ -248,7 +248,7 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
 
 
 def _material(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
-    """Yield what models and agents wrote, perhaps after reading hostile text: it is no order."""
+    """Yield the texts of models and agents. They may have read hostile text, so none is an order."""
 
     def quoted(name: str, text: str, what: str) -> str:
         return f"{name}:\n{delimit_untrusted(desk.clean(text, FIELD_BYTES, what, tags=False), tag)}"

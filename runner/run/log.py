@@ -112,7 +112,7 @@ class RunLog:
         return any([row.event for row in late[at : at + len(mine)]] == mine for at in range(len(late)))
 
     def _insist(self, act: Callable[[bool], T]) -> T:
-        """Return what `act` does; while the ledger is away, do it again: it is given whether it did try."""
+        """Return the result of `act`, repeated while the ledger is away; its argument: it is a repetition."""
         until, again = time.monotonic() + self._ttl_s, False
         while True:
             try:
@@ -181,17 +181,17 @@ class RunLog:
             after = page[-1].seq
 
     def workspace(self, place: str) -> WorkspaceRow | None:
-        """Return who took that workspace last, on whichever host; None before the first."""
+        """Return the newest claim of that workspace, on any host; None before the first."""
         with event_store.reading(self._engine) as db:
             return workspaces.get(db, place)
 
     def checkpoint(self, place: str) -> CheckpointRow | None:
-        """Return what was kept last of that workspace, by whichever run; None before the first."""
+        """Return the newest checkpoint of that workspace, by any run; None before the first."""
         with event_store.reading(self._engine) as db:
             return checkpoints.of_place(db, place)
 
     def ending_of(self, run_id: RunId) -> Ending | None:
-        """Return how a run of the card ended; None while it has not."""
+        """Return the ending of a run of the card; None before it."""
         with event_store.reading(self._engine) as db:
             row = runs.get(db, run_id)
         return row.ending if row is not None else None

@@ -68,7 +68,7 @@ def effect_of(
 
 
 def _asks(given: board_tools.Tool) -> Subject | None:
-    """Return what people are asked about by such a call; None for nothing."""
+    """Return the subject of a call's question to people; None: it asks nothing."""
     if isinstance(given, board_tools.AskInput | board_tools.BlockInput):
         return Subject.WORK
     elsewhere = isinstance(given, board_tools.CreateCardInput) and given.repository

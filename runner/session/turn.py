@@ -176,7 +176,7 @@ class Turn:
                 if error:
                     self._errors = tail(self._errors + text + "\n", _STDERR_BYTES)
                 elif not piece.cut:  # half a message means nothing
-                    self._listener.line(said_text)  # judged and granted as it is; events are hushed later
+                    self._listener.line(said_text)  # judged and granted as it is; events are redacted later
         self._mark()
 
     def _mark(self) -> None:

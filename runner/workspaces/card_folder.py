@@ -167,7 +167,7 @@ class Folder:
         Path(fresh).replace(self.root / name)
 
     def usage(self, most_files: int) -> DiskUsage:
-        """Return what it takes up; counting ends at `most_files` + 1, for agents make millions of files.
+        """Return the place's size; counting ends at `most_files` + 1, for agents make millions of files.
 
         Files that vanish meanwhile do not count. Raises WorkspaceError.
         """

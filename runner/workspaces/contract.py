@@ -77,7 +77,7 @@ class Workspace(Protocol):
         """Remember, where the agent cannot write, which claims may have written the files last."""
 
     def signed(self) -> tuple[str, ...]:
-        """Return what `sign` was given last; nothing where it is new, or from an older Cardinal."""
+        """Return the claims of the last `sign`; none in a new place, or one of an older Cardinal."""
 
     def distrust(self, why: str) -> None:
         """Remember, where the agent cannot write, that the checkout is not to be used again."""
@@ -154,7 +154,7 @@ class Workspace(Protocol):
         """Return the newest commit of `stand_on` in this place, by any run; empty where it is new."""
 
     def usage(self, most_files: int) -> DiskUsage:
-        """Return what the place takes up, counted no further than `most_files` and one more file.
+        """Return the place's size, counted no further than `most_files` and one more file.
 
         Raises WorkspaceError.
         """

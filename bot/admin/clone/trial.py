@@ -76,7 +76,7 @@ class Trial:
         return file.exists() and bool(settings_of(file.read_text(encoding="utf-8")).get(name))
 
     def answers(self) -> dict[str, object]:
-        """Return what was answered when the board was made."""
+        """Return the answers given when the board was made."""
         answers: dict[str, object] = json.loads((self.folder / ANSWERS).read_text(encoding="utf-8"))
         return answers
 

@@ -101,7 +101,7 @@ class DoctorContext:
         )
 
     def read(self, query: Callable[[Connection], T], otherwise: T) -> T:
-        """Return what the query reads of the ledger; `otherwise` while there is no ledger."""
+        """Return the query's result; `otherwise` while there is no ledger."""
         if self.engine is None:
             return otherwise
         with event_store.reading(self.engine) as db:

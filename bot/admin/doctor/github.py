@@ -104,12 +104,12 @@ def _installed_at(patient: DoctorContext, owner: str) -> Iterator[CheckResult]:
 def _compared(registered: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[CheckResult]:
     """Compare permissions and events with the manifest's."""
     lacking = manifest().lacking(registered.get("permissions") or {})
-    deaf = manifest().unheard(tuple(registered.get("events") or ()))
+    unsubscribed = manifest().unsubscribed(tuple(registered.get("events") or ()))
     if lacking:
         yield fail(name, f"{whose} lacks {', '.join(lacking)}", step)
-    if deaf:
-        yield fail(name, f"{whose} does not hear of {', '.join(deaf)}", step)
-    if not lacking and not deaf:
+    if unsubscribed:
+        yield fail(name, f"{whose} is not subscribed to {', '.join(unsubscribed)}", step)
+    if not lacking and not unsubscribed:
         yield ok(name, f"{whose} has all permissions and events of app.yml")
 
 

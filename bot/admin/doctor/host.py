@@ -50,7 +50,7 @@ def ledger(patient: DoctorContext) -> Iterator[CheckResult]:
 
 
 def free_bytes(place: Path) -> int:
-    """Return how much room there is on the disk of a place."""
+    """Return the free bytes on the disk of a place."""
     return shutil.disk_usage(place).free
 
 

@@ -209,12 +209,12 @@ def _check_app(hub: Hub, place: Place, app_id: int) -> str:
     except (TokenError, NotFoundError) as error:
         raise KeyRefusedError(app_id) from error
     lacking = manifest().lacking(app.get("permissions") or {})
-    unheard = manifest().unheard(tuple(app.get("events") or ()))
+    unsubscribed = manifest().unsubscribed(tuple(app.get("events") or ()))
     page = str(app["html_url"])
     if lacking:
         place.say(f"the App lacks permissions: {', '.join(lacking)}; grant them on its page {page}")
-    if unheard:
-        place.say(f"the App does not hear of {', '.join(unheard)}; subscribe on its page {page}")
+    if unsubscribed:
+        place.say(f"the App is not subscribed to {', '.join(unsubscribed)}: subscribe it on its page {page}")
     return page
 
 

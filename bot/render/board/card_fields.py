@@ -78,7 +78,7 @@ def values(
 
 
 def parts_done(parts: Sequence[CardRow]) -> str:
-    """Return how many parts of a card are done; empty without any."""
+    """Return the progress of a card's parts; empty without parts."""
     done = sum(part.state is CardState.DONE or part.closed == "completed" for part in parts)
     return f"{done} of {count(len(parts), 'part')} done" if parts else ""
 

@@ -44,7 +44,7 @@ def write(story: Story) -> str:
 
 
 def _unfinished(story: Story) -> str:
-    """Return what becomes of work that was published before it was done; empty for finished work."""
+    """Return the outlook of work that was published before it was done; empty for finished work."""
     run = story.run
     if not story.card.early_start:
         return ""

@@ -46,7 +46,7 @@ def not_found() -> ApiError:
 
 
 def faults_of(error: ValidationError) -> str:
-    """Return what is wrong with an input, without repeating it."""
+    """Return an input's fault, without repeating the input."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_FAULTS]
     return "; ".join(
         f"{plain('.'.join(map(str, it['loc'])))}: {plain(it['msg'], MAX_FAULT)}" for it in faults

@@ -186,7 +186,7 @@ class BrowserPlayer:
         getattr(self, f"_{verb}")(first, second)
 
     def left_ms(self, most_s: float) -> float:
-        """Return how long one more act may take; raises StepError when the time for all is over."""
+        """Return the timeout of one more act; raises StepError when the time for all is over."""
         left_s = min(most_s, self._until - time.monotonic())
         if left_s <= 0:
             raise StepError("the time for the whole reproduction was over")

@@ -50,7 +50,7 @@ class Bedrock(Upstream):
         return Outgoing(url, body, signed(url, body, payer, self._provider.region))
 
     def framing(self, kind: str) -> Callable[[bytes], bytes] | None:
-        """Return what makes server-sent events of Amazon's frames."""
+        """Return the converter of Amazon's frames to server-sent events."""
         return Frames().feed if kind == FRAMES else None
 
     def _frozen(self) -> Any:

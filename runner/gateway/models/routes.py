@@ -84,13 +84,13 @@ def request(outgoing: Outgoing, waits: Waits) -> httpx2.Request:
 
 
 def payer_of(protocol: str, providers: Mapping[str, Provider]) -> Provider | None:
-    """Return who is paid for calls in the protocol of anthropic, openai or compatible, if anybody is."""
+    """Return the provider for calls in the protocol anthropic, openai or compatible; None without one."""
     other = providers.get("subscription") if protocol == "anthropic" else None
     return providers.get(protocol, other)
 
 
 def missing_extra(provider: Provider) -> str:
-    """Return what to install before this provider can be called; empty where all is there."""
+    """Return the missing package's installation as a sentence; empty where nothing is missing."""
     name = provider.name
     if all(find_spec(package) for package in _EXTRAS.get(name, ())):  # a parent before what is in it
         return ""
@@ -98,7 +98,7 @@ def missing_extra(provider: Provider) -> str:
 
 
 def upstream_of(provider: Provider) -> Upstream:
-    """Return how a provider is called. Raises CredentialsError."""
+    """Return the upstream of a provider. Raises CredentialsError."""
     match provider:
         case VertexProvider():
             from runner.gateway.models.vertex import Vertex

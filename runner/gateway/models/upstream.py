@@ -70,7 +70,7 @@ class Upstream(ABC):
         """
 
     def framing(self, kind: str) -> Callable[[bytes], bytes] | None:  # noqa: ARG002
-        """Return what makes server-sent events of a stream of this content type, if it needs that."""
+        """Return the converter of this content type's stream to server-sent events; None: it needs none."""
         return None
 
 

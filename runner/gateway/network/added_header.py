@@ -76,14 +76,14 @@ class Mask:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return what can hold no secret any more; an end that could begin one waits."""
+        """Return the bytes in which no secret can begin any more; the rest waits."""
         whole = self.hide(self._rest + chunk)
         cut = max(0, len(whole) - self._keep)
         self._rest = whole[cut:]
         return whole[:cut]
 
     def rest(self) -> bytes:
-        """Return what waited."""
+        """Return the rest."""
         rest, self._rest = self._rest, b""
         return rest
 

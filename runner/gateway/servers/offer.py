@@ -22,7 +22,7 @@ _FIELD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 def schema_problem(schema: object) -> str:
-    """Return what is wrong with the schema of a tool's input; empty for nothing."""
+    """Return the fault of a tool's input schema; empty without one."""
     if not isinstance(schema, dict) or schema.get("type") != "object":
         return "is no JSON schema of an object"
     if not _is_flat(schema, _DEPTH):

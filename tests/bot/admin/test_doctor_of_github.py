@@ -78,11 +78,11 @@ def test_missing_permissions_and_events_are_named_and_whoever_accepts_them(cardi
     (installed,) = cardinal.forge.store.apps.installations(app)
     del installed.permissions["checks"]
     installed.events.remove("issues")
-    lacks, deaf = found(cardinal)["accepted"]
+    lacks, unsubscribed = found(cardinal)["accepted"]
     assert (lacks.level, "checks: write" in lacks.message, "acme accepts" in lacks.next_step) == (
         Level.FAIL, True, True,
     )  # fmt: skip
-    assert "does not hear of issues" in deaf.message
+    assert "is not subscribed to issues" in unsubscribed.message
 
 
 def test_a_webhook_that_leads_elsewhere_or_nowhere_is_said(cardinal: Cardinal) -> None:

@@ -274,7 +274,7 @@ def test_a_hand_made_app_gets_a_secret_and_is_told_what_it_lacks(town: Town) -> 
     assert app.webhook_secret not in ("", secret)
     assert town.settings["CARDINAL_WEBHOOK_SECRET"] == app.webhook_secret
     assert "the App lacks permissions: pull_requests: write, contents: write, checks: write" in said
-    assert "does not hear of check_run, " in said
+    assert "is not subscribed to check_run, " in said
     assert ", projects_v2_item, " in said
 
 
