@@ -145,5 +145,8 @@ def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
             heads = [head for head, cell in value[0].items() if not isinstance(cell, list | dict)]
             for row in table(heads, [[it[head] for head in heads] for it in value], empty=""):
                 click.echo(row)
-        elif value not in (None, "", [], {}):
+        elif value not in (None, "", [], {}) and (name, value) != ("number", 0):
             click.echo(f"{name}: {line(value if isinstance(value, str) else json.dumps(value))}")
+    if document.get("request") and not document["number"] and not document["problem"]:
+        key = line(str(document["request"]))
+        click.echo(f"its card is made soon: `cardinal job get-request {key}` has its number then")

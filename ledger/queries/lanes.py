@@ -159,10 +159,12 @@ def place_of(card: ListedCard) -> tuple[datetime, CardId]:
     return card.state_at, card.card_id
 
 
-def waiting(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL) -> tuple[ListedCard, ...]:
+def waiting(
+    db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL, *, limit: int | None = None
+) -> tuple[ListedCard, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     query = _listed(scopes, wanted).where(cards.c.state.in_(ATTENTION))
-    return _rows(db, query.order_by(_BY_NEED, cards.c.state_at, cards.c.card_id))
+    return _rows(db, query.order_by(_BY_NEED, cards.c.state_at, cards.c.card_id).limit(limit))
 
 
 def counts(

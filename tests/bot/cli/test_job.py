@@ -47,6 +47,8 @@ def test_every_operation_is_a_command_and_a_job_is_driven_from_a_shell(pages: Pa
     for _ in range(2):
         paused = shell("command", "pause", name, "--key", "k", "--json")
         assert (paused.exit_code, len(commands(pages))) == (0, 1), paused.output
+    made = shell("create", "acme/1", "acme/shop", "Say hello").stdout
+    assert ("number: 0" in made, "`cardinal job get-request " in made) == (False, True)
     missing = shell("show", "acme/shop#999")
     assert (missing.exit_code, "look at the spelling" in missing.stderr) == (1, True)
     assert shell("show", "nonsense").exit_code == 2

@@ -9,6 +9,7 @@ from bot.web.api.jobs import JobSummary, summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import lanes
+from ledger.states import ATTENTION
 
 PATH = "/inbox"
 EXAMPLE: Mapping[str, Any] = {"limit": 10}
@@ -35,6 +36,8 @@ Input, Output = InboxQuery, Inbox
 def run(call: ApiRequest, given: InboxQuery) -> Inbox:
     """Return them. Raises ApiError, BusyError."""
     boards = (call.board(given.board),) if given.board else call.boards
+    scopes = [board.scope for board in boards]
     with event_store.reading(call.site.engine) as db:
-        waiting = lanes.waiting(db, [board.scope for board in boards])
-    return Inbox(jobs=[summary(card) for card in waiting[: given.limit]], total=len(waiting))
+        waiting, counts = lanes.waiting(db, scopes, limit=given.limit), lanes.counts(db, scopes)
+    total = sum(by_state.get(state, 0) for by_state in counts.values() for state in ATTENTION)
+    return Inbox(jobs=list(map(summary, waiting)), total=total)
