@@ -128,7 +128,7 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
     head, files, whole = checkout.keep(run.mirror.head(order.base_branch), known, patterns, MAX_BUNDLE_BYTES)
     names = run.mirror.beating(beat).names_of(order.run_id)
     left_out = [] if whole else ["uncommitted files that git could not take"]
-    with _folder(run) as folder, _held(run, hold_s):
+    with _folder(run) as folder, run.log.held(hold_s):
         session = _session(run, folder, patterns, left_out, beat)
         if not session and before is not None:
             session = before.session  # who knows less than the files say does no harm
@@ -164,14 +164,6 @@ def _patterns(run: RunContext) -> tuple[str, ...]:
     sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
     known = dict.fromkeys(name for name in sessions if _NAME.fullmatch(name))
     return tuple(dict.fromkeys(file for name in known for file in run.agent.session_files(name)))
-
-
-@contextmanager
-def _held(run: RunContext, hold_s: float) -> Iterator[None]:
-    """Extend the claim while blobs move, and shorten it again: another host waits no longer than for any."""
-    run.log.hold(hold_s)
-    yield
-    run.log.hold(0)
 
 
 def _session(
@@ -252,13 +244,13 @@ def bring(run: RunContext) -> Brought | None:
         return None  # its mirror has what the stages handed over
     own = row.run_id == order.run_id
     published = not own and run.log.ending_of(row.run_id) is Ending.SUCCEEDED
-    run.log.hold(HOLD_S)
-    moved = any(it.seq > row.seq and isinstance(it.event, _MOVES) for it in run.log.events())
-    brought = Brought(row, own and not moved)
-    if not published:
-        _bring_files(run, brought)
-    if row.session:
-        brought.session = _fetched(run, row.session, "the session", brought.missing)
+    with run.log.held(HOLD_S):
+        moved = any(it.seq > row.seq and isinstance(it.event, _MOVES) for it in run.log.events())
+        brought = Brought(row, own and not moved)
+        if not published:
+            _bring_files(run, brought)
+        if row.session:
+            brought.session = _fetched(run, row.session, "the session", brought.missing)
     if brought.session is None and not (brought.head and row.bundle):
         return None  # what GitHub has is as much
     brought.exact = brought.exact and brought.session is not None  # who remembers nothing does it again

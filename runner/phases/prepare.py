@@ -274,9 +274,9 @@ def set_up(run: RunContext, base: str) -> None:
         return
     locks = run.checkout.lock_files()
     key = setup_key(run.order.repository, commands, locks.names)
-    run.log.hold(_KEEP_S)
-    if not locks.more and run.workspace.restore_setup(key):
-        return
+    with run.log.held(_KEEP_S):
+        if not locks.more and run.workspace.restore_setup(key):
+            return
     for command in commands:
         child = start_command(run, run.workspace, command, cap_bytes=_SETUP_OUTPUT_BYTES, of_column=True)
         ran = finish(child, what=command, timeout_s=_SETUP_S, beat=run.beat)
@@ -285,9 +285,9 @@ def set_up(run: RunContext, base: str) -> None:
             why = child.fate or redact(ran.tail)[-600:]
             raise failed("repository", f"the set-up failed before an agent began: $ {command}: {why}")
     if not locks.more and run.checkout.commit() == base:
-        run.log.hold(_KEEP_S)
         try:
-            run.workspace.keep_setup(key)
+            with run.log.held(_KEEP_S):
+                run.workspace.keep_setup(key)
         except errors.RunnerError as error:  # the next card pays for it; this one has what it needs
             log.warning("set-up not kept run=%s reason=%s", run.order.run_id, error)
 

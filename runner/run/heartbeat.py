@@ -57,10 +57,15 @@ class Heartbeat:
         self._until[0] = max(self._until[0], time.monotonic() + self._silent_s)
 
     @property
+    def silence_s(self) -> float:
+        """The seconds that the worker may be silent from now on."""
+        return self._until[0] - time.monotonic()
+
+    @property
     def is_due(self) -> bool:
         """Whether the worker is late with a renewal, and is still allowed to."""
         late = self.deadline.left_s <= usable_s(self.ttl_s) - self.ttl_s * _LATE
-        return late and time.monotonic() < self._until[0]
+        return late and self.silence_s > 0
 
 
 @contextmanager

@@ -151,6 +151,15 @@ class RunLog:
             for_s = 0.0
         self._insist(partial(self._renew, for_s=for_s))
 
+    @contextmanager
+    def held(self, for_s: float) -> Iterator[None]:
+        """Extend the claim for a step as `hold` does, and no longer than the step takes."""
+        self.hold(for_s)
+        try:
+            yield
+        finally:
+            self.hold(0)
+
     def _renew(self, _again: bool, for_s: float = 0.0) -> None:
         with self._writing(renews=True, for_s=for_s):
             pass

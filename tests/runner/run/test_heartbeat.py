@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -13,7 +14,7 @@ from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.exec.deadline import KILL_S, Deadline
-from runner.run.heartbeat import LOOK_S, Heartbeat, beating, renew
+from runner.run.heartbeat import LOOK_S, SILENT_S, Heartbeat, beating, renew
 from runner.run.log import RunLog
 from tests.runner.world import RUN, World
 
@@ -66,6 +67,17 @@ def test_a_worker_that_says_nothing_for_long_is_not_kept_alive() -> None:
     assert heartbeat.is_due, "a longer silence was announced"
     deadline.move(deadline.of_lease(15))
     assert not heartbeat.is_due, "the worker has just renewed it"
+
+
+def test_a_silence_that_a_step_announced_ends_with_the_step(world: World) -> None:
+    lease, deadline = lease_of(world), Deadline()
+    with beating(world.engine, lease, deadline, TTL_S) as heartbeat:
+        log = RunLog(world.engine, RUN, lease, world.clock, ttl_s=TTL_S, heartbeat=heartbeat)
+        log.deadline = deadline
+        with suppress(KeyError), log.held(600):
+            assert heartbeat.silence_s > 500
+            raise KeyError
+        assert heartbeat.silence_s <= SILENT_S
 
 
 def test_a_claim_that_was_taken_over_is_not_renewed(world: World) -> None:
