@@ -25,10 +25,12 @@ def folded(text: str) -> str:
     Some file systems fold case and composition, and drop invisible characters (HFS+) or trailing dots (NTFS).
     """
     plain = unicodedata.normalize("NFKC", text)
-    seen = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Cc") or char == "\n")
+    if not plain.isprintable():
+        seen = (char for char in plain if unicodedata.category(char) not in ("Cf", "Cc") or char == "\n")
+        plain = "".join(seen)
     for _ in range(2):  # a capital look-alike is one only in lower case
-        seen = unicodedata.normalize("NFKC", seen.translate(_FOLD).casefold())
-    return seen.replace("i̇", "i").translate(_FOLD)
+        plain = unicodedata.normalize("NFKC", plain.translate(_FOLD).casefold())
+    return plain.replace("i̇", "i").translate(_FOLD)
 
 
 def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -38,7 +40,10 @@ def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str,
     one for a folder matches everything in it. Case does not count, and look-alikes are what they look like.
     """
     rules = [(pattern, _compiled(pattern, forgiving=True)) for pattern in patterns if pattern.strip(" /")]
-    matches = ((path, next((rule for rule, shape in rules if _fits(shape, path)), "")) for path in paths)
+    seen = ((path, folded(path)) for path in paths)
+    matches = (
+        (path, next((rule for rule, shape in rules if _fits(shape, plain)), "")) for path, plain in seen
+    )
     return tuple((path, rule) for path, rule in matches if rule)
 
 
@@ -54,8 +59,7 @@ def is_workflow(path: str) -> bool:
     return plain.startswith(".github/workflows/") or plain.rstrip("/") in _ABOVE
 
 
-def _fits(shape: re.Pattern[str], path: str) -> bool:
-    plain = folded(path)
+def _fits(shape: re.Pattern[str], plain: str) -> bool:
     return bool(shape.fullmatch(plain) or shape.fullmatch(_TRAILING.sub("", plain)))
 
 
