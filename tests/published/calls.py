@@ -32,16 +32,18 @@ class Sent:
 def rest_calls(files: Iterable[Source]) -> Iterator[Sent]:
     """Yield every REST call; raises UnreadableCallError for one that cannot be read."""
     for source in files:
-        constants = _assigned(source.tree.body)
-        for function in ast.walk(source.tree):
+        tree = source.tree
+        constants = _assigned(tree.body) | _returned(tree.body)
+        for function in ast.walk(tree):
             if isinstance(function, ast.FunctionDef):
-                yield from _calls_of(function, constants | _returned(source.tree.body), source.path)
+                yield from _calls_of(function, constants, source.path)
 
 
 def _calls_of(function: ast.FunctionDef, constants: dict[str, list[ast.expr]], path: str) -> Iterator[Sent]:
-    known = constants | _assigned(list(ast.walk(function)))
+    nodes = list(ast.walk(function))
+    known = constants | _assigned(nodes)
     parameters = {one.arg for one in [*function.args.args, *function.args.kwonlyargs]}
-    for node in ast.walk(function):
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         plain = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -113,9 +115,10 @@ def _text(node: ast.expr) -> str | None:
 def documents(files: Iterable[Source]) -> Iterator[tuple[str, str]]:
     """Yield (place, text) of every GraphQL document that the source holds, also one made of constants."""
     for source in files:
-        constants = _assigned(source.tree.body)
+        tree = source.tree
+        constants = _assigned(tree.body)
         inner: set[ast.AST] = set()  # parts of a larger text, which the walk meets first
-        for node in ast.walk(source.tree):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Name) or not isinstance(node, ast.expr) or node in inner:
                 continue
             text = _text_of(node, constants)

@@ -17,10 +17,10 @@ from bot.ingest.events import UnreadablePayloadError
 from bot.ingest.facts import CardTouched, Fact, IssueFact, Pushed, Renamed
 from bot.system import config
 from bot.web.app import make_app
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import refresh_requests
 from tests.bot.flows.opening import opened
+from tests.ledgers import new_ledger
 from tests.published.court import Court
 from tests.published.recordings import Recording, grown, maimed, recordings, shrunken
 
@@ -37,7 +37,7 @@ MAY_BE_ZERO = {"reply_to", "review_id", "author_id", "by_id"}
 def receiver(tmp_path: Path) -> Iterator[FlaskClient]:
     """Return a client of the web application, with a ledger of its own."""
     settings = config.read({"CARDINAL_HOME": str(tmp_path), "CARDINAL_WEBHOOK_SECRET": SECRET}, tmp_path)
-    engine = open_ledger(settings.database_url)
+    engine = new_ledger(settings.database_url)
     yield make_app(settings, engine, lambda *_: True, lambda: NOW).test_client()
     engine.dispose()
 

@@ -1,6 +1,7 @@
 """Cardinal asks for the permissions that GitHub says its calls need: each of them, and no other."""
 
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -25,6 +26,7 @@ def needed(published: Court) -> Permissions:
     return Permissions.published()
 
 
+@cache
 def sent(published: Court) -> dict[str, Sent]:
     """Return the calls that Cardinal makes as an installation, one of each operation."""
     found = {}
