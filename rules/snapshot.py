@@ -264,15 +264,15 @@ class FollowUpSeen:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A kill switch that is on. `scope`: board, column or card; `target` names it.
-
-    `mark` tells it from an earlier one: when it was thrown, as text.
+    """A kill switch that is on. `scope`: board, column or card; `target` names it. `mark` tells it from an
+    earlier one: when it was thrown, as text. `because` is why somebody blocked the card, empty for a pause.
     """
 
     scope: str
     target: str
     by: str
     mark: str = ""
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)

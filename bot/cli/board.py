@@ -106,7 +106,8 @@ def _text(stories: Sequence[BoardStory], now: datetime) -> Iterable[str]:
     for board in stories:
         yield f"{board.board}  {line(board.title)}"
         for stop in board.stops:
-            yield f"stopped: {stop.scope} {line(stop.target)} by {line(stop.by)}, {ago(stop.at, now)}"
+            why = f": {line(stop.because)}" if stop.because else ""
+            yield f"stopped: {stop.scope} {line(stop.target)} by {line(stop.by)}, {ago(stop.at, now)}{why}"
         for limit in board.limits:
             used, allowed = loads.figures(limit)
             place, reached = limit.place or "the board", " (reached)" if limit.is_reached else ""

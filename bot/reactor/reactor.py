@@ -160,9 +160,11 @@ def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: d
 
 
 def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime) -> None:
-    """Apply a kill switch to every live run under it."""
+    """Apply a kill switch to every live run under it, and show that of a card on it."""
     live = [run.card_id for run in (*runs.held(db), *runs.parked(db))]
     _apply_to(db, live, lambda _, snapshot: kill_switch.spread(snapshot, event), now)
+    if event.scope == "card":
+        _apply_to(db, [CardId(event.target)], kill_switch.shown, now)
 
 
 def _spread_access(

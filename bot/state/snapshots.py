@@ -213,7 +213,7 @@ def held(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[Hel
 
 def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[str, datetime] | None:
     scope = event.argument.strip().lower() or "card"
-    target = targets(snapshot).get(scope, "") if event.command == "resume" else ""
+    target = targets(snapshot).get(scope, "") if event.command in ("resume", "unblock") else ""
     row = stops.lift_of(db, snapshot.board_id, scope, target) if target else None
     return (row.by, row.at) if row else None
 

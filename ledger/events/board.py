@@ -304,11 +304,15 @@ class DecisionFailed(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class StopOrdered(BoardEvent):
-    """No run starts in the scope, and those there were told to stop. `scope`: board, column or card."""
+    """No run starts in the scope, and those there were told to stop. `scope`: board, column or card.
+
+    `because` is why somebody blocked a card, for people; empty for a pause.
+    """
 
     scope: str
     target: str
     by: str
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ class Reason(StrEnum):
     """A code that is stored; never rename one. OTHER: nothing depends on the reason."""
 
     OTHER = ""
+    BLOCKED = "blocked"
     CHECKS_RED = "checks_red"
     DEPENDENCY = "dependency"
     MERGE_LANE = "merge_lane"

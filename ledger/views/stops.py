@@ -25,6 +25,7 @@ class StopRow:
     target: str
     by: str
     at: datetime
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
     db.execute(stops.delete().where(held))  # all before any: two columns may have swapped their names
     for row in rows:
         key = {"board_id": row.board_id, "scope": row.scope, "target": now[row.target]}
-        keep(db, stops, key, {"by": row.by, "at": row.at})
+        keep(db, stops, key, {"by": row.by, "at": row.at, "because": row.because})
 
 
 @fold.on(StopLifted)

@@ -12,6 +12,7 @@ from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
 from rules.policy.model import Policy
 from rules.registry import ARCHETYPES, Archetype
+from rules.runs.queue import blocked_by
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import code, plain
 
@@ -98,8 +99,11 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
     archetype = policy.archetype(snapshot.column)
     if snapshot.lost and not archetype.IS_FINAL:
         return Rest(CardState.BLOCKED, snapshot.lost, Reason.OUT_OF_REACH)
-    if snapshot.live_run:
-        return _of_live_run(policy, snapshot, snapshot.live_run)
+    blocked, run = blocked_by(snapshot.stops, snapshot.card_id), snapshot.live_run
+    if blocked and not archetype.IS_FINAL and (run is None or run.paused or run.state is RunState.QUEUED):
+        return Rest(CardState.BLOCKED, blocked, Reason.BLOCKED)
+    if run:
+        return _of_live_run(policy, snapshot, run)
     if policy.column(snapshot.column) is None:
         return Rest(CardState.DRAFT, _unserved(snapshot.column))
     return archetype.rest(policy, snapshot)

@@ -50,9 +50,11 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
     if command in _STARTS and run is not None and run.alive:
         return ("" if run.door == "checks" else run.by), f"started {run.run_id}"
     match command:
+        case "block" | "claim":
+            return _stopped(snapshot, "card")
         case "pause" | "stop-all":
             return _stopped(snapshot, "board" if command == "stop-all" else given.argument)
-        case "resume" if snapshot.lifted is not None:
+        case "resume" | "unblock" if snapshot.lifted is not None:
             by, at = snapshot.lifted
             return (by if (given.said_at or now) <= at + AT_ONCE else ""), "let it go on"
         case "finish" if run is not None and run.alive:

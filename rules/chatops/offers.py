@@ -9,6 +9,7 @@ from rules.card.move_rights import may_move
 from rules.chatops.parser import SEEN_STOP, Parsed, Permitted, permit, refusal_to_answer
 from rules.handlers import check_buttons
 from rules.policy.model import Policy
+from rules.runs.queue import blocked_by
 from rules.snapshot import Mover, OpenQuestion, RunSeen, Snapshot, Stop
 from rules.text import plain
 
@@ -88,14 +89,17 @@ def _of_card(policy: Policy, snapshot: Snapshot, role: str, login: str) -> Itera
         yield CommandOffer(button.identifier, button.label, button.description)
     for stop in snapshot.stops:
         if (stop.scope, stop.target) == ("card", snapshot.card_id):
-            name = f"resume:{SEEN_STOP}{stop.mark}"
-            yield CommandOffer(name, "Let the card go on", "Lift the card's own stop")
+            name, why = f"resume:{SEEN_STOP}{stop.mark}", plain(stop.because, MAX_ASKED)
+            yield CommandOffer(name, "Let the card go on", why or "Lift the card's own stop")
     run = snapshot.live_run
     here = (snapshot.column or "").casefold()
     columns = tuple((name, plain(name)) for name in policy.board.columns if name.casefold() != here)
     if run is None and columns and may_move(policy, Mover(login, role)):
         name = f"move:{snapshot.column or ''}"
         yield CommandOffer(name, "Move", "Move the card, as a drag would, to", choices=columns)
+    if run is None and not blocked_by(snapshot.stops, snapshot.card_id):
+        yield CommandOffer("claim", "Claim", "It is yours: no run starts on it until somebody unblocks it")
+        yield CommandOffer("block", "Block", "No run starts until somebody unblocks the card", asks="Why")
     if run is None or run.stop_asked == "cancel":
         return
     if run.state is RunState.AWAITING_APPROVAL:

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 
 from ledger.events.board import StopLifted, StopOrdered
+from ledger.model.reasons import Reason
 from ledger.states import RUN_HELD
+from rules.card.state import settle
 from rules.intents.internal import RequeueRun, StopRun
 from rules.intents.outbound import Decision
-from rules.runs.queue import stopped_by
+from rules.policy.model import Policy
+from rules.runs.queue import blocked_by, stopped_by
 from rules.snapshot import Snapshot
 from rules.text import code
 
@@ -43,6 +46,12 @@ def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
     return Decision(
         (RequeueRun(snapshot.card_id, run.run_id, "resumed", event.by),), (f"the {event.scope} may go on",)
     )
+
+
+def shown(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Show on a card that somebody has blocked it, or does so no more."""
+    blocked = blocked_by(snapshot.stops, snapshot.card_id) or snapshot.reason is Reason.BLOCKED
+    return settle(policy, snapshot) if blocked else Decision()
 
 
 def _covers(snapshot: Snapshot, scope: str, target: str) -> bool:

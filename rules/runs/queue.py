@@ -146,8 +146,16 @@ def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> st
     for scope, target in (("board", None), ("column", column), ("card", card_id)):
         for stop in stops:
             if stop.scope == scope and target in (None, stop.target):
-                return f"the {scope} is stopped by {plain(stop.by, 40)}: {LIFTS[scope]} lets it go on"
+                did = "blocked" if stop.because else "stopped"
+                why = f" ({plain(stop.because, 200)})" if stop.because else ""
+                lift = "/cardinal unblock" if stop.because else LIFTS[scope]
+                return f"the {scope} is {did} by {plain(stop.by, 40)}{why}: {lift} lets it go on"
     return ""
+
+
+def blocked_by(stops: Sequence[Stop], card_id: CardId) -> str:
+    """Return the sentence about who blocked the card itself, and why; or an empty string."""
+    return stopped_by([it for it in stops if it.scope == "card" and it.because], card_id, None)
 
 
 def lost_by(losses: Sequence[Loss], repository: str) -> str:

@@ -89,7 +89,10 @@ def stop_lines(db: Connection, board: VisibleBoard, now: datetime, *, whole: boo
     for stop in stops.of_board(db, board.board_id):
         if what := _target(db, board, stop):
             since = f"since {when(stop.at)}, for {brief(now - stop.at)}"
-            lines.append(f"{what} is stopped by {plain(stop.by)} {since}: {LIFTS[stop.scope]} lets it go on.")
+            why = f" ({plain(stop.because, MAX_WHY)})" if stop.because else ""
+            lines.append(
+                f"{what} is stopped by {plain(stop.by)}{why} {since}: {LIFTS[stop.scope]} lets it go on."
+            )
     return lines
 
 

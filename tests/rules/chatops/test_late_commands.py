@@ -35,6 +35,7 @@ def stops(scope: str, target: str) -> Snapshot:
     return card(stops=(Stop(scope, target, "alice"),))
 
 
+BLOCKED = card(stops=(Stop("card", CARD, "alice", because="no contract"),))
 TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
     (card(run=STOPPING), given("cancel"), "cancelled r1 first. r1 is being cancelled already"),
     (card(run=STOPPING), given("cancel", source="box:cancel"), "cancelled r1 first"),
@@ -54,6 +55,9 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
     (stops("card", CARD), given("pause"), "stopped the card first"),
     (stops("column", "In Progress"), given("pause", "column"), "stopped the column first"),
     (stops("board", BOARD), given("pause", "board"), "stopped the board first"),
+    (BLOCKED, given("block", "later"), "stopped the card first. Nothing was changed: the card is blocked by"),
+    (BLOCKED, given("claim"), "stopped the card first. Nothing was changed: the card is blocked by"),
+    (card(run=run(), lifted=("alice", AGO)), given("unblock"), "let it go on first. Nobody has blocked"),
     (stops("board", BOARD), given("stop-all"), "stopped the board first"),
     (card(run=run(), lifted=("alice", AGO)), given("resume"), "let it go on first. Nothing is paused"),
     (card(run=run(), lifted=("alice", AGO)), given("resume", source="box:resume"), "let it go on first"),
@@ -88,6 +92,7 @@ HARMLESS = {
     "agent": "the last word counts",
     "skills": "the last word counts",
     "move": "the card stands there, whoever moved it",
+    "unclaim": "nobody gives back what somebody else claimed",
     "link": "it is there, whoever made it",
     "unlink": "it is gone, whoever removed it",
     "assign": "they are assigned, whoever said so",

@@ -21,10 +21,11 @@ PICKY = parse(
     home="acme/board",
 )
 DOLLARS = replace(QUESTION, asker="budget", subject=Subject.BUDGET, codes=("go_on", "stop"))
+HOLD = ["claim", "block"]
 AT_WORK = ["pause:r1", "cancel:r1", "redirect:r1"]
 TABLE: list[tuple[Snapshot, str, list[str]]] = [
-    (card(), "write", ["move:In Progress"]),
-    (card(column=None), "write", ["move:"]),
+    (card(), "write", ["move:In Progress", *HOLD]),
+    (card(column=None), "write", ["move:", *HOLD]),
     (card(), "triage", []),
     (card(run=run()), "write", AT_WORK),
     (card(run=run()), "maintain", [*AT_WORK, "budget:r1"]),
@@ -45,16 +46,21 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
         "write",
         ["answer:r1-q1", "answer:r1-q1", "answer:r1-q2", "cancel:r1", "redirect:r1"],
     ),
-    (card(run=ended(Ending.FAILED)), "write", ["retry:r1", "move:In Progress"]),
+    (card(run=ended(Ending.FAILED)), "write", ["retry:r1", "move:In Progress", *HOLD]),
     (
         card(run=ended(Ending.FAILED), stops=(Stop("card", CARD, "alice", "7"),)),
         "write",
-        ["retry:r1", "resume:stop-7", "move:In Progress"],
+        ["retry:r1", "resume:stop-7", "move:In Progress", *HOLD],
+    ),
+    (
+        card(stops=(Stop("card", CARD, "alice", "7", "later"),)),
+        "write",
+        ["resume:stop-7", "move:In Progress"],
     ),
     (
         card(run=ended(Ending.FAILED), stops=(Stop("card", CardId("x"), "alice"),)),
         "write",
-        ["retry:r1", "move:In Progress"],
+        ["retry:r1", "move:In Progress", *HOLD],
     ),
     (card(run=run(), archived=True), "admin", []),
     (card(run=run(), number=None), "admin", []),
@@ -72,8 +78,8 @@ def test_the_offers_fit_the_card_and_the_role(seen: Snapshot, role: str, expecte
 
 
 def test_whom_the_policy_names_is_offered_what_it_says() -> None:
-    assert names(PICKY, card(), "maintain") == []  # who may not drag may not move it in words either
-    assert names(PICKY, card(), "admin") == ["move:In Progress"]
+    assert names(PICKY, card(), "maintain") == HOLD  # who may not drag may not move it in words either
+    assert names(PICKY, card(), "admin") == ["move:In Progress", *HOLD]
     waits = card(run=run(S.AWAITING_APPROVAL))
     assert names(PICKY, waits, "write") == ["cancel:r1"]
     assert names(PICKY, waits, "read", "bob") == ["redirect:r1"]

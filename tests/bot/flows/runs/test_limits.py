@@ -138,6 +138,26 @@ def test_a_switch_pauses_what_works_holds_what_waits_and_its_lifting_lets_all_go
     assert len(cardinal.events(StopLifted)) == 1
 
 
+def test_a_blocked_card_starts_no_run_and_says_why_until_it_is_unblocked(cardinal: Cardinal) -> None:
+    item = cardinal.new("Card", column="Tasks")
+    cardinal.settle()
+    cardinal.say(item, "/cardinal block no contract yet", who="alice")
+    cardinal.settle()
+    assert "is blocked by alice (no contract yet): /cardinal unblock" in cardinal.card(item).because
+    assert cardinal.face(item)["Agent"].endswith("blocked")
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    assert cardinal.ready() == ()
+    assert not cardinal.claim(run_id)
+    cardinal.settle()
+    assert "is blocked by alice (no contract yet)" in cardinal.card(item).because
+    cardinal.say(item, "/cardinal unblock", who="bob")
+    cardinal.settle()
+    assert cardinal.card(item).state == "queued"
+    assert cardinal.ready() == (run_id,)
+
+
 def test_a_paused_run_waits_for_its_own_resume(cardinal: Cardinal) -> None:
     (item,) = queue(cardinal, 1)
     run_id = cardinal.run_of(item).run_id

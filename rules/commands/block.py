@@ -1,0 +1,43 @@
+"""Block the card with a reason: no run starts on it, one at work is paused; `by #12` adds a dependency."""
+
+from datetime import datetime
+
+from ledger.events.board import StopOrdered
+from ledger.events.conversation import CommandGiven
+from rules.chatops.replies import say
+from rules.commands import link
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.queue import blocked_by
+from rules.snapshot import Snapshot
+from rules.text import plain, sentence
+
+USAGE = "/cardinal block <reason>|by <issue>"
+ROLE = Role.WRITE
+TAKES = "optional"
+MAX_REASON = 200  # characters
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Hold the card until `/cardinal unblock`; the board and whoever asks for a run see the reason."""
+    if issue := blocker(given):
+        return link.change(snapshot, given, "blocked_by", issue, wanted=True)
+    reason = plain(given.argument, MAX_REASON)
+    if not reason:
+        return say(snapshot, given, "Say why: `/cardinal block waits for the contract`, or `by #12`.")
+    return hold(snapshot, given, reason)
+
+
+def blocker(given: CommandGiven) -> str:
+    """Return the issue of a `by #12`, or an empty string."""
+    word, _, issue = given.argument.strip().partition(" ")
+    return issue.strip() if word.lower() == "by" and link.ISSUE.fullmatch(issue.strip()) else ""
+
+
+def hold(snapshot: Snapshot, given: CommandGiven, reason: str) -> Decision:
+    """Stop the card with a reason, unless somebody has done so."""
+    if held := blocked_by(snapshot.stops, snapshot.card_id):
+        return say(snapshot, given, sentence(f"Nothing was changed: {held}"))
+    order = StopOrdered(snapshot.board_id, "card", snapshot.card_id, given.by, reason)
+    return Decision((order,), (f"{given.by} blocks the card: {reason}",))

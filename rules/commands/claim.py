@@ -1,0 +1,29 @@
+"""Take the card for yourself: you are assigned, and no run starts on it until it is unblocked."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.chatops.replies import about, say
+from rules.commands import block
+from rules.intents.by_command import ChangeAssignees
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.queue import blocked_by
+from rules.snapshot import Snapshot
+
+USAGE = "/cardinal claim"
+ROLE = Role.WRITE
+INSTEAD = "Others are assigned with `/cardinal assign <people>`."
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Assign whoever says so and block the card, unless it has a live run or is blocked."""
+    run = snapshot.live_run
+    if run is not None:
+        text = f"{run.run_id} lives, so the card is not free: `/cardinal cancel` first, then claim it."
+        return say(snapshot, given, text)
+    held = block.hold(snapshot, given, "claimed")
+    if blocked_by(snapshot.stops, snapshot.card_id):
+        return held
+    return held + Decision((ChangeAssignees(snapshot.card_id, (given.by,), True, about(given)),))

@@ -1,0 +1,31 @@
+"""Let a blocked card go on; `by #12` removes that dependency."""
+
+from datetime import datetime
+
+from ledger.events.board import StopLifted
+from ledger.events.conversation import CommandGiven
+from rules.chatops.replies import say
+from rules.commands import block, link
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.queue import blocked_by
+from rules.snapshot import Snapshot
+
+USAGE = "/cardinal unblock [by <issue>]"
+ROLE = Role.WRITE
+TAKES = "optional"
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Lift what `/cardinal block` or `claim` ordered; a run that it paused goes on."""
+    if issue := block.blocker(given):
+        return link.change(snapshot, given, "blocked_by", issue, wanted=False)
+    if given.argument.strip():
+        return say(snapshot, given, "Nothing was changed: say `/cardinal unblock`, or `by #12`.")
+    if not blocked_by(snapshot.stops, snapshot.card_id):
+        return say(
+            snapshot, given, "Nobody has blocked this card. `/cardinal explain` says what it waits for."
+        )
+    lifted = StopLifted(snapshot.board_id, "card", snapshot.card_id, given.by)
+    return Decision((lifted,), (f"{given.by} unblocks the card",))

@@ -1,0 +1,28 @@
+"""Give a card back that you claimed or blocked: you are unassigned, and runs may start on it."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.chatops.replies import about, say
+from rules.commands import unblock
+from rules.intents.by_command import ChangeAssignees
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.queue import blocked_by
+from rules.snapshot import Snapshot
+from rules.text import sentence
+
+USAGE = "/cardinal unclaim"
+ROLE = Role.WRITE
+INSTEAD = "Others are unassigned with `/cardinal unassign <people>`."
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Undo `/cardinal claim`, for whoever gave it."""
+    mine = [it for it in snapshot.stops if it.by.casefold() == given.by.casefold()]
+    if not blocked_by(mine, snapshot.card_id):
+        held = blocked_by(snapshot.stops, snapshot.card_id) or "nobody holds it"
+        return say(snapshot, given, sentence(f"You have not claimed this card: {held}"))
+    unassign = ChangeAssignees(snapshot.card_id, (given.by,), False, about(given))
+    return unblock.obey(policy, snapshot, given, now) + Decision((unassign,))

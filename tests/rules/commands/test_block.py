@@ -1,0 +1,86 @@
+"""`/cardinal block` and `unblock`: a card that somebody holds, with the reason on the board."""
+
+import pytest
+
+from ledger.events.board import StopLifted, StopOrdered
+from ledger.ids import RunId
+from ledger.model.reasons import Reason
+from ledger.states import CardState, Ending, RunState
+from rules.card.state import rest_of
+from rules.explain import why
+from rules.intents.by_command import UnlinkCard
+from rules.intents.outbound import LinkCard
+from rules.runs.kill_switch import shown
+from rules.snapshot import Snapshot, Stop
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import BOARD, CARD, NOW, POLICY, QUESTION, card, ended, kinds, run
+
+HELD = (Stop("card", CARD, "al", because="no contract"),)
+SAID = "the card is blocked by al (no contract): /cardinal unblock lets it go on"
+
+
+def test_a_reason_stops_the_card_and_unblock_lifts_it() -> None:
+    assert obeyed("block", card(), "no contract") == (StopOrdered(BOARD, "card", CARD, "bob", "no contract"),)
+    paused = card(stops=(Stop("card", CARD, "al"),))  # by somebody who said no reason
+    assert kinds(obeyed("block", paused, "no contract")) == ["StopOrdered"]
+    assert obeyed("unblock", card(stops=HELD)) == (StopLifted(BOARD, "card", CARD, "bob"),)
+
+
+def test_an_issue_is_a_dependency_at_github() -> None:
+    link = LinkCard(CARD, RunId(""), "acme/shop#7", "blocked_by", "command77")
+    assert obeyed("block", card(), "by #7") == (link,)
+    assert obeyed("unblock", card(), "by #7") == (UnlinkCard(CARD, "acme/shop#7", "blocked_by", "command77"),)
+    assert kinds(obeyed("block", card(), "by the lawyers")) == ["StopOrdered"]
+
+
+@pytest.mark.parametrize(
+    ("command", "seen", "argument", "words"),
+    [
+        ("block", card(), " ", "Say why"),
+        ("block", card(stops=HELD), "later", "Nothing was changed: the card is blocked by al (no contract)"),
+        ("unblock", card(), "", "Nobody has blocked this card"),
+        ("unblock", card(stops=HELD), "now", "say `/cardinal unblock`, or `by #12`"),
+        ("unblock", card(stops=(Stop("board", BOARD, "al"),)), "", "Nobody has blocked this card"),
+    ],
+)
+def test_what_changes_nothing_is_said(command: str, seen: Snapshot, argument: str, words: str) -> None:
+    assert words in told(command, seen, argument)
+
+
+def test_a_long_reason_is_cut() -> None:
+    (order,) = obeyed("block", card(), "x" * 900)
+    assert isinstance(order, StopOrdered)
+    assert len(order.because) == 200
+
+
+@pytest.mark.parametrize("column", ["Tasks", "Planning", "In Progress", "Review"])
+@pytest.mark.parametrize("newest", [None, ended(Ending.FAILED), run(RunState.QUEUED)])
+def test_a_blocked_card_says_so_wherever_it_stands(column: str, newest: object) -> None:
+    held = card(column, run=newest, stops=HELD)
+    rest = rest_of(POLICY, held)
+    assert rest is not None
+    assert (rest.state, rest.because, rest.reason) == (CardState.BLOCKED, SAID, Reason.BLOCKED)
+    blocked = card(column, CardState.BLOCKED, run=newest, stops=HELD, because=SAID, reason=Reason.BLOCKED)
+    assert why(POLICY, blocked, NOW) == SAID
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        card("Done", CardState.DONE, stops=HELD),
+        card(run=run(), stops=HELD),
+        card(run=run(RunState.PARKED, question=QUESTION), stops=HELD),
+        card(stops=(Stop("card", CARD, "al"),)),
+    ],
+)
+def test_what_is_at_work_asks_or_is_done_is_shown_as_it_is(seen: Snapshot) -> None:
+    rest = rest_of(POLICY, seen)
+    assert rest is None or rest.reason is not Reason.BLOCKED
+
+
+def test_the_card_is_shown_blocked_and_as_before_once_it_is_not() -> None:
+    held = card("Tasks", CardState.DRAFT, stops=HELD)
+    assert kinds(shown(POLICY, held).intents) == ["ChangeCardState", "UpdateFace"]
+    free = card("Tasks", CardState.BLOCKED, reason=Reason.BLOCKED, because=SAID)
+    assert kinds(shown(POLICY, free).intents) == ["ChangeCardState", "UpdateFace"]
+    assert shown(POLICY, card("Tasks", CardState.DRAFT)).intents == ()
