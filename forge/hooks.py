@@ -44,6 +44,12 @@ class Sender:
             self._queue.append(delivery)
             self._wake.notify_all()
 
+    def resume(self) -> None:
+        """Take what a stopped forge had not sent, the oldest first."""
+        for delivery in reversed(self._store.deliveries.all()):
+            if delivery.status == "pending":
+                self.take(delivery)
+
     def drain(self, timeout_s: float = 10) -> bool:
         """Wait until all queued deliveries are sent; return whether that was in time."""
         with self._wake:

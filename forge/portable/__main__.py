@@ -135,9 +135,7 @@ def _serving(
     write_policy(store, world, (folder / "policy.yml").read_text())
     forge.keep = keep
     keep()
-    for delivery in reversed(store.deliveries.all()):
-        if delivery.status == "pending":
-            forge.sender.take(delivery)
+    forge.sender.resume()
     settings = {"CARDINAL_WORKSPACE": workspace, "CARDINAL_SCENARIOS": str(folder / "scenarios")}
     launch.write_settings(folder, forge.url, addresses.cardinal, world.registration(), settings)
     following = threading.Thread(target=_follow, args=(branches, folder, stopped, moved), name="branches")

@@ -201,13 +201,13 @@ SAMPLES = {
         """
         import os
         from pathlib import Path
-        from bot.runspec import builder
+        from bot.runspec import policy_fields
         from bot.system import config
         from runner import agents, workspaces
         from runner.workspaces.contract import Tenancy
 
         for chosen in ("island", "auto"):
-            name = builder.workspace(config.read({**os.environ, "CARDINAL_WORKSPACE": chosen}, Path()))
+            name = policy_fields.workspace(config.read({**os.environ, "CARDINAL_WORKSPACE": chosen}, Path()))
             print(workspaces.load(name).open(None, Tenancy("c1")))
         print(workspaces.of_agent(agents.load("claude")))
         """,
@@ -228,7 +228,7 @@ SAMPLES = {
         ''',
         """
         from bot.repo_config.profiles import rules_of
-        from bot.runspec.builder import guards_of
+        from bot.runspec.policy_fields import guards_of
         from runner.guards.contract import Change, Message
         from runner.phases import guard
 
