@@ -1,21 +1,24 @@
 """Shapes of somebody's repository, and all bytes of one."""
 
+import os
+import subprocess
 from pathlib import Path
 
-from tests.runner.world import git
+from tests.bot.admin.clone.conftest import commit
+from tests.runner.world import GIT_ENVIRONMENT, git
 
 THEIRS = "#!/bin/sh\necho there before >&2\n"
 
 
-def files(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return mode and bytes of every file below, git's own among them."""
+def files(folder: Path, *, but: tuple[str, ...] = ()) -> dict[str, tuple[int, bytes]]:
+    """Return mode and bytes of every file below, git's own, too, but those with such a part in their path."""
     return {
         str(path.relative_to(folder)): (
             path.lstat().st_mode,
             bytes(path.readlink()) if path.is_symlink() else path.read_bytes(),
         )
         for path in folder.rglob("*")
-        if path.is_symlink() or path.is_file()
+        if (path.is_symlink() or path.is_file()) and not any(part in str(path) for part in but)
     }
 
 
@@ -100,3 +103,39 @@ def bare(clone: Path) -> Path:
 def no_commit(clone: Path) -> Path:
     git(clone.parent, "init", "--quiet", "a\nb")
     return clone.parent / "a\nb"
+
+
+PROJECTS = {  # name: its file, what is in it, and the check that is proposed
+    "pytest": ("pyproject.toml", "[tool.pytest.ini_options]\n", "~/venv/bin/python -m pytest -q"),
+    "npm": ("package.json", '{"scripts": {"test": "node --test"}}', "npm test"),
+    "go": ("go.mod", "module a\n", "go test ./..."),
+    "cargo": ("Cargo.toml", "[package]\n", "cargo test"),
+    "make": ("Makefile", "test:\n\ttrue\n", "make test"),
+    "no tests": ("README", "Nothing to test\n", ""),
+}
+
+
+def project(clone: Path, name: str) -> Path:
+    """Make the clone, on both branches, a project of that kind, without a policy of its own."""
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    file, text, _ = PROJECTS[name]
+    commit(clone, **{file: text})
+    git(clone, "branch", "--force", "main")
+    return clone
+
+
+def history(clone: Path, megabytes: int) -> Path:
+    """Give `main` a history of so many megabytes that no compression makes smaller, a file a commit."""
+    feed = ("-c", "core.compression=0", "-c", "pack.packSizeLimit=100m", "fast-import", "--quiet", "--force")
+    with subprocess.Popen(("git", *feed), cwd=clone, stdin=subprocess.PIPE, env=GIT_ENVIRONMENT) as importing:
+        assert importing.stdin is not None
+        write, parent = importing.stdin.write, b"from refs/heads/main^0\n"
+        for _ in range(megabytes):
+            write(
+                b"commit refs/heads/main\ncommitter A <a@example.org> 1700000000 +0000\ndata 1\nx\n%s"
+                % parent
+            )
+            write(b"M 100644 inline blob\ndata %d\n%s\n" % (1 << 20, os.urandom(1 << 20)))
+            parent = b""
+    assert importing.returncode == 0
+    return clone

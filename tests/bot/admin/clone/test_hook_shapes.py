@@ -17,6 +17,7 @@ from tests.bot.admin.clone.shapes import (
     detached,
     files,
     half_staged,
+    history,
     husky,
     many_refs,
     no_commit,
@@ -47,6 +48,7 @@ def output(*command: str, folder: Path) -> str:
 
 
 SHAPES = (
+    lambda clone: history(clone, 5),
     worktree,
     submodule,
     shallow,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +15,9 @@ from bot.admin.clone.commit import CloneError
 from bot.cli import main
 from tests.bot.admin.clone.conftest import commit, every_byte
 from tests.bot.admin.clone.shapes import (
+    PROJECTS,
     detached,
+    project,
     shallow,
     subfolder,
     submodule,
@@ -22,14 +25,6 @@ from tests.bot.admin.clone.shapes import (
     worktree,
 )
 from tests.runner.world import git
-
-BELOW = {
-    "pytest": ("[tool.pytest.ini_options]\n", "pyproject.toml", "~/venv/bin/python -m pytest -q"),
-    "npm": ('{"scripts": {"test": "node --test"}}', "package.json", "npm test"),
-    "go": ("module a\n", "go.mod", "go test ./..."),
-    "cargo": ("[package]\n", "Cargo.toml", "cargo test"),
-    "make": ("test:\n\ttrue\n", "Makefile", "make test"),
-}
 
 
 def bare(clone: Path) -> Path:
@@ -91,9 +86,7 @@ def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
     kept = {path.name for path in place.folder.iterdir()}
     assert (kept, place.folder.stat().st_mode & 0o777) == ({".gitignore", "policy.yml", "try.json"}, 0o700)
     assert git(place.top, "status", "--porcelain", "--ignored", "--", ".cardinal") == "!! .cardinal/"
-    for path in place.folder.iterdir():
-        path.unlink()
-    place.folder.rmdir()
+    shutil.rmtree(place.folder)
     assert every_byte(clone) == before
 
 
@@ -132,24 +125,26 @@ def test_only_a_branch_of_the_persons_own_is_merged_into(clone: Path, into: str)
         trial.find(clone, into)
 
 
-@pytest.mark.parametrize("name", BELOW)
+@pytest.mark.parametrize("name", PROJECTS)
 def test_the_checks_that_are_there_are_proposed_and_are_a_policy(clone: Path, name: str) -> None:
-    text, file, check = BELOW[name]
-    git(clone, "rm", "--quiet", ".github/cardinal.yml")
-    commit(clone, **{file: text})
+    project(clone, name)
+    check = PROJECTS[name][2]
+    before = every_byte(clone)
     place = trial.find(clone, "")
     trial.write(place, "claude", trial.proposal(place), {})
     rules = trial.policy_of(place).board.repositories.without_policy
-    assert rules.validation is not None
-    assert rules.validation.full == (check,)
+    assert (rules.validation.full if rules.validation else ()) == ((check,) if check else ())
+    assert rules.waived is not bool(check)
     column = trial.policy_of(place).column("In Progress")
     assert column is not None
     assert (column.agent, column.model) == ("claude", "default")
+    shutil.rmtree(place.folder)
+    assert every_byte(clone) == before
 
 
 def test_the_parts_of_a_monorepo_are_proposed_as_well(clone: Path) -> None:
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
-    commit(clone, **{"web/package.json": BELOW["npm"][0]})
+    commit(clone, **{"web/package.json": PROJECTS["npm"][1]})
     place = trial.find(clone, "")
     trial.write(place, "claude", trial.proposal(place), {})
     rules = trial.policy_of(place).board.repositories.without_policy
@@ -158,7 +153,7 @@ def test_the_parts_of_a_monorepo_are_proposed_as_well(clone: Path) -> None:
 
 def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone: Path) -> None:
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
-    commit(clone, **{"web/package.json": BELOW["npm"][0]})
+    commit(clone, **{"web/package.json": PROJECTS["npm"][1]})
     code, said = invoke(clone, given="n\n")
     assert (code, "The scripted agent works without a network" in said) == (1, True)
     place = trial.find(clone, "")
@@ -167,13 +162,8 @@ def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone
     assert '#   "web": {setup: ["npm install"]' in (place.folder / trial.POLICY).read_text()
 
 
-def test_a_repository_with_a_policy_or_without_tests(clone: Path) -> None:
+def test_a_repository_with_a_policy_goes_by_it(clone: Path) -> None:
     assert trial.proposal(trial.find(clone, "main")) is None
-    git(clone, "rm", "--quiet", ".github/cardinal.yml")
-    commit(clone, answer="none")
-    place = trial.find(clone, "")
-    trial.write(place, "scripted", trial.proposal(place), {})
-    assert trial.policy_of(place).board.repositories.without_policy.waived
 
 
 def test_the_person_is_who_git_says_by_whichever_file(clone: Path, tmp_path: Path) -> None:
