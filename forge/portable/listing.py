@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from forge.portable.saved import SavedForge, StateError
 from forge.seed.world import World
 from forge.store import Store
 from forge.store.board import Item
-from forge.store.models import Issue, Pull, Repo, User
+from forge.store.models import Issue, Pull, Repo, User, UserType
 
 FILE = "cards.json"
 WORK = "cardinal/"
@@ -38,12 +38,12 @@ def listing(store: Store, world: World) -> dict[str, Any]:
     }
     return {
         "board": hashlib.sha256(name.encode()).hexdigest()[:16],
-        "cards": [_card(item) for item in sorted(cards, key=lambda item: item.created_at)],
+        "cards": [_card(item, cards) for item in sorted(cards, key=lambda item: item.created_at)],
         "branches": branches,
     }
 
 
-def _card(item: Item) -> dict[str, Any]:
+def _card(item: Item, cards: Sequence[Item]) -> dict[str, Any]:
     content, column = item.content, item.column()
     assert not isinstance(content, Pull)
     issue = content if isinstance(content, Issue) else None
@@ -57,9 +57,16 @@ def _card(item: Item) -> dict[str, Any]:
         "body": content.body or "",
         "labels": [label.name for label in issue.labels] if issue else [],
         "closed": (issue.state_reason or "completed") if issue and issue.state == "closed" else "",
+        "is_assigned": any(user.type is UserType.USER for user in issue.assignees) if issue else False,
+        "sub_issues": _cards_of(issue.sub_issues, cards) if issue else [],
+        "blocked_by": _cards_of(issue.blocked_by, cards) if issue else [],
         **_who(author, content.created_at),
         "remarks": sorted(_remarks(issue), key=lambda remark: str(remark["at"])) if issue else [],
     }
+
+
+def _cards_of(issues: Sequence[Issue], cards: Sequence[Item]) -> list[str]:
+    return [item.node_id for issue in issues for item in cards if item.content is issue]
 
 
 def _remarks(issue: Issue) -> Iterator[dict[str, Any]]:

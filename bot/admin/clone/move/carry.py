@@ -1,14 +1,17 @@
 """Cards carried over to GitHub. What is there is known by hidden markers, so a second start goes on."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from bot.admin.clone.commit import CloneError
 from bot.admin.clone.move import branches
 from bot.admin.clone.move.destination import Destination, history_there, issues_there, key_of
 from bot.admin.clone.move.local_board import LocalBoard, LocalCard
+from bot.github.api import issues as issue_links
 from bot.github.api import projects
 from bot.github.client import repository_path
+from bot.github.errors import RefusedError
 from bot.render.board import moved_card
 from bot.render.markdown.marker import digest_of, mark
 from ledger.ids import EntryKey
@@ -35,8 +38,10 @@ def plan(place: Destination, board: LocalBoard, say: Say) -> None:
         known = f"is there as #{numbers[card.card]}" if card.card in numbers else "becomes an issue"
         where = f" in {plain(card.column)}" if card.column and card.card not in numbers else ""
         remarks = f", with {count(len(card.remarks), 'comment')} as its history" if card.remarks else ""
-        closed = ", closed" if card.closed else ""
-        say(f"  {_name(board, card)} {plain(card.title)}: {known}{where}{closed}{remarks}")
+        links = len(card.sub_issues) + len(card.blocked_by)
+        more = [", closed"] * bool(card.closed) + [", assigned to you"] * card.is_assigned
+        more += [f", with {count(links, 'link')}"] * bool(links and card.card not in numbers)
+        say(f"  {_name(board, card)} {plain(card.title)}: {known}{where}{''.join(more)}{remarks}")
     named = _named(board, numbers)
     moving = branches.check(place, board.git, named)
     for branch in board.branches:
@@ -48,12 +53,11 @@ def plan(place: Destination, board: LocalBoard, say: Say) -> None:
 def carry(place: Destination, board: LocalBoard, say: Say) -> None:
     """Make what is missing, card by card. Raises CloneError, GithubError; a second call goes on."""
     there = issues_there(place, board.board)
-    numbers: dict[str, int] = {}
+    issues = {card.card: there.get(card.card) or _make_issue(place, board, card) for card in board.cards}
+    numbers = {card: int(issue["number"]) for card, issue in issues.items()}
     for card in board.cards:
-        issue = there.get(card.card) or _make_issue(place, board, card)
-        numbers[card.card] = int(issue["number"])
-        if _carry_card(place, board, card, issue):
-            say(f"  {_name(board, card)} is {place.repository}#{issue['number']}")
+        if _carry_card(place, board, card, issues):
+            say(f"  {_name(board, card)} is {place.repository}#{numbers[card.card]}")
     for branch in branches.push(place, board.git, _named(board, numbers)):
         say(f"  pushed {branch}")
 
@@ -70,6 +74,7 @@ def _make_issue(place: Destination, board: LocalBoard, card: LocalCard) -> Mappi
         "title": moved_card.title(card.title) or "(no title)",
         "body": mark(moved_card.body(card.body), key),
         "labels": list(card.labels),
+        "assignees": [place.login] * card.is_assigned,
     }
     issue: Mapping[str, Any] = place.hub.rest(
         "POST", f"{repository_path(place.repository)}/issues", body=body
@@ -77,16 +82,20 @@ def _make_issue(place: Destination, board: LocalBoard, card: LocalCard) -> Mappi
     return issue
 
 
-def _carry_card(place: Destination, board: LocalBoard, card: LocalCard, issue: Mapping[str, Any]) -> bool:
-    """Do what is left to do; return whether anything was.
+def _carry_card(
+    place: Destination, board: LocalBoard, card: LocalCard, issues: Mapping[str, Mapping[str, Any]]
+) -> bool:
+    """Do what is left to do; return whether anything was. `issues` are there, by card.
 
     The history comes last: once it is there, people may have moved the card, and it stays where it is.
     """
+    issue = issues[card.card]
     number = int(issue["number"])
     root = repository_path(place.repository)
     there = history_there(place, board.board, card.card, number)
     if not there:
         _place_card(place, card, str(issue["node_id"]))
+        _link_card(place, card, {name: str(other["node_id"]) for name, other in issues.items()})
         if card.closed:
             state = {"state": "closed", "state_reason": card.closed}
             place.hub.rest("PATCH", f"{root}/issues/{number}", body=state)
@@ -110,6 +119,15 @@ def _place_card(place: Destination, card: LocalCard, content_id: str) -> None:
     card_id = projects.add_card(place.hub, place.board.board_id, content_id)
     if option := place.option_of(card.column):
         projects.move_card(place.hub, place.board.board_id, card_id, place.board.status_field_id, option)
+
+
+def _link_card(place: Destination, card: LocalCard, nodes: Mapping[str, str]) -> None:
+    """Make the card's links; GitHub refuses those that an earlier start has made, and some of people's."""
+    links = [(issue_links.add_sub_issue, other) for other in card.sub_issues]
+    links += [(issue_links.add_blocked_by, other) for other in card.blocked_by]
+    for link, other in links:
+        with suppress(RefusedError):
+            link(place.hub, nodes[card.card], nodes[other])
 
 
 def _name(board: LocalBoard, card: LocalCard) -> str:

@@ -24,7 +24,10 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class LocalCard:
-    """A card; `number` is 0 for a draft, `closed` the reason, empty while it is open."""
+    """A card; `number` is 0 for a draft, `closed` the reason, empty while it is open.
+
+    `is_assigned`: to a person. `sub_issues` and `blocked_by` are other cards.
+    """
 
     card: str
     column: str
@@ -37,6 +40,9 @@ class LocalCard:
     author: str
     at: datetime
     remarks: tuple[Remark, ...]
+    is_assigned: bool = False
+    sub_issues: tuple[str, ...] = ()
+    blocked_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

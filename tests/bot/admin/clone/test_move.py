@@ -109,6 +109,9 @@ def moving(request: pytest.FixtureRequest, clone: Path, tmp_path: Path) -> Itera
     made = local.issues.create(repo, "Old work", "Was done.", actor=person)
     local.issues.set_state(made, "closed", "not_planned", actor=person)
     local.projects.drag(local.projects.add(project, made, actor=person), "Done", actor=person)
+    local.issues.set_assignees(hello, [person.login], actor=person)
+    local.links.add_blocked_by(hello, made, actor=person)
+    local.links.add_sub_issue(made, hello, actor=person)
     sha = git(clone, "rev-parse", "main")
     local.repos.create_ref(repo, "refs/heads/cardinal/1-say-hello", sha, actor=bot)
     local.repos.write_files(repo, "cardinal/1-say-hello", {"hello.txt": b"Hi\n"}, "Work", actor=bot)
@@ -129,17 +132,29 @@ def moving(request: pytest.FixtureRequest, clone: Path, tmp_path: Path) -> Itera
 CARRIED = [("Say hello", "Review", "open", ["small"], 1), ("Old work", "Done", "closed", [], 1)]
 
 
+def linked(moving: Moving) -> tuple[list[int], list[int], list[str]]:
+    """Return sub-issues of the second card, what the first waits for, and who is assigned to the first."""
+    hello, made = moving.shop.issues[2], moving.shop.issues[3]
+    return (
+        [it.number for it in made.sub_issues],
+        [it.number for it in hello.blocked_by],
+        [it.login for it in hello.assignees],
+    )
+
+
 @pytest.mark.parametrize("moving", ["", "3.18.1"], indirect=True, ids=["github.com", "enterprise"])
 def test_cards_history_and_branches_come_over_once(moving: Moving) -> None:
     before, empty = every_byte(moving.clone / ".git"), moving.there()
     said = moving.move("--dry-run")
-    assert "shop card 1 Say hello: becomes an issue in Review, with 2 comments as its history" in said
-    assert "shop card 2 Old work: becomes an issue in Done, closed" in said
+    first = "shop card 1 Say hello: becomes an issue in Review, assigned to you, with 1 link"
+    assert f"{first}, with 2 comments as its history" in said
+    assert "shop card 2 Old work: becomes an issue in Done, closed, with 1 link" in said
     assert "is pushed as cardinal/NUMBER-say-hello" in said
     assert moving.there() == empty
     said = moving.move()
     assert moving.cards() == CARRIED
     hello = moving.shop.issues[2]
+    assert linked(moving) == ([2], [3], ["alice"])
     (history,) = (it.body for it in hello.comments)
     assert "> The plan" in history
     assert "@bob" not in history
@@ -162,7 +177,7 @@ def test_whatever_breaks_off_the_next_start_goes_on(moving: Moving) -> None:
     board, place = moving.read(), moving.find()
     faults = moving.forge.store.faults
     lost = 0
-    for writes in range(10):
+    for writes in range(16):
         faults.clear()
         going = ApiFault(EVERYTHING, count=writes, body=WRITES, people=True)
         faults.api += [going, ApiFault(EVERYTHING, 502, after=True, body=WRITES, people=True)]
@@ -174,6 +189,7 @@ def test_whatever_breaks_off_the_next_start_goes_on(moving: Moving) -> None:
         break
     assert lost >= 4
     assert moving.cards() == CARRIED
+    assert linked(moving) == ([2], [3], ["alice"])
     assert [it.title for it in moving.shop.issues.values()] == ["Theirs", "Say hello", "Old work"]
     assert "cardinal/2-say-hello" in moving.forge.store.repos.git(moving.shop).branches()
 
@@ -192,11 +208,14 @@ def test_what_people_did_there_since_stays_and_what_is_new_here_follows(moving: 
     moving.forge.store.issues.edit(hello, body=f"{hello.body}\n\nMore.", actor=alice)
     more: dict[str, bytes | None] = {"more.txt": b"More\n"}
     moving.forge.store.repos.write_files(moving.shop, "cardinal/2-say-hello", more, "More", actor=alice)
+    moving.forge.store.links.remove_blocked_by(hello, moving.shop.issues[3], actor=alice)
+    moving.forge.store.issues.set_assignees(hello, [], actor=alice)
     repo = moving.local.repos.get("local", "shop")
     moving.local.issues.comment(repo.issues[1], "Later.", actor=moving.world.project.creator)
     moving.save()
     carry.carry(moving.find(), moving.read(), lambda _: None)
     assert [(row[1], row[4]) for row in moving.cards()] == [("Done", 1), ("Done", 1)]
+    assert linked(moving) == ([2], [], [])
     assert "> Later." in hello.comments[0].body
     assert moving.forge.store.repos.git(moving.shop).read("cardinal/2-say-hello", "more.txt") == b"More\n"
 
