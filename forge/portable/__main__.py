@@ -78,13 +78,19 @@ def main() -> int:
     except (TryError, StoryError, GitError, OSError, json.JSONDecodeError) as error:
         if stopped.is_set():
             return 0  # Ctrl-C reaches Cardinal as well: what was about to begin has not failed
+        because = _because(options.folder, error) if isinstance(error, StoryError) else str(error)
         step = ": make room there, then start it again" if _is_full(options.folder) else ""
-        print(f"cardinal try: {error}{step}", file=sys.stderr)
+        print(f"cardinal try: {because}{step}", file=sys.stderr)
         return 2
     if not is_there(options.folder):
         print(f"cardinal try: {GONE.format(options.folder)}", file=sys.stderr)
         return 2
     return 0
+
+
+def _because(folder: Path, error: StoryError) -> str:
+    last = (error.last.strip().splitlines() or ["nothing was said"])[-1]
+    return f"Cardinal does not start ({last.removeprefix('Error: ')}); more is in {folder / 'cardinal.log'}"
 
 
 def is_there(folder: Path) -> bool:
@@ -138,7 +144,10 @@ def _serving(
     forge.sender.resume()
     settings = {"CARDINAL_WORKSPACE": workspace, "CARDINAL_SCENARIOS": str(folder / "scenarios")}
     launch.write_settings(folder, forge.url, addresses.cardinal, world.registration(), settings)
-    following = threading.Thread(target=_follow, args=(branches, folder, stopped, moved), name="branches")
+    over = threading.Event()  # not `stopped`: a board that ends for want of Cardinal was not stopped
+    following = threading.Thread(
+        target=_follow, args=(branches, folder, stopped, over, moved), name="branches"
+    )
     forge.start()
     try:
         following.start()
@@ -152,7 +161,7 @@ def _serving(
             print(f"the inbox: {cardinal_url}/", flush=True)
             yield lambda *, once=False: forge.door.address(forge.url, board, once=once)
     finally:
-        stopped.set()
+        over.set()
         moved.set()
         if following.ident is not None:
             following.join()
@@ -172,13 +181,15 @@ def _opened(saved: SavedForge, wanted: Wanted) -> tuple[Store, World, dict[str, 
     return store, build(store, wanted), {}
 
 
-def _follow(branches: Branches, folder: Path, stopped: threading.Event, moved: threading.Event) -> None:
+def _follow(
+    branches: Branches, folder: Path, stopped: threading.Event, over: threading.Event, moved: threading.Event
+) -> None:
     """Bring the branches together after each change of the forge, and look for the person's own.
 
     The board ends with its folder.
     """
     said = ""
-    while not stopped.is_set():
+    while not over.is_set():
         moved.wait(LOOK_S)
         moved.clear()
         if not is_there(folder):
