@@ -17,20 +17,20 @@ from tests.bot.web.pages.world import Pages
 def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Pages) -> None:
     run_id = pages.run()
     with event_store.writing(pages.cardinal.services.engine) as db:
-        event_store.append(db, UsageMetered(run_id, 1.25, 10, 10, 1, 60.0), at=pages.cardinal.clock())
+        event_store.append(db, UsageMetered(run_id, 1.37, 10, 10, 1, 60.0), at=pages.cardinal.clock())
     hide(pages.cardinal)
     bob, mallory = pages.browser("bob"), pages.browser("mallory")
     page, rows = bob.get("/money"), bob.get("/money.csv?days=7")
     assert (page.status_code, rows.status_code) == (200, 200)
-    assert "$1.25 of $50.00 today" in page.text
-    assert "\nusd,,1.25\r\nruns,,1\r\n" in rows.text
+    assert "$1.37 of $50.00 today" in page.text
+    assert "\nusd,,1.37\r\nruns,,1\r\n" in rows.text
     assert page.text.count('<svg class="flat"') == 2  # who waited, and the limit
     assert re.search(
-        r'<title id="spent-title">Dollars by day</title>\n<desc id="spent-desc">scripted: \$1.25', page.text
+        r'<title id="spent-title">Dollars by day</title>\n<desc id="spent-desc">scripted: \$1.37', page.text
     )
-    assert "the highest day: $1.25; limit of a day: $50.00" in page.text
-    assert "\nusd by model,scripted test,1.2500" in rows.text
-    assert "\nusd by repository,acme/shop,1.2500" in rows.text
+    assert "the highest day: $1.37; limit of a day: $50.00" in page.text
+    assert "\nusd by model,scripted test,1.3700" in rows.text
+    assert "\nusd by repository,acme/shop,1.3700" in rows.text
     assert "\ntoday's limit_usd,Shop board,50" in rows.text
     with event_store.reading(pages.cardinal.services.engine) as db:
         card = cards.get(db, pages.cardinal.run(run_id).card_id)
@@ -43,7 +43,7 @@ def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Page
     for path in ("/money", "/money.csv"):
         hidden = mallory.get(path)
         assert hidden.status_code == 200
-        assert "1.25" not in hidden.text
+        assert "1.37" not in hidden.text
         assert "$50.00 today" not in hidden.text
         assert "<svg" not in hidden.text
         assert "today's" not in hidden.text
