@@ -5,9 +5,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, value
+from ledger.db.rows import columns, drop, keep, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.access import RepositoryMoved
 from ledger.events.pull import PullChanged
 from ledger.fold import Fold
 from ledger.views import cards
@@ -36,3 +37,11 @@ def _changed(db: Connection, it: Recorded, event: PullChanged) -> None:
     card = cards.get(db, event.card_id)
     if event.state == "merged" and card is not None and card.pull_repository is not None:
         keep(db, base_moves, {"repository": card.pull_repository}, {"at": it.at})
+
+
+@fold.on(RepositoryMoved)
+def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+    merges = [at for name in (event.before, event.after) if (at := last(db, name)) is not None]
+    drop(db, base_moves, repository=event.before)
+    if merges:
+        keep(db, base_moves, {"repository": event.after}, {"at": max(merges)})

@@ -5,11 +5,12 @@ from sqlalchemy import Engine
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.events.findings import FollowUpMade
 from ledger.events.job import JobRequested
+from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import BranchExported
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import cards as card_queries
-from ledger.views import cards, changed_files, findings, jobs, losses, runs
+from ledger.views import base_moves, cards, changed_files, findings, jobs, losses, runs
 from tests.ledger.samples import BOARD, CARD, RUN, board_seen, card_seen, later, run_queued
 
 
@@ -47,3 +48,19 @@ def test_a_new_name_reaches_cards_and_runs(ledger: Engine) -> None:
         made = findings.follow_ups_made(db, RUN)[1]
         rows = changed_files.of_card(db, CardId(CARD)), jobs.get(db, "k1"), made
         assert [it.repository if it else "" for it in rows] == ["acme/till"] * 3
+
+
+def test_a_new_name_keeps_the_newest_merge_of_both_names(ledger: Engine) -> None:
+    merges = [("PVTI_1", 1, "acme/app"), ("PVTI_2", 2, "acme/till"), ("PVTI_3", 3, "acme/app")]
+    with event_store.writing(ledger) as db:
+        event_store.append(db, board_seen(), at=later(0))
+        for card_id, number, repository in merges:
+            opened = PullOpened(CardId(card_id), repository, number, f"PR_{number}", "b", "c0", draft=False)
+            merged = PullChanged(CardId(card_id), number, "merged", draft=False, head="c0")
+            for event in (card_seen(card_id, number), opened, merged):
+                event_store.append(db, event, at=later(number))
+        for _ in range(2):  # each board that has the repository says so
+            event_store.append(db, RepositoryMoved(BOARD, "acme/app", "acme/till"), at=later(9))
+            assert (base_moves.last(db, "acme/app"), base_moves.last(db, "acme/till")) == (None, later(3))
+        event_store.append(db, RepositoryMoved(BOARD, "acme/none", "acme/other"), at=later(9))
+        assert base_moves.last(db, "acme/other") is None
