@@ -8,12 +8,14 @@ from ledger.db.rows import change, columns, keep, listed, setter, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
+from ledger.events.board import CardConverted
 from ledger.events.publication import EntryGivenUp
 from ledger.events.related import CardMade, CardProposed
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
 from ledger.views.cards import CardRow
 from ledger.views.cards import get as get_card
+from ledger.views.links import place_of
 from ledger.views.runs import runs
 
 MAX_DEPTH = 20  # no policy allows as many
@@ -82,6 +84,14 @@ def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
     run_id, _, proposal = event.key.removeprefix("card:").partition(":")
     if event.act == "create_card" and proposal.isdecimal():
         change(db, children, {"run_id": run_id, "proposal": int(proposal[:9])}, state="given_up")
+
+
+@fold.on(CardConverted)
+def _transferred(db: Connection, _it: Recorded, event: CardConverted) -> None:
+    place = place_of(event.place_before)
+    if place is not None:
+        now = {"repository": event.repository, "number": event.number}
+        change(db, children, {"repository": place[0], "number": place[1]}, **now)
 
 
 fold.on(RepositoryMoved)(setter(children, lambda e: {"repository": e.after}, repository="before"))

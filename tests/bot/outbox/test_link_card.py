@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from forge.store.models import Issue
+from ledger.events.board import CardConverted
 from ledger.events.publication import EntryGivenUp
 from ledger.events.related import Blocker, CardMade, CardProposed, LinksSeen
 from ledger.ids import CardId, RunId
@@ -96,3 +97,9 @@ def test_the_depth_counts_the_cards_whose_agents_made_the_next_one(stage: Stage)
         assert (children.depth_of(db, above), children.depth_of(db, made)) == (0, 1)
         (row,) = children.of_card(db, stage.card_id)
         assert (row.number, row.state) == (issue.number, "made")
+    was = f"acme/shop#{issue.number}"
+    stage.happen(CardConverted(made.card_id, "I_2", "acme/till", 7, "", was))
+    with event_store.reading(stage.context.engine) as db:
+        transferred = cards.get(db, made.card_id)
+        assert transferred is not None
+        assert (transferred.repository, children.depth_of(db, transferred)) == ("acme/till", 1)
