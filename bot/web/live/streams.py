@@ -45,7 +45,7 @@ class StreamLimits:
     alive_s: float = 15.0
     read_s: float = 10.0
     look_s: float = 0.25
-    loads_per_s: float = 8.0
+    loads_per_s: float = 6.0
 
     def pause_s(self, wanted_s: float, pages: int) -> float:
         """Return the pause between two pieces of news for each of so many pages."""
@@ -145,15 +145,19 @@ class Streams:
                 await self._send(send, ALIVE)
 
     async def _rests(self, place: _Place, send: Send, left_s: float) -> bool:
-        """Wait until the page may be told the next news; tell whether its stream ended meanwhile."""
+        """Wait until the page may be told the next news; tell whether its stream ended meanwhile.
+
+        What happened since is told when the page comes back.
+        """
         pages = sum(len(channel.places) for channel in self._channels.values() if channel.of_all)
-        pause_s = min(left_s, self._limits.pause_s(place.response.pause_s, pages))
+        wanted_s = self._limits.pause_s(place.response.pause_s, pages)
+        pause_s = min(left_s, wanted_s)
         while pause_s > self._limits.alive_s:
             if await _set(place.ends, self._limits.alive_s):
                 return True
             await self._send(send, ALIVE)
             pause_s -= self._limits.alive_s
-        return pause_s > 0 and await _set(place.ends, pause_s)
+        return pause_s > 0 and (await _set(place.ends, pause_s) or wanted_s >= left_s)
 
     async def _send(self, send: Send, payload: bytes) -> None:
         async with asyncio.timeout(self._limits.read_s):
