@@ -23,7 +23,9 @@ from ledger.log import event_store, hash_chain
 from ledger.view_tables import groups, sources
 from tests.ledger.lifecycle.test_rebuild import append_legal, contents
 from tests.ledger.lifecycle.version_process import Process as Here
+from tests.ledger.lifecycle.version_process import die_at
 from tests.ledger.samples import random_events
+from tests.warm import Warm
 
 ROOT = Path(__file__).parents[3]
 # The last commit whose code knows no editions.
@@ -53,6 +55,11 @@ class Other:
         self.process.stdin.flush()
         return self.process.stdout.readline().strip()
 
+    def stop(self) -> None:
+        """End it."""
+        self.process.kill()
+        self.process.communicate()
+
 
 @pytest.fixture
 def start() -> Iterator[Callable[[Path, str], Other]]:
@@ -65,18 +72,24 @@ def start() -> Iterator[Callable[[Path, str], Other]]:
 
     yield started
     for other in others:
-        other.process.kill()
-        other.process.communicate()
+        other.stop()
 
 
 @pytest.fixture(scope="module")
-def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the code from before there were editions."""
+def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Other]]:
+    """Turn a process with the code from before there were editions to a ledger."""
     folder = tmp_path_factory.mktemp("before")
     packed = subprocess.run(("git", "archive", BEFORE, "ledger"), cwd=ROOT, capture_output=True, check=False)
     assert packed.returncode == 0, f"this clone has no commit {BEFORE}: git fetch --unshallow"
     subprocess.run(("tar", "x"), cwd=folder, input=packed.stdout, check=True)
-    return folder
+    other = Other(folder, "")
+
+    def turned(url: str) -> Other:
+        assert other(f"turn_to {url}") == "turned"
+        return other
+
+    yield turned
+    other.stop()
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +127,9 @@ def view_tables(engine: Engine) -> set[str]:
 
 
 def test_the_version_before_works_until_this_one_took_over(
-    before: Path, ledger_url: str, start: Callable[[Path, str], Other]
+    before: Callable[[str], Other], ledger_url: str
 ) -> None:
-    old = start(before, ledger_url)
+    old = before(ledger_url)
     assert old("open") == "open"
     assert old(f"append {2 * PAGE + 5}") == f"at {2 * PAGE + 5}"
     answers = []
@@ -129,7 +142,7 @@ def test_the_version_before_works_until_this_one_took_over(
     refused = old("append 1")
     assert ("cardinal_editions" if engine.dialect.name == "sqlite" else "upgrade it") in refused, refused
     assert "Error" in old("read")  # its tables are gone
-    assert "NewerLedgerError" in start(before, ledger_url)("open")
+    assert "NewerLedgerError" in before(ledger_url)("open")
     assert here(engine).append(2) == f"at {told + 2}"
     assert here(engine).replay() == f"same {told + 2}"
     assert view_tables(engine) == {table.name for table in VIEWS.tables.values()}
@@ -172,13 +185,14 @@ def test_a_later_version_folds_what_changed_beside_this_one_and_refuses_it_then(
 
 @pytest.mark.parametrize("sign", ["CREATE INDEX", "CREATE TRIGGER", "INSERT INTO migrations"])
 def test_a_version_that_is_killed_in_the_middle_of_a_step_leaves_the_old_one_at_work(
-    before: Path, ledger_url: str, start: Callable[[Path, str], Other], sign: str
+    before: Callable[[str], Other], ledger_url: str, sign: str
 ) -> None:
-    old, new = start(before, ledger_url), start(ROOT, ledger_url)
+    old = before(ledger_url)
     old("open")
     old("append 9")
-    assert new(f"die_at {sign}") == ""
-    assert new.process.wait() == -signal.SIGKILL
+    new = Warm(die_at, ledger_url, sign)
+    assert new.wait(60) == -signal.SIGKILL
+    new.close()
     assert old("append 3") == "at 12"
     engine = open_ledger(ledger_url)
     assert here(engine).append(1) == "at 13"
@@ -196,10 +210,10 @@ SOAK = [pytest.param(step, marks=pytest.mark.soak) for step in range(2, 58) if s
 # Of 14 events in pages of 3: new tables, five pages, the switch, one transaction for each dropped table.
 @pytest.mark.parametrize("step", [1, 6, 7, 8, 9, 30, *SOAK])
 def test_an_upgrade_that_ended_before_any_of_its_steps_is_gone_on_with(
-    before: Path, tmp_path: Path, start: Callable[[Path, str], Other], step: int
+    before: Callable[[str], Other], tmp_path: Path, step: int
 ) -> None:
     url = f"sqlite:///{tmp_path}/ledger.db"
-    old = start(before, url)
+    old = before(url)
     old("open")
     old("append 14")
     steps = iter(range(step - 1))

@@ -25,12 +25,17 @@ from ledger.views import plans
 
 
 class Process:
-    """One ledger, opened once."""
+    """One ledger at a time, opened once."""
 
     engine: Engine
 
     def __init__(self, url: str) -> None:
         self.url = url
+
+    def turn_to(self, url: str) -> str:
+        """Go on with another ledger."""
+        self.url = url
+        return "turned"
 
     def open(self) -> str:
         """Open it."""
@@ -101,6 +106,11 @@ class Process:
 def answer(line: str) -> None:
     """Print a line."""
     print(line, flush=True)
+
+
+def die_at(url: str, sign: str) -> None:
+    """Be a process of this version that is killed by the first statement that begins so."""
+    Process(url).die_at(sign)
 
 
 if __name__ == "__main__":
