@@ -24,7 +24,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 DESK = {"width": 1400, "height": 900}
-WAIT_MS = 10_000
+WAIT_MS = 60_000
 
 
 @pytest.fixture(scope="package")

@@ -174,7 +174,7 @@ def test_an_open_inbox_is_kept_up_to_date_but_for_what_somebody_writes_there(
         expect(page.get_by_text("the moon")).to_have_count(0)
         search.fill("")
         page.evaluate("document.activeElement.blur()")
-        expect(page.get_by_text("it waits for the moon")).to_be_visible(timeout=30_000)
+        expect(page.get_by_text("it waits for the moon")).to_be_visible()
         expect(state).to_have_text("live")
         assert page.evaluate("window.loaded") == "once"
         assert page.title() == "Inbox · Cardinal"

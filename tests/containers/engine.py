@@ -97,7 +97,7 @@ def sh(workspace: Workspace, line: str, **how: Any) -> Ran:
     return finish(start(workspace, "/bin/sh", "-c", line, **how), what=line, timeout_s=60, beat=lambda: None)
 
 
-def hear_until(child: Child, wanted: str, limit_s: float = 20) -> str:
+def hear_until(child: Child, wanted: str, limit_s: float = 60) -> str:
     """Return what the child said up to the wanted word."""
     heard, until = "", time.monotonic() + limit_s
     while wanted not in heard:
@@ -106,11 +106,12 @@ def hear_until(child: Child, wanted: str, limit_s: float = 20) -> str:
     return heard
 
 
-def eventually(happened: Callable[[], object], limit_s: float = 20) -> None:
+def eventually(happened: Callable[[], object], limit_s: float = 60) -> None:
     """Wait until it happened, at most so long."""
     until = time.monotonic() + limit_s
     while not happened():
         assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.02)
 
 
 def git(folder: Path, *words: str) -> str:

@@ -15,12 +15,13 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 
+from tests.containers.engine import eventually
 from tests.containers.locked import AGENT, ROOT, inside, need_image
 
 BIG = bytes(range(256)) * 40_000  # 10 MB
 FETCH = (
     "import hashlib, sys, urllib.request;"
-    " print(hashlib.sha256(urllib.request.urlopen(sys.argv[1], timeout=20).read()).hexdigest())"
+    " print(hashlib.sha256(urllib.request.urlopen(sys.argv[1], timeout=60).read()).hexdigest())"
 )
 
 
@@ -93,7 +94,7 @@ def test_a_socket_of_the_gateway_is_an_address_inside_and_every_byte_arrives(mod
 def test_many_connections_at_once_are_served(models: Path) -> None:
     many = (
         "import concurrent.futures as c, urllib.request;"
-        " read = lambda _: len(urllib.request.urlopen('http://127.0.0.1:4000/', timeout=30).read());"
+        " read = lambda _: len(urllib.request.urlopen('http://127.0.0.1:4000/', timeout=60).read());"
         " print(set(c.ThreadPoolExecutor(20).map(read, range(20))))"
     )
     assert entered(models, "python3", "-c", many).stdout.strip() == f"{{{len(BIG)}}}"
@@ -117,7 +118,7 @@ def test_the_forwarder_is_no_child_of_the_command_and_survives_its_group(models:
     script = (
         "import os, signal, subprocess, urllib.request; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
         " os.killpg(0, signal.SIGTERM);"
-        " print(len(urllib.request.urlopen('http://127.0.0.1:4000/', timeout=20).read()))\n"
+        " print(len(urllib.request.urlopen('http://127.0.0.1:4000/', timeout=60).read()))\n"
         "try: os.wait()\n"
         "except ChildProcessError: print('no child')"
     )
@@ -170,9 +171,7 @@ def board(request: pytest.FixtureRequest, sockets: Path) -> Iterator[Path]:
     server = uvicorn.Server(uvicorn.Config(serve, uds=path, lifespan="off", log_level="critical"))
     thread = threading.Thread(target=server.run)
     thread.start()
-    limit = time.monotonic() + 10
-    while not server.started and time.monotonic() < limit:
-        time.sleep(0.02)
+    eventually(lambda: server.started)
     yield sockets
     server.should_exit = True
     thread.join()

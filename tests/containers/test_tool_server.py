@@ -48,7 +48,7 @@ SERVER = ToolServerSpec("look", ("python3", "-c", LOOK))
 ASK = """
 import http.client, sys
 for address in sys.argv[1:]:
-    link = http.client.HTTPConnection("127.0.0.1", 4001, timeout=20)
+    link = http.client.HTTPConnection("127.0.0.1", 4001, timeout=60)
     link.request("GET", address)
     print(link.getresponse().status, end=" ")
 print(flush=True)

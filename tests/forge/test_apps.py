@@ -17,7 +17,7 @@ def signed(town: Town, lifetime_s: int, key: str = "") -> str:
 
 
 def status_of(town: Town, token: str, path: str = "/app") -> int:
-    answer = requests.get(town.url + path, headers={"Authorization": f"Bearer {token}"}, timeout=10)
+    answer = requests.get(town.url + path, headers={"Authorization": f"Bearer {token}"}, timeout=60)
     return answer.status_code
 
 
@@ -52,7 +52,7 @@ def test_a_token_is_long_and_expires(town: Town) -> None:
 def test_an_unknown_token_is_bad_credentials_even_on_what_is_public(town: Town) -> None:
     assert status_of(town, "ghs_nonsense", "/repos/acme/shop") == 401
     assert status_of(town, "forge-user-nobody", "/repos/acme/shop") == 401
-    assert requests.get(f"{town.url}/repos/acme/shop", timeout=10).status_code == 200
+    assert requests.get(f"{town.url}/repos/acme/shop", timeout=60).status_code == 200
 
 
 def test_a_token_with_fewer_permissions_may_do_less(town: Town) -> None:
@@ -76,7 +76,7 @@ def test_a_token_for_one_repository_cannot_write_to_another(town: Town) -> None:
         f"{town.url}/app/installations/{number}/access_tokens",
         json={"repositories": ["board"]},
         headers={"Authorization": f"Bearer {signed(town, 300)}"},
-        timeout=10,
+        timeout=60,
     )
     assert answer.status_code == 201
     assert [repo["name"] for repo in answer.json()["repositories"]] == ["board"]
@@ -100,7 +100,7 @@ def test_the_rate_limit_is_on_every_answer_and_is_enforced(town: Town) -> None:
 
 
 def test_an_unknown_path_is_a_json_404(town: Town) -> None:
-    answer = requests.get(f"{town.url}/repos/acme/shop/nothing/here", timeout=10)
+    answer = requests.get(f"{town.url}/repos/acme/shop/nothing/here", timeout=60)
     assert answer.status_code == 404
     assert answer.json()["documentation_url"] == "https://docs.github.com/rest"
 

@@ -33,7 +33,7 @@ def status(town: Town, client: Any) -> tuple[str, str, dict[str, str]]:
 
 def drag(town: Town, number: int, column: str, actor: str = "alice") -> requests.Response:
     wanted = {"project": 1, "issue": f"acme/shop#{number}", "column": column, "actor": actor}
-    return requests.post(f"{town.url}/_forge/drag", json=wanted, timeout=10)
+    return requests.post(f"{town.url}/_forge/drag", json=wanted, timeout=60)
 
 
 def titles(town: Town, filter_: str) -> list[str]:
@@ -202,7 +202,7 @@ def test_errors_of_a_document_are_answered_with_200(town: Town) -> None:
     headers = {"Authorization": f"token {town.token()}"}
 
     def ask(document: str) -> Any:
-        answer = requests.post(f"{town.url}/graphql", json={"query": document}, headers=headers, timeout=10)
+        answer = requests.post(f"{town.url}/graphql", json={"query": document}, headers=headers, timeout=60)
         assert answer.status_code == 200
         return answer.json()
 

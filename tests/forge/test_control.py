@@ -125,5 +125,5 @@ def test_the_command_says_where_it_is_and_stops_clean(tmp_path: Path) -> None:
             == "acme/board"
         )
         running.send_signal(signal.SIGTERM)
-        assert running.wait(15) == 0
+        assert running.wait(60) == 0
     assert (tmp_path / "key.pem").stat().st_mode & 0o777 == 0o600

@@ -126,7 +126,7 @@ def test_a_fetch_is_sent_while_git_makes_it(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     url = f"{address(town)}/git-upload-pack"
-    with requests.post(url, data=b"0000", stream=True, timeout=20) as answer:
+    with requests.post(url, data=b"0000", stream=True, timeout=60) as answer:
         pieces = answer.iter_content(5)
         assert next(pieces) == b"first"
         (tmp_path / "go").write_text("\n")

@@ -13,7 +13,7 @@ from tests.forge.conftest import Receiver, Town
 
 
 def faults(town: Town, **wanted: Any) -> None:
-    requests.post(f"{town.url}/_forge/faults", json=wanted, timeout=10).raise_for_status()
+    requests.post(f"{town.url}/_forge/faults", json=wanted, timeout=60).raise_for_status()
 
 
 def say(town: Town, *texts: str) -> None:
@@ -107,7 +107,7 @@ def test_deliveries_are_listed_by_cursor(hooked: Town, receiver: Receiver) -> No
 
 def test_a_webhook_that_is_pointed_somewhere_is_pinged(town: Town, receiver: Receiver) -> None:
     answer = requests.post(
-        f"{town.url}/_forge/webhook", json={"url": receiver.url, "secret": "s"}, timeout=10
+        f"{town.url}/_forge/webhook", json={"url": receiver.url, "secret": "s"}, timeout=60
     )
     assert answer.status_code == 200
     assert receiver.wait("ping")[0]["hook"]["app_id"] == town.world.app.id
@@ -169,7 +169,7 @@ def test_rate_limits_have_githubs_three_faces(town: Town) -> None:
 def test_faults_do_not_hit_people_and_can_be_cleared(town: Town) -> None:
     faults(town, api=[{"path": ".", "status": 500, "count": 100}], secondary=100)
     assert town.person("bob").get_repo("acme/shop").id
-    requests.delete(f"{town.url}/_forge/faults", timeout=10)
+    requests.delete(f"{town.url}/_forge/faults", timeout=60)
     assert town.app().get_repo("acme/shop").id
 
 
@@ -177,4 +177,4 @@ def test_faults_do_not_hit_people_and_can_be_cleared(town: Town) -> None:
     "wrong", [{"deliverys": {}}, {"deliveries": {"explode": 1}}, {"api": [{"path": "(", "status": 5}]}]
 )
 def test_a_fault_that_makes_no_sense_is_refused(town: Town, wrong: dict[str, Any]) -> None:
-    assert requests.post(f"{town.url}/_forge/faults", json=wrong, timeout=10).status_code == 422
+    assert requests.post(f"{town.url}/_forge/faults", json=wrong, timeout=60).status_code == 422

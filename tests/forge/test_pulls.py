@@ -47,7 +47,7 @@ def test_a_pull_request_shows_its_branch_and_its_files(
 
 def test_the_diff_media_type_is_a_diff(town: Town, branch: Branch) -> None:
     pull = opened(town, branch)
-    answer = requests.get(pull.url, headers={"Accept": "application/vnd.github.diff"}, timeout=10)
+    answer = requests.get(pull.url, headers={"Accept": "application/vnd.github.diff"}, timeout=60)
     assert answer.text.startswith("diff --git a/NEWS.md b/NEWS.md")
     assert "+news" in answer.text
 
@@ -197,7 +197,7 @@ def test_a_protected_branch_refuses_a_merge_by_each_of_its_rules_and_says_which(
 ) -> None:
     pull = opened(town, branch)
     rules = {"repository": "acme/shop", "actor": "alice", "action": "protect", "reviews": 1, "checks": ["ci"]}
-    assert requests.post(f"{town.url}/_forge/repository", json=rules, timeout=10).ok
+    assert requests.post(f"{town.url}/_forge/repository", json=rules, timeout=60).ok
     reviewers = {
         login: town.person(login).get_repo("acme/shop").get_pull(pull.number) for login in ("alice", "bob")
     }

@@ -21,7 +21,7 @@ def clone(town: Town, tmp_path: Path) -> Path:
 
 def change(town: Town, **wanted: object) -> None:
     given = {"repository": "acme/shop", "actor": "alice", **wanted}
-    assert requests.post(f"{town.url}/_forge/repository", json=given, timeout=10).ok
+    assert requests.post(f"{town.url}/_forge/repository", json=given, timeout=60).ok
 
 
 def give_rules(town: Town, pattern: str, *kinds: str) -> None:
@@ -29,7 +29,7 @@ def give_rules(town: Town, pattern: str, *kinds: str) -> None:
 
 
 def sign(folder: Path, key: Path) -> str:
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True, timeout=10)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True, timeout=60)
     settings = {"gpg.format": "ssh", "user.signingkey": str(key), "commit.gpgsign": "true"}
     for name, value in settings.items():
         git(folder, "config", name, value)

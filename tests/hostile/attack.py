@@ -35,7 +35,7 @@ HOOKS = (
 outcome: dict[str, object] = {}
 
 
-def run(*argv: str, limit_s: float = 20) -> subprocess.CompletedProcess[str]:
+def run(*argv: str, limit_s: float = 60) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         argv, cwd=REPO, capture_output=True, text=True, timeout=limit_s, stdin=subprocess.DEVNULL
     )

@@ -10,7 +10,7 @@ NET = "10.77.0."
 FORGE, DATABASE, REDIS, STORE = (f"{NET}{number}" for number in range(1, 5))
 SERVICES = {"forge": FORGE, "database": DATABASE, "redis": REDIS, "store": STORE}
 _NOBODY = "02:00:00:00:00:fe"  # what is sent there is dropped: a cable that is cut says nothing, either
-LIMIT_S = 30
+LIMIT_S = 60
 
 
 def ip(*words: str) -> None:

@@ -50,7 +50,7 @@ class Sampler:
         """End; raises AssertionError if there were agents without a lease."""
         self._over.set()
         if self._thread is not None:
-            self._thread.join(30)
+            self._thread.join(60)
         assert self.samples > 0
         assert not self.faults, "\n".join(self.faults[:20])
 

@@ -118,7 +118,7 @@ def postgresql(root: Path) -> Service:
     """Return a new PostgreSQL, which is not running yet."""
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name))
     DATA.mkdir(mode=0o700)
-    subprocess.run(("chown", "postgres:", str(DATA)), check=True, timeout=30)
+    subprocess.run(("chown", "postgres:", str(DATA)), check=True, timeout=60)
     cluster = DATA / "db"
     options: tuple[str, ...] = ("-U", "cardinal", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
     made = subprocess.run(

@@ -82,7 +82,7 @@ def _seed(url: str) -> dict[str, str]:
     answer.raise_for_status()
     app: dict[str, str] = answer.json()
     hook = {"url": f"http://{network.address_of(0)}:{PORT}/webhooks/github", "secret": app["webhook_secret"]}
-    requests.post(f"{url}/_forge/webhook", json=hook, timeout=30).raise_for_status()
+    requests.post(f"{url}/_forge/webhook", json=hook, timeout=60).raise_for_status()
     team, where = Team(url), "/repos/acme/board/contents/.github/cardinal.yml"
     old = team.call("alice", "GET", where)
     text = base64.b64encode(POLICY.encode()).decode()

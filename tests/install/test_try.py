@@ -38,7 +38,7 @@ class Board:
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Make one call as the person; return its JSON."""
         headers = {"Authorization": f"token {self.key}"}
-        answer = requests.request(method, self.url + path, json=body, headers=headers, timeout=30)
+        answer = requests.request(method, self.url + path, json=body, headers=headers, timeout=60)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 

@@ -80,7 +80,7 @@ def test_a_delivery_that_was_changed_on_its_way_is_refused(cardinal: Cardinal) -
     url = cardinal.side.relay.target
     assert url.endswith(webhook.PATH)
     headers = {name: value for name, value in sent.headers.items() if name.startswith(("x-", "content-type"))}
-    changed = requests.post(url, data=sent.raw.replace(b"hello", b"jello"), headers=headers, timeout=20)
+    changed = requests.post(url, data=sent.raw.replace(b"hello", b"jello"), headers=headers, timeout=60)
     assert changed.status_code == 401
     assert cardinal.waiting() == 0
 

@@ -94,7 +94,7 @@ class Agent:
         """Run a line in the repository."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.repo.parent), "LC_ALL": "C"}
         ran = subprocess.run(
-            ["bash", "-c", line], cwd=self.repo, env=environment, capture_output=True, text=True, timeout=20
+            ["bash", "-c", line], cwd=self.repo, env=environment, capture_output=True, text=True, timeout=60
         )
         return f"exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
 

@@ -108,7 +108,7 @@ def test_a_stream_that_is_silent_sends_nothing_more(begin: Begin) -> None:
 
 def test_a_model_that_stops_ends_the_streams_that_hang(begin: Begin) -> None:
     agent, model = begin({"hang": True})
-    with requests.post(agent.url + agent.path, json=agent.body(), stream=True, timeout=10) as answer:
+    with requests.post(agent.url + agent.path, json=agent.body(), stream=True, timeout=60) as answer:
         start = time.monotonic()
         model.stop()
         with pytest.raises(BROKEN):
@@ -125,7 +125,7 @@ def test_a_slow_stream_comes_piece_by_piece(begin: Begin) -> None:
 
 def test_a_sleep_comes_before_the_first_byte(begin: Begin) -> None:
     agent, _ = begin({"sleep": 0.4}, {"say": "Hello."})
-    with requests.post(agent.url + agent.path, json=agent.body(), stream=True, timeout=10) as answer:
+    with requests.post(agent.url + agent.path, json=agent.body(), stream=True, timeout=60) as answer:
         assert answer.elapsed.total_seconds() >= 0.4
         assert agent.parsed(answer.content).text == "Hello."
 
@@ -194,7 +194,7 @@ def test_a_request_that_was_not_paid_for_is_refused(begin: Begin) -> None:
     agent, model = begin({"say": "Hello."}, key="right")
     assert agent.post().status_code == 401
     for headers in ({"Authorization": "Bearer right"}, {"X-Api-Key": "right"}):
-        paid = requests.post(agent.url + agent.path, json=agent.body(), headers=headers, timeout=10)
+        paid = requests.post(agent.url + agent.path, json=agent.body(), headers=headers, timeout=60)
         assert paid.status_code == 200
     assert [one.key for one in model.requests] == ["", "right", "right"]
     assert len(model.served) == 2
@@ -204,8 +204,8 @@ def test_a_request_that_makes_no_sense_is_refused_and_is_a_problem(begin: Begin)
     agent, model = begin({"say": "Hello."})
     assert agent.post({"messages": [17], "input": [17], "stream": True}).status_code == 400
     assert len(model.problems) == 1
-    assert requests.post(agent.url + agent.path, data=b"{", timeout=10).status_code == 400
-    assert requests.post(agent.url + "/v1/embeddings", json={}, timeout=10).status_code == 404
+    assert requests.post(agent.url + agent.path, data=b"{", timeout=60).status_code == 400
+    assert requests.post(agent.url + "/v1/embeddings", json={}, timeout=60).status_code == 404
 
 
 def test_a_subagent_plays_steps_of_its_own(begin: Begin) -> None:

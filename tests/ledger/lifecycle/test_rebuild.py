@@ -154,7 +154,7 @@ def test_a_rebuild_goes_on_beside_the_work_and_after_a_kill(ledger: Engine, ledg
     first = Warm(fold_again, ledger_url, print)
     assert first.stdout.readline().split()[0] == str(PAGE)
     first.kill()
-    first.wait(10)
+    first.wait(60)
     first.close()
     append_legal(ledger, [card_seen("PVTI_77", 77)])
     for _ in range(2):  # names are free again for another

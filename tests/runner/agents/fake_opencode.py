@@ -21,7 +21,7 @@ from typing import Any
 SCRIPT: dict[str, Any] = json.loads(Path(os.environ["FAKE_SCRIPT"]).read_text())
 RECORD = Path(os.environ["FAKE_RECORD"])
 MAIN = "ses_main"
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 
 class World:

@@ -17,7 +17,7 @@ from runner.errors import KilledError
 from runner.exec.deadline import KILL_S, Deadline
 from runner.exec.watchdog import watched
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 # A worker with a child that has a child of its own, one of them in the background of a dead shell's session.
 WORKER = """
 import os, sys, time

@@ -133,13 +133,13 @@ def test_a_worker_that_is_told_to_end_stops_its_agent_and_loses_nothing(world: W
     heard, code = context.Pipe(duplex=False)
     worker = context.Process(target=until_told, args=(claimed, log, world, code))
     worker.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not world.of("Progressed"):
         worker.join(timeout=0.05)
         assert time.monotonic() < deadline
     assert worker.pid
     os.kill(worker.pid, signal.SIGTERM)
-    assert heard.poll(20)
+    assert heard.poll(60)
     assert heard.recv() == 128 + signal.SIGTERM
     worker.join(timeout=60)
     assert living_in(world.root) == []

@@ -71,7 +71,7 @@ async def table(way: str, call_s: float, start_s: float, earlier: int = 0) -> As
         await asyncio.sleep(0)  # the transports close in the loop
         await asyncio.sleep(0)
         child.kill()
-        child.wait(10)
+        child.wait(60)
         uplink.close()
         near.close()
         far.close()
@@ -224,14 +224,14 @@ def test_an_agent_meets_the_tools_among_those_of_the_board(tmp_path: Path) -> No
     finally:
         gateway.close()
         child.kill()
-        child.wait(10)
+        child.wait(60)
     assert not (tmp_path / "s").exists()
 
 
 def _rpc(gateway: Gateway, method: str, params: dict[str, object]) -> dict[str, list[dict[str, str]]]:
     headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         with closing(Line(gateway.folder)) as line:
             line.request("POST", "/board", body, headers)

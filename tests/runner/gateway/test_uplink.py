@@ -88,7 +88,7 @@ class Far:
         self.line.send(json.dumps(message).encode())
 
     def heard(self) -> Any:
-        self.line.settimeout(5)
+        self.line.settimeout(60)
         return json.loads(self.line.recv(1 << 16))
 
     def close(self) -> None:

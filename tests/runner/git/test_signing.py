@@ -23,7 +23,7 @@ def nothing() -> None:
 def new_key(folder: Path, *options: str) -> SigningKey:
     path = folder / "signing"
     words = ("ssh-keygen", "-q", "-N", "", "-f", str(path), *options)
-    subprocess.run(words, check=True, timeout=30)
+    subprocess.run(words, check=True, timeout=60)
     return SigningKey(path, OWNER)
 
 
