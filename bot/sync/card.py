@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -369,6 +370,9 @@ def differences(
 
 def _for_whom(db: Connection, known: cards.CardRow, seen: CardLook, by: Mover) -> Mover:
     """Return the mover; for Cardinal's own move, who asked for it or for the run."""
+    for away in _own_acts(db, known.card_id, "archive_card"):
+        if away["wanted"] == seen.archived != known.archived:
+            return Mover(away["by"], away["role"])
     if known.column == seen.column:
         return by
     moves = _own_moves(db, known.card_id, seen.column)
@@ -379,7 +383,12 @@ def _for_whom(db: Connection, known: cards.CardRow, seen: CardLook, by: Mover) -
     return by
 
 
-def _own_moves(db: Connection, card_id: CardId, column: str | None) -> list[dict[str, str]]:
-    """Return Cardinal's own moves of the card there just now: the echo can come before its own commit."""
-    entries = (json.loads(it.payload) for it in outbox.open_of_card(db, card_id) if it.act == "move_card")
-    return [move for move in entries if move.get("column", "").casefold() == (column or "").casefold()]
+def _own_moves(db: Connection, card_id: CardId, column: str | None) -> list[dict[str, Any]]:
+    """Return Cardinal's own moves of the card there just now."""
+    moves = _own_acts(db, card_id, "move_card")
+    return [move for move in moves if move.get("column", "").casefold() == (column or "").casefold()]
+
+
+def _own_acts(db: Connection, card_id: CardId, act: str) -> list[dict[str, Any]]:
+    """Return the intents of an act that is open: its echo can come before its own commit."""
+    return [json.loads(it.payload) for it in outbox.open_of_card(db, card_id) if it.act == act]

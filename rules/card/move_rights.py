@@ -82,6 +82,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     rule_results.FillField,
     rule_results.ExpandBody,
     rule_results.RestoreBody,
+    by_command.ArchiveCard,
     by_command.ChangeAssignees,
     by_command.UnlinkCard,
     outbound.MarkReady,

@@ -28,6 +28,7 @@ _WANTED = {
     "expand_body": "the description that a rule wrote out was not put in place",
     "restore_body": "the description that people wrote was not brought back",
     "fill_field": "the field that a rule fills could not be written",
+    "archive_card": "the card was not archived or brought back",
     "unlink_card": "the dependency was not removed",
     "change_assignees": "not everybody could be assigned or unassigned",
 }

@@ -15,6 +15,16 @@ class ChangeAssignees(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class ArchiveCard(Intent):
+    """Archive the card's item on the board for `by`, who has that role, or bring it back."""
+
+    wanted: bool
+    by: str
+    role: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
 class UnlinkCard(Intent):
     """Remove the dependency that LinkCard makes."""
 

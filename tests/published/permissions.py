@@ -59,6 +59,8 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "mutation MoveCard": (BOARD_WRITE,),
     "mutation SetFields": (BOARD_WRITE,),
     "mutation AddCard": (BOARD_WRITE,),
+    "mutation ArchiveCard": (BOARD_WRITE,),
+    "mutation UnarchiveCard": (BOARD_WRITE,),
     "mutation ConvertDraft": (BOARD_WRITE, "issues:write"),
     "mutation PostStatusUpdate": (BOARD_WRITE,),
     "mutation EditStatusUpdate": (BOARD_WRITE,),

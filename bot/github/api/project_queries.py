@@ -279,6 +279,18 @@ mutation AddBlockedBy($blocked: ID!, $blocking: ID!) {
 }
 """
 
+ARCHIVE_CARD = """
+mutation ArchiveCard($board: ID!, $card: ID!) {
+  archiveProjectV2Item(input: {projectId: $board, itemId: $card}) { item { id } }
+}
+"""
+
+UNARCHIVE_CARD = """
+mutation UnarchiveCard($board: ID!, $card: ID!) {
+  unarchiveProjectV2Item(input: {projectId: $board, itemId: $card}) { item { id } }
+}
+"""
+
 REMOVE_BLOCKED_BY = """
 mutation RemoveBlockedBy($blocked: ID!, $blocking: ID!) {
   removeBlockedBy(input: {issueId: $blocked, blockingIssueId: $blocking}) { issue { id } }

@@ -198,6 +198,12 @@ def move_card(hub: Hub, board_id: BoardId, card_id: CardId, status_field_id: str
     hub.graphql(project_queries.MOVE_CARD, variables)
 
 
+def set_archived(hub: Hub, board_id: BoardId, card_id: CardId, wanted: bool) -> None:
+    """Archive the card, or bring it back to where it stood; one that is so already stays so."""
+    document = project_queries.ARCHIVE_CARD if wanted else project_queries.UNARCHIVE_CARD
+    hub.graphql(document, {"board": board_id, "card": card_id})
+
+
 def options_of(hub: Hub, field_id: str) -> dict[str, str]:
     """Return the options of a single-select field, id by name; none where there is no such field."""
     node = hub.graphql(project_queries.OPTIONS, {"field": field_id}).get("node") or {}

@@ -50,13 +50,15 @@ class CommandOutcome:
     refused: bool
 
 
-def card_of(services: Services, card_id: CardId) -> tuple[Services, CardRow] | None:
+def card_of(
+    services: Services, card_id: CardId, *, archived: bool = False
+) -> tuple[Services, CardRow] | None:
     """Return an issue's card, and the services for its board; None unless Cardinal serves that, and its
-    owner has the say over the issue.
+    owner has the say over the issue. `archived`: one that left the board will do.
     """
     with event_store.reading(services.engine) as db:
         card = cards.get(db, card_id)
-    if card is None or card.archived or card.repository is None or card.number is None:
+    if card is None or (card.archived and not archived) or card.repository is None or card.number is None:
         return None
     on_board = services.if_served(card.board_id)
     if on_board is None or is_outside(card.repository, on_board.board.owner):

@@ -1,7 +1,8 @@
 """What a person's command asks for is done once at GitHub, and what GitHub does not do is said."""
 
+from ledger.events.board import CardArchived, CardRestored
 from ledger.events.publication import EntryGivenUp
-from rules.intents.by_command import ChangeAssignees
+from rules.intents.by_command import ArchiveCard, ChangeAssignees
 from tests.bot.outbox.conftest import Stage
 
 
@@ -29,3 +30,17 @@ def test_whom_github_passes_by_is_named(stage: Stage) -> None:
     stage.do(ChangeAssignees(stage.card_id, ("bob", "mallory"), True, "c:1"))
     assert assigned(stage) == ["bob"]
     assert "assign mallory there: give them access to acme/shop" in refused(stage)[0]
+
+
+def test_a_card_is_archived_and_brought_back_once_for_whoever_said_so(stage: Stage) -> None:
+    stage.fault(method="POST", path="/graphql", status=502, after=True)
+    stage.do(ArchiveCard(stage.card_id, True, "bob", "write", "c:1"))
+    stage.clock.forward(5)
+    stage.publish()
+    assert stage.item.archived_at is not None
+    assert stage.events(CardArchived) == [CardArchived(stage.card_id, "archived", "bob", "write")]
+    stage.do(ArchiveCard(stage.card_id, False, "bob", "write", "c:2"))
+    stage.do(ArchiveCard(stage.card_id, False, "carol", "write", "c:3"))
+    assert stage.item.archived_at is None
+    assert stage.events(CardRestored) == [CardRestored(stage.card_id, "bob", "write")]
+    assert refused(stage) == []

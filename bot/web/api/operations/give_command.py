@@ -46,7 +46,9 @@ Input, Output = CommandRequest, CommandReceipt
 
 def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
     """Record it once. Raises ApiError, BusyError, CardBusyError, GithubError, ReusedKeyError."""
-    about = record.card_of(call.site.services, jobs.card_of(call, given).card_id)
+    gone = given.command == "unarchive"  # the only command about a card that left the board
+    card = jobs.card_of(call, given, archived=gone)
+    about = record.card_of(call.site.services, card.card_id, archived=gone)
     if about is None:
         raise not_found()
     number = int.from_bytes(hashlib.sha256(call.key.encode()).digest()) % 2**NUMBER_BITS + 1

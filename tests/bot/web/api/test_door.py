@@ -8,6 +8,7 @@ import pytest
 from bot.web.api import cursor, door
 from bot.web.api.operation import OPERATIONS
 from bot.web.authorization import KEPT_S
+from ledger.events.board import CardArchived
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.run import RunStopAsked
 from ledger.ids import CardId
@@ -69,6 +70,20 @@ def test_a_refused_command_is_refused_each_time_and_said_once(pages: Pages) -> N
         assert "needs the role" in refused.get_json()["detail"]
     (event,) = pages.cardinal.events(CommandRefused)
     assert (event.command, event.via) == ("api:cancel", "ci")
+
+
+def test_a_card_is_archived_and_brought_back_in_words(pages: Pages) -> None:
+    item = pages.cardinal.new("Old", column="Tasks")
+    pages.cardinal.settle()
+    bob, path = Program(pages, "bob"), path_of(pages, item)
+    assert bob.command(path, "archive").status_code == 200
+    pages.cardinal.settle()
+    (away,) = pages.cardinal.events(CardArchived)
+    assert (item.archived_at is None, away.by, away.role) == (False, "bob", "write")
+    assert bob.command(path, "cancel").status_code == 404  # a card that left is about nothing but this
+    assert bob.command(path, "unarchive").status_code == 200
+    pages.cardinal.settle()
+    assert (item.archived_at, pages.cardinal.card(item).state) == (None, "draft")
 
 
 def test_no_token_opens_nothing(pages: Pages) -> None:

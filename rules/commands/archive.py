@@ -1,0 +1,40 @@
+"""Archive the card on the board; `/cardinal unarchive` brings it back."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.card.move_rights import may_move
+from rules.chatops.replies import about, say
+from rules.intents.by_command import ArchiveCard
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.snapshot import Mover, Snapshot
+from rules.text import alternatives, code
+
+USAGE = "/cardinal archive"
+ROLE = Role.WRITE
+INSTEAD = "It is always about this card."
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Take the card off for whoever may move it; one with a live run or an open pull request stays."""
+    run, pull = snapshot.live_run, snapshot.open_pull
+    if run is not None:
+        text = f"{run.run_id} lives, so the card stays: `/cardinal cancel` first, or archive it on the board."
+        return say(snapshot, given, text)
+    if pull is not None:
+        text = f"Pull request #{pull.number} is open, so the card stays: merge or close it first."
+        return say(snapshot, given, text)
+    return change(policy, snapshot, given, wanted=True)
+
+
+def change(policy: Policy, snapshot: Snapshot, given: CommandGiven, *, wanted: bool) -> Decision:
+    """Archive the card or bring it back, unless it is so already or the person may not."""
+    if snapshot.archived == wanted:
+        return say(snapshot, given, f"The card is {'archived already' if wanted else 'on the board'}.")
+    if not may_move(policy, Mover(given.by, given.role)):
+        may = alternatives(code(word) for word in policy.board.move)
+        return say(snapshot, given, f"The policy lets {may} move cards, so nothing was changed.")
+    act = ArchiveCard(snapshot.card_id, wanted, given.by, given.role, about(given))
+    return Decision((act,), (f"{given.by} {given.command}s the card",))

@@ -1,0 +1,35 @@
+"""`/cardinal archive` and `unarchive`: off the board and back, for whoever may drag, and never mid-work."""
+
+import pytest
+
+from rules.intents.by_command import ArchiveCard
+from rules.policy.model import parse
+from rules.snapshot import Snapshot
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import CARD, asks, card, ended, given, kinds, only, pull, run
+
+
+def test_it_goes_and_comes_back() -> None:
+    assert obeyed("archive", card(run=ended())) == (ArchiveCard(CARD, True, "bob", "write", "command:77"),)
+    away = card(run=ended(), archived=True)
+    assert obeyed("unarchive", away) == (ArchiveCard(CARD, False, "bob", "write", "command:77"),)
+
+
+@pytest.mark.parametrize(
+    ("command", "seen", "words"),
+    [
+        ("archive", card(run=run()), "r1 lives, so the card stays: `/cardinal cancel` first"),
+        ("archive", card(run=ended(), pull=pull()), "Pull request #5 is open, so the card stays"),
+        ("archive", card(archived=True), "archived already"),
+        ("unarchive", card(), "The card is on the board."),
+    ],
+)
+def test_what_changes_nothing_is_said(command: str, seen: Snapshot, words: str) -> None:
+    assert words in told(command, seen)
+
+
+def test_who_may_not_drag_may_not_archive_in_words_either() -> None:
+    text = "version: 1\nboard:\n  move: [admin]\n  columns:\n    Tasks: {archetype: inbox}\n"
+    strict = parse(text, home="acme/board")
+    assert kinds(asks(card("Tasks"), given("archive"), by=strict)) == ["React", "Say"]
+    assert only(asks(card("Tasks"), given("archive", role="admin"), by=strict), ArchiveCard).role == "admin"
