@@ -32,6 +32,7 @@ READERS, FEW_READERS = 200, 20
 OF_ONE = 20  # streams of one person, on one run
 EVENTS_PER_S = 20
 WATCHED_S, BRIEFLY_S = 20, 2
+OPENING_S = 10  # in which each list is loaded as soon as it is open
 LISTED_S, LOADERS = 34, 4  # one round of news for each list; requests at once
 PATIENCE_S = 60
 MB = 1024 * 1024
@@ -61,7 +62,8 @@ def measure(*, quick: bool) -> Iterator[Figure]:
             lists = _Lists(
                 [_open(port, cookie, "/live/inbox?after=1") for cookie, _ in follow], port, cookies
             )
-            lists_share = _busy(process, lists, cardinal, run_ids, LISTED_S if not quick else watched_s)
+            listed_s = BRIEFLY_S if quick else LISTED_S
+            lists_share = _busy(process, lists, cardinal, run_ids, listed_s, first_s=OPENING_S)
             lists.close()
     note = f"{readers} streams of {len(run_ids)} runs, {EVENTS_PER_S} events/s for {watched_s} s, {SERVER}"
     yield Figure("live_event_p95", percentile(crowd.took_ms, 0.95), "ms", 500, f"appended to read; {note}")
@@ -145,13 +147,22 @@ class _Lists(_Crowd):
 
 
 def _busy(
-    process: psutil.Process, crowd: _Crowd, cardinal: Cardinal, run_ids: list[RunId], watched_s: int
+    process: psutil.Process,
+    crowd: _Crowd,
+    cardinal: Cardinal,
+    run_ids: list[RunId],
+    watched_s: int,
+    *,
+    first_s: int = 1,
 ) -> float:
-    """Let events happen; return which share of a core the process takes meanwhile, in percent."""
+    """Let events happen; return which share of a core the process takes meanwhile, in percent.
+
+    `first_s` before that the streams begin.
+    """
     over = threading.Event()
     reading = threading.Thread(target=crowd.read, args=(over,))
     reading.start()
-    time.sleep(1)  # the streams have begun
+    time.sleep(first_s)
     crowd.took_ms.clear()
     start, before = time.perf_counter(), process.cpu_times()
     for number in range(watched_s * EVENTS_PER_S):
