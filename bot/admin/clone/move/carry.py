@@ -123,11 +123,12 @@ def _place_card(place: Destination, card: LocalCard, content_id: str) -> None:
 
 def _link_card(place: Destination, card: LocalCard, nodes: Mapping[str, str]) -> None:
     """Make the card's links; GitHub refuses those that an earlier start has made, and some of people's."""
-    links = [(issue_links.add_sub_issue, other) for other in card.sub_issues]
-    links += [(issue_links.add_blocked_by, other) for other in card.blocked_by]
-    for link, other in links:
+    for other in card.sub_issues:
         with suppress(RefusedError):
-            link(place.hub, nodes[card.card], nodes[other])
+            issue_links.add_sub_issue(place.hub, nodes[card.card], nodes[other])
+    for other in card.blocked_by:
+        with suppress(RefusedError):
+            issue_links.add_blocked_by(place.hub, nodes[card.card], nodes[other])
 
 
 def _name(board: LocalBoard, card: LocalCard) -> str:
