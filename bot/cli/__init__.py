@@ -90,4 +90,7 @@ def _print_version(context: click.Context, _option: click.Parameter, wanted: boo
     help="Print the version, and the commit where it is known.",
 )  # fmt: skip
 def main() -> None:
-    """Cardinal: every column of a project board is a policy, every card can hire a coding agent."""
+    """Cardinal: every column of a project board is a policy, every card can hire a coding agent.
+
+    Begin with `cardinal demo` to watch it, `cardinal try` in your own clone, or `cardinal init` for GitHub.
+    """

@@ -87,9 +87,8 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
     if checks is None:
         click.echo("checks: those of its .github/cardinal.yml")
     else:
-        click.echo(
-            f"checks, taken from {', '.join(map(line, checks.because)) or 'nothing: none were found'}:"
-        )
+        because = ", ".join(map(line, checks.because))
+        click.echo(f"checks, taken from {because}:" if because else "checks: none were seen, so none are run")
         for each in checks.rules():
             click.echo(f"  {line(each)}")
         if trial.is_offline(agent, checks):

@@ -271,7 +271,7 @@ class Config:
     def _require(self, *needed: str) -> None:
         missing = [name for name in needed if not getattr(self, name)]
         if missing and not any((self.app_id, self.private_key, self.webhook_secret, self.board)):
-            how = "run `cardinal init` here, or name the home that is with CARDINAL_HOME"
+            how = "run `cardinal init` here, or `cardinal try` in a clone, or name the home in CARDINAL_HOME"
             raise ConfigError((f"Cardinal is not set up in {self.home}: {how}",))
         if missing:
             names = ", ".join(f"{PREFIX}{name.removesuffix('_owner').upper()}" for name in missing)

@@ -110,7 +110,7 @@ def find(
 def _git_path(folder: Path, *words: str) -> Path:
     path = git_output(folder, "rev-parse", "--path-format=absolute", *words).removesuffix("\n")
     if not path:
-        raise CloneError(NO_REPOSITORY.format(folder))
+        raise CloneError(NO_REPOSITORY.format(folder.resolve()))
     return Path(path)
 
 

@@ -127,7 +127,7 @@ def _git_folder(folder: Path) -> tuple[bool, Path]:
     words = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir")
     bare, _, common = git_output(folder, *words).partition("\n")
     if not common:
-        raise CloneError(NO_REPOSITORY.format(folder))
+        raise CloneError(NO_REPOSITORY.format(folder.resolve()))
     return bare == "true", Path(common.removesuffix("\n"))
 
 

@@ -94,7 +94,7 @@ def find(folder: Path, into: str) -> Trial:
         raise CloneError(f"{folder} is a bare repository: go into a clone of it")
     top = git_output(folder, "rev-parse", "--show-toplevel").removesuffix("\n")
     if not top:
-        raise CloneError(NO_REPOSITORY.format(folder))
+        raise CloneError(NO_REPOSITORY.format(folder.resolve()))
     common = git_output(folder, "rev-parse", "--path-format=absolute", "--git-common-dir").removesuffix("\n")
     place = Trial(Path(top), Path(common), into)
     _check_owner(place.folder)

@@ -206,6 +206,8 @@ def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
 
 def budget(patient: DoctorContext) -> Iterator[CheckResult]:
     """How much of GitHub's and the policy's allowance is left?"""
+    if not patient.config.app_id:
+        return
     for owner in _owners(patient) or ("",):
         yield from _left(patient.hub.at(owner).budget, _ceiling(patient, owner))
 

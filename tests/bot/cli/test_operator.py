@@ -159,7 +159,7 @@ def test_where_nothing_is_set_up_one_line_says_what_to_do(
 ) -> None:
     result = cardinal(name)
     assert (result.exit_code, result.stdout) == (2, "")
-    how = "run `cardinal init` here, or name the home that is with CARDINAL_HOME"
+    how = "run `cardinal init` here, or `cardinal try` in a clone, or name the home in CARDINAL_HOME"
     assert result.stderr == f"Error: Cardinal is not set up in {config.home}: {how}\n"
     assert not config.home.exists()
 
