@@ -123,12 +123,13 @@ def _place_card(place: Destination, card: LocalCard, content_id: str) -> None:
 
 def _link_card(place: Destination, card: LocalCard, nodes: Mapping[str, str]) -> None:
     """Make the card's links; GitHub refuses those that an earlier start has made, and some of people's."""
+    mine = nodes[card.card]
     for other in card.sub_issues:
         with suppress(RefusedError):
-            issue_links.add_sub_issue(place.hub, nodes[card.card], nodes[other])
+            issue_links.add_sub_issue(place.hub, mine, nodes[other])
     for other in card.blocked_by:
         with suppress(RefusedError):
-            issue_links.add_blocked_by(place.hub, nodes[card.card], nodes[other])
+            issue_links.add_blocked_by(place.hub, mine, nodes[other])
 
 
 def _name(board: LocalBoard, card: LocalCard) -> str:
