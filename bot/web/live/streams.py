@@ -45,7 +45,7 @@ class StreamLimits:
     alive_s: float = 15.0
     read_s: float = 10.0
     look_s: float = 0.25
-    loads_per_s: float = 6.0
+    loads_per_s: float = 5.0
 
     def pause_s(self, wanted_s: float, pages: int) -> float:
         """Return the pause between two pieces of news for each of so many pages."""

@@ -208,7 +208,7 @@ def test_a_stream_whose_ledger_is_away_ends_and_another_one_begins(begun: Engine
 
 def test_the_more_pages_are_loaded_anew_for_news_the_less_often_each_is_told(begun: Engine) -> None:
     limits = StreamLimits()
-    told_every_s = [limits.pause_s(3.0, pages) for pages in (1, 18, 60, 240)]
+    told_every_s = [limits.pause_s(3.0, pages) for pages in (1, 15, 50, 200)]
     assert (told_every_s, limits.pause_s(0.0, 200)) == ([3.0, 3.0, 10.0, 40.0], 0.0)
     rare = StreamLimits(life_s=1.0, alive_s=0.05, look_s=0.01, loads_per_s=0.001)  # less than once in a life
     pulled = list[int]()
