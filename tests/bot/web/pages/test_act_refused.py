@@ -260,20 +260,6 @@ def test_a_role_at_another_owner_gives_no_say_over_a_board(pages: Pages) -> None
     assert (sent.status_code, commands(pages)) == (404, [])
 
 
-def test_a_card_of_another_owner_opens_its_board_to_nobody(pages: Pages) -> None:
-    cardinal, store = pages.cardinal, pages.cardinal.forge.store
-    _, site = elsewhere(cardinal)
-    store.repos.set_role(site, cardinal.person("mallory"), Role.ADMIN)
-    new(cardinal, cardinal.project, site)
-    cardinal.settle()
-    for name in ("board", "shop"):
-        hide(cardinal, name)
-    mallory, path = pages.browser("mallory"), f"/boards/acme/{cardinal.project.number}"
-    assert [mallory.get(it).status_code for it in (path, f"/live{path}")] == [404, 404]
-    assert "Shop board" not in mallory.get("/").text
-    assert pages.browser("alice").get(path).status_code == 200
-
-
 def test_a_form_is_not_used_up_while_github_does_not_answer(pages: Pages) -> None:
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
