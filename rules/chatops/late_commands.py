@@ -6,7 +6,7 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.states import Ending
 from rules.chatops.replies import AT_ONCE, say
-from rules.commands import ok
+from rules.commands import block, ok
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Decision, Say
 from rules.runs.check_only import BY_PUSH
@@ -50,7 +50,7 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
     if command in _STARTS and run is not None and run.alive:
         return ("" if run.door == "checks" else run.by), f"started {run.run_id}"
     match command:
-        case "block" | "claim":
+        case "block" | "claim" if not block.blocker(given):
             return _stopped(snapshot, "card")
         case "pause" | "stop-all":
             return _stopped(snapshot, "board" if command == "stop-all" else given.argument)

@@ -146,11 +146,16 @@ def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> st
     for scope, target in (("board", None), ("column", column), ("card", card_id)):
         for stop in stops:
             if stop.scope == scope and target in (None, stop.target):
-                did = "blocked" if stop.because else "stopped"
-                why = f" ({plain(stop.because, 200)})" if stop.because else ""
-                lift = "/cardinal unblock" if stop.because else LIFTS[scope]
-                return f"the {scope} is {did} by {plain(stop.by, 40)}{why}: {lift} lets it go on"
+                done, lift = stop_words(scope, stop.by, stop.because)
+                return f"the {scope} is {done}: {lift} lets it go on"
     return ""
+
+
+def stop_words(scope: str, by: str, because: str) -> tuple[str, str]:
+    """Return what was done to the scope and by whom, and the command that lets it go on."""
+    if because:
+        return f"blocked by {plain(by, 40)} ({plain(because, 200)})", "/cardinal unblock"
+    return f"stopped by {plain(by, 40)}", LIFTS[scope]
 
 
 def blocked_by(stops: Sequence[Stop], card_id: CardId) -> str:

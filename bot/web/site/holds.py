@@ -13,7 +13,7 @@ from ledger.ids import BoardId, CardId
 from ledger.queries import run_queue, siblings
 from ledger.views import cards, halts, stops
 from ledger.views.stops import StopRow
-from rules.runs.queue import LIFTS, halted
+from rules.runs.queue import LIFTS, halted, stop_words
 from rules.text import brief, plain
 
 MAX_QUEUED = 50  # lines of all columns
@@ -89,10 +89,8 @@ def stop_lines(db: Connection, board: VisibleBoard, now: datetime, *, whole: boo
     for stop in stops.of_board(db, board.board_id):
         if what := _target(db, board, stop):
             since = f"since {when(stop.at)}, for {brief(now - stop.at)}"
-            why = f" ({plain(stop.because, MAX_WHY)})" if stop.because else ""
-            lines.append(
-                f"{what} is stopped by {plain(stop.by)}{why} {since}: {LIFTS[stop.scope]} lets it go on."
-            )
+            done, lift = stop_words(stop.scope, stop.by, stop.because)
+            lines.append(f"{what} is {done} {since}: {lift} lets it go on.")
     return lines
 
 

@@ -131,6 +131,7 @@ def test_every_command_has_its_second_in_the_table() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "late"),
     [
+        (BLOCKED, given("block", "by x/y#7")),
         (card(run=run(by=UNKNOWN)), given("retry")),
         (card(run=run(by="alice", door="checks")), given("retry")),
         (card(run=ended(Ending.CANCELLED, stop_asked="cancel", stop_by="policy")), given("cancel")),
