@@ -1,5 +1,6 @@
 """`cardinal notify`: who is told what by chat or mail."""
 
+import secrets
 from pathlib import Path
 
 import click
@@ -134,7 +135,8 @@ def send(name: str) -> None:
     """
     subscriber = _require(subscribers.read(_folder()), name)
     try:
-        accepted = subscribers.deliver(subscriber.address, "Cardinal", "Notices of Cardinal arrive here.")
+        words = "Cardinal", "Notices of Cardinal arrive here."
+        accepted = subscribers.deliver(subscriber.address, *words, f"test:{secrets.token_hex(8)}")
     except GivenUpError as error:
         raise NotifyError(str(error)) from error
     if not accepted:

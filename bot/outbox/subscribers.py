@@ -1,11 +1,13 @@
 """Subscribers to notices: the operator's file `notices.json` in the home, and the sending to an address."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection
 
+from bot.outbox import signed_webhook
 from bot.outbox.contract import GivenUpError
 from bot.system import private_file
 from ledger.errors import CardinalError
@@ -54,11 +56,13 @@ def write(home: Path, subscribers: Mapping[str, Subscriber]) -> None:
     private_file.write(home / FILE, _READER.dump_json(dict(subscribers), indent=1).decode() + "\n")
 
 
-def deliver(address: str, title: str, body: str) -> bool:
+def deliver(address: str, title: str, body: str, key: str, news: Sequence[Mapping[str, Any]] = ()) -> bool:
     """Send a notice within the service's time limits (seconds); False when it was not accepted.
 
-    Raises GivenUpError where that can never succeed.
+    A webhook gets its `key` and, as data, the `news`. Raises GivenUpError where that can never succeed.
     """
+    if address.startswith(signed_webhook.SCHEME):
+        return signed_webhook.post(address, {"id": key, "title": title, "text": body, "news": list(news)})
     try:
         import apprise  # of an extra: nobody who is told nothing needs it
     except ImportError:

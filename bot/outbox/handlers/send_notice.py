@@ -1,5 +1,8 @@
 """Sends a notice to a subscriber by chat or mail; its text is made from the ledger as it then is."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from bot.github.api import roles
 from bot.outbox import subscribers
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext, TryAgainError
@@ -24,12 +27,16 @@ WORDS = {
 }
 
 
-def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActResult:  # noqa: ARG001
-    """Send what is still news. After a crash a service may get it twice: none says what it has."""
+def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActResult:
+    """Send what is still news. After a crash a service may get it twice: none says what it has.
+
+    A webhook of one's own knows a repeated one by its id.
+    """
     subscriber = subscribers.read(context.config.home).get(intent.name)
     if subscriber is None:
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
-    texts = [text for line in intent.lines if (text := _text(context, intent.name, subscriber, line))]
+    told = [it for line in intent.lines if (it := _told(context, intent.name, subscriber, line))]
+    texts, news = [text for text, _ in told], [about for _, about in told[:MAX_LINES]]
     if not texts:
         return ActResult()
     more = len(texts) - MAX_LINES
@@ -38,26 +45,29 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     body = "\n".join((*texts[:MAX_LINES], *rest, *((_TRUNCATED,) if intent.truncated else ())))
     count = f"{len(texts)}{'+' if intent.truncated else ''}"
     title = f"Cardinal, board {context.board.address}: {count} " + ("news" if len(texts) > 1 else "notice")
-    if not subscribers.deliver(subscriber.address, title, body):
+    if not subscribers.deliver(subscriber.address, title, body, entry.key, news):
         raise TryAgainError(f"the service of {intent.name} did not accept it: try `cardinal notify test`")
     return ActResult()
 
 
-def _text(context: OutboxContext, name: str, subscriber: Subscriber, line: NoticeLine) -> str:
-    """Return the line for people; empty for what is no news any more, or not for this subscriber to read."""
+def _told(
+    context: OutboxContext, name: str, subscriber: Subscriber, line: NoticeLine
+) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the line for people, and for programs; None for what is no news any more, or not for them."""
     with context.reading() as db:
         card = cards.get(db, CardId(line.card_id)) if line.card_id else None
         question = questions.get(db, QuestionId(line.question_id)) if line.question_id else None
     if question is not None and (question.answered_at is not None or question.withdrawn):
-        return ""
-    words = WORDS[line.kind]
+        return None
+    words, kind = WORDS[line.kind], {"kind": line.kind}
     if card is None:
-        return f"{words}: {defused(line.text)}"
+        return f"{words}: {defused(line.text)}", kind
     if subscriber.channel and context.policy(card.board_id).board.private_issues == "hidden":
-        return f"{words}: a card of this board"
+        return f"{words}: a card of this board", kind
     if subscriber.channel or _may_read(context, name, card):
-        return f"{words}: {_card(context, card)}"
-    return ""
+        about = {"repository": card.repository or "", "number": card.number or 0, "run": card.run_id or ""}
+        return f"{words}: {_card(context, card)}", {**kind, **about, "question": line.question_id}
+    return None
 
 
 def _may_read(context: OutboxContext, login: str, card: CardRow) -> bool:

@@ -1,5 +1,7 @@
 """Notices arrive at real servers on this machine: once, when they are wanted, for who may read them."""
 
+import hashlib
+import hmac
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -7,6 +9,8 @@ from datetime import timedelta
 from email.message import Message as Mail
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from aiosmtpd.controller import Controller
@@ -28,6 +32,7 @@ from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
 
 HOUR = 3600
+SECRET = "a secret of 20 chars"
 
 
 @dataclass
@@ -36,7 +41,8 @@ class Receiver:
 
     url: str = ""
     status: int = 200
-    got: list[dict[str, str]] = field(default_factory=list)
+    got: list[dict[str, Any]] = field(default_factory=list)
+    signed: list[bool] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -46,6 +52,8 @@ def receiver() -> Iterator[Receiver]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
+            digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+            state.signed.append(self.headers.get("X-Cardinal-Signature-256") == f"sha256={digest}")
             if state.status == 200:
                 state.got.append(json.loads(body))
             self.send_response(state.status)
@@ -102,6 +110,52 @@ def test_a_question_arrives_once_with_card_and_address(stage: Stage, receiver: R
     assert got["title"] == "Cardinal, board acme/1: 1 notice"
     assert got["message"].startswith(f"A question waits for an answer: acme/shop#{stage.issue.number} ")
     assert got["message"].endswith(f"/acme/shop/issues/{stage.issue.number}")
+
+
+def test_a_webhook_of_ones_own_gets_signed_data_and_knows_a_repeated_notice(
+    stage: Stage, receiver: Receiver
+) -> None:
+    address = receiver.url.replace("json://", f"webhook+private+http://:{quote(SECRET)}@")
+    subscribe(stage, alice=Subscriber(address=address))
+    receiver.status = 503
+    ask(stage)
+    receiver.status = 200
+    stage.clock.forward(HOUR / 2)
+    look(stage)
+    (got,) = receiver.got
+    assert receiver.signed == [True, True]
+    assert (got["id"], got["news"]) == (
+        "notice:alice:question:r1-q1",
+        [
+            {
+                "kind": "question",
+                "repository": "acme/shop",
+                "number": stage.issue.number,
+                "run": RUN,
+                "question": "r1-q1",
+            }
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "because"),
+    [
+        ("webhook+https://:{secret}@127.0.0.1:{port}/hook", "private network"),
+        ("webhook+https://:{secret}@[::ffff:127.0.0.1]:{port}/hook", "private network"),
+        ("webhook+https://:{secret}@localhost:{port}/hook", "private network"),
+        ("webhook+http://:{secret}@127.0.0.1:{port}/hook", "webhook+https://"),
+        ("webhook+private+http://:short@127.0.0.1:{port}/hook", "less than 16"),
+    ],
+)
+def test_a_webhook_at_a_private_address_or_without_a_secret_gets_nothing(
+    stage: Stage, receiver: Receiver, address: str, because: str
+) -> None:
+    port = receiver.url.rpartition(":")[2].partition("/")[0]
+    subscribe(stage, alice=Subscriber(address=address.format(secret=quote(SECRET), port=port)))
+    ask(stage)
+    assert receiver.signed == []
+    assert because in [it.because for it in stage.events(EntryGivenUp) if isinstance(it, EntryGivenUp)][-1]
 
 
 def test_who_may_not_read_the_repository_learns_nothing(stage: Stage, receiver: Receiver) -> None:
