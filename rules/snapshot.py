@@ -191,7 +191,9 @@ class BlockerSeen:
 
 @dataclass(frozen=True, slots=True)
 class FailedPart:
-    """A sub-issue whose newest run failed. `is_asked`: the parent's run has asked about that already.
+    """A sub-issue whose newest run failed or, if `cancelled`, was cancelled.
+
+    `is_asked`: the parent's run has asked about that already.
 
     `is_here`: it is in its parent's repository and on its board, so that whoever may answer there may retry
     it.
@@ -202,6 +204,7 @@ class FailedPart:
     because: str
     is_here: bool
     is_asked: bool
+    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +340,7 @@ class Snapshot:
     blockers: tuple[BlockerSeen, ...] = ()
     circle: tuple[BlockerSeen, ...] = ()
     parts: tuple[BlockerSeen, ...] = ()  # its sub-issues that its queued run waits for
-    failed_parts: tuple[FailedPart, ...] = ()  # those of them whose newest run failed
+    failed_parts: tuple[FailedPart, ...] = ()  # those of them with which nothing goes on
     checking: CheckingSeen | None = None
     shared: tuple[SharedFiles, ...] = ()  # with other cards; only read where files become known
     lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order

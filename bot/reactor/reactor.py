@@ -36,6 +36,7 @@ from ledger.events.run import QuestionAnswered, RunEvent
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import cursors, event_store
 from ledger.model.limit_answers import Code
+from ledger.model.reasons import Reason
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
 from ledger.states import CardState
@@ -222,8 +223,9 @@ def _frees(event: Event) -> bool:
 
 
 def _fails(event: Event) -> bool:
-    """Tell whether a card failed by the event, or is not failed any more."""
-    return isinstance(event, CardStateChanged) and CardState.FAILED in (event.before, event.after)
+    """Tell whether a card failed by the event, its run was cancelled, or neither is so any more."""
+    lost = (CardState.FAILED, CardState.BLOCKED)
+    return isinstance(event, CardStateChanged) and (event.before in lost or event.after in lost)
 
 
 def _retry_part(db: Connection, card: cards.CardRow, event: QuestionAnswered, now: datetime) -> None:
@@ -241,6 +243,8 @@ def _update_linked(db: Connection, card_id: CardId, event: Event, now: datetime)
     """Update the cards that wait for this one, and the one that it is a part of."""
     if _frees(event):
         _update_dependents(db, card_id, now)
+    if _frees(event) or isinstance(event, LinksSeen):
+        _update_circle(db, card_id, event, now)
     if _frees(event) or _fails(event) or isinstance(event, LinksSeen | CardArchived):
         _update_whole(db, card_id, event, now)
 
@@ -253,13 +257,37 @@ def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
         _apply_to(db, waiting, issue_links.update_waiting, now)
 
 
+def _update_circle(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
+    """Update all cards that ask about a way through this one, be it by way of others: it may be open now."""
+    ways = dict.fromkeys([card_id, *_wholes(db, card_id, event)])
+    asking = list(ways)
+    for name in asking:  # grows
+        card = cards.get(db, name)
+        if card is None or card.repository is None or card.number is None or len(asking) > MAX_CARDS:
+            continue
+        after = run_queue.queued_dependents(db, card.repository, card.number, MAX_CARDS)
+        fresh = [it for it in (*after, *_wholes(db, name)) if it not in ways and _asks(db, it)]
+        ways |= dict.fromkeys(fresh)
+        asking += fresh
+    _apply_to(db, asking[1:], issue_links.update_waiting, now)
+
+
+def _asks(db: Connection, card_id: CardId) -> bool:
+    card = cards.get(db, card_id)
+    return card is not None and (card.state, card.reason) == (CardState.NEEDS_INPUT, Reason.DEPENDENCY)
+
+
 def _update_whole(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
     """Update the card that this one is or was a part of: its face, and what its queued run waits for."""
+    _apply_to(db, _wholes(db, card_id, event), issue_links.update_whole, now)
+
+
+def _wholes(db: Connection, card_id: CardId, event: Event | None = None) -> list[CardId]:
+    """Return the cards of the issue that the card's is a part of, or was until the event."""
     parent = links.parent_of(db, card_id)
     before = links.place_of(event.parent_before) if isinstance(event, LinksSeen) else None
     places = ((parent.repository, parent.number) if parent else None, before)
-    whole = [card.card_id for place in places if place for card in cards.of_issue(db, *place)]
-    _apply_to(db, whole, issue_links.update_whole, now)
+    return [card.card_id for place in places if place for card in cards.of_issue(db, *place)]
 
 
 def _about(db: Connection, event: Event) -> tuple[cards.CardRow | None, BoardId | None]:

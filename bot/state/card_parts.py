@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from ledger.ids import RunId
 from ledger.model.shared_failures import BY_ITSELF
-from ledger.states import Ending, RunState
+from ledger.states import CardState, Ending, RunState
 from ledger.views import cards, links, questions, runs
 from rules.snapshot import BlockerSeen, FailedPart, RunSeen
 
@@ -24,18 +24,27 @@ def failed(
     parts: Iterable[cards.CardRow],
     seen: Callable[[cards.CardRow], BlockerSeen],
 ) -> tuple[FailedPart, ...]:
-    """Return those of the parts whose newest run failed, each as `seen` shows it."""
+    """Return those of the parts whose newest run failed or was cancelled, each as `seen` shows it."""
     newest = [(part, runs.get(db, RunId(part.run_id))) for part in parts if part.run_id]
-    lost = [(part, it) for part, it in newest if it and it.ending in (Ending.FAILED, Ending.LOST)]
+    lost = [(part, it) for part, it in newest if it and _is_lost(part, it)]
     if run is None or not lost:
         return ()
     # A question that was over by itself is open again with its cause: a sub-issue closed and reopened.
     earlier = questions.of_run(db, run.run_id)
     known = {question.part for question in earlier if question.answered_by != BY_ITSELF}
     return tuple(
-        FailedPart(it.run_id, seen(part), it.detail, is_beside(row, part), it.run_id in known)
+        FailedPart(
+            *(it.run_id, seen(part), it.detail, is_beside(row, part), it.run_id in known),
+            cancelled=it.ending is Ending.CANCELLED,
+        )
         for part, it in lost
     )
+
+
+def _is_lost(part: cards.CardRow, run: runs.RunRow) -> bool:
+    """Tell whether nothing goes on by itself; one that was dragged away was cancelled for something else."""
+    cancelled = run.ending is Ending.CANCELLED and part.state is CardState.BLOCKED
+    return cancelled or run.ending in (Ending.FAILED, Ending.LOST)
 
 
 def is_beside(row: cards.CardRow, part: cards.CardRow) -> bool:

@@ -80,7 +80,7 @@ def asks_about_part(question: OpenQuestion | None) -> bool:
 
 
 def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
-    """Ask about one sub-issue that failed, once for each failure; settle a question that is over."""
+    """Ask about one sub-issue that failed or was cancelled, once for each; settle a question that is over."""
     run = snapshot.run
     if run is None:
         return Decision()
@@ -97,7 +97,8 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
     known = may_name(policy, open_to_readers=failed.issue.open_to_readers)
     why = f": {sentence(plain(failed.because, 300))}" if known and failed.because else "."
     which = _named(policy, [failed.issue])
-    text = f"The sub-issue {which} failed{why} Go on without it, or stop {run.run_id}?"
+    what = "was cancelled" if failed.cancelled else "failed"
+    text = f"The sub-issue {which} {what}{why} Go on without it, or stop {run.run_id}?"
     choices = (GO_WITHOUT, *((RETRY_PART,) if failed.is_here else ()), STOP)
     question = AskQuestion(snapshot.card_id, run.run_id, Subject.PART, text, choices, failed.run_id)
     return settled + Decision((question,), (text,))

@@ -149,6 +149,11 @@ def test_a_circle_starts_nothing_and_names_its_way(cardinal: Cardinal) -> None:
     cardinal.forge.store.links.remove_blocked_by(issue_of(three), issue_of(one), actor=cardinal.bot)
     cardinal.settle()
     assert cardinal.ready() == (cardinal.run_of(three).run_id,)
+    waits = [(cardinal.card(item).state, cardinal.card(item).because) for item in (one, two)]
+    assert waits == [
+        ("queued", f"waits for {name(two)} (B): it starts by itself then"),
+        ("queued", f"waits for {name(three)} (C): it starts by itself then"),
+    ]
     cardinal.assert_nothing_is_stuck()
 
 
@@ -264,6 +269,24 @@ def test_sub_issues_that_failed_ask_at_their_parent_one_by_one(cardinal: Cardina
     assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
     assert cardinal.card(whole).state == "queued"
     assert [one.by for one in cardinal.events(QuestionAnswered)] == ["alice", "alice", "Cardinal"]
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_sub_issue_that_was_cancelled_asks_at_its_parent(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(sub_issues="wait"))
+    whole, part = (cardinal.new(title) for title in ("All", "Tables"))
+    cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
+    for item in (part, whole):
+        cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    cardinal.say(part, "/cardinal cancel")
+    cardinal.settle()
+    assert (cardinal.card(part).state, cardinal.card(whole).state) == ("blocked", "needs_input")
+    cardinal.comment(whole, f"The sub-issue {name(part)} (Tables) was cancelled")
+    cardinal.say(whole, "/cardinal answer 2")
+    cardinal.settle()
+    assert cardinal.run_of(part).state == "queued"
+    assert cardinal.card(whole).state == "queued"
     cardinal.assert_nothing_is_stuck()
 
 
