@@ -7,14 +7,20 @@ from bot.github.api import issues, projects
 from bot.github.client import repository_path
 from bot.github.errors import RefusedError
 from bot.outbox.contract import OutboxContext
-from bot.outbox.posting import made_before
+from bot.outbox.posting import made_before, publish
+from bot.outbox.targets import Talk
+from bot.render.markdown.escape import code
 from bot.render.markdown.marker import mark
 from ledger.ids import BoardId, CardId
 from ledger.queue.outbox import Entry
-from ledger.views import boards, cards
+from ledger.views import boards, cards, links
 
 log = logging.getLogger(__name__)
 
+MISSING = (
+    "This card was to wait for {}, and GitHub has no such dependency. It goes on to no column by itself: "
+    "add the dependency to this issue, or go on without it by dragging the card."
+)
 MAX_PAGES = 3  # of 100 issues each, that were changed since the entry was made
 
 
@@ -53,13 +59,37 @@ def put_on_board(context: OutboxContext, board_id: BoardId, issue_id: str, colum
     return card_id
 
 
-def come_after(context: OutboxContext, board_id: BoardId, issue_id: str, parent: str) -> None:
-    """Let the new issue be blocked by a parent; GitHub refuses one that it is blocked by already."""
-    repository, _, number = parent.rpartition("#")
+def wait_for(
+    context: OutboxContext,
+    entry: Entry,
+    board_id: BoardId,
+    issue: Talk,
+    issue_id: str,
+    parents: Sequence[str],
+) -> bool:
+    """Let the new issue be blocked by its parents.
+
+    False where GitHub does not have each as a dependency; a comment there says so.
+    """
+    missing = [it for it in parents if not _is_blocked(context, entry, board_id, issue_id, it)]
+    if missing:
+        publish(context, entry, issue, MISSING.format(", ".join(code(it, 150) for it in missing)))
+    return not missing
+
+
+def _is_blocked(context: OutboxContext, entry: Entry, board_id: BoardId, issue_id: str, parent: str) -> bool:
+    place = links.place_of(parent)
+    if place is None:
+        return False
+    repository, number = place
     with context.reading() as db:
-        there = cards.of_issue(db, cards.spelt(db, repository), int(number))
-    for card in (it for it in there if it.board_id == board_id):
-        try:
-            issues.add_blocked_by(context.hub, issue_id, card.content_id)
-        except RefusedError as error:
-            log.info("no dependency issue=%s on=%s reason=%s", issue_id, parent, error.because)
+        there = cards.of_issue(db, cards.spelt(db, repository), number)
+    card = next((it for it in there if it.board_id == board_id), None)
+    if card is None:
+        return False
+    try:
+        issues.add_blocked_by(context.hub, issue_id, card.content_id)
+    except RefusedError as error:  # as where an earlier attempt did it
+        log.info("no dependency issue=%s on=%s reason=%s", issue_id, parent, error.because)
+        return entry.attempts > 1
+    return True

@@ -1,6 +1,7 @@
 """Makes an issue that a run's agent proposed, and its card in the board's inbox."""
 
 import logging
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
@@ -8,8 +9,8 @@ from bot.github.api import issues, roles
 from bot.github.client import Hub
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
-from bot.outbox.new_cards import come_after, make_issue, put_on_board
-from bot.outbox.targets import read_card, run_of
+from bot.outbox.new_cards import make_issue, put_on_board, wait_for
+from bot.outbox.targets import Talk, read_card, run_of
 from bot.render import new_issue
 from bot.render.markdown.marker import digest_of
 from bot.state import other_repositories
@@ -54,8 +55,9 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         relation = intent.relation if depends or entry.attempts > 1 else relation
     else:
         _make_part(context.hub, card.content_id, node_id)
-        for parent in _parents(context, intent):
-            come_after(context, card.board_id, node_id, parent)
+        talk, parents = Talk(repository, number), _parents(context, intent)
+        if not wait_for(context, entry, card.board_id, talk, node_id, parents):
+            intent = replace(intent, column="")
     card_id = put_on_board(context, card.board_id, node_id)
 
     def events(db: Connection) -> tuple[Event, ...]:
@@ -100,11 +102,12 @@ def _require_leave(context: OutboxContext, intent: CreateCard, card: CardRow) ->
 
 
 def _parents(context: OutboxContext, intent: CreateCard) -> tuple[str, ...]:
-    """Return the issues that come before the new one; the run's own earlier cards are issues by now."""
+    """Return the issues that come before the new one: the run's own earlier cards, by title if not made."""
     with context.reading() as db:
         made = children.of_card(db, intent.card_id)
-    mine = (it for it in made if it.run_id == intent.run_id and it.proposal in intent.after and it.number)
-    return (*intent.parents, *(f"{it.repository}#{it.number}" for it in mine))
+    mine = (it for it in made if it.run_id == intent.run_id and it.proposal in intent.after)
+    names = (f"{it.repository}#{it.number}" if it.number else f"“{it.title}”" for it in mine)
+    return (*intent.parents, *names)
 
 
 def _make_dependency(hub: Hub, relation: str, card_id: str, new_id: str) -> bool:

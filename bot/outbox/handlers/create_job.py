@@ -1,7 +1,8 @@
 """Makes the issue and the card that a program asked for."""
 
 from bot.outbox.contract import Act, ActResult, OutboxContext
-from bot.outbox.new_cards import come_after, make_issue, put_on_board
+from bot.outbox.new_cards import make_issue, put_on_board, wait_for
+from bot.outbox.targets import Talk
 from bot.render import new_issue
 from bot.render.markdown.marker import digest_of
 from ledger.events.job import JobMade
@@ -19,10 +20,8 @@ def carry_out(context: OutboxContext, intent: CreateJob, entry: Entry) -> ActRes
     title, labels = new_issue.title(intent.title), intent.labels
     number, node_id = make_issue(context, entry, intent.repository, title, text, labels)
     board_id = BoardId(intent.card_id)
-    for parent in intent.parents:
-        come_after(context, board_id, node_id, parent)
+    talk = Talk(intent.repository, number)
+    column = intent.column if wait_for(context, entry, board_id, talk, node_id, intent.parents) else ""
     card_id = put_on_board(context, board_id, node_id)
-    done = JobMade(
-        card_id, board_id, intent.key, intent.repository, number, intent.column, intent.skills, intent.by
-    )
+    done = JobMade(card_id, board_id, intent.key, intent.repository, number, column, intent.skills, intent.by)
     return ActResult(str(number), digest_of(text), lambda _: (done,))

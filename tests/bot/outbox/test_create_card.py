@@ -105,6 +105,19 @@ def test_it_waits_for_its_parents_and_for_the_runs_earlier_cards(stage: Stage) -
     assert made(stage)[1].blocked_by == [parent, first]
 
 
+def test_what_it_was_to_wait_for_and_cannot_keeps_it_in_the_inbox_and_is_said_once(stage: Stage) -> None:
+    stage.happen(CardProposed(RUN, 1, "Test it", "b", "r"))  # which was given up
+    stage.fault(method="POST", path="/graphql", status=502)
+    stage.do(replace(wanted(stage, 2), parents=("acme/shop#999",), after=(1,), column="Planning"))
+    stage.clock.forward(5)
+    stage.publish()
+    (issue,) = made(stage)
+    (comment,) = issue.comments
+    assert "was to wait for `acme/shop#999`, `“Test it”`, and GitHub has no such dependency" in comment.body
+    assert issue.blocked_by == []
+    assert stage.events(JobMade) == []
+
+
 def test_a_card_with_a_column_is_asked_for_by_whoever_asked_for_the_run(stage: Stage) -> None:
     stage.do(replace(wanted(stage), column="Planning", skills=("fuzzing",)))
     (issue,) = made(stage)
