@@ -1,0 +1,82 @@
+"""The tests that a change reaches, for `scripts/test --changed`: `python -m tests.changed SUITE...`.
+
+A module reaches whoever imports it, names it in a string, or loads the folder that it is a part of. Any other
+file reaches whole suites. What a process reads at run time is not seen: CI leaves nothing out.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+PACKAGES = ("bot", "rules", "runner", "ledger", "forge", "tests")
+DOTTED = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)+")
+LOADERS = ("import_module", "iter_modules", "Registry[")  # whoever has these loads the folders that it names
+ALWAYS = "house"  # it reads the whole tree
+READERS = {"bot": ("bot", "browser"), "forge": ("forge", "bot", "browser"), "docs": ()}  # of a folder's data
+
+
+def changed(root: Path) -> list[str]:
+    """Return the files that are not as where this branch left the main one, new ones too."""
+
+    def git(*words: str) -> str:
+        command = ("git", "-C", str(root), *words)
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    main = "origin/HEAD" if git("branch", "-r", "--list", "origin/HEAD") else "main"
+    base = git("merge-base", "HEAD", main).strip()
+    names = git("diff", "--name-only", "--no-renames", "-z", base)
+    return (names + git("ls-files", "-zo", "--exclude-standard")).split("\0")[:-1]
+
+
+def reached(root: Path, files: Iterable[str], suites: Iterable[str]) -> set[str]:
+    """Return the test files of these suites, and whole suites, that a change of the files reaches."""
+    paths = (path.relative_to(root) for package in PACKAGES for path in root.glob(f"{package}/**/*.py"))
+    modules = {_name(path): path for path in paths}
+    users: dict[str, set[str]] = defaultdict(set)
+    for name, path in modules.items():
+        for used in _used(name, path, (root / path).read_text(encoding="utf-8"), modules):
+            users[used].add(name)
+    whole, due, seen = {ALWAYS}, list[str](), set[str]()
+    for file in map(Path, files):
+        top, *below = file.parts
+        if file.suffix == ".py" and top in PACKAGES and file.name != "conftest.py":
+            name = _name(file)
+            due.append(name if name in modules else name.rpartition(".")[0])
+        else:
+            whole |= {below[0]} if top == "tests" and len(below) > 1 else set(READERS.get(top, suites))
+    while due:
+        if (name := due.pop()) not in seen:
+            seen.add(name)
+            due += users[name]
+    tests = {str(path) for name, path in modules.items() if name in seen and path.name.startswith("test_")}
+    tests |= {f"tests/{suite}" for suite in whole}
+    return {path for path in tests if path.split("/")[1] in suites}
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def _used(name: str, path: Path, text: str, modules: Iterable[str]) -> Iterator[str]:
+    """Yield the modules that this one uses, and the packages above them."""
+    words = set(DOTTED.findall(text))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            words |= {f"{node.module}.{alias.name}" for alias in node.names}
+    if any(loader in text for loader in LOADERS):
+        folders = words | ({name} if path.name == "__init__.py" else set())
+        words |= {it for it in modules if any(it.startswith(f"{folder}.") for folder in folders)}
+    if path.name.startswith("test_"):
+        words |= {f"{name.rsplit('.', up)[0]}.conftest" for up in range(1, name.count(".") + 1)}
+    for parts in (word.split(".") for word in (*words, name)):
+        ends = range(1, len(parts) + 1)
+        yield from (it for end in ends if (it := ".".join(parts[:end])) in modules and it != name)
+
+
+if __name__ == "__main__":
+    here = Path(__file__).parents[1]
+    print(*sorted(reached(here, changed(here), sys.argv[1:])), sep="\n")
