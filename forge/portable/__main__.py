@@ -151,11 +151,7 @@ def _serving(
     forge.start()
     try:
         following.start()
-        environment = environment_of(os.environ)
-        with launch.up(folder.parent, environment, folder / "cardinal.log", cardinal_url) as group:
-            scene = launch.Scene(Team(forge.url), cardinal_url, folder.parent, environment, group)
-            if workspace == "local" and (warning := launch.sandbox_warning(scene.checkup())):
-                print(warning, flush=True)
+        with _cardinal(folder, workspace, forge.url, cardinal_url):
             board = f"/orgs/{world.project.owner.login}/projects/{world.project.number}"
             print(f"the board: {forge.door.address(forge.url, board)}", flush=True)
             print(f"the inbox: {cardinal_url}/", flush=True)
@@ -166,6 +162,17 @@ def _serving(
         if following.ident is not None:
             following.join()
         forge.stop()
+
+
+@contextmanager
+def _cardinal(folder: Path, workspace: str, forge_url: str, url: str) -> Iterator[None]:
+    """Run Cardinal for the board; say what its sandbox lacks."""
+    environment = environment_of(os.environ)
+    with launch.up(folder.parent, environment, folder / "cardinal.log", url) as group:
+        scene = launch.Scene(Team(forge_url), url, folder.parent, environment, group)
+        if workspace == "local" and (warning := launch.sandbox_warning(scene.checkup())):
+            print(warning, flush=True)
+        yield
 
 
 def _opened(saved: SavedForge, wanted: Wanted) -> tuple[Store, World, dict[str, str]]:
