@@ -27,6 +27,9 @@ class Exchange:
 class Judge(Protocol):
     """Is called in the thread that answers; it returns nothing and must not raise."""
 
+    def prepare(self) -> None:
+        """Do what takes long before a client waits for its first answer."""
+
     def exchanged(self, exchange: Exchange) -> None:
         """Take note of a request and its answer."""
 

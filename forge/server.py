@@ -94,6 +94,8 @@ class Forge:
     def start(self) -> "Forge":
         """Begin to serve; returns when connections are accepted."""
         application()  # Python before 3.11.5 fails where threads parse at once: cpython issue 106905
+        if self.judge is not None:
+            self.judge.prepare()
         self.sender.start()
         self._thread.start()
         return self

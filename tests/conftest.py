@@ -16,9 +16,11 @@ from sqlalchemy import create_engine, make_url, text
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from bot.github.transport import Wire
 from forge.server import Forge
 from forge.store.apps import Apps, new_key
 from ledger.lifecycle.open import open_ledger
+from tests import near
 from tests.published import coverage
 from tests.published.court import Court
 
@@ -30,6 +32,7 @@ settings.register_profile("new ones", deadline=None, max_examples=5000)
 settings.load_profile("new ones" if os.environ.get("CARDINAL_TEST_NEW_EXAMPLES") else "the same")
 COURT = Court()
 Forge.judge = COURT
+Wire.requester = staticmethod(near.requester)
 # Suites, from scripts/test: those whose files, and those that as a whole, go to one process.
 WHOLE_FILES = set(os.environ.get("CARDINAL_TEST_WHOLE_FILES", "").split())
 WHOLE_SUITES = set(os.environ.get("CARDINAL_TEST_WHOLE_SUITES", "").split())

@@ -10,10 +10,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
+from forge.seed import load
 from forge.seed.world import World
+from forge.server import Forge
 from forge.store import Store
+from forge.store.apps import Apps, new_key
 
 MAX_AGE_S = 1200
 
@@ -60,3 +64,19 @@ def keep(name: str, make: Callable[[], Kept]) -> Kept:
     if name not in _kept:
         _kept[name] = make()
     return _kept[name]
+
+
+def demo(root: Path, webhook: str = "") -> tuple[Forge, World]:
+    """Return a forge in `root`, not yet started, with a copy of the demo's world."""
+    store, world = keep(f"demo {webhook}", lambda: _demo(webhook)).copy(root)
+    return Forge(store.root, store=store), world
+
+
+def _demo(webhook: str) -> Kept:
+    Apps.keys = chain((new_key(),), Apps.keys)  # its own: no App that a test registers later may have it
+    with tempfile.TemporaryDirectory(prefix="cardinal-demo-") as folder:
+        forge = Forge(Path(folder) / "forge")
+        try:
+            return Kept.of(forge.store, load(forge.store, "demo", webhook=webhook), Path(folder))
+        finally:
+            forge.stop()

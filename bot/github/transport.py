@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from uuid import uuid4
 
 import requests
@@ -198,6 +198,8 @@ def _leases(record: bytes) -> dict[str, float]:
 class Wire:
     """Sends as one identity. Connections are made at the first call of each thread: none crosses a fork."""
 
+    requester: ClassVar[Callable[..., Requester]] = Requester  # tests set one that needs no socket
+
     def __init__(
         self,
         base_url: str,
@@ -289,7 +291,7 @@ class Wire:
         """Make PyGithub's requester, without its own retries and throttles: outbox and budget do those."""
         # At the debug level it logs whole answers, and one of them is a token.
         logging.getLogger("github.Requester").setLevel(logging.INFO)
-        return Requester(
+        return self.requester(
             auth=speaker,
             base_url=self._base_url,
             timeout=cast(int, (CONNECT_S, self._read_s)),  # passed on to requests, which takes the pair

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from forge.seed import load
-from forge.server import Forge
 from tests.browser.world import Town
+from tests.kept import demo
 
 # Nothing but the page itself: no profile of this machine, no requests of the browser's own.
 ARGUMENTS = [
@@ -41,8 +40,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def town(tmp_path: Path) -> Iterator[Town]:
     """Return a served forge with the demo's world; its webhooks go to a port where nobody listens."""
-    forge = Forge(tmp_path)
-    world = load(forge.store, "demo", webhook="http://127.0.0.1:9/")
+    forge, world = demo(tmp_path, "http://127.0.0.1:9/")
     forge.start()
     yield Town(forge, world)
     forge.stop()

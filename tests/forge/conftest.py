@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from github import Auth, Github, GithubIntegration
 
-from forge.seed import load
 from forge.seed.world import World
 from forge.server import Forge
+from tests.kept import demo
 
 WAIT_S = 60
 
@@ -127,9 +127,9 @@ class Town:
 
 @pytest.fixture
 def town(tmp_path: Path) -> Iterator[Town]:
-    forge = Forge(tmp_path / "forge")
-    made = Town(forge, load(forge.store, "demo"))
+    forge, world = demo(tmp_path)
     forge.start()
+    made = Town(forge, world)
     yield made
     for client in made.clients:
         client.close()

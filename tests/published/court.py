@@ -49,6 +49,11 @@ class Court:
         """The published GraphQL schema."""
         return Documents.published()
 
+    def prepare(self) -> None:
+        """Read all descriptions, which takes seconds on a busy machine."""
+        if self.sits:
+            _ = self.rest, self.webhooks, self.documents
+
     def take(self) -> list[str]:
         """Return what was wrong since the last call, each fault once."""
         with self._lock:

@@ -15,6 +15,9 @@ class Kept:
     exchanges: list[Exchange] = field(default_factory=list)
     deliveries: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
+    def prepare(self) -> None:
+        pass
+
     def exchanged(self, exchange: Exchange) -> None:
         self.exchanges.append(exchange)
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,10 +18,11 @@ from forge.seed.world import World
 from forge.server import Forge
 from forge.store.registration import Delivery
 from tests.bot.flows.cardinal import Cardinal, Clock
-from tests.bot.flows.kept import Kept, keep
 from tests.bot.flows.people import People
 from tests.bot.flows.settings import POLICY, SETTINGS
+from tests.kept import Kept, keep
 from tests.ledgers import new_ledger, set_clock
+from tests.near import near
 
 
 def _beside(
@@ -73,9 +74,10 @@ def _served(
     store, world = kept.copy(root)
     forge = Forge(store.root, store=store).start()
     try:
-        cardinal = _beside(forge, world, root, database_url, public_url, server)
-        yield cardinal
-        cardinal.services.engine.dispose()
+        with nullcontext() if server else near(forge):
+            cardinal = _beside(forge, world, root, database_url, public_url, server)
+            yield cardinal
+            cardinal.services.engine.dispose()
     finally:
         forge.stop()
 
@@ -131,7 +133,8 @@ def opened(
     """Open a forge with the demo's team and shop, and a Cardinal that has seen the board.
 
     With a `public_url` people can sign in there, and texts have links.
-    `server` is the version of a GitHub Enterprise Server; without it the forge is github.com.
+    `server` is the version of a GitHub Enterprise Server, called over a socket; without it the forge is
+    github.com.
     `before` is called just before Cardinal sees the board first; what stands there then is a minute old.
     """
     untouched = before is None and not database_url and not server

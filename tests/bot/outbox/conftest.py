@@ -14,7 +14,6 @@ from bot.outbox.contract import OutboxContext
 from bot.outbox.publisher import Published, publish_due
 from bot.system.config import Config, read
 from forge.clock import Clock as ForgeClock
-from forge.seed import load
 from forge.server import Forge
 from forge.store.board import Item
 from forge.store.models import Issue, Pull, Repo, User
@@ -29,6 +28,7 @@ from ledger.queue import outbox
 from ledger.views import remotes
 from rules.intents.outbound import Intent
 from tests.bot.render.past import RUN, Past
+from tests.kept import demo
 from tests.ledgers import new_ledger, set_clock
 
 BRANCH = "cardinal/7-totals"
@@ -142,9 +142,9 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    forge = Forge(tmp_path / "forge").start()
+    forge, world = demo(tmp_path)
+    forge.start()
     try:
-        world = load(forge.store, "demo")
         registration = {
             "CARDINAL_GITHUB_URL": forge.url,
             "CARDINAL_APP_ID": str(world.app.id),
