@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 from select import select
 
+from bot.daemon import workers
 from bot.daemon.child import ProcessRole, Ready
 from bot.daemon.group import OutdatedGroupError, ProcessGroup
+from bot.scheduler.queues import QueueName
+from bot.system import config, redis
 from ledger.errors import OutdatedError
 
 
@@ -35,6 +38,13 @@ def hang(path: str) -> None:
         select([], [], [], 60)
     finally:
         note(path, "left")
+
+
+def work(name: str) -> None:
+    """Be the worker of this queue, for the jobs here."""
+    client = redis.connect(config.read(os.environ, Path.cwd()))
+    calls = {f"{__name__}.{job.__name__}": job for job in (note, fail, hang)}
+    workers.work(client, QueueName(name), lambda: _say("ready"), calls=calls, host="b")
 
 
 def _live(folder: str, name: str, ready: Ready) -> None:
@@ -79,7 +89,3 @@ def main(folder: str, *kinds: str) -> None:
     except OutdatedGroupError as error:
         _say(str(error))
     _say("down")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,8 +1,6 @@
 """A group of processes: it comes up in order, stays up, and goes down without leaving anything behind."""
 
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,17 +10,18 @@ from select import select
 import psutil
 
 from bot.daemon import group
+from tests.bot.daemon import playground
 from tests.warm import Warm
 
 
 @contextmanager
-def running(folder: Path, *kinds: str) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-m", "tests.bot.daemon.playground", str(folder), *kinds]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+def running(folder: Path, *kinds: str) -> Iterator[Warm]:
+    process = Warm(playground.main, str(folder), *kinds)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.close()
 
 
 def until(true: Callable[[], bool], within_s: float = 60) -> None:
@@ -33,10 +32,9 @@ def until(true: Callable[[], bool], within_s: float = 60) -> None:
         select([], [], [], 0.01)
 
 
-def lines(process: "subprocess.Popen[str] | Warm", ending: str) -> list[str]:
+def lines(process: Warm, ending: str) -> list[str]:
     """Return the lines that the group says up to one that has `ending` in it."""
     said: list[str] = []
-    assert process.stdout is not None
     for line in process.stdout:
         said.append(line.strip())
         if ending in line:
@@ -63,7 +61,7 @@ def alive(pid: int) -> bool:
 def test_a_group_whose_ledger_was_taken_over_ends_with_a_sentence(tmp_path: Path) -> None:
     with running(tmp_path, "live", "live", "lose") as process:
         assert "upgrade it" in lines(process, "down")[-2]
-        assert process.wait(group.STOP_S) == 0
+        assert process.wait(60) == 0
     assert not any(alive(pid) for pid in everyone(tmp_path))
     assert len(pids(tmp_path, "lose-2")) == 1
 
@@ -75,8 +73,8 @@ def test_a_stop_ends_children_and_grandchildren_at_once(tmp_path: Path) -> None:
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
         lines(process, "down")
-        assert process.wait(group.STOP_S) == 0
         assert time.monotonic() - started < group.STOP_S  # nobody had to be killed
+        assert process.wait(60) == 0
     left = everyone(tmp_path)
     assert len(left) == 4
     assert not any(alive(pid) for pid in left)
@@ -127,15 +125,14 @@ def test_nothing_outlives_a_group_that_is_killed(tmp_path: Path) -> None:
 def test_a_child_that_breaks_is_tried_again_more_and_more_slowly(tmp_path: Path) -> None:
     with running(tmp_path, "live", "break") as process:
         said = lines(process, "again in 0.8 s")
-        assert [line for line in said if "ended" in line] == [
+        assert [line for line in said if line.startswith("break-1 ended")] == [
             "break-1 ended status=1, starts again in 0.2 s",
             "break-1 ended status=1, starts again in 0.4 s",
             "break-1 ended status=1, starts again in 0.8 s",
         ]
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
-        assert process.stderr is not None
-        assert "broken on purpose" in process.stderr.read()
+    assert any("broken on purpose" in line for line in said)
 
 
 def test_others_start_after_what_they_stand_on(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ import json
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import time
 import uuid
 import zlib
@@ -24,35 +22,25 @@ from bot.scheduler.queues import QueuedCall, QueueName, WakeUp, enqueue
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from tests.bot.conftest import start_redis
+from tests.bot.daemon import playground
 from tests.bot.daemon.test_group import alive, until
 from tests.ledger.queue.test_hosts import beat, fall_silent
 from tests.ledgers import new_ledger
+from tests.warm import Warm
 
 NOTE = "tests.bot.daemon.playground.note"
-WORK = """
-import os, signal, sys
-from pathlib import Path
-from bot.daemon import workers
-from bot.scheduler.queues import QueueName
-from bot.system import config, redis
-client = redis.connect(config.read(os.environ, Path.cwd()))
-from tests.bot.daemon import playground
-ours = {f"{playground.__name__}.{name}": getattr(playground, name) for name in ("note", "fail", "hang")}
-workers.work(client, QueueName(sys.argv[1]), lambda: print("ready", flush=True), calls=ours, host="b")
-"""
 
 
 @contextmanager
-def worker(config: Config, name: str) -> Iterator["subprocess.Popen[str]"]:
-    environ = {"CARDINAL_HOME": str(config.home), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
-    command = [sys.executable, "-c", WORK, name]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-            yield process
-        finally:
-            process.kill()
+def worker(config: Config, name: str) -> Iterator[Warm]:
+    environ = {"CARDINAL_HOME": str(config.home), "PATH": "/usr/bin:/bin"}
+    process = Warm(playground.work, name, env=environ)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.close()
 
 
 def lengths(redis: Redis) -> dict[str, int]:
@@ -135,7 +123,7 @@ def test_an_unknown_queue_is_refused(redis: Redis) -> None:
 def test_without_redis_a_wake_up_is_false_and_quick(config: Config) -> None:
     started = time.monotonic()
     assert enqueue(embedded_redis.connect(config), "control", NOTE, job_id="a") is False
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
 
 
 def test_the_first_wake_up_after_redis_was_restarted_gets_through(config: Config) -> None:

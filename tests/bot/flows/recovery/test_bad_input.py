@@ -1,8 +1,6 @@
 """Bad input from end to end: it is answered with a sentence a person can act on, and nothing stays stuck."""
 
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from forge.store.models import Repo, Role
 from ledger.events.conversation import CommandGiven
 from ledger.events.publication import EntryGivenUp
 from ledger.states import RunState
+from tests import warm
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 
@@ -93,15 +92,8 @@ def test_a_title_full_of_tricks_is_only_text_wherever_it_is_shown(
 def printed(cardinal: Cardinal, *words: str) -> str:
     """Return what `cardinal <words>` prints."""
     home = cardinal.services.config.home
-    done = subprocess.run(
-        [sys.executable, "-m", "bot.cli", *words],
-        env={"PATH": "/usr/bin:/bin", "CARDINAL_HOME": str(home), "PYTHONUTF8": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return done.stdout
+    environ = {"PATH": "/usr/bin:/bin", "CARDINAL_HOME": str(home), "PYTHONUTF8": "1"}
+    return warm.Warm(warm.cardinal, *words, env=environ).finish()
 
 
 def test_an_agent_that_prints_without_end_and_without_a_newline_is_stopped(cardinal: Cardinal) -> None:
