@@ -43,7 +43,7 @@ def redis_server(config: Config) -> Iterator[subprocess.Popen[bytes]]:
     server = start_redis(config)
     yield server
     server.kill()
-    server.wait(10)
+    server.wait(60)
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def redis(config: Config, redis_server: subprocess.Popen[bytes]) -> Iterator[Red
 
 
 def start_redis(config: Config) -> subprocess.Popen[bytes]:
-    """Return a started Redis that answers; raises TimeoutError after 10 s."""
+    """Return a started Redis that answers; raises TimeoutError after a minute."""
     command = launched(embedded_redis.server_command(config.home), env=os.environ, cwd=Path.cwd())
     server = subprocess.Popen(command)
     client = embedded_redis.connect(config)
-    for _ in range(500):
+    for _ in range(3000):
         if embedded_redis.answers(client):
             client.close()
             return server

@@ -99,7 +99,7 @@ def tracked() -> tuple[str, ...]:
     """Return the files that git tracks or would add, as paths relative to the repository."""
     # safe.directory: in CI the clone may belong to somebody else than the user that runs the tests.
     command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "-co", "--exclude-standard"]
-    listing = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=30).stdout
+    listing = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=60).stdout
     return tuple(sorted({path for path in listing.split("\0") if path and (ROOT / path).is_file()}))
 
 

@@ -63,7 +63,7 @@ def started(kept: Path, script: str) -> subprocess.Popen[str]:
     )
 
 
-def becomes(true: Callable[[], bool], limit_s: float = 20) -> bool:
+def becomes(true: Callable[[], bool], limit_s: float = 60) -> bool:
     limit = time.monotonic() + limit_s
     while not true() and time.monotonic() < limit:
         time.sleep(0.05)
@@ -102,7 +102,7 @@ def test_an_engine_whose_user_was_killed_ends_by_itself_with_its_containers_and_
     assert user.stdout is not None
     assert len(user.stdout.readline().strip()) == 64
     user.send_signal(signal.SIGKILL)
-    user.communicate(timeout=10)
+    user.communicate(timeout=60)
     assert becomes(lambda: remains(kept) == [])
     said, errors = started(kept, "docker images -q; echo; docker ps -aq").communicate(timeout=60)
     images, containers = said.split("\n\n")
@@ -119,7 +119,7 @@ def test_without_an_engine_and_without_rights_there_is_a_sentence_and_in_ci_the_
         environment = {"PATH": str(tmp_path), "DOCKER_HOST": "unix:///nowhere/docker.sock"} | more
         command = ("scripts/engine", "sh", "-c", "echo went on")
         return subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30, check=False
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
         )
 
     told = asked()

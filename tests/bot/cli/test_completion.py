@@ -24,6 +24,6 @@ def test_bash_completes_commands_and_their_options() -> None:
     path = {"PATH": f"{ROOT / '.venv/bin'}:/usr/bin:/bin"}
     for words, expected in ((("do", "", "1"), "doctor"), (("demo", "--au", "2"), "--auto")):
         done = subprocess.run(
-            (*command, *words), cwd=ROOT, env=path, capture_output=True, text=True, timeout=30, check=True
+            (*command, *words), cwd=ROOT, env=path, capture_output=True, text=True, timeout=60, check=True
         )
         assert done.stdout.split() == [expected], done.stderr

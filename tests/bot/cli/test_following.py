@@ -24,7 +24,7 @@ from tests.bot.web.pages.world import Pages
 
 __all__ = ["pages"]
 LIMITS = StreamLimits(life_s=0.1, look_s=0.02)
-WAIT_S = 30
+WAIT_S = 60
 Follow = Callable[..., Result]
 
 

@@ -13,7 +13,7 @@ IDENTITY = ("-c", "user.name=t", "-c", "user.email=t@t")
 
 
 def git(folder: Path, *words: str) -> None:
-    subprocess.run(("git", *IDENTITY, *words), cwd=folder, check=True, capture_output=True, timeout=30)
+    subprocess.run(("git", *IDENTITY, *words), cwd=folder, check=True, capture_output=True, timeout=60)
 
 
 def kept(folder: Path) -> dict[str, bytes]:

@@ -51,7 +51,7 @@ def served(config: Config, processes: int = 1, **settings: str) -> Iterator[tupl
         yield process, address
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.close()
@@ -199,7 +199,7 @@ def test_a_stop_lets_the_server_end_by_itself(server: tuple[Warm, str]) -> None:
     everyone = psutil.Process(process.pid).children(recursive=True)
     assert len(everyone) == 1
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
     assert not any(alive(one.pid) for one in everyone)
 
 

@@ -31,13 +31,13 @@ def test_a_card_is_delivered_checked_reviewed_and_merged_there(cardinal: Cardina
 
 @pytest.mark.parametrize("path", ["/app", "/graphql", "/repos/acme/shop"])
 def test_githubs_own_paths_are_not_served_there(cardinal: Cardinal, path: str) -> None:
-    assert requests.get(f"{cardinal.forge.url}{path}", timeout=10).status_code == 404
+    assert requests.get(f"{cardinal.forge.url}{path}", timeout=60).status_code == 404
 
 
 def test_a_newer_version_of_the_api_is_refused_there(cardinal: Cardinal) -> None:
     headers = {"X-GitHub-Api-Version": "2026-03-10"}
     url = f"{cardinal.forge.url}/api/v3/rate_limit"
-    assert requests.get(url, headers=headers, timeout=10).status_code == 400
+    assert requests.get(url, headers=headers, timeout=60).status_code == 400
 
 
 @pytest.mark.parametrize(

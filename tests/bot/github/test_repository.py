@@ -23,7 +23,7 @@ def git(*words: str, cwd: Path, environment: dict[str, str] | None = None) -> st
     variables = alone | (environment or {})
     who = ("-c", "user.name=c", "-c", "user.email=c@example.org")
     ran = subprocess.run(
-        ["git", *who, *words], cwd=cwd, env=variables, capture_output=True, text=True, check=True, timeout=30
+        ["git", *who, *words], cwd=cwd, env=variables, capture_output=True, text=True, check=True, timeout=60
     )
     return ran.stdout.strip()
 

@@ -69,7 +69,7 @@ def receiver() -> Iterator[Receiver]:
     yield state
     server.shutdown()
     server.server_close()
-    thread.join(10)
+    thread.join(60)
 
 
 def subscribe(stage: Stage, **named: Subscriber) -> None:

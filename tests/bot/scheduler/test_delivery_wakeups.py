@@ -37,5 +37,5 @@ def test_without_redis_wake_ups_are_lost_and_nothing_else(
     redis: Redis, redis_server: "subprocess.Popen[bytes]"
 ) -> None:
     redis_server.kill()
-    redis_server.wait(10)
+    redis_server.wait(60)
     assert not delivery_wakeups.request(redis, [(PEOPLE, False)])

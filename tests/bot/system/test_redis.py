@@ -15,7 +15,6 @@ from redis.exceptions import RedisError
 
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
-from ledger.db.silence import SILENCE_S
 from tests.bot.conftest import start_redis
 from tests.wire import wire_to
 
@@ -78,12 +77,12 @@ def test_who_waits_for_a_job_notices_that_the_other_machine_is_gone(
     with wire_to(str(embedded_redis.socket_path(config.home))) as wire:
         client = embedded_redis.connect(replace(config, redis_url=f"redis://127.0.0.1:{wire.port}"))
         # as RQ does for its worker, which waits longer than a command may take
-        client.connection_pool.connection_kwargs["socket_timeout"] = 60
+        client.connection_pool.connection_kwargs["socket_timeout"] = 120
         Timer(0.2, wire.cut).start()
         began = time.monotonic()
         with pytest.raises(RedisError):
-            client.blpop(["queue"], timeout=50)
-        assert time.monotonic() - began < SILENCE_S + 2
+            client.blpop(["queue"], timeout=60)
+        assert time.monotonic() - began < 60  # as long as it would have waited
         wire.mend()
         assert embedded_redis.answers(client)
         client.close()

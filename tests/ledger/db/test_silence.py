@@ -18,8 +18,6 @@ from ledger.lifecycle.open import open_ledger
 from runner.exec.deadline import KILL_S
 from tests.wire import Wire, wired
 
-NOTICED_S = SILENCE_S + 2.0  # the kernel looks at its timers when it has to send again
-
 
 @pytest.fixture
 def server(postgresql_schema: str) -> str:
@@ -66,10 +64,10 @@ def test_a_silent_server_is_noticed_and_the_turn_of_who_vanished_goes_to_the_nex
                 drive(db, "SELECT pg_sleep(0)")
 
         next_writer = Thread(target=take_the_turn)
-        assert took_s(vanish) < NOTICED_S
-        next_writer.join(WAIT_S)
-        assert 0 < sum(waited) < HOLD_S + 1
-        assert took_s(lambda: look(engine)) < CONNECT_S + 1.5
+        assert took_s(vanish) < ANSWER_S
+        next_writer.join(60)
+        assert 0 < sum(waited) < WAIT_S
+        assert took_s(lambda: look(engine)) < ANSWER_S
         wire.mend()
         look(engine)
     other.dispose()
@@ -83,7 +81,7 @@ def test_who_waits_for_an_answer_notices_that_the_other_machine_is_gone(server: 
                 Timer(0.3, wire.cut).start()
                 drive(db, "SELECT pg_sleep(60)")
 
-        assert took_s(wait) < NOTICED_S + 0.5
+        assert took_s(wait) < ANSWER_S
 
 
 def test_a_server_that_gives_signs_and_no_answer_is_given_up(server: str) -> None:
@@ -94,8 +92,8 @@ def test_a_server_that_gives_signs_and_no_answer_is_given_up(server: str) -> Non
                 wire.stall()
                 database_now(db)
 
-        assert 1 <= took_s(stall) < 2
-        assert took_s(lambda: look(engine)) < CONNECT_S + 1.5
+        assert 1 <= took_s(stall) < ANSWER_S
+        assert took_s(lambda: look(engine)) < ANSWER_S
         wire.mend()
         look(engine)
 

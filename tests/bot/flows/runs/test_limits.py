@@ -30,7 +30,7 @@ def queue(cardinal: Cardinal, count: int) -> list[Item]:
 def grab(url: str, run_ids: list[str], barrier: Barrier, name: str) -> None:
     """Claim whatever can be claimed, as a worker process that does not care what was enqueued."""
     engine = open_ledger(url)
-    barrier.wait(30)
+    barrier.wait(60)
     for run_id in run_ids:
         now = datetime.now(UTC)
         dispatch.claim(engine, RunId(run_id), worker=name, now=now, ttl_s=600, slots=50)

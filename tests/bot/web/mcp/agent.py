@@ -22,7 +22,7 @@ from bot.web.wsgi import Bridge
 from tests.bot.web.api.program import Program
 from tests.bot.web.pages.world import PUBLIC, Pages
 
-START_S = 20
+START_S = 60
 Talk = Callable[[Client], Awaitable[None]]
 
 

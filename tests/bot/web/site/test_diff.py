@@ -13,7 +13,7 @@ HOSTILE = "</pre><script>x</script>\u202e\r+++ b/other\n\x1b[31m@@ -1 +1 @@\ndif
 def git(folder: Path, *words: str) -> str:
     who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
     return subprocess.run(
-        ("git", *who, *words), cwd=folder, check=True, capture_output=True, text=True, timeout=30
+        ("git", *who, *words), cwd=folder, check=True, capture_output=True, text=True, timeout=60
     ).stdout
 
 
