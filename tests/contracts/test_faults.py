@@ -109,7 +109,7 @@ def test_the_limit_of_turns_parks_and_asks(stand: Stand) -> None:
     assert len(stand.model.served) < 14
 
 
-@first_of_all("claude")
+@first_of_all("codex")
 def test_a_budget_that_is_spent_parks_asks_and_the_same_session_goes_on(stand: Stand) -> None:
     stand.scenario(work=[SPENDS, {"run": "echo one"}, *WORK])
     budget_usd = scant_usd(stand)
@@ -127,7 +127,7 @@ def test_a_budget_that_is_spent_parks_asks_and_the_same_session_goes_on(stand: S
     assert len(stand.world.of("SessionStarted")) == 1
 
 
-@first_of_all("opencode")
+@first_of_all("codex")
 def test_a_budget_that_is_raised_while_the_agent_works_holds_at_once(stand: Stand) -> None:
     busy = {"run": "python3 -c 'import time; time.sleep(4)'"}
     stand.scenario(work=[{"progress": "Busy"}, busy, SPENDS, {"run": "echo one"}, *WORK])
@@ -151,7 +151,7 @@ def test_a_budget_that_is_crossed_in_the_middle_of_a_stream_cuts_it(stand: Stand
     assert stand.world.of("CallRefused")[0].kind == "budget"
 
 
-@first_of_all("opencode")
+@first_of_all("codex")
 def test_a_container_that_is_killed_is_told_as_killed_and_leaves_nothing(stand: Stand) -> None:
     busy = {"run": "python3 -c 'import time; time.sleep(60)'"}
     stand.scenario(work=[{"progress": "Busy"}, busy, *WORK])
