@@ -94,7 +94,11 @@ class Town:
     def integration(self) -> GithubIntegration:
         auth = Auth.AppAuth(self.world.app.id, self.world.private_key)
         return GithubIntegration(
-            auth=auth, base_url=self.url, seconds_between_requests=0, seconds_between_writes=0
+            auth=auth,
+            base_url=self.url,
+            timeout=WAIT_S,
+            seconds_between_requests=0,
+            seconds_between_writes=0,
         )
 
     def token(self, permissions: dict[str, str] | None = None) -> str:
@@ -104,6 +108,7 @@ class Town:
         made = Github(
             auth=Auth.Token(token),
             base_url=self.url + base,
+            timeout=WAIT_S,
             retry=None,
             seconds_between_requests=0,
             seconds_between_writes=0,
