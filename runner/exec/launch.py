@@ -92,7 +92,8 @@ def launched(
     `argv`. The kernel kills an `expendable` program first when memory runs out (source: proc(5),
     oom_score_adj). Raises OSError when `argv` cannot be started here.
     """
-    if problem := launch_problem():
+    setpriv = _setpriv()
+    if problem := problem_of(setpriv):
         raise OSError(problem)
     program = str(cwd / argv[0]) if "/" in argv[0] else argv[0]
     if shutil.which(program, path=env.get("PATH", os.defpath)) is None:
@@ -102,7 +103,7 @@ def launched(
         steps.append(f"echo {_EXPENDABLE} > /proc/self/oom_score_adj || exit 125")
     steps += (f"{step} || exit 125" for step in bounds.steps())
     script = "; ".join((*steps, 'exec "$@"'))
-    return (*_follow(_setpriv()), "/bin/sh", "-c", script, "sh", str(os.getpid()), *argv)
+    return (*_follow(setpriv), "/bin/sh", "-c", script, "sh", str(os.getpid()), *argv)
 
 
 def _setpriv() -> str:
