@@ -12,6 +12,8 @@ from bot.web.api.client import call_once
 from bot.web.api.following import follow_once
 from ledger.states import Ending
 
+NOT_DONE = frozenset({403, 404, 409, 410, 415})  # of the API: it is refused, or not there
+
 
 class NotDoneError(CliError):
     """The API did not do it, or the run did not succeed: exit code 1."""

@@ -1,22 +1,19 @@
 """Operations of the API as commands: arguments and options from their input, output as lines or JSON."""
 
-import hashlib
 import json
 import shlex
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 from pydantic.fields import FieldInfo
 
-from bot.cli import CliError, _api, _following, _home
-from bot.cli._following import NotDoneError
+from bot.cli import CliError, _api, _bulk, _following, _home
+from bot.cli._following import NOT_DONE, NotDoneError
 from bot.cli._show import json_option, line, table
-from bot.web.api.client import ApiProblemError, call_once
+from bot.web.api.client import ApiProblemError, call_once, checked
 from bot.web.api.jobs import JobName
 from bot.web.api.operation import OPERATIONS, Operation
-from ledger.errors import CardinalError
 from ledger.parts import charter
 from ledger.queue.api_tokens import Scope
 
@@ -29,10 +26,10 @@ SHORT: Mapping[str, str] = {
     "list_inbox": "inbox",
     "list_jobs": "list",
 }
-NOT_DONE = frozenset({403, 404, 409, 410, 415})
 MAX_WAIT_S = 7 * 24 * 3600
 WAIT = "Go on with what comes for so many seconds at most; of a run to its end, which is the exit code."
 JOB = ("owner", "repository", "number")
+NOT_YET = "it would be done here"
 
 
 def named() -> dict[str, str]:
@@ -48,14 +45,25 @@ def command_of(name: str, operation: str) -> click.Command:
 
     @click.command(name, help=help_text, params=list(_params(part)))
     @json_option
-    def command(as_json: bool, key: str = "", job: str = "", wait: int | None = None, **given: Any) -> None:
+    def command(
+        as_json: bool,
+        key: str = "",
+        job: str | None = "",
+        wait: int | None = None,
+        filter: Sequence[str] = (),
+        dry_run: bool = False,
+        most: int = _bulk.MOST,
+        **given: Any,
+    ) -> None:
         fields = {field: value for field, value in given.items() if value not in (None, ())}
         fields = {field: list(it) if isinstance(it, tuple) else it for field, it in fields.items()}
-        if job == "-":
-            names = [row.strip() for row in sys.stdin if row.strip()]
-            _each(operation, fields, names, key, as_json)
-            return
+        if (job is None) == (not filter):
+            raise click.UsageError("Name a JOB, or `-`, or --filter: one of them.")
         try:
+            if filter or job == "-" or dry_run:
+                jobs = _bulk.names(_call, filter, most) if filter or job == "-" else [str(job)]
+                _many(operation, fields, key, jobs, dry_run, as_json)
+                return
             if wait:
                 _following.follow(operation, fields, wait, as_json=as_json)
                 return
@@ -68,22 +76,20 @@ def command_of(name: str, operation: str) -> click.Command:
     return command
 
 
-def _each(operation: str, fields: Mapping[str, Any], names: Iterable[str], key: str, as_json: bool) -> None:
-    """Do it for each job; a fault is reported, and the next one is done. The worst fault is the exit code."""
+def _many(
+    operation: str, fields: Mapping[str, Any], key: str, jobs: Sequence[str], dry_run: bool, as_json: bool
+) -> None:
+    """Do it for each job, or only name them. The worst fault is the exit code."""
     _api.place()  # without it, each would fail the same
-    worst = 0
-    for name in names:
-        own = hashlib.sha256(f"{key} {name}".encode()).hexdigest() if key else ""
-        try:
-            document, fault = _call(operation, {**fields, **_place(name)}, own), ""
-        except CardinalError as error:
-            document, fault = {}, line(str(error))
-            refused = isinstance(error, ApiProblemError) and error.status in NOT_DONE
-            worst = max(worst, 1 if refused else 2)
-        if as_json:
-            click.echo(json.dumps({"job": name, "fault": fault, "output": document or None}))
-        else:
-            click.echo(f"{line(name)}: {fault or line(str(document.get('answer', 'done')))}", err=bool(fault))
+
+    def do(job: str, own: str) -> dict[str, Any]:
+        given = {**fields, **_place(job)}
+        if not dry_run:
+            return _call(operation, given, own)
+        checked(OPERATIONS.load(operation).Input, given)
+        return {"answer": NOT_YET}
+
+    worst = _bulk.each(jobs, key, do, as_json=as_json)
     if worst:
         click.get_current_context().exit(worst)
 
@@ -120,10 +126,12 @@ def _params(part: Operation) -> Iterator[click.Parameter]:
         if field.is_required():
             yield click.Argument([name])
     if is_job:
-        yield click.Argument(["job"])
+        yield click.Argument(["job"], required=False)
     for name, field in fields.items():
         if not field.is_required():
             yield _option(name, field)
+    if is_job:
+        yield from _bulk.OPTIONS
     if part.stream is not None:
         yield click.Option(["--wait"], type=click.IntRange(1, MAX_WAIT_S), help=WAIT)
     if part.SCOPE is not Scope.READ:

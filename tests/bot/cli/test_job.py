@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.cli import _operations, main
+from bot.cli import _bulk, _operations, main
 from bot.web.api.operation import OPERATIONS
 from ledger.events.conversation import CommandGiven
+from tests.bot.flows.settings import POLICY
 from tests.bot.web.api.program import Program
 from tests.bot.web.mcp.test_stdio import served
 from tests.bot.web.pages.conftest import pages
@@ -66,3 +67,46 @@ def test_many_jobs_from_standard_input_go_on_after_a_fault(pages: Pages, shell: 
     assert [row.partition(":")[0] for row in result.stdout.splitlines()] == names
     assert result.stderr.startswith("acme/shop#999: there is nothing of that name")
     assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["cancel", "cancel"]
+
+
+def test_a_filter_names_the_jobs_and_a_dry_run_does_nothing(pages: Pages, shell: Shell) -> None:
+    items = [pages.cardinal.new("Old", column="Tasks") for _ in range(2)]
+    pages.cardinal.settle()
+    cards = [pages.cardinal.card(item) for item in items]
+    names = sorted(f"{card.repository}#{card.number}" for card in cards)
+    old = ("--filter", "column=Tasks", "--filter", "search=old")
+    meant = shell("command", "archive", *old, "--dry-run")
+    assert (meant.exit_code, commands(pages)) == (0, []), meant.output
+    assert sorted(meant.stdout.splitlines()) == [f"{name}: it would be done here" for name in names]
+    for words in (("--most", "1"), ("--filter", "colour=red"), ("--filter", "search=x"), ("acme/shop#1",)):
+        refused = shell("command", "archive", *old, *words)
+        assert (refused.exit_code, commands(pages)) == (2, []), refused.output
+    assert shell("command", "archive").exit_code == 2
+    assert shell("command", "destroy", *old, "--dry-run").exit_code == 2
+    done = shell("command", "archive", *old, "--json")
+    assert [it["fault"] for it in map(json.loads, done.stdout.splitlines())] == ["", ""]
+    pages.cardinal.settle()
+    assert shell("command", "archive", *old).output == ""  # nothing is left that fits
+
+
+def test_more_commands_than_a_minute_has_wait_for_the_next(
+    pages: Pages, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        pages.cardinal.clock.forward(61)
+
+    monkeypatch.setattr(_bulk, "sleep", wait)
+    pages.cardinal.set_policy(POLICY.replace("limits: {", "limits: {commands_per_minute: 1, "))
+    pages.cardinal.settle()
+    cards = [pages.cardinal.card(at_work(pages)) for _ in range(2)]
+    stdin = "\n".join(f"{card.repository}#{card.number}" for card in cards)
+    many = shell("command", "status", "-", stdin=stdin)
+    assert (many.exit_code, waits) == (0, [_bulk.WAIT_S]), many.output
+    monkeypatch.setattr(_bulk, "sleep", waits.append)
+    late = shell("command", "status", "-", stdin=stdin)
+    assert (late.exit_code, "go on in a minute" in late.stderr) == (2, True)
+    assert len(waits) == 1 + 2 * _bulk.WAITS
+    assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["status", "status"]

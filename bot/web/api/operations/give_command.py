@@ -7,17 +7,24 @@ from typing import Any
 
 from pydantic import Field
 
+from bot.state import policies
+from bot.state.snapshots import MINUTE
 from bot.web.acting import record
 from bot.web.acting.form import NUMBER_BITS
 from bot.web.acting.record import SentCommand
 from bot.web.api import jobs
 from bot.web.api.jobs import JobName
 from bot.web.api.operation import KEPT, ApiError, ApiModel, ApiRequest, not_found
+from ledger.log import event_store
 from ledger.queue.api_tokens import Scope
+from ledger.views import givers
+from ledger.views.cards import CardRow
 from rules.chatops import parser
+from rules.handlers.command import ALWAYS
 from rules.registry import COMMANDS
 from runner.text.untrusted import without_invisible as clean
 
+LATER_S = 60
 METHOD, PATH = "POST", "/jobs/{owner}/{repository}/{number}/commands"
 SCOPE = Scope.ACT
 EXAMPLE: Mapping[str, Any] = {"owner": "acme", "repository": "shop", "number": 1, "command": "status"}
@@ -44,10 +51,23 @@ class CommandReceipt(ApiModel):
 Input, Output = CommandRequest, CommandReceipt
 
 
+def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
+    """Raise ApiError where the rules would not obey the command any more this minute: it can come later."""
+    if command in ALWAYS:
+        return
+    with event_store.reading(call.site.engine) as db:
+        most = policies.in_force(db, card.board_id).limits.commands_per_minute
+        lately = givers.count(db, call.visit.login, call.site.clock() - MINUTE)
+    if lately >= most:
+        because = f"{call.visit.login} gave {most} commands within a minute, as many as the board obeys"
+        raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, "go on in a minute", LATER_S)
+
+
 def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
     """Record it once. Raises ApiError, BusyError, CardBusyError, GithubError, ReusedKeyError."""
     gone = given.command == "unarchive"  # the only command about a card that left the board
     card = jobs.card_of(call, given, archived=gone)
+    _require_pace(call, card, given.command.partition(":")[0])
     about = record.card_of(call.site.services, card.card_id, archived=gone)
     if about is None:
         raise not_found()

@@ -1,0 +1,109 @@
+"""One operation on many jobs: from standard input or a filter, a line for each, within a cap."""
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from time import sleep
+from typing import Any
+
+import click
+
+from bot.cli import CliError
+from bot.cli._following import NOT_DONE
+from bot.cli._show import line
+from bot.web.api.client import ApiProblemError
+from bot.web.api.following import BUSY
+from bot.web.api.operations.list_jobs import MAX_LISTED
+from ledger.errors import CardinalError
+from rules.text import alternatives
+
+FILTERS = ("board", "column", "state", "repository", "person", "label", "search")
+MOST, MAX_MOST = 100, 1000  # jobs at once
+WAITS, WAIT_S = 6, 15.0  # for one job, where the API is busy or takes no more commands this minute
+Call = Callable[[str, Mapping[str, Any], str], dict[str, Any]]
+OPTIONS = (
+    click.Option(
+        ["--filter"],
+        multiple=True,
+        metavar="NAME=VALUE",
+        help=f"In place of JOB: all jobs that fit, by {alternatives(FILTERS)}; several must all hold.",
+    ),
+    click.Option(["--dry-run"], is_flag=True, help="Only list the jobs that are meant."),
+    click.Option(
+        ["--most"],
+        type=click.IntRange(1, MAX_MOST),
+        default=MOST,
+        show_default=True,
+        help="More jobs than this are too many: nothing is done then.",
+    ),
+)
+
+
+def names(call: Call, filters: Sequence[str], most: int) -> list[str]:
+    """Return the jobs of the filters, or of standard input. Raises CliError where there are more."""
+    given = _filtered(call, filters) if filters else (row.strip() for row in sys.stdin)
+    listed = list(islice(_once(given), most + 1))
+    if len(listed) > most:
+        raise CliError(f"these are more than {most} jobs, so nothing was done: name fewer, or raise --most")
+    return listed
+
+
+def _once(given: Iterable[str]) -> Iterator[str]:
+    known = {""}
+    for job in given:
+        if job not in known:
+            known.add(job)
+            yield job
+
+
+def _filtered(call: Call, filters: Sequence[str]) -> Iterator[str]:
+    fields: dict[str, Any] = {"limit": MAX_LISTED}
+    for given in filters:
+        name, _, value = given.partition("=")
+        if name not in FILTERS or not value or name in fields:
+            raise CliError(f"--filter {line(given)}: say NAME=VALUE once, with {alternatives(FILTERS)}")
+        fields[name] = value
+    for _ in range(MAX_MOST // MAX_LISTED + 1):
+        page = call("list_jobs", fields, "")
+        yield from (f"{job['repository']}#{job['number']}" for job in page["jobs"] if job["number"])
+        if not page["next"]:
+            return
+        fields["after"] = page["next"]
+
+
+def each(jobs: Sequence[str], key: str, do: Callable[[str, str], dict[str, Any]], *, as_json: bool) -> int:
+    """Do it for each job, with a key of its own; return the worst exit code. A fault stops no other job."""
+    worst = 0
+    for job in jobs:
+        own = hashlib.sha256(f"{key} {job}".encode()).hexdigest() if key else ""
+        document, fault = dict[str, Any](), ""
+        try:
+            document = _patiently(lambda: do(job, own))  # noqa: B023 -- it is called at once
+        except CardinalError as error:
+            fault = line(str(error))
+            refused = isinstance(error, ApiProblemError) and error.status in NOT_DONE
+            worst = max(worst, 1 if refused else 2)
+        _report(job, document, fault, as_json=as_json)
+    return worst
+
+
+def _patiently(do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Do it, and again while the API has no room for it: nothing was done then."""
+    for _ in range(WAITS):
+        try:
+            return do()
+        except ApiProblemError as error:
+            if error.status not in BUSY:
+                raise
+        sleep(WAIT_S)
+    return do()
+
+
+def _report(job: str, document: Mapping[str, Any], fault: str, *, as_json: bool) -> None:
+    """Print the line of one job."""
+    if as_json:
+        click.echo(json.dumps({"job": job, "fault": fault, "output": document or None}))
+    else:
+        click.echo(f"{line(job)}: {fault or line(str(document.get('answer', 'done')))}", err=bool(fault))
