@@ -66,6 +66,6 @@ def test_a_log_that_is_followed_ends_with_its_run(cardinal: Cardinal, story: Eng
     assert following.is_alive()
     with event_store.writing(story) as db:
         event_store.append(db, of_run.RunEnded(run, Ending.FAILED, "stopped", "enough", "claimed"), at=AT)
-    following.join(30)
+    following.join(60)
     assert not following.is_alive()
     assert "enough" in results[0].stdout.splitlines()[-1]
