@@ -2,9 +2,11 @@
 
 import importlib
 import logging
+import math
 import os
 import random
 import signal
+import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -68,6 +70,7 @@ NOTICED_S = (
     60  # after this long Redis forgets a worker that shows no sign of life; half-open connections end, too
 )
 
+BEAT_S = 10
 RUN_NICE = 5  # of runs here: what people do goes first, and a drag must not wait for other cards' work
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
@@ -85,6 +88,7 @@ class _Prompt(BaseWorker):
     calls: Calls = MappingProxyType({})
     max_connection_wait_time = 1.0  # RQ would wait up to a minute for a Redis that is back in a second
     listening: Ready | None = None
+    beaten = -math.inf  # when it showed a sign of life
 
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
@@ -110,14 +114,24 @@ class _Prompt(BaseWorker):
         self.connection.delete(*(queue.intermediate_queue_key for queue in self.queues))
         self.last_cleaned_at = now()  # type: ignore[assignment]  # rq 3.0
 
+    def heartbeat(self, timeout: int | None = None, pipeline: object = None) -> None:  # noqa: ARG002 -- RQ's
+        """Show a sign of life, once in BEAT_S: RQ would give Redis six commands for each job."""
+        if time.monotonic() - self.beaten >= BEAT_S:
+            super().heartbeat(timeout)
+            self.beaten = time.monotonic()
+
     def set_state(self, state: str, pipeline: object = None) -> None:  # noqa: ARG002 -- RQ's
         """Keep the state in this process: nobody else needs it."""
         self._state = state
 
-    def take(self, job: Job, queue: Queue) -> Callable[[], object] | None:
-        """Take the job out of Redis and return its call; None, and a line in the log, for a foreign one."""
-        self.connection.delete(job.key)
-        self.connection.lrem(queue.intermediate_queue_key, 1, job.id)
+    def take(self, job: Job, queue: Queue, *marks: str) -> Callable[[], object] | None:
+        """Take the job out of Redis, with its marks, and return its call; None, and a line in the log, for a
+        foreign one.
+        """
+        writes = self.connection.pipeline(transaction=False)
+        writes.delete(job.key, *marks)
+        writes.lrem(queue.intermediate_queue_key, 1, job.id)
+        writes.execute()
         call = _call_of(job)
         function = self.calls.get(call.function) if call is not None else None
         if call is None or function is None:
@@ -141,21 +155,14 @@ class _Prompt(BaseWorker):
                 "job failed queue=%s job=%s error=%s", queue.name, call and call.job_id, error, exc_info=trace
             )
 
-    def unmark(self, job: Job) -> None:
-        """Let the next wake-up of the same id through."""
-        call = _call_of(job)
-        if call is not None:
-            self.connection.delete(mark_key(call.job_id))
-
 
 class LaneWorker(_Prompt, SimpleWorker):
     """Does short jobs in its own process, one after the other; those that wait together by one call."""
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Do the job."""
-        self.unmark(job)
-        do = self.take(job, queue)
         call = _call_of(job)
+        do = self.take(job, queue, *_marks(call))
         if do is not None and call is not None:
             if call.function in TOGETHER:
                 do = partial(do, *take_more(self.connection, queue.name, call.function))
@@ -186,7 +193,8 @@ class RunWorker(_Prompt, Worker):
             self.set_state(WorkerStatus.IDLE)
             if status:
                 log.warning("run's process ended status=%s", os.waitstatus_to_exitcode(status))
-        self.unmark(job)
+        for mark in _marks(_call_of(job)):
+            self.connection.delete(mark)
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         """Do the job as the child."""
@@ -220,6 +228,11 @@ class RunWorker(_Prompt, Worker):
 
 def _call_of(job: Job) -> QueuedCall | None:
     return job.call if isinstance(job, WakeUp) else None
+
+
+def _marks(call: QueuedCall | None) -> tuple[str, ...]:
+    """Return what keeps the next wake-up of the same id out."""
+    return () if call is None else (mark_key(call.job_id),)
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:

@@ -24,6 +24,7 @@ from ledger.queue import change_reports, inbox, refresh_requests
 
 log = logging.getLogger(__name__)
 
+LIGHT_BYTES = 1024 * 1024  # a larger one might kill its worker: its attempts are counted
 CLAIM_S = 20  # longer than the calls for one delivery take
 RETRY_S = 5
 BUSY_S = 1
@@ -60,28 +61,29 @@ def ingest_light(
 
     Return the cards to refresh, and the other deliveries.
     """
-    if len(delivery_ids) == 1:
-        return (), tuple(delivery_ids)
     with event_store.reading(services.engine) as db:
         waiting = inbox.waiting(db, delivery_ids)
+        claimed = inbox.claimed(db, delivery_ids) if len(waiting) < len(delivery_ids) else ()
     light = {
         delivery.delivery_id: resolve.resolve(services, facts)
         for delivery in waiting
         if (facts := _light_facts(services, delivery)) is not None
     }
     silent = tuple(delivery_id for delivery_id, result in light.items() if not result.has_news)
-    with event_store.writing(services.engine) as db:
-        inbox.settle_waiting(db, silent, services.now())
-        for delivery_id, result in light.items():
-            if result.has_news and inbox.settle_waiting(db, (delivery_id,), services.now()):
-                _record(db, services, result)
+    if light:
+        with event_store.writing(services.engine) as db:
+            inbox.settle_waiting(db, silent, services.now())
+            for delivery_id, result in light.items():
+                if result.has_news and inbox.settle_waiting(db, (delivery_id,), services.now()):
+                    _record(db, services, result)
     left = tuple(it.delivery_id for it in waiting if it.delivery_id not in light)
-    return tuple(card_id for result in light.values() for card_id in result.cards_to_refresh), left
+    requested = tuple(card_id for result in light.values() for card_id in result.cards_to_refresh)
+    return requested, left + claimed
 
 
 def _light_facts(services: Services, delivery: inbox.Delivery) -> tuple[Fact, ...] | None:
     """Return the facts of a delivery that costs no call; None for any other, and for an unreadable one."""
-    if delivery.event.startswith("installation"):
+    if delivery.event.startswith("installation") or len(delivery.payload) > LIGHT_BYTES:
         return None
     try:
         facts = webhook_events.read(delivery.event, json.loads(delivery.payload), bot_id=services.bot_id)

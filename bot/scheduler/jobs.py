@@ -41,18 +41,29 @@ PUBLISH_S = 20  # one publishing job hands over to the next after this long, so 
 
 def ingest(*delivery_ids: str) -> None:
     """Turn stored deliveries into events and let the rules answer."""
-    services = current()
-    requested, left = delivery.ingest_light(services, tuple(map(DeliveryId, delivery_ids)))
-    failed: list[DeliveryError] = []
-    for delivery_id in left:
-        try:
-            requested += delivery.ingest(services, delivery_id)
-        except DeliveryError as error:  # raised below, after the other deliveries
-            failed.append(error)
-    if requested or left:  # else nothing is new
+    requested, failed = ingest_together(current(), tuple(map(DeliveryId, delivery_ids)))
+    if requested is not None:
         sync_card(*requested)
     if failed:
         raise failed[0]
+
+
+def ingest_together(
+    services: Services, ids: tuple[DeliveryId, ...]
+) -> tuple[tuple[CardId, ...] | None, tuple[DeliveryError, ...]]:
+    """Ingest deliveries; return the cards to sync, None where nothing is new, and what failed."""
+    failed: list[DeliveryError] = []
+    try:
+        requested, left = delivery.ingest_light(services, ids)
+    except Exception as error:  # the top of a job: each is claimed below, so that its attempts are counted
+        log.warning("deliveries not ingested together count=%s error=%s", len(ids), error)
+        requested, left = (), ids
+    for delivery_id in left:
+        try:
+            requested += delivery.ingest(services, delivery_id)
+        except DeliveryError as error:  # raised above, after the other deliveries
+            failed.append(error)
+    return requested if requested or left else None, tuple(failed)
 
 
 def sync_card(*card_ids: str) -> None:

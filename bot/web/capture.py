@@ -10,7 +10,7 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -86,20 +86,23 @@ def kept(home: Path) -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Receives each delivery. It never fails, and does nothing without an order."""
+    """Receives new deliveries. It never fails, and does nothing without an order."""
 
     home: Path
     clock: Clock
 
-    def take(self, delivery: Delivery, headers: Mapping[str, str]) -> None:
-        """Write a redacted copy if an order is in force; header names are in lower case."""
+    def take(self, deliveries: Sequence[tuple[Delivery, Mapping[str, str]]]) -> None:
+        """Write redacted copies if an order is in force; header names are in lower case."""
         order = current(self.home, self.clock())
-        if order is None or len(delivery.payload) > MAX_BYTES:
+        if order is None:
             return
-        try:
-            self._write(order, delivery, headers)
-        except OSError as error:
-            log.warning("delivery not captured id=%s error=%s", delivery.delivery_id, error)
+        for delivery, headers in deliveries:
+            if len(delivery.payload) > MAX_BYTES:
+                continue
+            try:
+                self._write(order, delivery, headers)
+            except OSError as error:
+                log.warning("delivery not captured id=%s error=%s", delivery.delivery_id, error)
 
     def _write(self, order: Order, delivery: Delivery, headers: Mapping[str, str]) -> None:
         there = kept(self.home)

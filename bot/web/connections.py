@@ -87,6 +87,7 @@ class Connection(H11Protocol):
         self._all = all_open
         self._timer: asyncio.TimerHandle | None = None
         self._now: tuple[object, ConnectionPhase] | None = None
+        self._due = 0.0
         self._held_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
@@ -152,9 +153,21 @@ class Connection(H11Protocol):
         if now == self._now or self.transport.is_closing():
             return
         self._now = now
+        self._due = self.loop.time() + self._all.bounds.seconds[now[1]]
+        # A timer that ends earlier serves: it looks again. Four timers for each request would be felt.
+        if self._timer is None or self._timer.when() > self._due:
+            self._arm()
+
+    def _arm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.loop.call_later(self._all.bounds.seconds[now[1]], self.drop, LATE)
+        self._timer = self.loop.call_at(self._due, self._expire)
+
+    def _expire(self) -> None:
+        if self.loop.time() < self._due:
+            self._arm()
+        else:
+            self.drop(LATE)
 
     def _release(self) -> None:
         self._all.hold(-self._held_bytes)

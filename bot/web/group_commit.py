@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,8 +19,11 @@ from ledger.queue.inbox import Delivery
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 MAX_GROUP = inbox.MAX_ROWS
 MAX_GROUP_BYTES = 32 * 1024 * 1024  # of payloads in one transaction: the largest delivery has 25 MB
+REST_S = 0.005  # between two groups of wake-ups: a burst is woken for together, and worked off together
 ALONE_S = 5.0  # after a group failed, its deliveries are tried alone for so long
 
 
@@ -49,52 +53,75 @@ class Incoming:
 
 # Starts workers for stored deliveries, each with whether an app did what it reports; False when it could not.
 Wake = Callable[[Sequence[tuple[DeliveryId, bool]]], bool]
-Keep = Callable[[Delivery, Mapping[str, str]], None]
+Keep = Callable[[Sequence[tuple[Delivery, Mapping[str, str]]]], None]
+
+
+class Batches(Generic[T]):
+    """Hands what waits to `take`, all that came meanwhile at once; between two calls it rests for `rest_s`.
+
+    Its thread works while something waits.
+    """
+
+    def __init__(
+        self, take: Callable[[Sequence[T]], None], size: Callable[[T], int] = lambda _: 0, rest_s: float = 0.0
+    ) -> None:
+        self._take, self._size, self._rest_s = take, size, rest_s
+        self.waiting: deque[T] = deque()
+        self._turn = threading.Lock()
+        self._works = False
+        self._thread = ThreadPoolExecutor(1)
+
+    def add(self, new: T) -> None:
+        """Have it taken with the next batch."""
+        with self._turn:
+            self.waiting.append(new)
+            if not self._works:
+                self._works = True
+                self._thread.submit(self._work)
+
+    def _work(self) -> None:
+        while batch := self._next():
+            try:
+                self._take(batch)
+            except Exception:  # the top of a thread: logged, and the next batch is taken
+                log.exception("group of deliveries failed count=%s", len(batch))
+            if self._rest_s:
+                time.sleep(self._rest_s)
+
+    def _next(self) -> list[T]:
+        batch: list[T] = []
+        size_bytes = 0
+        with self._turn:
+            while self.waiting and len(batch) < MAX_GROUP:
+                size_bytes += self._size(self.waiting[0])
+                if batch and size_bytes > MAX_GROUP_BYTES:
+                    break
+                batch.append(self.waiting.popleft())
+            self._works = bool(batch)
+        return batch
 
 
 class GroupCommit:
     """Stores deliveries in groups: all that came while the group before was written.
 
-    Its thread lives while deliveries wait. `keep` gets each new delivery with its headers.
+    Then it wakes workers, in groups as well. `keep` gets new deliveries with their headers.
     """
 
     def __init__(self, engine: Engine, wake: Wake, keep: Keep) -> None:
         self._engine, self._wake, self._keep = engine, wake, keep
-        self._waiting: deque[Incoming] = deque()
-        self._turn = threading.Lock()
-        self._writes = False  # whether the thread has something to do
-        self._thread = ThreadPoolExecutor(1)
+        self._arrived = Batches(self._write, size=lambda it: len(it.delivery.payload))
+        self._stored: Batches[tuple[Incoming, bool]] = Batches(self._announce, rest_s=REST_S)
 
     def add(self, incoming: Incoming) -> None:
         """Have the delivery stored in the next group."""
         incoming.stored.set_running_or_notify_cancel()  # nobody can take it back
-        with self._turn:
-            self._waiting.append(incoming)
-            if not self._writes:
-                self._writes = True
-                self._thread.submit(self._write)
+        self._arrived.add(incoming)
 
-    def _write(self) -> None:
-        while group := self._next_group():
-            try:
-                self._store(group, time.monotonic() + ALONE_S)
-                self._announce([it for it in group if it.stored.exception() is None])
-            except Exception:  # the top of a thread: logged, and the next group is written
-                log.exception("group of deliveries failed count=%s", len(group))
-            finally:
-                _refuse([it for it in group if not it.stored.done()], "see the log")
-
-    def _next_group(self) -> list[Incoming]:
-        group: list[Incoming] = []
-        size_bytes = 0
-        with self._turn:
-            while self._waiting and len(group) < MAX_GROUP:
-                size_bytes += len(self._waiting[0].delivery.payload)
-                if group and size_bytes > MAX_GROUP_BYTES:
-                    break
-                group.append(self._waiting.popleft())
-            self._writes = bool(group)
-        return group
+    def _write(self, group: Sequence[Incoming]) -> None:
+        try:
+            self._store(group, time.monotonic() + ALONE_S)
+        finally:
+            _refuse([it for it in group if not it.stored.done()], "see the log")
 
     def _store(self, group: Sequence[Incoming], alone_until: float) -> None:
         """Store the group; when that fails each alone, so that a bad one takes no other with it."""
@@ -108,21 +135,20 @@ class GroupCommit:
             for it in group:
                 self._store((it,), alone_until)
             return
+        answers = []
         for it in group:
-            is_new = it.delivery.delivery_id in new
+            answers.append((it, it.delivery.delivery_id in new))
             new.discard(it.delivery.delivery_id)  # the second of two in a group is a repeat
-            if is_new:
-                self._keep(it.delivery, it.headers)
+        self._keep([(it.delivery, it.headers) for it, is_new in answers if is_new])
+        for it, is_new in answers:
             it.stored.set_result(is_new)
+            self._stored.add((it, is_new))
 
-    def _announce(self, stored: Sequence[Incoming]) -> None:
+    def _announce(self, stored: Sequence[tuple[Incoming, bool]]) -> None:
         """Wake workers; for repeats as well: their first wake-up may be lost."""
-        if not stored:
-            return
-        woken = self._wake([(it.delivery.delivery_id, it.by_app) for it in stored])
-        ids = ",".join(it.delivery.delivery_id for it in stored)
-        new = sum(it.stored.result() for it in stored)
-        log.info("deliveries stored ids=%s new=%s woken=%s", ids, new, woken)
+        woken = self._wake([(it.delivery.delivery_id, it.by_app) for it, _ in stored])
+        ids = ",".join(it.delivery.delivery_id for it, _ in stored)
+        log.info("deliveries stored ids=%s new=%s woken=%s", ids, sum(new for _, new in stored), woken)
 
 
 def _refuse(group: Sequence[Incoming], because: str) -> None:

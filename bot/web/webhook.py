@@ -8,15 +8,17 @@ import asyncio
 import json
 import logging
 import re
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import wait
 from datetime import datetime
 from http import HTTPStatus
+from typing import Any
 
 from flask import Blueprint, Request, Response, request
 from flask.typing import ResponseReturnValue
-from gidgethub import BadRequest, ValidationFailure
-from gidgethub.sansio import Event
+from gidgethub import ValidationFailure
+from gidgethub.sansio import validate_event
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from bot.system.clock import Clock
@@ -57,6 +59,9 @@ class Door:
 
     def __init__(self, commits: GroupCommit, secret: Secret, clock: Clock) -> None:
         self._commits, self._secret, self._clock = commits, secret, clock
+        self._done: deque[asyncio.Future[None]] = (
+            deque()
+        )  # whose delivery was decided about in another thread
 
     def take(self, headers: Mapping[str, str], body: bytes) -> Incoming:
         """Have a delivery stored in the next group; raises RefusedDeliveryError, which is logged."""
@@ -79,11 +84,30 @@ class Door:
         except RefusedDeliveryError as refusal:
             status, content = refusal.answer
         else:
-            await asyncio.wait([asyncio.wrap_future(incoming.stored)], timeout=STORED_S)
+            await self._decided(incoming)
             status, content = _answer(incoming)
         described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
         await send({"type": "http.response.start", "status": status, "headers": described})
         await send({"type": "http.response.body", "body": content})
+
+    async def _decided(self, incoming: Incoming) -> None:
+        """Wait until the delivery is stored or refused, for STORED_S at most."""
+        loop = asyncio.get_running_loop()
+        waits: asyncio.Future[None] = loop.create_future()
+        limit = loop.call_later(STORED_S, _finish, waits)
+
+        def note(_stored: object) -> None:
+            self._done.append(waits)
+            if len(self._done) == 1 and not loop.is_closed():  # the loop is woken once for a group
+                loop.call_soon_threadsafe(self._release)
+
+        incoming.stored.add_done_callback(note)
+        await waits
+        limit.cancel()
+
+    def _release(self) -> None:
+        while self._done:
+            _finish(self._done.popleft())
 
     def blueprint(self) -> Blueprint:
         """Return `POST /webhooks/github` for Flask: large deliveries wait in a thread."""
@@ -104,6 +128,11 @@ class Door:
         return blueprint
 
 
+def _finish(waits: "asyncio.Future[None]") -> None:
+    if not waits.done():
+        waits.set_result(None)
+
+
 def _answer(incoming: Incoming) -> tuple[int, bytes]:
     """Return 202 for a delivery that is on disk, and 503 for any other."""
     stored = incoming.stored
@@ -120,16 +149,17 @@ def read_delivery(headers: Mapping[str, str], body: bytes, secret: Secret, *, no
     Raises RefusedDeliveryError: 401 for unsigned, 400 for unreadable ones, in this order: an unsigned body is
     not parsed.
     """
-    event = _verified(headers, body, secret)
-    if not isinstance(event.data, dict):
+    data = _verified(headers, body, secret)
+    event, delivery_id = headers["x-github-event"], headers["x-github-delivery"]
+    if not isinstance(data, dict):
         raise RefusedDeliveryError(400, "the body is not a JSON object")
-    if not EVENT.fullmatch(event.event) or not DELIVERY.fullmatch(event.delivery_id):
+    if not EVENT.fullmatch(event) or not DELIVERY.fullmatch(delivery_id):
         raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is not one of GitHub's")
-    action = event.data.get("action")
-    sender = event.data.get("sender")
+    action = data.get("action")
+    sender = data.get("sender")
     delivery = Delivery(
-        delivery_id=DeliveryId(event.delivery_id),
-        event=event.event,
+        delivery_id=DeliveryId(delivery_id),
+        event=event,
         action=action[:64] if isinstance(action, str) else "",
         payload=body,
         received_at=now,
@@ -152,32 +182,24 @@ def _body(incoming: Request) -> bytes:
     return body
 
 
-def _verified(given: Mapping[str, str], body: bytes, secret: Secret) -> Event:
-    # gidgethub would take a lone SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
-    if not secret or not SIGNATURE.fullmatch(given.get("x-hub-signature-256", "")):
+def _verified(given: Mapping[str, str], body: bytes, secret: Secret) -> Any:
+    """Return the JSON of the signed body."""
+    # gidgethub would take a SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
+    signature = given.get("x-hub-signature-256", "")
+    if not secret or not SIGNATURE.fullmatch(signature):
         raise RefusedDeliveryError(401, "X-Hub-Signature-256 is missing or is no SHA-256 signature")
-    # The true content type is judged below, after the signature.
-    headers = {**given, "content-type": "application/json"}
     try:
-        event = Event.from_http(headers, body, secret=secret.reveal())
+        validate_event(body, signature=signature, secret=secret.reveal())
     except ValidationFailure as error:
         raise RefusedDeliveryError(
             401, "the signature does not fit the body and the webhook secret"
         ) from error
-    except KeyError as error:
-        raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is missing") from error
-    except (BadRequest, RecursionError) as error:
-        raise RefusedDeliveryError(400, _unreadable(given)) from error
-    if not _is_json(given):
-        raise RefusedDeliveryError(400, _unreadable(given))
-    return event
-
-
-def _unreadable(given: Mapping[str, str]) -> str:
-    if not _is_json(given):
-        return "set the webhook's content type to application/json in the App's settings"
-    return "the body is not JSON in UTF-8"
-
-
-def _is_json(given: Mapping[str, str]) -> bool:
-    return given.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+    if "x-github-event" not in given or "x-github-delivery" not in given:
+        raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is missing")
+    if given.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        step = "set the webhook's content type to application/json in the App's settings"
+        raise RefusedDeliveryError(400, step)
+    try:
+        return json.loads(body.decode())
+    except (ValueError, RecursionError) as error:
+        raise RefusedDeliveryError(400, "the body is not JSON in UTF-8") from error

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from ledger.db.clock import database_now
 from ledger.db.column_types import stamp, storable
-from ledger.db.rows import all_rows, change, pick, value
+from ledger.db.rows import all_rows, change, pick, value, values
 from ledger.db.statements import Statement, drive, statement
 from ledger.db.tables import inbox
 from ledger.db.transactions import reading, writing
@@ -127,18 +127,24 @@ def store(engine: Engine, *deliveries: Delivery) -> frozenset[DeliveryId]:
 
 def _insert(db: Connection, deliveries: Sequence[Delivery], now: datetime) -> list[str]:
     """Insert the unknown ones of the deliveries; return their ids."""
-    values: list[object] = []
+    row_values: list[object] = []
     for it in deliveries:
         # JSON may hold no byte that UTF-8 does not explain; what comes anyway must not be lost before it is
         # judged
         payload = it.payload.decode("utf-8", "replace").replace("\x00", "\ufffd")
-        values += (it.delivery_id, storable(it.event), storable(it.action), payload, stamp(it.received_at))
-        values += ("waiting", 0, "", stamp(now))
+        row_values += (
+            it.delivery_id,
+            storable(it.event),
+            storable(it.action),
+            payload,
+            stamp(it.received_at),
+        )
+        row_values += ("waiting", 0, "", stamp(now))
     mark = "?" if db.dialect.name == "sqlite" else "%s"
     row = f"({', '.join([mark] * len(_STORED))})"
     into = f"INSERT INTO inbox ({', '.join(_STORED)}) VALUES {', '.join([row] * len(deliveries))}"  # noqa: S608 -- names and marks
     sql = f"{into} ON CONFLICT DO NOTHING RETURNING delivery_id"
-    return [new for (new,) in drive(db, sql, values).fetchall()]
+    return [new for (new,) in drive(db, sql, row_values).fetchall()]
 
 
 def claim(engine: Engine, delivery_id: DeliveryId, *, lease_s: float) -> Delivery | None:
@@ -192,6 +198,11 @@ def waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Deliv
     query = _deliveries().where(inbox.c.delivery_id.in_(tuple(delivery_ids)), inbox.c.state == "waiting")
     rows = {row[0]: _read(*row) for row in db.execute(query)}
     return tuple(rows[delivery_id] for delivery_id in dict.fromkeys(delivery_ids) if delivery_id in rows)
+
+
+def claimed(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[DeliveryId, ...]:
+    """Return those of the deliveries that somebody claimed: whoever was killed then left them to others."""
+    return values(db, inbox.c.delivery_id, delivery_id=tuple(delivery_ids), state="claimed")
 
 
 def settle_waiting(db: Connection, delivery_ids: Collection[DeliveryId], now: datetime) -> int:

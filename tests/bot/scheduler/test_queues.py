@@ -78,6 +78,15 @@ def test_nothing_of_a_job_that_was_done_stays_in_redis(config: Config, redis: Re
         until(lambda: not [*redis.scan_iter("rq:job:*"), *redis.scan_iter("cardinal:*")])
 
 
+def test_a_job_takes_few_commands_of_redis(config: Config, redis: Redis, tmp_path: Path) -> None:
+    with worker(config, "control"):
+        before = redis.info("stats")["total_commands_processed"]
+        for count in range(10):
+            enqueue(redis, "control", NOTE, str(tmp_path / "noted"), "x", job_id=f"j{count}")
+            until(noted(tmp_path / "noted", count + 1))
+        assert redis.info("stats")["total_commands_processed"] - before < 10 * 18
+
+
 def test_a_failed_job_does_not_stop_its_worker(config: Config, redis: Redis, tmp_path: Path) -> None:
     out = tmp_path / "noted"
     with worker(config, "control") as process:

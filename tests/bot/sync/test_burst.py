@@ -124,6 +124,34 @@ def test_a_delivery_that_costs_calls_is_left_and_one_that_somebody_took_is_recor
     assert delivery.ingest_light(cardinal.services, due) == ((), left)
 
 
+def test_a_delivery_whose_worker_was_killed_is_left_and_not_forgotten(cardinal: Cardinal) -> None:
+    engine = cardinal.services.engine
+    dragged(cardinal, 2)
+    first, second = inbox.due(engine, limit=100)
+    assert inbox.claim(engine, first, lease_s=0)
+    cards, left = delivery.ingest_light(cardinal.services, (first, second))
+    assert (len(cards), left) == (1, (first,))
+    assert delivery.ingest_light(cardinal.services, (first,)) == ((), (first,))
+
+
+def test_a_delivery_that_cannot_be_recorded_with_others_holds_up_none_and_its_attempts_end(
+    cardinal: Cardinal,
+) -> None:
+    engine = cardinal.services.engine
+    dragged(cardinal, 2)
+    bad, good = inbox.due(engine, limit=100)
+    refuse = f"""CREATE TRIGGER bad BEFORE UPDATE OF settled_at ON inbox WHEN NEW.delivery_id = '{bad}'
+        AND NEW.state = 'done' BEGIN SELECT RAISE(ABORT, 'broken on purpose'); END"""
+    with event_store.writing(engine) as db:
+        db.exec_driver_sql(refuse)
+    for _ in range(delivery.MAX_ATTEMPTS):
+        _, failed = jobs.ingest_together(cardinal.services, (bad, good))
+        assert [error.delivery_id for error in failed] == [bad]
+    with event_store.reading(engine) as db:
+        assert [it.delivery_id for it in inbox.quarantined(db)] == [bad]
+        assert inbox.counts(db)["waiting"] == 0
+
+
 def test_deliveries_that_say_nothing_are_settled_by_one_statement(cardinal: Cardinal) -> None:
     engine = cardinal.services.engine
     for n in range(20):

@@ -51,7 +51,7 @@ def busy(engine: Engine, commits: GroupCommit) -> Iterator[None]:
     with writing(engine):
         first = incoming("first")
         commits.add(first)
-        until(lambda: not commits._waiting)
+        until(lambda: not commits._arrived.waiting)
         yield
         assert not first.stored.done()
 
@@ -87,7 +87,8 @@ def test_what_waits_together_is_one_commit_and_one_wake_up(ledger: Engine) -> No
             commits.add(it)
         assert not any(it.stored.done() for it in group)
     assert results(group) == [True] * 40
-    until(lambda: calls == [1, 40])
+    until(lambda: sum(calls) == 41)
+    assert len(calls) <= 2
     assert len(begun) == 3  # whoever was busy, the first one, and the group
 
 
