@@ -17,6 +17,7 @@ WEB_AND_GITHUB = {
 }
 # Where a wait is the point, and has a limit: path -> what is waited for.
 MAY_SLEEP: dict[str, str] = {
+    "bot/web/group_commit.py": "between two groups of wake-ups, REST_S, with nothing in hand",
     "bot/runspec/retry.py": "while GitHub is away or wants fewer calls, with the run's claim in hand",
     "ledger/lifecycle/upgrade.py": "between two pages of events, so that SQLite's writers get their turn",
     "bot/github/personal.py": "until a limit of GitHub allows the call, for at most MAX_WAIT_S",
