@@ -208,16 +208,21 @@ class PageText(HTMLParser):
         self._apart = True
 
     def _paragraph(self) -> str:
+        if not self._buffer:
+            return ""  # a block's end is often another's as well
         text = "".join(self._buffer).strip()
         self._buffer.clear()
         self._spans = [(tag, 0, address) for tag, _, address in self._spans]
-        if not text:  # a block's end is often another's as well
-            return ""
         text = re.sub(r"[ \t\f\v]*\n\s*", "\n", text)
-        text = _FORMULA.sub(lambda match: FORMULA if "\\" in match[0] or "%" in match[0] else match[0], text)
-        text = _DOLLARS.sub(lambda match: FORMULA if "\\" in match[0] else match[0], text)
-        text = _EMBEDDED.sub(r"\1\2", text)
-        return _REFERENCE.sub(r"\1", re.sub(r"[ \t\f\v]+", " ", text)).translate(_AS_TEXT)
+        if "$" in text:
+            text = _FORMULA.sub(
+                lambda match: FORMULA if "\\" in match[0] or "%" in match[0] else match[0], text
+            )
+            text = _DOLLARS.sub(lambda match: FORMULA if "\\" in match[0] else match[0], text)
+        text = re.sub(r"[ \t\f\v]+", " ", text)
+        if "github.com/" in text:
+            text = _REFERENCE.sub(r"\1", _EMBEDDED.sub(r"\1\2", text))
+        return text.translate(_AS_TEXT)
 
     def _end_paragraph(self, lead: str = "") -> None:
         if self._cells is not None:

@@ -53,6 +53,10 @@ _MARKUP = re.compile(
     r"|\b(?:align|class|id|lang|open)=\"?[\w-]{0,40}\"?|<details open",
     re.IGNORECASE,
 )
+# Prose in which no character means anything to Markdown or HTML: all of it is seen.
+_PROSE = re.compile(r"(?:[A-Za-z][A-Za-z0-9 ,.;:?!'\"()%/+=#-]*+(?:\n+|\Z))++")
+_SPACES = re.compile(r" *+\n[ \n]*+| {2,}+")
+_ADDRESSED = re.compile(r"://|www\.", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -76,6 +80,8 @@ def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
     Without `tags` a `<` is an ordinary character, except in comments: for text of agents, which Cardinal
     posts so. `paths` keeps links to files: for files of a repository, reviewed as source.
     """
+    if len(text) <= MAX_CHARACTERS and _PROSE.fullmatch(text) and not _ADDRESSED.search(text):
+        return Cleaned(_SPACES.sub(_space, text).rstrip(), ())
     source = _CONTROLS.sub("", text[:MAX_CHARACTERS]).encode("utf-8", "replace").decode()
     source = source if tags else _OPENING.sub(_TAG, _SPELT_TAG.sub("&amp;", source))
     page = _rendered(source)
@@ -85,6 +91,11 @@ def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
     kept = without_invisible(seen if tags else seen.replace(_TAG, "<"))
     hidden = _left_out(text, source, page, seen, " ".join(reader.addresses))
     return Cleaned(kept, hidden)
+
+
+def _space(spaces: re.Match[str]) -> str:
+    """Return what a page shows for spaces: a blank line between paragraphs, and single ones else."""
+    return "\n" * min(2, spaces[0].count("\n")) or " "
 
 
 def clean_line(text: str) -> Cleaned:

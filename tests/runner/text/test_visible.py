@@ -217,6 +217,29 @@ def test_no_word_gets_through_that_the_page_does_not_show(text: str) -> None:
     assert [word for word in words if word not in shown] == []
 
 
+_PROSE = [
+    *"Az9 ,;:?!'()%/+=#-.<&*_`[]|~$\\é\n\t",
+    "www.",
+    "http://",
+    "ftp://",
+    "mailto:",
+    "x@y.z",
+    "  ",
+    "\n\n",
+]
+
+
+@given(st.lists(st.sampled_from(_PROSE), max_size=12))
+@example(["A", "http://", "b."])
+@example(["A", "www.", "b.", "z"])
+@example(["A", "  ", "\n", "z", " ", "\n", " ", "\n", "b.", "\n"])
+@example(["A", "\n", "--", "\n", "- ", "z"])
+def test_prose_that_takes_the_short_way_is_read_as_a_page_is(words: list[str]) -> None:
+    text = "".join(words)
+    for tags in (True, False):
+        assert clean(text, tags=tags) == clean(text + "\0", tags=tags)  # a control character is no prose
+
+
 @given(st.text(max_size=200))
 def test_any_text_can_be_rendered(text: str) -> None:
     assert not re.search("[\0-\x08\u200b\u202e\U000e0041]", clean(text).text)
