@@ -55,7 +55,7 @@ def test_links_of_a_page_lead_to_the_present_port_and_what_is_shown_stays(portab
     forge = Forge(portable.root, store=store)
     forge.former = {"41": "42"}
     try:
-        page = requests.get(f"{forge.start().url}/local/shop/issues/1", timeout=30).text
+        page = requests.get(f"{forge.start().url}/local/shop/issues/1", timeout=60).text
     finally:
         forge.stop()
     assert 'href="http://127.0.0.1:42/a"' in page
