@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 import re
-from collections import deque
+import threading
 from collections.abc import Mapping
 from concurrent.futures import wait
 from datetime import datetime
@@ -59,9 +59,8 @@ class Door:
 
     def __init__(self, commits: GroupCommit, secret: Secret, clock: Clock) -> None:
         self._commits, self._secret, self._clock = commits, secret, clock
-        self._done: deque[asyncio.Future[None]] = (
-            deque()
-        )  # whose delivery was decided about in another thread
+        self._turn = threading.Lock()
+        self._decided_about: list[asyncio.Future[None]] = []  # whom the loop was woken for
 
     def take(self, headers: Mapping[str, str], body: bytes) -> Incoming:
         """Have a delivery stored in the next group; raises RefusedDeliveryError, which is logged."""
@@ -97,8 +96,10 @@ class Door:
         limit = loop.call_later(STORED_S, _finish, waits)
 
         def note(_stored: object) -> None:
-            self._done.append(waits)
-            if len(self._done) == 1 and not loop.is_closed():  # the loop is woken once for a group
+            with self._turn:
+                self._decided_about.append(waits)
+                is_first = len(self._decided_about) == 1
+            if is_first and not loop.is_closed():  # the loop is woken once for a group
                 loop.call_soon_threadsafe(self._release)
 
         incoming.stored.add_done_callback(note)
@@ -106,8 +107,10 @@ class Door:
         limit.cancel()
 
     def _release(self) -> None:
-        while self._done:
-            _finish(self._done.popleft())
+        with self._turn:
+            those, self._decided_about = self._decided_about, []
+        for waits in those:
+            _finish(waits)
 
     def blueprint(self) -> Blueprint:
         """Return `POST /webhooks/github` for Flask: large deliveries wait in a thread."""
