@@ -54,7 +54,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     if because:
         raise GivenUpError(f"#{pull.number} could not be merged: {because}, then /cardinal retry")
     gate_check.demand_same(context, card, intent.head)
-    if intent.fresh and (behind := _behind(context, intent, pull)):
+    if intent.fresh and (behind := _behind(context, intent, card, pull)):
         return behind
     commit, how, awaits = _attempt(context.hub, card, pull, intent)
 
@@ -85,17 +85,18 @@ def _attempt(hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull) -> tu
         raise GivenUpError(because) from error
 
 
-def _behind(context: OutboxContext, intent: MergePull, pull: Talk) -> ActResult | None:
+def _behind(context: OutboxContext, intent: MergePull, card: cards.CardRow, pull: Talk) -> ActResult | None:
     """Return what to do where the commit was not checked on top of the base as it stands; else None.
 
-    GitHub's merge queue checks that itself, so a branch that has one is left to it.
+    GitHub's merge queue checks that itself, so a branch that has one is left to it, be it by a ruleset or by
+    the branch's older protection, of which the rules of a branch say nothing.
     """
-    name, base = repositories.base(context.hub, pull.repository)
-    if any(rule.kind == "merge_queue" for rule in rulesets.of_branch(context.hub, pull.repository, name)):
-        return None
+    _, base = repositories.base(context.hub, pull.repository)
     with context.reading() as db:
         if base and siblings.is_checked_on(db, intent.card_id, intent.head, base):
             return None
+    if merge_queue.read(context.hub, card.pull_node_id).has_queue:
+        return None
     outdated = MergeOutdated(intent.card_id, pull.number, intent.head, base)
     return ActResult("", intent.head, lambda _db: (outdated,))
 

@@ -7,10 +7,11 @@ from forge.store.board import Item
 from forge.store.checks import Checks
 from forge.store.models import CheckRun, Pull
 from ledger.events.board import CardExplained
-from ledger.events.pull import GroupGone, MergeAwaited
+from ledger.events.pull import GroupGone, MergeAwaited, MergeOutdated
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_check_buttons import gated
 from tests.bot.flows.pulls.test_review import delivered, review
+from tests.bot.flows.settings import POLICY
 
 CHECK = "ci"
 
@@ -174,6 +175,24 @@ def test_what_the_gate_has_not_seen_does_not_pass_the_queue(cardinal: Cardinal) 
     cardinal.settle()
     assert (pull.merged_at, pull.queued_at) == (None, None)
     assert "left GitHub's merge queue" in cardinal.card(item).because
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_the_merge_lane_hands_one_after_another_over_to_the_queue(cardinal: Cardinal) -> None:
+    cardinal.set_policy(POLICY.replace("method: squash", "method: squash, lane: true"))
+    items, pulls = zip(*(approved(cardinal) for _ in range(2)), strict=True)
+    cardinal.repo.merge_queues.add("main")
+    for item in items:
+        cardinal.drag(item, "Done")
+    cardinal.settle()
+    assert [it.number for it in cardinal.events(MergeAwaited)] == [pull.number for pull in pulls]
+    assert cardinal.events(MergeOutdated) == []  # GitHub's queue checks each on what is before it
+    assert all("merge queue" in cardinal.card(item).because for item in items)
+    assert len(cardinal.calls("EnqueuePull")) == 2
+    for item, pull in zip(items, pulls, strict=True):
+        cardinal.forge.store.merges.finish_queue(pull, passed=True, actor=cardinal.person("alice"))
+        cardinal.settle()
+        assert cardinal.card(item).state == "done"
     cardinal.assert_nothing_is_stuck()
 
 
