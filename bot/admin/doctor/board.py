@@ -1,10 +1,8 @@
 """Checks of the board: its shape, its policy, the fields and descriptions that Cardinal writes."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
-
-from sqlalchemy import Connection
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.github.api import projects
@@ -13,7 +11,7 @@ from bot.render.board.card_fields import KINDS, FaceField
 from bot.state import policies as policies_in_force
 from bot.state import structure
 from ledger.ids import CardId, EntryKey
-from ledger.log import event_store, hash_chain
+from ledger.log import event_store
 from ledger.queue import outbox
 from ledger.views import policies, remotes
 from ledger.views.boards import BoardRow
@@ -117,9 +115,9 @@ def wanted_header(patient: DoctorContext, board: BoardRow, column: str) -> str |
 
 
 def _are_being_written(patient: DoctorContext, board: BoardRow) -> bool:
-    """Tell whether Cardinal writes the first descriptions, or wrote some since it last read the board.
+    """Tell whether Cardinal writes the first descriptions, or wrote some and may not have read them yet.
 
-    Two sweeps later the board was read again: a difference then is somebody else's text.
+    What was read before may be recorded after. Two sweeps later a difference is somebody else's text.
     """
     if patient.engine is None:
         return False
@@ -128,15 +126,7 @@ def _are_being_written(patient: DoctorContext, board: BoardRow) -> bool:
         sent = remotes.get(db, key)
         if sent is None:
             return any(entry.key == key for entry in outbox.open_of_card(db, CardId(board.board_id)))
-        recent = timedelta(seconds=2 * patient.config.sweep_s)
-        return patient.now - sent.at < recent and sent.at > _read_at(db, board)
-
-
-def _read_at(db: Connection, board: BoardRow) -> datetime:
-    """Return when the board was last read as something new."""
-    upto = event_store.last_seq(db)
-    (seen,) = hash_chain.links_of(db, f"board:{board.board_id}", upto=upto, kinds=("BoardSeen",), most=1)
-    return datetime.fromisoformat(seen.at)
+    return patient.now - sent.at < timedelta(seconds=2 * patient.config.sweep_s)
 
 
 def _make_fields(patient: DoctorContext) -> str:

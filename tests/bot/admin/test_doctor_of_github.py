@@ -4,7 +4,7 @@ import json
 import os
 import tarfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from threading import Thread
 
@@ -22,10 +22,13 @@ from bot.system.config import Config
 from bot.system.secret import Secret
 from bot.web.app import make_app
 from forge.store.board import FieldType
+from ledger.events.board import BoardSeen
 from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
 from ledger.queue import inbox
 from ledger.queue.inbox import Delivery
+from ledger.views import boards
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import with_column
 
@@ -137,6 +140,7 @@ def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardi
     status = project.status
     wanted = {one.name: one.description for one in status.options}
     status.options[0].description, status.options[1].description = "", "Old."
+    cardinal.clock.forward(2 * cardinal.services.config.sweep_s)
     board.refresh(cardinal.services)
     findings = list(examine(patient(cardinal)))
     assert {one.mends for one in findings} >= {"fields", "columns"}
@@ -163,6 +167,19 @@ def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: 
     assert columns() == [(Level.WARN, False)]
     cardinal.sweep()
     assert columns() == [(Level.OK, False)]
+
+
+def test_a_look_from_before_the_writing_that_is_recorded_after_it_is_no_finding(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(budget_usd="7"))
+    cardinal.settle()
+    with event_store.reading(cardinal.services.engine) as db:
+        (before,) = boards.all_boards(db)
+    cardinal.clock.forward(1)
+    with event_store.writing(cardinal.services.engine) as db:
+        stale = replace(before, title=f"{before.title}, read too late")
+        seen = BoardSeen(**{it.name: getattr(stale, it.name) for it in fields(BoardSeen)})
+        event_store.append(db, seen, at=cardinal.clock())
+    assert [one.level for one in checkups.headers(patient(cardinal))] == [Level.OK]
 
 
 def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, cardinal: Cardinal) -> None:
