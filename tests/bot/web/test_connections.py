@@ -7,11 +7,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import psutil
 import pytest
 
 from bot.daemon import web_server
 from bot.web.connections import ConnectionLimits, ConnectionPhase, Connections
 from bot.web.wsgi import Bridge
+from tests.bot.daemon.test_group import until
 from tests.bot.daemon.test_web_server import post, server
 
 __all__ = ["server"]
@@ -146,7 +148,8 @@ def test_bytes_of_requests_that_are_done_count_no_more(start: Start) -> None:
 def test_who_does_not_read_the_answer_loses_the_place(start: Start) -> None:
     place = start(ConnectionLimits(seconds={**LONG, ConnectionPhase.ANSWER: 0.2}))
     talk = opened(place, b"GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-    threading.Event().wait(0.5)
+    own = psutil.Process()
+    until(lambda: all(it.laddr != place or not it.raddr for it in own.net_connections("tcp4")))  # it hung up
     assert len(answered(talk)) < LARGE
 
 

@@ -16,6 +16,7 @@ from bot.web.live.response import PageUpdate, StreamResponse, message
 from bot.web.live.streams import StreamLimits
 from ledger.log import event_store
 from ledger.queries import run_lines
+from tests.bot.daemon.test_group import until
 from tests.bot.web.live.reading import Reader
 from tests.bot.web.live.serving import serving
 from tests.ledger.conftest import ledger, ledger_url
@@ -170,7 +171,9 @@ def test_a_stream_ends_after_its_time_so_that_it_is_asked_again_who_reads(
             assert [seen.event for seen in mine.messages()] == ["now"]
 
 
-def test_who_does_not_read_is_closed_and_nothing_is_kept_for_it(begun: Engine) -> None:
+def test_who_does_not_read_is_closed_and_nothing_is_kept_for_it(
+    begun: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
     pulled = list[int]()
 
     def endless(after: int) -> PageUpdate:
@@ -183,7 +186,7 @@ def test_who_does_not_read_is_closed_and_nothing_is_kept_for_it(begun: Engine) -
             other = Reader(place, "/healthz")
             assert (other.open(), other.answer.read()) == (200, b"well")
             other.close()
-            threading.Event().wait(1)
+            until(lambda: "without completing" in caplog.text)  # the server ended it
             with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
                 mine.answer.read()
     assert len(pulled) * BIG < 40_000_000  # as much as the kernel takes for one that does not read
