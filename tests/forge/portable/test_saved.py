@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from forge.portable.saved import SavedForge, StateError
+from forge.store import Store
+from forge.store.models import UserType
 from tests.forge.portable.conftest import Portable
 from tests.runner.world import git
 
@@ -45,7 +47,7 @@ class Hostile:
         return self.call, self.given
 
 
-@pytest.mark.parametrize("call", [os.system, subprocess.Popen, eval, getattr])
+@pytest.mark.parametrize("call", [os.system, subprocess.Popen, eval, setattr])
 def test_a_file_of_somebody_else_runs_nothing(tmp_path: Path, call: Any) -> None:
     (tmp_path / "state").write_bytes(pickle.dumps(Hostile(call, f"touch {tmp_path}/ran")))
     with pytest.raises(StateError, match="is nothing that a forge keeps"):
@@ -59,6 +61,29 @@ def test_a_file_of_somebody_else_runs_nothing(tmp_path: Path, call: Any) -> None
 def test_names_that_lead_out_of_the_store_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "state").write_bytes(f"c{name}\n.".encode())
     with pytest.raises(StateError, match=r"is no class|Can't get|has no"):
+        SavedForge(tmp_path).read()
+
+
+class Reduced:
+    """What is pickled as a call of `getattr`, as Python 3.11.2, that of Debian 12, does with enumerations."""
+
+    def __init__(self, *words: object) -> None:
+        self.words = words
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, self.words
+
+
+def test_members_of_enumerations_are_read_as_every_python_writes_them(tmp_path: Path) -> None:
+    member = Reduced(UserType, "BOT")
+    (tmp_path / "state").write_bytes(pickle.dumps((Store(tmp_path), member, {}, {})))
+    assert SavedForge(tmp_path).load()[1] is UserType.BOT
+
+
+@pytest.mark.parametrize("words", [(Store, "__init__"), (UserType, "__init__"), (UserType.BOT, "__class__")])
+def test_no_other_attribute_is_read(tmp_path: Path, words: tuple[object, str]) -> None:
+    (tmp_path / "state").write_bytes(pickle.dumps((Store(tmp_path), Reduced(*words), {}, {})))
+    with pytest.raises(StateError, match=r"asks for an attribute|KeyError"):
         SavedForge(tmp_path).read()
 
 
