@@ -26,7 +26,7 @@ from tests.runner.world import World
 AGENTS = tuple(name for name in agents.names() if agents.load(name).secrets)
 IMAGE = "cardinal/agent:latest"
 KEY = "sk-real-0123456789abcdefghijklmnopqrstuvwxyz"  # of nobody, but it looks like one
-LIMITS = Limits(timeout_s=180, silence_s=60, max_turns=60, budget_usd=5.0, iterations=3, full_runs=3)
+LIMITS = Limits(timeout_s=500, silence_s=120, max_turns=60, budget_usd=5.0, iterations=3, full_runs=3)
 RESOURCES = ResourceSpec(memory_mb=3000, cpus=2.0, processes=300, disk_mb=2000, open_files=4096)
 
 PLAN: dict[str, dict[str, Any]] = {
