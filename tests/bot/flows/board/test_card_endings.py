@@ -47,6 +47,21 @@ def test_an_abandoned_card_stops_its_run_closes_its_pull_request_and_deletes_the
     assert cardinal.card(item).state != "archived"
 
 
+def test_an_archiving_in_words_is_its_askers_also_where_its_echo_comes_first(cardinal: Cardinal) -> None:
+    item = cardinal.new("Old", column="Tasks")
+    cardinal.settle()
+    for command, archived in (("archive", True), ("unarchive", False)):
+        cardinal.say(item, f"/cardinal {command}", who="bob")
+        cardinal.settle(publish=False)  # the call is made, and its answer not yet seen
+        bot = cardinal.forge.store.users.bot("cardinal[bot]")
+        cardinal.forge.store.projects.set_archived(item, archived, actor=bot)
+        cardinal.settle(publish=False)
+        cardinal.settle()
+    (away,), (back,) = cardinal.events(CardArchived), cardinal.events(CardRestored)
+    assert (away.by, away.role, back.by, back.role) == ("bob", "write", "bob", "write")
+    assert cardinal.card(item).state == "draft"
+
+
 def test_a_deleted_card_ends_its_queued_run_at_once(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
     cardinal.settle()
