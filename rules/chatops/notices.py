@@ -114,7 +114,7 @@ def kind_of(event: Event) -> NoticeKind | None:
             return NoticeKind.FAILURE
         case CardStateChanged(after=CardState.IN_REVIEW | CardState.WORK_COMPLETE):
             return NoticeKind.REVIEW
-        case BoardHalted() | StopOrdered():
+        case BoardHalted() | StopOrdered(because=""):  # a card that somebody blocks is shown on the board
             return NoticeKind.STOPPED
         case UsageMetered():
             return NoticeKind.SPEND

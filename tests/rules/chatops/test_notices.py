@@ -4,9 +4,9 @@ from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
-from ledger.events.board import CardStateChanged
+from ledger.events.board import CardStateChanged, StopOrdered
 from ledger.events.run import RunStepped
-from ledger.ids import CardId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
 from ledger.states import CardState, RunState
 from rules.chatops.notices import (
@@ -92,6 +92,8 @@ def test_what_is_news_is_of_one_kind() -> None:
     waits = RunStepped(run, RunState.PLANNING, RunState.AWAITING_APPROVAL)
     assert kind_of(waits) is NoticeKind.APPROVAL
     assert kind_of(CardStateChanged(card, CardState.QUEUED, CardState.WORKING, "")) is None
+    assert kind_of(StopOrdered(BoardId("PVT_1"), "card", card, "bob")) is NoticeKind.STOPPED
+    assert kind_of(StopOrdered(BoardId("PVT_1"), "card", card, "bob", "claimed")) is None
 
 
 def test_a_subscriber_gets_what_is_wanted_only() -> None:
