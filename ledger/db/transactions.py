@@ -1,12 +1,16 @@
 """The two ways to touch the ledger: one writer at a time, and readers that each see one moment."""
 
-from collections.abc import Iterator
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, ProgrammingError
+from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
 
 from ledger.db.statements import drive
 
@@ -25,9 +29,27 @@ LOCK_KEY = 0x43415244  # "CARD": the advisory lock that makes PostgreSQL's write
 BESIDE_KEY = LOCK_KEY + 1  # of those who write only what nobody reads yet
 
 
-# Idle connections of SQLite, each with its driver's and whether that may write. For SQLAlchemy each is in one
-# long transaction: its own beginning and ending of one takes longer than SQLite's commit.
-_idle: WeakKeyDictionary[Engine, list[tuple[Connection, Any, bool]]] = WeakKeyDictionary()
+# Between two looks of a writer whether it is its turn: of the next one, of the others, and of any at most.
+NEXT_LOOK_S, LOOK_S, LONGEST_LOOK_S = 0.0002, 0.001, 0.005
+
+
+@dataclass(slots=True)
+class _Kept:
+    """An idle connection of SQLite, with its driver's, and whether that may write.
+
+    For SQLAlchemy it is in one long transaction: its own beginning and ending of one takes longer than a
+    commit. Who holds a lock of `door`, the ledger's folder, writes next: SQLite itself gives its lock to
+    whoever comes at the right moment, and sleeps up to 0.1 s meanwhile. -1 without a write-ahead log.
+    """
+
+    db: Connection
+    driver: Any
+    door: int
+    shut: Callable[[], object]  # closes the door; so does the end of `db`
+    may_write: bool | None = None
+
+
+_idle: WeakKeyDictionary[Engine, list[_Kept]] = WeakKeyDictionary()
 
 
 def writing(engine: Engine, *, alone: bool = False) -> AbstractContextManager[Connection]:
@@ -61,34 +83,88 @@ def reading(engine: Engine) -> AbstractContextManager[Connection]:
 @contextmanager
 def _in_sqlite(engine: Engine, *, writes: bool) -> Iterator[Connection]:
     idle = _idle.get(engine) or _idle.setdefault(engine, [])
+    kept = idle.pop() if idle else _opened(engine)
+    db = kept.db
     try:
-        db, driver, may_write = idle.pop()
-    except IndexError:
-        db = engine.connect().execution_options(**{KEPT: True})
-        db.begin()
-        driver, may_write = db.connection.driver_connection, None
-    try:
-        if may_write is not writes:
-            driver.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
-        drive(db, "BEGIN IMMEDIATE" if writes else "BEGIN")  # may find the ledger locked
+        if kept.may_write is not writes:
+            kept.driver.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
+            # With a log whoever has the turn waits for nobody; without one a commit waits for readers.
+            wait_ms = 0 if writes and kept.door >= 0 else WAIT_S * 1000
+            kept.driver.execute(f"PRAGMA busy_timeout = {wait_ms}")
         if writes:
+            _take_turn(kept)
             _guard(engine, db)
+        else:
+            drive(db, "BEGIN")
         yield db
         drive(db, "COMMIT")
     except BaseException as error:
-        db.close()  # rolls back; whatever state the error left it in, nobody gets it again
+        _close(kept)  # rolls back; whatever state the error left it in, nobody gets it again
         if isinstance(error, DBAPIError):
             _explain(engine)
         raise
-    idle.append((db, driver, writes))
+    kept.may_write = writes
+    idle.append(kept)
+
+
+def _opened(engine: Engine) -> _Kept:
+    db = engine.connect().execution_options(**{KEPT: True})
+    db.begin()
+    driver: Any = db.connection.driver_connection
+    if driver.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        return _Kept(db, driver, -1, lambda: None)
+    door = os.open(os.path.dirname(engine.url.database or "") or ".", os.O_RDONLY)
+    return _Kept(db, driver, door, finalize(db, os.close, door))
+
+
+def _close(kept: _Kept) -> None:
+    kept.db.close()
+    kept.shut()
+
+
+def _take_turn(kept: _Kept) -> None:
+    """Begin to write. Raises OperationalError when the turn does not come within WAIT_S."""
+    began, is_next = time.monotonic(), kept.door < 0
+    try:
+        while True:
+            waited_s = time.monotonic() - began
+            is_next = is_next or _is_next(kept.door)
+            is_last = kept.door < 0 or waited_s >= WAIT_S
+            if (is_next or is_last) and _begun(kept.db, must=is_last):
+                return
+            time.sleep(min(max(NEXT_LOOK_S if is_next else LOOK_S, waited_s / 50), LONGEST_LOOK_S))
+    finally:
+        if kept.door >= 0:
+            fcntl.flock(kept.door, fcntl.LOCK_UN)
+
+
+def _is_next(door: int) -> bool:
+    """Become the next writer, unless another is. Nothing but the order hangs on it."""
+    try:
+        fcntl.flock(door, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without such locks
+        pass
+    return True
+
+
+def _begun(db: Connection, *, must: bool) -> bool:
+    try:
+        drive(db, "BEGIN IMMEDIATE")
+    except OperationalError as error:
+        if must or getattr(error.orig, "sqlite_errorname", "") != "SQLITE_BUSY":
+            raise
+        return False
+    return True
 
 
 def close_idle(engine: Engine) -> None:
     """Close the idle connections of an engine that is disposed of, and of those that share its pool."""
     for other in [it for it in _idle if it.pool is engine.pool]:
-        for db, _, _ in _idle.pop(other):
-            db.detach()  # its pool is gone, and would keep it open
-            db.close()
+        for kept in _idle.pop(other):
+            kept.db.detach()  # its pool is gone, and would keep it open
+            _close(kept)
 
 
 @contextmanager

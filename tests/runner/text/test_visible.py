@@ -230,8 +230,10 @@ _PROSE = [
 
 
 @given(st.lists(st.sampled_from(_PROSE), max_size=12))
-@example(["A", "http://", "b."])
-@example(["A", "www.", "b.", "z"])
+@example(["A https://github.com/a/b/issues/1?c"])
+@example(["A www.b.cz"])
+@example(["A <!-- b --> &amp; c"])
+@example(["A **b", "\n", "*c"])
 @example(["A", "  ", "\n", "z", " ", "\n", " ", "\n", "b.", "\n"])
 @example(["A", "\n", "--", "\n", "- ", "z"])
 def test_prose_that_takes_the_short_way_is_read_as_a_page_is(words: list[str]) -> None:
