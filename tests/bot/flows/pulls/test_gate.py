@@ -147,7 +147,7 @@ def test_a_push_during_the_check_is_checked_as_well(cardinal: Cardinal) -> None:
 def test_pushes_without_end_are_not_checked_without_end(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     pull = cardinal.pull_of(item)
-    for number in range(12):
+    for number in range(8):
         push(cardinal, pull, {"more.txt": b"%d\n" % number})
         cardinal.settle()
         run_id = cardinal.events(RunQueued)[-1].run_id
@@ -155,7 +155,7 @@ def test_pushes_without_end_are_not_checked_without_end(cardinal: Cardinal) -> N
             cardinal.say(item, "/cardinal cancel")
             cardinal.settle()
             assert cardinal.run(run_id).ending is Ending.CANCELLED
-    assert len(cardinal.events(PullChanged)) >= 12
+    assert len(cardinal.events(PullChanged)) >= 8
     assert kinds(cardinal).count("check") == 6
     assert "/cardinal check starts another" in cardinal.card(item).because
 
