@@ -24,6 +24,7 @@ from ledger.db.statements import Statement
 from ledger.db.tables import refresh_requests
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
+from ledger.model.reasons import Reason
 from ledger.states import RunState
 from ledger.views import links
 from ledger.views.cards import cards
@@ -114,8 +115,9 @@ def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId
 
 
 def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
-    """Return the sentences about the cards' states."""
-    query = select(cards.c.card_id, cards.c.because).where(cards.c.card_id.in_(tuple(card_ids)))
+    """Return the sentences about the cards' states; not of cards that say themselves what holds them."""
+    free = cards.c.card_id.in_(tuple(card_ids)) & cards.c.reason.not_in((Reason.BLOCKED, Reason.OUT_OF_REACH))
+    query = select(cards.c.card_id, cards.c.because).where(free)
     return {CardId(card_id): because for card_id, because in db.execute(query)}
 
 

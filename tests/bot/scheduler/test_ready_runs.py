@@ -1,5 +1,6 @@
 """Which runs may start is asked at every tick and only worked out again when something happened."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,12 +9,16 @@ from sqlalchemy import Engine
 
 from bot.reactor import reactor
 from bot.scheduler import dispatch
-from ledger.events.board import CardExplained, StopOrdered
+from ledger.event import Event
+from ledger.events.board import CardExplained, StopLifted, StopOrdered
 from ledger.events.policy import PolicyLoaded
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
+from ledger.model.reasons import Reason
 from ledger.queries import run_queue
+from ledger.states import CardState
+from ledger.views import cards
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 from tests.ledger.traced import traced
 
@@ -91,3 +96,40 @@ def test_why_a_card_waits_is_recorded_once_and_again_when_it_was_overwritten(eng
     starts(engine)
     with event_store.reading(engine) as db:
         assert run_queue.reasons_of(db, [CardId("c3")]) == {CardId("c3"): wait}
+
+
+def happens(engine: Engine, *events: Event) -> int:
+    """Append the events, ask three times which runs may start, and return the last event's number."""
+    with event_store.writing(engine) as db:
+        event_store.append(db, *events, at=NOW)
+        reactor.advance(db, now=NOW)
+    for _ in range(3):
+        starts(engine)
+    with event_store.reading(engine) as db:
+        return event_store.last_seq(db)
+
+
+def test_a_card_out_of_reach_is_explained_once_though_its_run_waits(engine: Engine) -> None:
+    last = happens(engine, replace(board_seen(), owner="beta"), PolicyLoaded(BOARD, "d", "", ""))
+    starts(engine)
+    with event_store.reading(engine) as db:
+        assert event_store.last_seq(db) == last
+        held = cards.get(db, CardId("c3"))
+    assert held is not None
+    assert held.reason is Reason.OUT_OF_REACH
+
+
+def test_a_blocked_card_is_free_again_though_its_run_waited_for_the_board_too(engine: Engine) -> None:
+    happens(engine, StopOrdered(BOARD, "board", BOARD, "ann"))
+    happens(engine, StopOrdered(BOARD, "card", "c3", "al", "no contract"))
+    with event_store.reading(engine) as db:
+        held = cards.get(db, CardId("c3"))
+    assert held is not None
+    assert (held.state, held.reason) == (CardState.BLOCKED, Reason.BLOCKED)
+    assert held.because.startswith("the card is blocked by al (no contract)")
+    happens(engine, StopLifted(BOARD, "card", "c3", "al"))
+    with event_store.reading(engine) as db:
+        free = cards.get(db, CardId("c3"))
+    assert free is not None
+    assert free.state is not CardState.BLOCKED
+    assert free.because.startswith("the board is stopped by ann")
