@@ -13,7 +13,7 @@ from bot.web.acting import offered
 from bot.web.site import card_lines, following, parameters
 from bot.web.site.card_lines import MAX_LINE
 from bot.web.site.layout import Site, may_see, when
-from bot.web.site.lists import path_of
+from bot.web.site.lists import fitting, path_of
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.card_filter import CardScope
@@ -83,13 +83,13 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         column=plain(card.column or "no column"),
         issue=f"{github}/issues/{card.number}",
         pull=_pull(site, card),
-        dependencies=[_dependency(site, link) for link in seen],
+        dependencies=fitting(_dependency(site, link) for link in seen),
         unasked="" if complete else UNASKED,
-        done=sum(not link.holds for link in seen),
+        dependencies_done=f"{sum(not link.holds for link in seen)} of {len(seen)} done",
         parts_done=parts_done(own),
-        parts=[_part(it) for it in own],
+        parts=fitting(map(_part, own)),
         cost=usd(sum(run.usd for run in listed)),
-        runs=[_run(it) for it in listed],
+        runs=fitting(map(_run, listed)),
         timeline=lines,
         cut=cut,
         zoom=zoom,

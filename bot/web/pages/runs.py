@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import TypeVar
 
 from flask import Response, current_app, make_response, render_template
 from jinja2 import Environment
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from sqlalchemy import Connection
 
 from bot.render.markdown import links
@@ -19,7 +18,7 @@ from bot.web.live.response import PageUpdate, StreamResponse, message, seen
 from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
 from bot.web.site.layout import HEADERS, Site, run_visible, when
-from bot.web.site.lists import path_of
+from bot.web.site.lists import fitting, newest_fitting, path_of
 from ledger.events.turn import SUBSCRIPTION
 from ledger.log import event_store
 from ledger.queries import run_lines
@@ -36,8 +35,7 @@ from rules.text import brief, plain, sentence, state_word, usd
 
 MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
 MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
-MAX_BYTES, MAX_PART = 40_000, 8_000  # of such lines as HTML, and of each list above them
-Row = TypeVar("Row")
+MAX_BYTES = 40_000  # of such lines as HTML
 WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
 
 
@@ -78,7 +76,7 @@ class RunPage:
         with event_store.reading(self._site.engine) as db:
             fresh = run_lines.later(db, self.run.run_id, 0, MAX_ON_PAGE, behind=MAX_ON_PAGE)
             now = self._now(db, self.run, self._card)
-        lines = _fitting(map(self._line, reversed(fresh.lines)))
+        lines = fitting(map(self._line, reversed(fresh.lines)), MAX_BYTES)
         omitted = self._omitted(fresh.omitted + len(fresh.lines) - len(lines), 0)
         nonce = "" if self.run.ended_at else assets.nonce()
         values = {"after": fresh.last, "nonce": nonce, "visit": visit, "title": f"Run {self.run.run_id}"}
@@ -105,7 +103,7 @@ class RunPage:
                 return PageUpdate(b"", b"", after)
             fresh = run_lines.later(db, run.run_id, after, MAX_AT_ONCE)
             now = self._now(db, run, card)
-        lines = _fitting(map(self._line, fresh.lines))
+        lines = fitting(map(self._line, fresh.lines), MAX_BYTES)
         cut = len(lines) < len(fresh.lines)
         last = fresh.lines[len(lines) - 1].seq if cut else fresh.last
         text = "".join([self._omitted(fresh.omitted, after), *lines])
@@ -144,19 +142,18 @@ class RunPage:
             "state": state_word(run.ending or run.state),
             "facts": facts_of(run),
             "elapsed": brief((run.ended_at or self._site.clock()) - run.queued_at),
-            "stages": _newest(
+            "stages": newest_fitting(
                 (plain(row.stage), row.left_at is not None, usd(row.usd))
                 for row in stages.of_run(db, run.run_id)[-MAX_ROWS:]
             ),
             "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
-            "steps": _fitting(
+            "steps": fitting(
                 (
                     (plain(step, MAX_LINE), place < run.plan_done)
                     for place, step in enumerate(run.plan_steps[:MAX_ROWS])
-                ),
-                MAX_PART,
+                )
             ),
-            "questions": _newest(
+            "questions": newest_fitting(
                 (
                     plain(row.text, MAX_LINE),
                     plain(row.answer, MAX_LINE),
@@ -165,7 +162,7 @@ class RunPage:
                 )
                 for row in of_run[-MAX_ROWS:]
             ),
-            "checks": _newest(
+            "checks": newest_fitting(
                 {
                     "tier": row.tier,
                     "command": plain(row.command, MAX_LINE),
@@ -197,29 +194,6 @@ def _offers(run: RunRow, of_run: Iterable[QuestionRow]) -> str:
     """Return a word that is another one when other forms may be offered; an open page then asks for them."""
     unanswered = (row.question_id for row in of_run if row.answered_at is None and not row.withdrawn)
     return " ".join((run.state, f"{run.plan_revision}{run.plan_approved:d}", *unanswered))
-
-
-def _fitting(rows: Iterable[Row], room: int = MAX_BYTES) -> list[Row]:
-    """Return the first rows, one at least, whose texts take at most so many bytes of HTML."""
-    fitting: list[Row] = []
-    for row in rows:
-        room -= _size(row)
-        if room < 0 and fitting:
-            break
-        fitting.append(row)
-    return fitting
-
-
-def _size(row: object) -> int:
-    """Return the bytes of HTML that a row's texts take."""
-    if isinstance(row, dict | tuple):
-        return sum(map(_size, row.values() if isinstance(row, dict) else row))
-    return len(escape(row).encode())
-
-
-def _newest(rows: Iterable[Row]) -> list[Row]:
-    """Return the last rows that fit into a part of the page."""
-    return _fitting(reversed([*rows]), MAX_PART)[::-1]
 
 
 def _evidence(gate: TierRow | None) -> dict[str, object] | None:

@@ -17,7 +17,7 @@ from rules.text import plain
 MAX_PAYLOAD = 2000
 MAX_LINES, MAX_LINE = 200, 500
 MAX_STEPS, MAX_STEP, STEP_BYTES = 50, 200, 60  # lines of a fold, characters of each, and the HTML around it
-MAX_BYTES = 64_000  # of the lines: a page stays under 100 kB
+MAX_BYTES = 48_000  # of the lines: a page stays under 100 kB
 
 
 class LineView(NamedTuple):

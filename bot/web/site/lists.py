@@ -1,8 +1,12 @@
-"""Cards as lists on pages show them: outside text made harmless and short."""
+"""Cards as lists on pages show them: outside text made harmless and short; and lists that fit into a page."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 from urllib.parse import quote
+
+from markupsafe import escape
 
 from bot.web.acting.offered import FormView
 from ledger.ids import CardId
@@ -10,6 +14,8 @@ from ledger.queries.lanes import ListedCard
 from rules.text import brief, plain, state_word, usd
 
 MAX_TITLE, MAX_WHY = 120, 240
+MAX_PART = 8_000  # bytes of HTML of one list among others on a page
+Row = TypeVar("Row")
 MAX_ACTING = 10  # cards of one list that have forms; the others have them on their own pages
 
 
@@ -53,3 +59,26 @@ def path_of(repository: str | None, number: int | None, card_id: CardId) -> str:
     An issue on several boards has as many cards: the id says which.
     """
     return f"/cards/{quote(repository)}/{number}/{quote(card_id)}" if repository and number else ""
+
+
+def fitting(rows: Iterable[Row], room: int = MAX_PART) -> list[Row]:
+    """Return the first rows, one at least, whose texts take at most so many bytes of HTML."""
+    fitted: list[Row] = []
+    for row in rows:
+        room -= _size(row)
+        if room < 0 and fitted:
+            break
+        fitted.append(row)
+    return fitted
+
+
+def newest_fitting(rows: Iterable[Row]) -> list[Row]:
+    """Return the last rows that fit into a part of the page."""
+    return fitting(reversed([*rows]))[::-1]
+
+
+def _size(row: object) -> int:
+    """Return the bytes of HTML that a row's texts take."""
+    if isinstance(row, dict | tuple):
+        return sum(map(_size, row.values() if isinstance(row, dict) else row))
+    return len(escape(row).encode())

@@ -95,8 +95,8 @@ def test_a_long_timeline_is_cut_to_what_a_page_holds_the_newest_lines_last(pages
         event_store.append(db, *said, at=pages.cardinal.clock())
     page = pages.browser("alice").get(f"/cards/{card.repository}/{card.number}")
     assert len(page.data) < 100_000
-    assert "the newest 32 lines" in page.text
-    assert re.findall(r"<bdi>bob: ([0-9]+)", page.text) == [f"{n:03}" for n in range(58, 90)]
+    assert "the newest 24 lines" in page.text
+    assert re.findall(r"<bdi>bob: ([0-9]+)", page.text) == [f"{n:03}" for n in range(66, 90)]
 
 
 def test_a_card_about_another_owners_repository_shows_nobody_the_board(pages: Pages) -> None:

@@ -12,6 +12,8 @@ from bot.web.pages.runs import MAX_BYTES
 from bot.web.site.layout import HEADERS
 from forge.store.models import Role
 from ledger.event import Event
+from ledger.events.board import CardSeen
+from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import (
     AgentSaid,
     CommandChecked,
@@ -24,10 +26,12 @@ from ledger.events.run import (
     ToolUsed,
 )
 from ledger.events.stage import StageEntered
-from ledger.ids import QuestionId, RunId
+from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries.run_lines import MAX_BEHIND
-from ledger.states import Ending
+from ledger.queries.timeline import Zoom
+from ledger.states import CardState, Ending
+from ledger.views import cards
 from tests.bot.web.live.reading import Message, Reader, parsed
 from tests.bot.web.live.serving import serving
 from tests.bot.web.pages.test_artifacts import hide
@@ -205,6 +209,21 @@ def test_a_run_whose_every_part_is_flooded_stays_a_page_and_an_answer_of_bounded
         )
     happens(pages, QuestionAsked(run_id, QuestionId(f"{run_id}-q99"), "agent", long, (long,) * 5))
     happens(pages, FinalReported(run_id, colours, (), (), ()), RunParked(run_id, "question"))
-    assert len(bob.get(f"/runs/{run_id}").data) < MAX_PAGE
+    card_id, board_id = pages.cardinal.run(run_id).card_id, pages.cardinal.board_id
+    with event_store.reading(pages.cardinal.services.engine) as db:
+        card = cards.get(db, card_id)
+    assert card is not None
+    title, issue = "<" * 256, card.number
+    for part in range(900, 1_000):
+        place = "acme/shop", part, title, "", "ann", "In Progress", CardState.FAILED
+        happens(
+            pages,
+            CardSeen(CardId(f"p{part}"), board_id, f"I{part}", *place),
+            LinksSeen(CardId(f"p{part}"), (), 0, f"acme/shop#{issue}"),
+        )
+    blockers = tuple(Blocker("acme/shop", it, title, "open") for it in range(800, 850))
+    happens(pages, LinksSeen(card_id, blockers, 0, ""))
+    for path in (f"/runs/{run_id}", *(f"/cards/acme/shop/{issue}?zoom={zoom}" for zoom in Zoom)):
+        assert len(pages.browser("alice").get(path).data) < MAX_PAGE, path
     answers = list(followed(bob, run_id, seen))
     assert max(len(message.data.encode()) for message in answers) < MAX_PAGE
