@@ -59,7 +59,7 @@ GIT_ENVIRONMENT = {
     "GIT_COMMITTER_NAME": "Ann",
     "GIT_COMMITTER_EMAIL": "ann@example.org",
 }
-LIMITS = Limits(timeout_s=60, silence_s=20, max_turns=20, budget_usd=1.0, iterations=2, full_runs=2)
+LIMITS = Limits(timeout_s=240, silence_s=120, max_turns=20, budget_usd=1.0, iterations=2, full_runs=2)
 
 
 class SystemClock:

@@ -12,17 +12,17 @@ from tests.runner.world import World
 
 def test_the_first_rule_that_fits_answers_and_nothing_is_left_behind(world: World) -> None:
     world.scenario(chat=[{"when": "criteria", "say": "Which ones?", "usd": 0.01}, {"say": "Hello."}])
-    answer = ask_once("scripted", "No criteria yet", model="test", places=world.places, timeout_s=10)
+    answer = ask_once("scripted", "No criteria yet", model="test", places=world.places, timeout_s=60)
     assert (answer.text, answer.usd) == ("Which ones?", 0.01)
     assert answer.tokens > 0
-    assert ask_once("scripted", "Hm", model="test", places=world.places, timeout_s=10).text == "Hello."
+    assert ask_once("scripted", "Hm", model="test", places=world.places, timeout_s=60).text == "Hello."
     assert os.listdir(world.places.workspaces) == []
 
 
 def test_no_answer_is_an_error(world: World) -> None:
     world.scenario(chat=[{"when": "never", "say": "x"}])
     with pytest.raises(ChatError):
-        ask_once("scripted", "Hm", model="test", places=world.places, timeout_s=10)
+        ask_once("scripted", "Hm", model="test", places=world.places, timeout_s=60)
 
 
 def test_an_answer_that_takes_too_long_is_an_error(world: World) -> None:
