@@ -153,7 +153,8 @@ def _begun(db: Connection, *, must: bool) -> bool:
     try:
         drive(db, "BEGIN IMMEDIATE")
     except OperationalError as error:
-        if must or getattr(error.orig, "sqlite_errorname", "") != "SQLITE_BUSY":
+        # Somebody may mend the log of a killed writer meanwhile: SQLITE_BUSY_RECOVERY.
+        if must or not getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
             raise
         return False
     return True
