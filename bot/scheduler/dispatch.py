@@ -120,9 +120,11 @@ def _choices(
 ) -> tuple[RunSelection, ...]:
     """Return the runs that may start on each board; a worker that one board takes is not free for the next.
 
-    Where the workers do not suffice for all, each board gets its share of them.
+    Where the workers do not suffice for all, each board gets its share of them. A board whose policy cannot
+    be read has no choice: the rules say why on its cards.
     """
-    waiting = sorted(run_queue.boards_waiting(db) - boards.removed(db))
+    served = run_queue.boards_waiting(db) - boards.removed(db)
+    waiting = sorted(board_id for board_id in served if policies.is_known(db, board_id))
     questions_of = {
         board_id: _question(db, board_id, now, host, len(free), paused.get(board_id)) for board_id in waiting
     }

@@ -60,6 +60,18 @@ def test_whatever_happens_is_heeded_at_the_next_tick(engine: Engine) -> None:
     assert starts(engine) == []
 
 
+def test_under_a_policy_that_cannot_be_read_nothing_starts_and_the_rules_alone_say_why(
+    engine: Engine,
+) -> None:
+    with event_store.writing(engine) as db:
+        event_store.append(db, PolicyLoaded(BOARD, "e", "columns: [", ""), at=NOW)
+        reactor.advance(db, now=NOW)
+        before = event_store.last_seq(db)
+    assert starts(engine, 5) == []
+    with event_store.reading(engine) as db:
+        assert event_store.last_seq(db) == before
+
+
 def test_more_free_workers_are_another_question(engine: Engine) -> None:
     assert len(starts(engine, 1)) == 1
     assert len(starts(engine, 2)) == 2
