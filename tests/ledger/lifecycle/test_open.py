@@ -39,6 +39,7 @@ def test_every_commit_is_on_disk_before_it_returns(tmp_path: Path) -> None:
         assert db.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert db.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert db.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+    with event_store.reading(ledger) as db:  # writers wait in ledger.db.transactions
         assert db.exec_driver_sql("PRAGMA busy_timeout").scalar() == 10_000
     assert journal_warning(ledger) is None
     ledger.dispose()
