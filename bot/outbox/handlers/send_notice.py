@@ -35,8 +35,8 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     subscriber = subscribers.read(context.config.home).get(intent.name)
     if subscriber is None:
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
-    told = [it for line in intent.lines if (it := _told(context, intent.name, subscriber, line))]
-    texts, news = [text for text, _ in told], [about for _, about in told[:MAX_LINES]]
+    pairs = [it for line in intent.lines if (it := _told(context, intent.name, subscriber, line))]
+    texts, news = [text for text, _ in pairs], [about for _, about in pairs[:MAX_LINES]]
     if not texts:
         return ActResult()
     more = len(texts) - MAX_LINES
