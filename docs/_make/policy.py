@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Set
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, BeforeValidator
@@ -16,6 +17,8 @@ from rules.policy.repository import Guarded, Guardrails
 from rules.registry import ACTIONS, ARCHETYPES, PROFILES
 from runner.guards.builtin import GUARDS
 
+DOCS = Path(__file__).parents[1]
+PAGES = ("policy.md", "checks.md", "stages.md", "cards.md")
 _LINK = re.compile(r"\]\(#([a-z-]+)\)")
 
 
@@ -38,8 +41,14 @@ def actions() -> str:
 
 
 def _of_page(parts: Set[str], link: re.Match[str]) -> str:
-    """Return the link to a part of this reference, or to a section of the page that explains the policy."""
-    return link[0] if link[1] in parts else f"](policy.md#{link[1]})"
+    """Return the link to a part of this reference, or to the section of a page that explains it."""
+    return link[0] if link[1] in parts else f"]({_page_of(link[1])}#{link[1]})"
+
+
+@cache
+def _page_of(anchor: str) -> str:
+    heading = re.compile(rf"^#+ {anchor.replace('-', '[ -]')}$", re.MULTILINE | re.IGNORECASE)
+    return next(name for name in PAGES if heading.search((DOCS / name).read_text(encoding="utf-8")))
 
 
 def personas() -> str:

@@ -140,7 +140,7 @@ class ColumnPolicy(PolicyModel):
     )
     tools: Tools = setting(Tools(), "What the agent may do.")
     secrets: Annotated[tuple[HostSecret, ...], Field(max_length=20)] = setting(
-        (), "[Secrets](agents.md#secrets-for-hosts) that the proxy adds to requests; no agent has them."
+        (), "[Secrets](permissions.md#secrets-for-hosts) that the proxy adds to requests; no agent has them."
     )
     resources: Resources = setting(Resources(), "How much of the machine a run may use.")
     stages: Annotated[tuple[Stage, ...], Field(max_length=MAX)] = setting(
