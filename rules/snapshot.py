@@ -193,10 +193,7 @@ class BlockerSeen:
 class FailedPart:
     """A sub-issue whose newest run failed or, if `cancelled`, was cancelled.
 
-    `is_asked`: the parent's run has asked about that already.
-
-    `is_here`: it is in its parent's repository and on its board, so that whoever may answer there may retry
-    it.
+    `is_asked`: the parent's run has asked already. `is_here`: whoever may answer there may retry it.
     """
 
     run_id: RunId

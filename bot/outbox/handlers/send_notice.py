@@ -35,8 +35,8 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     subscriber = subscribers.read(context.config.home).get(intent.name)
     if subscriber is None:
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
-    pairs = [it for line in intent.lines if (it := _told(context, intent.name, subscriber, line))]
-    texts, news = [text for text, _ in pairs], [about for _, about in pairs[:MAX_LINES]]
+    lines = [it for line in intent.lines if (it := _line(context, intent.name, subscriber, line))]
+    texts, news = [text for text, _ in lines], [about for _, about in lines[:MAX_LINES]]
     if not texts:
         return ActResult()
     more = len(texts) - MAX_LINES
@@ -50,7 +50,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     return ActResult()
 
 
-def _told(
+def _line(
     context: OutboxContext, name: str, subscriber: Subscriber, line: NoticeLine
 ) -> tuple[str, Mapping[str, Any]] | None:
     """Return the line for people, and for programs; None for what is no news any more, or not for them."""

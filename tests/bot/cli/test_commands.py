@@ -23,7 +23,7 @@ from bot.system.config import Config
 from ledger.events import board as on_board
 from ledger.events import run as of_run
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
-from ledger.ids import BoardId, CardId, RunId
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.states import CardState
 from tests.bot.cli.conftest import AT, CARD, Cardinal, printed, queued
@@ -361,11 +361,5 @@ def test_watch_prints_what_is_new_for_one_card(cardinal: Cardinal, story: Engine
     assert cardinal("watch", "--once").stdout == ""
     chosen = cardinal("watch", "--from", "0", "--once", "--json", "--kind", "CardSeen").stdout.splitlines()
     assert {json.loads(row)["kind"] for row in chosen} == {"CardSeen"}
-    whole = cardinal("watch", "--from", "0", "--once", "--json")
-    assert cardinal("watch", "--from", "0", "--once", "--json", "--board", "ACME/1").stdout == whole.stdout
-    with event_store.writing(story) as db:
-        event_store.append(db, on_board.BoardSeen(BoardId("PVT_2"), "acme", 2, "", "", (), ()), at=AT)
-    assert cardinal("watch", "--from", "0", "--once", "--board", "acme/2").stdout == ""
-    assert "no board is known as 'acme/9'" in cardinal("watch", "--once", "--board", "acme/9").stderr
     wrong = cardinal("watch", "--once", "--kind", "CardSean")
     assert wrong.exit_code == 2

@@ -1,0 +1,17 @@
+"""`cardinal watch` of one board."""
+
+from sqlalchemy import Engine
+
+from ledger.events.board import BoardSeen
+from ledger.ids import BoardId
+from ledger.log import event_store
+from tests.bot.cli.conftest import AT, Cardinal
+
+
+def test_watch_prints_what_happens_on_one_board(cardinal: Cardinal, story: Engine) -> None:
+    words = ("watch", "--from", "0", "--once")
+    assert cardinal(*words, "--board", "ACME/1").stdout == cardinal(*words).stdout != ""
+    with event_store.writing(story) as db:
+        event_store.append(db, BoardSeen(BoardId("PVT_2"), "acme", 2, "", "", (), ()), at=AT)
+    assert cardinal(*words, "--board", "acme/2").stdout == ""
+    assert "no board is known as 'acme/9'" in cardinal(*words, "--board", "acme/9").stderr
