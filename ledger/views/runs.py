@@ -20,6 +20,7 @@ from ledger.db.rows import (
     renamed_in,
     setter,
     value,
+    values,
 )
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import VIEWS
@@ -183,6 +184,11 @@ def next_id(db: Connection) -> RunId:
 def of_card(db: Connection, card_id: CardId, limit: int = 20) -> tuple[RunRow, ...]:
     """Return the card's newest runs, newest first."""
     return listed(db, RunRow, runs, "-serial", limit=limit, card_id=card_id)
+
+
+def repositories_of(db: Connection, card_id: CardId) -> frozenset[str]:
+    """Return where the card's runs worked, all of them."""
+    return frozenset(values(db, runs.c.repository, card_id=card_id))
 
 
 def newest(db: Connection, limit: int) -> tuple[RunRow, ...]:

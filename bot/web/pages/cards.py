@@ -19,7 +19,7 @@ from ledger.log import event_store
 from ledger.queries.card_filter import CardScope
 from ledger.queries.timeline import Zoom
 from ledger.queue.sign_ins import SignIn
-from ledger.views import cards, links, runs
+from ledger.views import cards, links, runs, spend
 from ledger.views.cards import CardRow
 from ledger.views.links import LinkRow
 from ledger.views.runs import RunRow
@@ -65,6 +65,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         after = event_store.last_seq(db)
         lines, cut = card_lines.newest(db, card.card_id, zoom, _before())
         listed = runs.of_card(db, card.card_id)
+        total = spend.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
         blockers = links.of_card(db, card.card_id)
@@ -88,7 +89,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         dependencies_done=f"{sum(not link.holds for link in seen)} of {len(seen)} done",
         parts_done=parts_done(own),
         parts=fitting(map(_part, own)),
-        cost=usd(sum(run.usd for run in listed)),
+        cost=usd(total.usd),
         runs=fitting(map(_run, listed)),
         timeline=lines,
         cut=cut,

@@ -353,7 +353,7 @@ def run_visible(site: Site, visit: SignIn, run: str) -> tuple[RunRow, CardRow] |
 def may_see(site: Site, visit: SignIn, card: CardRow) -> bool:
     """Tell whether the visitor may read the card's repository and those of all its runs. Raises BusyError."""
     with event_store.reading(site.engine) as db:
-        worked_in = {run.repository for run in runs.of_card(db, card.card_id)}
+        worked_in = runs.repositories_of(db, card.card_id)
     names = frozenset(filter(None, (card.repository, *worked_in)))
     return site.readers.may(visit, names, card.created_at)
 

@@ -4,13 +4,14 @@ import re
 
 from bot.web.pages.cards import MAX_ASKED, UNASKED
 from ledger.events.conversation import PersonSaid
-from ledger.events.run import QuestionAsked, ToolUsed
+from ledger.events.run import QuestionAsked, ToolUsed, UsageMetered
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
 from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.runs.test_dependencies import close, waiting
+from tests.bot.web.api.test_follow_events import happens, queued
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
 
@@ -221,6 +222,20 @@ def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_n
         assert "an issue in another repository" in pages.browser("alice").get(place).text, place
         shown = pages.browser("mallory").get(place).text
         assert not [word for word in ("Sealed", "acme/board#", "of 3") if word in shown], place
+
+
+def test_a_card_is_seen_by_whoever_may_read_where_all_its_runs_worked_and_costs_what_all_did(
+    pages: Pages,
+) -> None:
+    run = pages.cardinal.run(pages.run())
+    path = re.findall(r'"(/cards/[^"]+)"', pages.browser("alice").get("/").text)[0]
+    hide(pages.cardinal, "board")
+    assert pages.browser("mallory").get(path).status_code == 200
+    places = ["acme/board", *[run.repository] * 25]
+    past = [queued(run, f"r{number}", place) for number, place in enumerate(places, 900)]
+    happens(pages, *past, UsageMetered(RunId("r900"), 7.25, 1, 1, 1, 1.0))
+    assert pages.browser("mallory").get(path).status_code == 404
+    assert "$7.25 in all" in pages.browser("alice").get(path).text
 
 
 def test_steps_in_a_row_are_folded_at_the_middle_depth_and_open_to_their_lines(pages: Pages) -> None:
