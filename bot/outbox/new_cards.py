@@ -71,13 +71,13 @@ def wait_for(
 
     False where GitHub does not have each as a dependency; a comment there says so.
     """
-    missing = [it for it in parents if not _is_blocked(context, entry, board_id, issue_id, it)]
+    missing = [it for it in parents if not _is_blocked(context, board_id, issue_id, it)]
     if missing:
         publish(context, entry, issue, MISSING.format(", ".join(code(it, 150) for it in missing)))
     return not missing
 
 
-def _is_blocked(context: OutboxContext, entry: Entry, board_id: BoardId, issue_id: str, parent: str) -> bool:
+def _is_blocked(context: OutboxContext, board_id: BoardId, issue_id: str, parent: str) -> bool:
     place = links.place_of(parent)
     if place is None:
         return False
@@ -89,7 +89,7 @@ def _is_blocked(context: OutboxContext, entry: Entry, board_id: BoardId, issue_i
         return False
     try:
         issues.add_blocked_by(context.hub, issue_id, card.content_id)
-    except RefusedError as error:  # as where an earlier attempt did it
+    except RefusedError as error:
         log.info("no dependency issue=%s on=%s reason=%s", issue_id, parent, error.because)
-        return entry.attempts > 1
+        return issues.is_blocked_by(context.hub, issue_id, card.content_id)
     return True

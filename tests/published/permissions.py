@@ -47,6 +47,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "query Card": (BOARD_READ, "issues:read"),
     "query Cards": (BOARD_READ, "issues:read"),
     "query CardsOfIssue": (BOARD_READ, "issues:read"),
+    "query Links": ("issues:read",),
     "query Options": (BOARD_READ,),
     "query OptionOfCard": (BOARD_READ,),
     "query StatusUpdates": (BOARD_READ,),

@@ -93,6 +93,24 @@ def remove_blocked_by(hub: Hub, blocked_id: str, blocking_id: str) -> None:
     hub.graphql(project_queries.REMOVE_BLOCKED_BY, {"blocked": blocked_id, "blocking": blocking_id})
 
 
+def is_blocked_by(hub: Hub, blocked_id: str, blocking_id: str) -> bool:
+    """Tell whether an issue waits for another one now: GitHub has no fixed words where it does already."""
+    nodes = (_links(hub, blocked_id).get("blockedBy") or {}).get("nodes") or ()
+    return any(node and node["id"] == blocking_id for node in nodes)
+
+
+def is_sub_issue(hub: Hub, parent_id: str, child_id: str) -> bool:
+    """Tell whether an issue is a sub-issue of the other one now."""
+    return (_links(hub, child_id).get("parent") or {}).get("id") == parent_id
+
+
+def _links(hub: Hub, issue_id: str) -> Mapping[str, Any]:
+    links: Mapping[str, Any] = hub.graphql(
+        project_queries.LINKS, {"issue": issue_id}, may_miss=frozenset({"node.parent"})
+    )["node"]
+    return links
+
+
 def body_of(hub: Hub, repository: str, number: int) -> str:
     """Return the issue's description as it is now.
 

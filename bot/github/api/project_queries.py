@@ -279,6 +279,12 @@ mutation AddBlockedBy($blocked: ID!, $blocking: ID!) {
 }
 """
 
+LINKS = """
+query Links($issue: ID!) {
+  node(id: $issue) { ... on Issue { parent { id } blockedBy(first: 50) { nodes { id } } } }
+}
+"""
+
 ARCHIVE_CARD = """
 mutation ArchiveCard($board: ID!, $card: ID!) {
   archiveProjectV2Item(input: {projectId: $board, itemId: $card}) { item { id } }

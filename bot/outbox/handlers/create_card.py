@@ -52,7 +52,7 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
     relation = "relates"
     if intent.repository:
         depends = _make_dependency(context.hub, intent.relation, card.content_id, node_id)
-        relation = intent.relation if depends or entry.attempts > 1 else relation
+        relation = intent.relation if depends else relation
     else:
         _make_part(context.hub, card.content_id, node_id)
         talk, parents = Talk(repository, number), _parents(context, intent)
@@ -112,14 +112,14 @@ def _parents(context: OutboxContext, intent: CreateCard) -> tuple[str, ...]:
 
 def _make_dependency(hub: Hub, relation: str, card_id: str, new_id: str) -> bool:
     """Let the card's issue wait for the new one, or the new one for it. False: GitHub refuses, as where there
-    are too many already, or where an earlier attempt did it.
+    are too many already.
     """
     blocked, blocking = (card_id, new_id) if relation == "blocked_by" else (new_id, card_id)
     try:
         issues.add_blocked_by(hub, blocked, blocking)
     except RefusedError as error:
         log.info("no dependency issue=%s reason=%s", new_id, error.because)
-        return False
+        return issues.is_blocked_by(hub, blocked, blocking)
     return True
 
 

@@ -1,11 +1,8 @@
 """Makes a dependency of GitHub's own between two cards, as a run's agent or a person wants it."""
 
-from collections.abc import Callable
-
 from sqlalchemy import Connection
 
 from bot.github.api import issues
-from bot.github.client import Hub
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import card_of
@@ -19,7 +16,7 @@ from rules.intents.outbound import LinkCard
 ACT = Act("link:{run_id}{about}:{relation}:{target}", ordered=True)
 
 
-def carry_out(context: OutboxContext, intent: LinkCard, entry: Entry) -> ActResult:
+def carry_out(context: OutboxContext, intent: LinkCard, _entry: Entry) -> ActResult:
     """Make it; one that is there already needs nothing, and one that would close a circle is refused."""
     with context.reading() as db:
         blocked, blocking = ends(db, intent)
@@ -29,7 +26,7 @@ def carry_out(context: OutboxContext, intent: LinkCard, entry: Entry) -> ActResu
             raise GivenUpError(
                 "the two would wait for each other in a circle: take one dependency away first"
             )
-    return change(issues.add_blocked_by, context, blocked, blocking, entry)
+    return change(context, blocked, blocking, wanted=True)
 
 
 def ends(db: Connection, intent: LinkCard | UnlinkCard) -> tuple[CardRow, CardRow]:
@@ -43,22 +40,17 @@ def ends(db: Connection, intent: LinkCard | UnlinkCard) -> tuple[CardRow, CardRo
     return (card, other) if intent.relation == "blocked_by" else (other, card)
 
 
-def change(
-    act: Callable[[Hub, str, str], None],
-    context: OutboxContext,
-    blocked: CardRow,
-    blocking: CardRow,
-    entry: Entry,
-) -> ActResult:
-    """Add or remove the dependency; GitHub refuses what is so already."""
+def change(context: OutboxContext, blocked: CardRow, blocking: CardRow, *, wanted: bool) -> ActResult:
+    """Add or remove the dependency; GitHub refuses what is so already, as after an attempt without answer."""
+    act = issues.add_blocked_by if wanted else issues.remove_blocked_by
+    ends = blocked.content_id, blocking.content_id
     try:
-        act(context.hub, blocked.content_id, blocking.content_id)
+        act(context.hub, *ends)
     except RefusedError as error:
-        if entry.attempts > 1:  # an earlier attempt may have done it
-            return ActResult()
-        raise GivenUpError(
-            f"GitHub refuses it ({error.because}): look at the dependencies of both"
-        ) from error
+        if issues.is_blocked_by(context.hub, *ends) is not wanted:
+            raise GivenUpError(
+                f"GitHub refuses it ({error.because}): look at the dependencies of both"
+            ) from error
     return ActResult()
 
 

@@ -118,6 +118,24 @@ def test_what_it_was_to_wait_for_and_cannot_keeps_it_in_the_inbox_and_is_said_on
     assert stage.events(JobMade) == []
 
 
+def test_a_refused_dependency_keeps_it_in_the_inbox_after_an_attempt_without_answer_too(
+    stage: Stage,
+) -> None:
+    parent, store = stage.issue, stage.forge.store
+    stage.ask(replace(wanted(stage), parents=(f"acme/shop#{parent.number}",), column="Planning"))
+    stage.fault(method="POST", path="/graphql", status=502)
+    stage.publish()
+    (issue,) = made(stage)
+    for _ in range(50):  # as many as GitHub takes
+        blocker = store.issues.create(stage.shop, "Blocker", "", actor=stage.alice)
+        store.links.add_blocked_by(issue, blocker, actor=stage.alice)
+    stage.clock.forward(120)
+    stage.publish()
+    assert parent not in issue.blocked_by
+    assert any("GitHub has no such dependency" in comment.body for comment in issue.comments)
+    assert stage.events(JobMade) == []
+
+
 def test_a_card_with_a_column_is_asked_for_by_whoever_asked_for_the_run(stage: Stage) -> None:
     stage.do(replace(wanted(stage), column="Planning", skills=("fuzzing",)))
     (issue,) = made(stage)

@@ -1,7 +1,6 @@
 """Cards carried over to GitHub. What is there is known by hidden markers, so a second start goes on."""
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from bot.admin.clone.commit import CloneError
@@ -56,7 +55,7 @@ def carry(place: Destination, board: LocalBoard, say: Say) -> None:
     issues = {card.card: there.get(card.card) or _make_issue(place, board, card) for card in board.cards}
     numbers = {card: int(issue["number"]) for card, issue in issues.items()}
     for card in board.cards:
-        if _carry_card(place, board, card, issues):
+        if _carry_card(place, board, card, issues, say):
             say(f"  {_name(board, card)} is {place.repository}#{numbers[card.card]}")
     for branch in branches.push(place, board.git, _named(board, numbers)):
         say(f"  pushed {branch}")
@@ -83,7 +82,7 @@ def _make_issue(place: Destination, board: LocalBoard, card: LocalCard) -> Mappi
 
 
 def _carry_card(
-    place: Destination, board: LocalBoard, card: LocalCard, issues: Mapping[str, Mapping[str, Any]]
+    place: Destination, board: LocalBoard, card: LocalCard, issues: Mapping[str, Mapping[str, Any]], say: Say
 ) -> bool:
     """Do what is left to do; return whether anything was. `issues` are there, by card.
 
@@ -95,7 +94,9 @@ def _carry_card(
     there = history_there(place, board.board, card.card, number)
     if not there:
         _place_card(place, card, str(issue["node_id"]))
-        _link_card(place, card, {name: str(other["node_id"]) for name, other in issues.items()})
+        for other, because in _link_card(place, card, issues):
+            there_now = f"{place.repository}#{number} and #{issues[other]['number']}"
+            say(f"  GitHub refuses the link of {there_now}, so it is not carried: {plain(because, 200)}")
         if card.closed:
             state = {"state": "closed", "state_reason": card.closed}
             place.hub.rest("PATCH", f"{root}/issues/{number}", body=state)
@@ -121,15 +122,20 @@ def _place_card(place: Destination, card: LocalCard, content_id: str) -> None:
         projects.move_card(place.hub, place.board.board_id, card_id, place.board.status_field_id, option)
 
 
-def _link_card(place: Destination, card: LocalCard, nodes: Mapping[str, str]) -> None:
-    """Make the card's links; GitHub refuses those that an earlier start has made, and some of people's."""
-    mine = nodes[card.card]
-    for other in card.sub_issues:
-        with suppress(RefusedError):
-            issue_links.add_sub_issue(place.hub, mine, nodes[other])
-    for other in card.blocked_by:
-        with suppress(RefusedError):
-            issue_links.add_blocked_by(place.hub, mine, nodes[other])
+def _link_card(
+    place: Destination, card: LocalCard, issues: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """Make the card's links; yield the other card of each that is not there, and why GitHub refuses it."""
+    mine = str(issues[card.card]["node_id"])
+    parts = ((other, issue_links.add_sub_issue, issue_links.is_sub_issue) for other in card.sub_issues)
+    blockers = ((other, issue_links.add_blocked_by, issue_links.is_blocked_by) for other in card.blocked_by)
+    for other, add, is_there in (*parts, *blockers):
+        theirs = str(issues[other]["node_id"])
+        try:
+            add(place.hub, mine, theirs)
+        except RefusedError as error:
+            if not is_there(place.hub, mine, theirs):  # else an earlier start has made it
+                yield other, error.because
 
 
 def _name(board: LocalBoard, card: LocalCard) -> str:

@@ -194,6 +194,15 @@ def test_whatever_breaks_off_the_next_start_goes_on(moving: Moving) -> None:
     assert "cardinal/2-say-hello" in moving.forge.store.repos.git(moving.shop).branches()
 
 
+def test_a_link_that_github_refuses_is_said(moving: Moving) -> None:
+    refusal = ApiFault(EVERYTHING, 422, body=re.compile("addBlockedBy"), people=True)
+    moving.forge.store.faults.api.append(refusal)
+    said: list[str] = []
+    carry.carry(moving.find(), moving.read(), said.append)
+    assert linked(moving) == ([2], [], ["alice"])
+    assert any("refuses the link of acme/shop#2 and #3, so it is not carried" in line for line in said)
+
+
 def test_a_limit_of_githubs_is_waited_for(moving: Moving) -> None:
     limit = ApiFault(EVERYTHING, 429, headers={"Retry-After": "1"}, body=WRITES, people=True)
     moving.forge.store.faults.api.append(limit)
