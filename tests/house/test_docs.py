@@ -127,8 +127,8 @@ def test_what_a_page_names_exists(check: "type[Iterable[str]]") -> None:
 
 
 def test_every_slash_command_that_a_page_names_exists_but_the_example() -> None:
-    found = [one for path, text in texts().items() for one in unknown_slash_commands(path, text)]
-    assert found == ["docs/adding-a-part.md: /cardinal ping"]
+    found = {one for path, text in texts().items() for one in unknown_slash_commands(path, text)}
+    assert found <= {"docs/adding-a-part.md: /cardinal ping"}  # whoever follows the page has it
 
 
 def test_the_readme_begins_with_the_demo_and_the_tests() -> None:
