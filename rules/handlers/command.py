@@ -63,7 +63,8 @@ def _reported(snapshot: Snapshot, obeyed: Decision, event: CommandGiven) -> Deci
     said += f": “{argument}”." if argument else "."
     answers = [intent.text for intent in obeyed.intents if isinstance(intent, Say)]
     acts = tuple(intent for intent in obeyed.intents if not isinstance(intent, Say))
-    return Decision(acts, obeyed.because) + say(snapshot, event, " ".join((said, *answers)))
+    apart = "\n\n" if any(answer.startswith(("- ", "| ")) for answer in answers) else " "  # Markdown wants it
+    return Decision(acts, obeyed.because) + say(snapshot, event, apart.join((said, *answers)))
 
 
 def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:

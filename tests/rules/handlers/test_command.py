@@ -35,6 +35,12 @@ def test_the_answer_to_a_form_is_in_its_report() -> None:
     assert told.text.startswith("`bob` gave `/cardinal cancel` on Cardinal's page. No run is alive")
 
 
+def test_an_answer_that_is_a_list_or_a_table_begins_below_its_report() -> None:
+    status, commands = (only(asks(card(run=run()), sent(name)), Say).text for name in ("status", "help"))
+    assert status.startswith("`bob` gave `/cardinal status` on Cardinal's page.\n\n- ")
+    assert "\n\n| command |" in commands
+
+
 def test_a_form_about_an_older_run_question_or_plan_does_nothing_and_says_so() -> None:
     newer = card(run=run(run_id=RunId("r2")))
     assert "about r1, and r2 came since" in only(asks(newer, sent("cancel:r1")), Say).text
