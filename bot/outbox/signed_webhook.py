@@ -9,17 +9,22 @@ import ipaddress
 import json
 import socket
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+import anyio
 import httpx2
 
 from bot.outbox.contract import GivenUpError
 
 SCHEME, PRIVATE = "webhook+", "private+"
 SIGNATURE = "X-Cardinal-Signature-256"
-TIMEOUT_S = 10.0
+TIMEOUT_S = 10.0  # for all of a post: who reads and answers slowly holds up no other notice
 MIN_SECRET = 16  # characters
+UNFIT = "its address is no webhook+https://:SECRET@host/path: add it again"
+# Holds IPv4 addresses, which a gateway translates to. Source: rfc-editor.org/rfc/rfc6052#section-2.1.
+TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def post(address: str, document: Mapping[str, Any]) -> bool:
@@ -28,29 +33,44 @@ def post(address: str, document: Mapping[str, Any]) -> bool:
     Raises GivenUpError for an address that can never be.
     """
     rest = address.removeprefix(SCHEME)
-    is_private, parts = rest.startswith(PRIVATE), urlsplit(rest.removeprefix(PRIVATE))
-    secret, host = unquote(parts.password or ""), parts.hostname or ""
+    is_private = rest.startswith(PRIVATE)
+    try:
+        parts = urlsplit(rest.removeprefix(PRIVATE))
+        secret, host = unquote(parts.password or ""), parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError as error:
+        raise GivenUpError(UNFIT) from error
     if parts.scheme not in (("https", "http") if is_private else ("https",)) or not host:
-        raise GivenUpError("its address is no webhook+https://:SECRET@host/path: add it again")
+        raise GivenUpError(UNFIT)
     if len(secret) < MIN_SECRET:
         raise GivenUpError(f"its secret has less than {MIN_SECRET} characters: make a longer one")
     place = _resolved(host, is_private)
     if not place:
         return False
-    port = f":{parts.port}" if parts.port else ""
     url = urlunsplit((parts.scheme, f"{place}{port}", parts.path, parts.query, ""))
     body = json.dumps(document).encode()
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     headers = {
         "Content-Type": "application/json",
-        "Host": f"{host}{port}",
+        "Host": f"[{host}]{port}" if ":" in host else f"{host}{port}",
         SIGNATURE: f"sha256={digest}",
     }
     try:
-        with httpx2.Client(timeout=TIMEOUT_S, trust_env=False) as http:
-            return http.post(url, content=body, headers=headers, extensions={"sni_hostname": host}).is_success
-    except httpx2.HTTPError:
+        return anyio.run(partial(_accepted, url, host, content=body, headers=headers))
+    except (httpx2.HTTPError, TimeoutError):
         return False
+    except (httpx2.InvalidURL, UnicodeError) as error:
+        raise GivenUpError(UNFIT) from error
+
+
+async def _accepted(url: str, host: str, **sent: Any) -> bool:
+    """Tell whether the answer is one of success; what follows its status is not read."""
+    with anyio.fail_after(TIMEOUT_S):
+        async with (
+            httpx2.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as http,
+            http.stream("POST", url, extensions={"sni_hostname": host}, **sent) as answer,
+        ):
+            return answer.is_success
 
 
 def _resolved(host: str, is_private: bool) -> str:
@@ -59,8 +79,18 @@ def _resolved(host: str, is_private: bool) -> str:
         answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
         return ""
+    except UnicodeError as error:  # a name that DNS cannot have
+        raise GivenUpError(UNFIT) from error
     known = [ipaddress.ip_address(it[4][0]) for it in answers]
-    if not is_private and not all(it.is_global for it in known):
+    if not is_private and not all(map(_is_public, known)):
         because = "its address is one of a private network"
         raise GivenUpError(f"{because}: an operator allows that by webhook+private+https://…")
     return f"[{known[0]}]" if known[0].version == 6 else str(known[0])
+
+
+def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Tell whether the address, and the IPv4 address that it may hold, belongs to no private network."""
+    if address.version == 4:
+        return address.is_global
+    within = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in TRANSLATED else address.sixtofour
+    return address.is_global and not address.is_site_local and (within is None or within.is_global)

@@ -4,11 +4,14 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from email.message import Message as Mail
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
+from socket import create_server, socket
+from threading import Event, Thread
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +22,7 @@ from aiosmtpd.handlers import Message
 from bot.admin.doctor import DoctorContext
 from bot.admin.doctor.notices import readable
 from bot.bootstrap import services_over
-from bot.outbox import notices, subscribers
+from bot.outbox import notices, signed_webhook, subscribers
 from forge.store.models import Role
 from ledger.events.board import CardDescribed, StopOrdered
 from ledger.events.person import NoticesChosen
@@ -146,6 +149,12 @@ def test_a_webhook_of_ones_own_gets_signed_data_and_knows_a_repeated_notice(
         ("webhook+https://:{secret}@localhost:{port}/hook", "private network"),
         ("webhook+http://:{secret}@127.0.0.1:{port}/hook", "webhook+https://"),
         ("webhook+private+http://:short@127.0.0.1:{port}/hook", "less than 16"),
+        ("webhook+https://:{secret}@[64:ff9b::7f00:1]:{port}/hook", "private network"),
+        ("webhook+https://:{secret}@[2002:7f00:1::]:{port}/hook", "private network"),
+        ("webhook+https://:{secret}@[fec0::1]:{port}/hook", "private network"),
+        ("webhook+https://:{secret}@[::1", "webhook+https://"),
+        ("webhook+https://:{secret}@a:99999/hook", "webhook+https://"),
+        ("webhook+https://:{secret}@a..b/hook", "webhook+https://"),
     ],
 )
 def test_a_webhook_at_a_private_address_or_without_a_secret_gets_nothing(
@@ -156,6 +165,33 @@ def test_a_webhook_at_a_private_address_or_without_a_secret_gets_nothing(
     ask(stage)
     assert receiver.signed == []
     assert because in [it.because for it in stage.events(EntryGivenUp) if isinstance(it, EntryGivenUp)][-1]
+
+
+@pytest.mark.parametrize("after", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n"])
+def test_a_webhook_that_answers_drop_by_drop_holds_up_nothing(
+    after: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signed_webhook, "TIMEOUT_S", 2.0)
+    ends = Event()
+
+    def drip(server: socket) -> None:
+        connection, _ = server.accept()
+        connection.sendall(after)
+        with connection, suppress(OSError):
+            while not ends.wait(0.2):
+                connection.sendall(b"H")
+
+    with create_server(("127.0.0.1", 0)) as server:
+        thread = Thread(target=drip, args=(server,))
+        thread.start()
+        began = monotonic()
+        address = f"webhook+private+http://:{quote(SECRET)}@127.0.0.1:{server.getsockname()[1]}/hook"
+        accepted = signed_webhook.post(address, {"id": "1"})
+        took_s = monotonic() - began
+        ends.set()
+        thread.join(60)
+    assert accepted is bool(after)
+    assert took_s < 30
 
 
 def test_who_may_not_read_the_repository_learns_nothing(stage: Stage, receiver: Receiver) -> None:
