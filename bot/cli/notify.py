@@ -1,6 +1,7 @@
 """`cardinal notify`: who is told what by chat or mail."""
 
 import secrets
+import sys
 from pathlib import Path
 
 import click
@@ -19,6 +20,16 @@ HEADS = ("name", "kinds", "boards", "quiet", "digest", "escalates")
 
 class NotifyError(CardinalError):
     """A subscriber is unknown, has impossible settings, or cannot be reached."""
+
+
+def _address() -> str:
+    """Return the line of standard input. Asking hides what is typed, but reads the terminal, whatever stdin is."""
+    if sys.stdin.isatty():
+        asked = "Its address, such as mailto://… or slack://…; it is not shown"
+        return str(click.prompt(asked, hide_input=True, err=True)).strip()
+    if address := sys.stdin.readline().strip():
+        return address
+    raise NotifyError("standard input has no address: `cardinal notify add --help` has an example")
 
 
 @click.group("notify", cls=CommandGroup)
@@ -61,10 +72,10 @@ def _add(
       cardinal notify add alice --kind question --quiet 22:00-07:00 --time-zone Europe/Berlin
       cardinal notify add ops --channel --kind spend --kind stopped < address.txt
     """
-    address = click.prompt("address", hide_input=True, err=True)
+    address = _address()
     begin, _, end = quiet.partition("-")
     settings = {
-        "address": address.strip(), "channel": channel, "kinds": kinds or tuple(NoticeKind), "boards": boards,
+        "address": address, "channel": channel, "kinds": kinds or tuple(NoticeKind), "boards": boards,
         "mine": mine, "time_zone": time_zone, "quiet_from": begin, "quiet_until": end,
         "digest_minutes": digest, "escalate_to": escalate_to, "escalate_hours": after_hours,
     }  # fmt: skip

@@ -1,5 +1,12 @@
 """`cardinal notify` keeps who gets notices, and shows no address to anybody."""
 
+import fcntl
+import os
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
 from click.testing import CliRunner, Result
 
 from bot.cli import main
@@ -26,6 +33,28 @@ def test_a_subscriber_is_added_listed_without_the_address_and_removed(config: Co
     assert not any("s3cret" in each.output for each in said)
     assert notify(config, "remove", "alice").exit_code == 0
     assert "nobody gets notices" in notify(config, "list").output
+
+
+def test_in_a_terminal_the_address_of_a_file_is_read_from_the_file(config: Config, tmp_path: Path) -> None:
+    (tmp_path / "address.txt").write_text(f"{ADDRESS}\n")
+    screen, terminal = os.openpty()
+    with (tmp_path / "address.txt").open() as file:
+        added = subprocess.run(
+            [sys.executable, "-m", "bot.cli", "notify", "add", "alice"],
+            stdin=file, capture_output=True, text=True, timeout=60, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(terminal, termios.TIOCSCTTY, 0),
+            env=os.environ | {"CARDINAL_HOME": str(config.home)},
+        )  # fmt: skip
+    os.close(screen)
+    os.close(terminal)
+    assert added.returncode == 0, added.stderr
+    assert "Warning" not in added.stderr
+    assert subscribers.read(config.home)["alice"].address == ADDRESS
+
+
+def test_no_address_is_said(config: Config) -> None:
+    refused = notify(config, "add", "alice")
+    assert (refused.exit_code, "no address" in refused.output) == (2, True)
 
 
 def test_a_wrong_setting_and_a_wrong_file_are_named(config: Config) -> None:
