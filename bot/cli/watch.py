@@ -38,7 +38,12 @@ KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass
     metavar="EVENT",
     help="Only events of this kind, at any zoom.",
 )
-@click.option("--from", "start", type=click.IntRange(0), help="Begin after this event; without it, now.")
+@click.option(
+    "--from",
+    "start",
+    type=click.IntRange(0),
+    help="Begin after this event; without it, now, or with --once at the first.",
+)
 @click.option("--once", is_flag=True, help="Print what there is and stop.")
 @json_option
 def command(
@@ -58,6 +63,7 @@ def command(
     Examples:
       cardinal watch
       cardinal watch acme/shop#12 --zoom debug
+      cardinal watch acme/shop#12 --once
       cardinal watch --board acme/1 --kind QuestionAsked --kind RunEnded
     """
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
@@ -65,7 +71,7 @@ def command(
         with event_store.reading(engine) as db:
             only = _home.card(db, card).card_id if card else None
             board_id = _home.board(db, board).board_id if board else None
-            seq = event_store.last_seq(db) if start is None else start
+            seq = (0 if once else event_store.last_seq(db)) if start is None else start
         pause = threading.Event()
         while True:
             with event_store.reading(engine) as db:

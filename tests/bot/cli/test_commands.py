@@ -358,7 +358,7 @@ def test_watch_prints_what_is_new_for_one_card(cardinal: Cardinal, story: Engine
     assert kinds[0] == "CardSeen"
     assert "RunEnded" in kinds
     assert "BriefingMade" not in kinds
-    assert cardinal("watch", "--once").stdout == ""
+    assert cardinal("watch", "ACME/Shop#1", "--once", "--json").stdout.splitlines() == lines
     chosen = cardinal("watch", "--from", "0", "--once", "--json", "--kind", "CardSeen").stdout.splitlines()
     assert {json.loads(row)["kind"] for row in chosen} == {"CardSeen"}
     wrong = cardinal("watch", "--once", "--kind", "CardSean")
