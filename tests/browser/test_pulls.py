@@ -122,6 +122,9 @@ def test_the_page_says_which_rule_keeps_it_from_being_merged(page: Page, town: T
     town.open(page, address(pull))
     expect(page.locator(".merge-box")).to_contain_text("Changes have been requested by a reviewer")
     expect(page.get_by_role("button", name="Merge pull request")).to_be_disabled()
+    expect(page.get_by_role("link", name="Add your review")).to_have_attribute(
+        "href", f"{address(pull)}/files#review"
+    )
     pull.reviews[0].state = "APPROVED"
     town.shop.required_checks["main"] = ("ci",)
     expect(page.locator(".merge-box")).to_contain_text('Required status check "ci" is expected.')
