@@ -81,6 +81,8 @@ def _many(
 ) -> None:
     """Do it for each job, or only name them. The worst fault is the exit code."""
     _api.place()  # without it, each would fail the same
+    if not jobs:
+        click.echo("no job fits, so nothing was done", err=True)
 
     def do(job: str, own: str) -> dict[str, Any]:
         given = {**fields, **_place(job)}
@@ -148,6 +150,8 @@ def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(document, indent=2))
         return
+    if not any(document.values()):
+        click.echo("nothing is there that fits", err=True)
     for name, value in document.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             heads = [head for head, cell in value[0].items() if not isinstance(cell, list | dict)]

@@ -86,7 +86,10 @@ def test_a_filter_names_the_jobs_and_a_dry_run_does_nothing(pages: Pages, shell:
     done = shell("command", "archive", *old, "--json")
     assert [it["fault"] for it in map(json.loads, done.stdout.splitlines())] == ["", ""]
     pages.cardinal.settle()
-    assert shell("command", "archive", *old).output == ""  # nothing is left that fits
+    nothing = shell("command", "archive", *old)
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert nothing.stderr == "no job fits, so nothing was done\n"
+    assert shell("list", "--column", "Done").stderr == "nothing is there that fits\n"
 
 
 def test_more_commands_than_a_minute_has_wait_for_the_next(
