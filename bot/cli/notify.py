@@ -23,7 +23,7 @@ class NotifyError(CardinalError):
 
 
 def _address() -> str:
-    """Return the line of standard input. Asking hides what is typed, but reads the terminal, whatever stdin is."""
+    """Return the line of standard input. A hidden prompt would read the terminal, whatever stdin is."""
     if sys.stdin.isatty():
         asked = "Its address, such as mailto://… or slack://…; it is not shown"
         return str(click.prompt(asked, hide_input=True, err=True)).strip()
