@@ -52,6 +52,8 @@ class UnlistedNameError(CardinalError):
     def __init__(self, kind: str, name: str) -> None:
         self.kind, self.name = kind, name
         listing = "`cardinal runs` lists them"
+        if kind == "run" and ISSUE.fullmatch(name):
+            listing = f"`cardinal show {name}` prints that card with its runs"
         if kind == "card":
             listing = "`cardinal board` lists them as owner/repository#number"
         if kind == "board":

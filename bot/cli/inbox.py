@@ -7,9 +7,9 @@ from bot.cli._show import ago, json_option, show, table
 from bot.system.clock import utc_now
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
-from ledger.states import ATTENTION
+from ledger.states import ATTENTION, CardState
 from ledger.views import boards
-from rules.text import state_word
+from rules.text import count, state_word
 
 HEADS = ("card", "state", "since", "run", "title", "why")
 
@@ -30,10 +30,16 @@ def command(as_json: bool, **given: str | None) -> None:
     now = utc_now()
     with _home.reading() as db:
         wanted = _filters.read(db, given, ATTENTION)
-        waiting = lanes.waiting(db, [CardScope(board.board_id) for board in boards.all_boards(db)], wanted)
+        scopes = [CardScope(board.board_id) for board in boards.all_boards(db)]
+        waiting = lanes.waiting(db, scopes, wanted)
+        by_column = lanes.counts(db, scopes, wanted)
+    blocked = sum(by_state.get(CardState.BLOCKED, 0) for by_state in by_column.values())
     rows = (
         (_home.name_of(card), state_word(card.state), ago(card.state_at, now), card.run_id, card.title,
          card.because)
         for card in waiting
     )  # fmt: skip
-    show(waiting, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing waits for anybody"))
+    empty = "nothing waits for anybody"
+    if blocked:
+        empty = f"blocked: {count(blocked, 'card')}, `cardinal board --state blocked` says by what"
+    show(waiting, as_json=as_json, text=lambda: table(HEADS, rows, empty=empty))

@@ -26,7 +26,7 @@ from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.states import CardState
-from tests.bot.cli.conftest import AT, CARD, Cardinal, printed, queued
+from tests.bot.cli.conftest import AT, CARD, Cardinal, card, printed, queued
 
 
 def leaves(group: Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
@@ -154,9 +154,17 @@ def test_the_board_is_filtered(
 
 
 def test_the_inbox_is_filtered(cardinal: Cardinal, story: Engine) -> None:
-    (card,) = printed(cardinal("inbox", "--json", "--search", "prices"))
-    assert (card["number"], card["by"]) == (1, "alice")
+    (listed,) = printed(cardinal("inbox", "--json", "--search", "prices"))
+    assert (listed["number"], listed["by"]) == (1, "alice")
     assert cardinal("inbox", "--search", "idle").stdout == "nothing waits for anybody\n"
+    with event_store.writing(story) as db:
+        event_store.append(db, card(7, "Merge me", CardState.BLOCKED), at=AT)
+    held = cardinal("inbox", "--search", "merge")
+    assert held.stdout == "blocked: 1 card, `cardinal board --state blocked` says by what\n"
+
+
+def test_a_card_is_no_run_and_another_command_prints_it(cardinal: Cardinal, story: Engine) -> None:
+    assert "`cardinal show acme/shop#1` prints" in cardinal("log", "acme/shop#1").stderr
 
 
 @pytest.mark.parametrize(
