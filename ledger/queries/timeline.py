@@ -92,7 +92,7 @@ LINES: Mapping[str, Line] = {
     "CardRestored": (_C, lambda e: f"{e.by or 'somebody'} brought it back on the board"),
     "RepositoryResolved": (_C, lambda e: _resolved(e)),
     "CardConverted": (_A, lambda e: f"became {e.repository}#{e.number}"),
-    "CardStateChanged": (_A, lambda e: f"{e.before} → {e.after}: {e.because}"),
+    "CardStateChanged": (_A, lambda e: f"{e.before} → {e.after}: ".replace("_", " ") + e.because),
     "CardExplained": (_A, lambda e: e.because),
     "CardHeldBack": (
         _C,
@@ -112,7 +112,10 @@ LINES: Mapping[str, Line] = {
     "AssistantFailed": (_C, lambda e: f"{e.what} failed: {e.because}"),
     "PullOpened": (_C, lambda e: f"opened pull request #{e.number}"),
     "PullChanged": (_A, lambda e: f"pull request #{e.number} is {e.state}{', a draft' if e.draft else ''}"),
-    "ReviewSubmitted": (_C, lambda e: f"{e.author} {e.verdict.replace('_', ' ')}: {e.body}"),
+    "ReviewSubmitted": (
+        _C,
+        lambda e: f"{e.author} {e.verdict.replace('_', ' ')}: {e.body}".removesuffix(": "),
+    ),
     "ReviewDismissed": (_A, lambda e: f"review {e.review_id} was dismissed"),
     "ReviewRequested": (_A, lambda e: f"{e.by} asked {e.reviewer} for a review"),
     "ChecksAwaited": (Zoom.DEBUG, lambda e: f"checks of {e.head[:12]} wait for {', '.join(e.pending)}"),
@@ -120,10 +123,7 @@ LINES: Mapping[str, Line] = {
     "GroupFormed": (Zoom.DEBUG, lambda e: f"the merge queue wants checks on {e.head[:12]}"),
     "GroupGone": (Zoom.DEBUG, lambda e: f"the merge queue's {e.head[:12]} is gone: {e.reason}"),
     "MergeAwaited": (_A, lambda e: _merge_awaited(e)),
-    "MergeOutdated": (
-        _A,
-        lambda e: f"#{e.number} is not merged: not checked on {e.base[:12]}",
-    ),
+    "MergeOutdated": (_A, lambda e: f"#{e.number} is not merged: not checked on {e.base[:12]}"),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
     "RunQueued": (

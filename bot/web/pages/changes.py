@@ -81,8 +81,10 @@ def _summary(change: DiffView, kept: KeptPatch) -> str:
     added, removed = (
         sum(counts) for counts in ((it.added for it in change.files), (it.removed for it in change.files))
     )
-    whose = "as published" if kept.checked else "as it was kept, unfinished: no guard has looked at it yet"
-    return f"{files}, +{added:,} −{removed:,}, {whose} on {when(kept.at)}."
+    sizes = f"{files}, +{added:,} −{removed:,}"
+    if kept.checked:
+        return f"{sizes}, as published on {when(kept.at)}."
+    return f"{sizes}, as kept on {when(kept.at)}. It is unfinished: no guard has looked at it yet."
 
 
 def _places(site: Site, run: RunRow, card: CardRow, kept: KeptPatch) -> list[tuple[str, str]]:

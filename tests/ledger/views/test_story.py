@@ -384,3 +384,9 @@ def test_columns_that_swap_their_names_take_cards_queues_and_stops_along(ledger:
 def test_payloads_are_of_kinds_that_exist_and_of_none_with_the_words_of_others() -> None:
     assert kinds().keys() >= PAYLOADS
     assert not PAYLOADS & {"RunQueued", "BriefingMade", "StageBriefed", "InstructionsStacked", "Noted"}
+
+
+def test_a_timeline_has_states_in_words_and_no_end_without_words() -> None:
+    changed = board.CardStateChanged(CARD, CardState.WORKING, CardState.NEEDS_INPUT, "r1 asks")
+    texts = [timeline.line(CARD, 1, NOW, it).text for it in (changed, review(1, "ann", "approved", True))]
+    assert texts == ["working → needs input: r1 asks", "ann approved"]
