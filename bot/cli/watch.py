@@ -55,7 +55,7 @@ def command(
     once: bool,
     as_json: bool,
 ) -> None:
-    """Follow the timeline of one card, of a board or of all, until Ctrl-C.
+    """Follow the timeline of a card, a board or all, until Ctrl-C.
 
     The kinds of events are those of docs/events.md; --kind can be given several times.
 

@@ -66,9 +66,8 @@ def judgement(run: RunContext, head: str, last: GuardsJudged | None) -> GuardsJu
     if last is not None and (last.head, last.base, last.rules) == (head, base, rules_digest):
         return last
     change = change_of(run.mirror, base, head, Known(published(run), seen(run), peoples(run)))
-    with run.log.held(
-        _JUDGE_S
-    ):  # after the last git command: each of them renews the claim for a short while
+    # After the last git command: each of them renews the claim for a short while.
+    with run.log.held(_JUDGE_S):
         findings = violations(change, rules)
     left_out, digest = findings[_MAX:], _digest([asdict(finding) | {"commit": ""} for finding in findings])
     return GuardsJudged(run.order.run_id, head, base, rules_digest, findings[:_MAX], len(left_out), digest)

@@ -24,7 +24,7 @@ from ledger.log import event_store
 from ledger.parts import UnknownPartError
 from ledger.queue import outbox
 from ledger.queue.outbox import Draft
-from rules.intents import outbound, rule_results
+from rules.intents import by_command, outbound, rule_results
 from rules.intents.outbound import (
     AnswerThread,
     ClosePull,
@@ -276,8 +276,8 @@ def test_an_act_of_a_newer_version_is_not_imported(stage: Stage) -> None:
 
 
 def outward() -> list[type[outbound.Intent]]:
-    """Return the intents that no floor below carries out: `rules.intents.outbound` and `rule_results`."""
-    named = {**vars(outbound), **vars(rule_results)}
+    """Return the intents that no floor below carries out: those in three modules of `rules.intents`."""
+    named = {**vars(outbound), **vars(rule_results), **vars(by_command)}
     classes = [one for one in named.values() if isinstance(one, type) and issubclass(one, outbound.Intent)]
     return classes[classes.index(outbound.WriteRunComment) :]
 

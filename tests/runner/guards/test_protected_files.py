@@ -160,18 +160,18 @@ def test_what_does_not_fit_into_the_list_leaves_no_more_unasked_than_what_does(w
 class Renewals(RunLog):
     """Counts how often the claim could be renewed, and so shortened, while it was held for the guards."""
 
-    held, shortened = False, 0
+    is_held, shortened = False, 0
 
     def hold(self, for_s: float) -> None:
         super().hold(for_s)
-        self.held = for_s == _JUDGE_S  # other steps hold it, too, and beat meanwhile
+        self.is_held = for_s == _JUDGE_S  # other steps hold it, too, and beat meanwhile
 
     def beat(self) -> None:
-        self.shortened += self.held
+        self.shortened += self.is_held
         super().beat()
 
     def append(self, *events: RunEvent) -> None:
-        self.held = self.held and not any(isinstance(one, GuardsJudged) for one in events)
+        self.is_held = self.is_held and not any(isinstance(one, GuardsJudged) for one in events)
         super().append(*events)
 
 

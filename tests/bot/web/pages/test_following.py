@@ -1,6 +1,7 @@
 """Pages of cards say that there is news: of what their reader may see, and of nothing else."""
 
 import re
+from contextlib import closing
 
 from bot.web.live.streams import StreamLimits
 from ledger.event import Event
@@ -91,12 +92,13 @@ def test_an_open_page_is_told_soon_and_not_of_each_event(pages: Pages) -> None:
     assert cookie is not None
     headers = {"Host": "cardinal.example.com", "Cookie": f"__Host-cardinal={cookie.value}"}
     mine = Reader(("", 0), "/live/inbox", place_of(bob, "/")[1], headers)
-    with serving(pages.app, engine, StreamLimits(life_s=4)) as mine.place:
+    with serving(pages.app, engine, StreamLimits()) as mine.place, closing(mine):
         assert mine.open() == 200
         happens(pages, AgentSaid(run, "first"))
         got = mine.messages()
         assert next(got).event == "news"
-        for number in range(20):
-            happens(pages, AgentSaid(run, str(number)))
-        assert [message.event for message in got] == ["news"]
-        mine.close()
+        happens(pages, *[AgentSaid(run, str(number)) for number in range(20)])
+        assert next(got).event == "news"
+        happens(pages, AgentSaid(run, "last"))
+        with event_store.reading(engine) as db:
+            assert int(next(got).last) == event_store.last_seq(db)
