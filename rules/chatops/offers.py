@@ -87,8 +87,9 @@ def _of_question(question: OpenQuestion) -> Iterator[CommandOffer]:
 def _of_card(policy: Policy, snapshot: Snapshot, role: str, login: str) -> Iterator[CommandOffer]:
     for button in check_buttons.of_run(policy, snapshot):
         yield CommandOffer(button.identifier, button.label, button.description)
+    may_unblock = isinstance(permit(policy, Parsed("unblock", ""), role=role, login=login), Permitted)
     for stop in snapshot.stops:
-        if (stop.scope, stop.target) == ("card", snapshot.card_id):
+        if (stop.scope, stop.target) == ("card", snapshot.card_id) and (may_unblock or not stop.because):
             name, why = f"resume:{SEEN_STOP}{stop.mark}", plain(stop.because, MAX_ASKED)
             yield CommandOffer(name, "Let the card go on", why or "Lift the card's own stop")
     run = snapshot.live_run

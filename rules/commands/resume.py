@@ -4,15 +4,16 @@ from datetime import datetime
 
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
-from rules.chatops.parser import seen_stop
+from rules.chatops.parser import Parsed, RefusedCommand, permit, seen_stop
 from rules.chatops.replies import say
 from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.runs.kill_switch import targets
-from rules.runs.queue import stopped_by
+from rules.runs.queue import blocked_by, stopped_by
 from rules.snapshot import Snapshot
+from rules.text import sentence
 
 USAGE = "/cardinal resume [column|board]"
 ROLE = Role.WRITE
@@ -21,7 +22,10 @@ SCOPES = {"column": "stop-all", "board": "stop-all"}  # who may not stop it may 
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Lift the stop of that scope; without one, requeue the paused run and lift the card's own stop."""
+    """Lift the stop of that scope; without one, requeue the paused run and lift the card's own stop.
+
+    A block is lifted by whom the policy lets `unblock` it.
+    """
     scope = given.argument.strip().lower() or "card"
     if scope not in ("card", "column", "board"):
         return say(snapshot, given, f"Nothing was resumed: say `{USAGE}`.")
@@ -31,6 +35,10 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         return say(
             snapshot, given, "That stop was lifted meanwhile. Where another one holds, the page shows it."
         )
+    if scope == "card" and (held := blocked_by(snapshot.stops, card)):
+        may = permit(policy, Parsed("unblock", ""), role=given.role, login=given.by)
+        if isinstance(may, RefusedCommand):
+            return say(snapshot, given, f"{sentence(held)} {may.because}")
     intents: list[Intent | RuleEvent] = [
         StopLifted(snapshot.board_id, scope, target, given.by)
         for stop in snapshot.stops

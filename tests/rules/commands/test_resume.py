@@ -4,7 +4,10 @@ import pytest
 
 from ledger.events.board import StopLifted
 from ledger.states import RunState
+from rules.chatops.offers import for_card
 from rules.intents.internal import RequeueRun
+from rules.intents.outbound import React, Say
+from rules.policy.model import DEFAULT_TEXT, parse
 from rules.snapshot import Snapshot, Stop
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, asks, card, given, kinds, only, run
@@ -56,3 +59,19 @@ def test_a_form_lifts_the_stop_that_it_showed_and_no_later_one() -> None:
     assert (lifted.scope, lifted.by) == ("board", "bob")
     for snapshot in (second, card()):
         assert kinds(asks(snapshot, given("resume", "board", **form))) == ["Say"]
+
+
+def test_a_block_is_lifted_by_whom_the_policy_lets_unblock_it() -> None:
+    policy = parse(f"{DEFAULT_TEXT}  commands: {{unblock: admin}}\n", home="acme/board")
+    held = card(stops=(Stop("card", CARD, "al", "7", "no contract"),))
+    mark, answer = asks(held, given("resume"), by=policy)
+    assert mark == React(CARD, "issue", 77, "eyes")
+    assert isinstance(answer, Say)
+    assert answer.text.startswith("The card is blocked by al (no contract): ")
+    assert "needs the role `admin`" in answer.text
+    assert kinds(asks(held, given("resume", role="admin"), by=policy)) == ["React", "StopLifted"]
+    offered = {role: for_card(policy, held, role=role, login="bob") for role in ("write", "admin")}
+    assert {role: any(it.command == "resume" for it in its) for role, its in offered.items()} == {
+        "write": False,
+        "admin": True,
+    }
