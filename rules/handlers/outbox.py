@@ -42,7 +42,7 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
         return _unlinked(snapshot, event)
     if event.act == "post_report" and not snapshot.archived:  # then the run's own comment says why it ended
         return Decision((WriteRunComment(snapshot.card_id, RunId(event.key.removeprefix("report:"))),))
-    if event.act in _WANTED and not snapshot.archived:
+    if event.act in _WANTED and (not snapshot.archived or event.act == "archive_card"):
         text = f"{_WANTED[event.act]}: {plain(event.because, 300)}"
         return Decision((Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(text)),), (text,))
     failed = _NEEDED.get(event.act.replace("_", "").lower())

@@ -2,7 +2,10 @@
 
 import pytest
 
+from ledger.events.publication import EntryGivenUp
+from ledger.ids import EntryKey
 from rules.intents.by_command import ArchiveCard
+from rules.intents.outbound import Say
 from rules.policy.model import parse
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
@@ -33,3 +36,10 @@ def test_who_may_not_drag_may_not_archive_in_words_either() -> None:
     strict = parse(text, home="acme/board")
     assert kinds(asks(card("Tasks"), given("archive"), by=strict)) == ["React", "Say"]
     assert only(asks(card("Tasks"), given("archive", role="admin"), by=strict), ArchiveCard).role == "admin"
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_one_that_github_refuses_is_said(archived: bool) -> None:
+    gone = EntryGivenUp(CARD, EntryKey("archive:c1:command:77"), "archive_card", "GitHub refuses it")
+    said = only(asks(card(run=ended(), archived=archived), gone), Say)
+    assert "card was not archived or brought back: GitHub refuses it" in said.text
