@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -75,9 +76,9 @@ def _filtered(call: Call, filters: Sequence[str]) -> Iterator[str]:
 
 def each(jobs: Sequence[str], key: str, do: Callable[[str, str], dict[str, Any]], *, as_json: bool) -> int:
     """Do it for each job, with a key of its own; return the worst exit code. A fault stops no other job."""
-    worst = 0
+    worst, key = 0, key or secrets.token_hex(16)  # a second try may follow an answer of 503 to an act
     for job in jobs:
-        own = hashlib.sha256(f"{key} {job}".encode()).hexdigest() if key else ""
+        own = hashlib.sha256(f"{key} {job}".encode()).hexdigest()
         document, fault = dict[str, Any](), ""
         try:
             document = _patiently(lambda: do(job, own))  # noqa: B023 -- it is called at once
@@ -90,7 +91,7 @@ def each(jobs: Sequence[str], key: str, do: Callable[[str, str], dict[str, Any]]
 
 
 def _patiently(do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Do it, and again while the API has no room for it: nothing was done then."""
+    """Do it, and again while the API has no room for it; with its key it is done once."""
     for _ in range(WAITS):
         try:
             return do()

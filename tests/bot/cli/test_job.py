@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import _bulk, _operations, main
+from bot.web.api.client import ApiProblemError
 from bot.web.api.operation import OPERATIONS
 from ledger.events.conversation import CommandGiven
 from tests.bot.flows.settings import POLICY
@@ -113,3 +114,18 @@ def test_more_commands_than_a_minute_has_wait_for_the_next(
     assert (late.exit_code, "go on in a minute" in late.stderr) == (2, True)
     assert len(waits) == 1 + 2 * _bulk.WAITS
     assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["status", "status"]
+
+
+def test_a_second_try_has_the_key_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: list[str] = []
+
+    def do(_job: str, key: str) -> dict[str, str]:
+        keys.append(key)
+        if len(keys) == 1:  # it may have been done all the same
+            raise ApiProblemError(503, "busy", "GitHub is away", "send it again")
+        return {}
+
+    monkeypatch.setattr(_bulk, "sleep", lambda _: None)
+    assert _bulk.each(["acme/shop#1", "acme/shop#2"], "", do, as_json=False) == 0
+    assert keys[0] == keys[1] != keys[2]
+    assert all(keys)
