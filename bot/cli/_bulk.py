@@ -72,6 +72,7 @@ def _filtered(call: Call, filters: Sequence[str]) -> Iterator[str]:
         if not page["next"]:
             return
         fields["after"] = page["next"]
+    raise CliError("too many cards fit, drafts among them, so nothing was done: narrow the filter")
 
 
 def each(jobs: Sequence[str], key: str, do: Callable[[str, str], dict[str, Any]], *, as_json: bool) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.cli import _bulk, _operations, main
+from bot.cli import CliError, _bulk, _operations, main
 from bot.web.api.client import ApiProblemError
 from bot.web.api.operation import OPERATIONS
 from ledger.events.conversation import CommandGiven
@@ -129,3 +129,9 @@ def test_a_second_try_has_the_key_of_the_first(monkeypatch: pytest.MonkeyPatch) 
     assert _bulk.each(["acme/shop#1", "acme/shop#2"], "", do, as_json=False) == 0
     assert keys[0] == keys[1] != keys[2]
     assert all(keys)
+
+
+def test_a_filter_that_mostly_drafts_fit_does_nothing_in_silence() -> None:
+    page = {"jobs": [{"repository": "", "number": 0}], "next": "more"}
+    with pytest.raises(CliError, match="too many cards fit"):
+        _bulk.names(lambda *_: page, ["column=Tasks"], 100)
