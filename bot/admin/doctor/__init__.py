@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.daemon import lock_file
 from bot.github.client import Hub
-from bot.github.errors import GithubError
+from bot.github.errors import GithubError, UnavailableError
 from bot.state import policies, served_boards
 from bot.system.config import Config, ConfigError
 from ledger.log import event_store
@@ -166,7 +166,7 @@ def examine(patient: DoctorContext, chosen: Iterable[Check] | None = None) -> It
         try:
             yield from (replace(result, of_host=check in own) for result in check(patient))
         except GithubError as error:
-            yield CheckResult(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
+            yield CheckResult(check.__name__, Level.FAIL, str(error), _way_out(patient, error))
         except DBAPIError as error:
             message = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
             yield CheckResult(check.__name__, Level.FAIL, message, "`cardinal restore FILE` with a back-up")
@@ -175,6 +175,16 @@ def examine(patient: DoctorContext, chosen: Iterable[Check] | None = None) -> It
             yield CheckResult(check.__name__, Level.FAIL, message, "let this user write there")
         except ConfigError:
             continue
+
+
+def _way_out(patient: DoctorContext, error: GithubError) -> str:
+    """Return the next step. The small GitHub of `cardinal try` runs only while that does."""
+    home = patient.config.home
+    if (home / lock_file.TRIAL).exists() and lock_file.look(home) is None:
+        return f"start `{patient.program}`: the board's own GitHub runs with it"
+    if isinstance(error, UnavailableError):
+        return f"see whether {patient.config.github_url} answers this machine"
+    return error.advice
 
 
 def mend(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bot.admin.doctor import CheckResult, DoctorContext, Level, hosts, runner
+from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, hosts, ok, runner
+from bot.daemon.lock_file import TRIAL
 from bot.github.client import Hub
+from bot.github.errors import UnavailableError
 from bot.system import config as configuration
 from bot.system.secret import Secret
 from ledger.events.policy import PolicyLoaded
@@ -223,3 +225,19 @@ def test_an_extra_that_is_missing_is_said(patient: DoctorContext, monkeypatch: p
     config = replace(patient.config, anthropic_key=Secret(""), **cloud)
     claude, _ = runner.agents(replace(patient, config=config))
     assert (claude.level, "pip install 'cardinal-board[bedrock]'" in claude.next_step) == (Level.FAIL, True)
+
+
+def test_where_github_does_not_answer_the_next_step_says_what_to_look_at_or_start(
+    patient: DoctorContext,
+) -> None:
+    def app(asked: DoctorContext) -> Iterator[CheckResult]:
+        if asked.engine is not None:
+            raise UnavailableError("GET /app", 0, "ConnectionError")
+        yield ok("app", "it answers")
+
+    (away,) = examine(patient, [app])
+    assert away.next_step == "see whether https://api.github.com answers this machine"
+    patient.config.home.mkdir()
+    (patient.config.home / TRIAL).touch()
+    (stopped,) = examine(patient, [app])
+    assert stopped.next_step == "start `cardinal try`: the board's own GitHub runs with it"
