@@ -17,14 +17,13 @@ import anyio
 import httpx2
 
 from bot.outbox.contract import GivenUpError
+from runner.gateway.network.addresses import is_public, may_be_private
 
 SCHEME, PRIVATE = "webhook+", "private+"
 SIGNATURE = "X-Cardinal-Signature-256"
 TIMEOUT_S = 10.0  # for all of a post: who reads and answers slowly holds up no other notice
 MIN_SECRET = 16  # characters
 UNFIT = "its address is no webhook+https://:SECRET@host/path: add it again"
-# Holds IPv4 addresses, which a gateway translates to. Source: rfc-editor.org/rfc/rfc6052#section-2.1.
-TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def post(address: str, document: Mapping[str, Any]) -> bool:
@@ -82,15 +81,7 @@ def _resolved(host: str, is_private: bool) -> str:
     except UnicodeError as error:  # a name that DNS cannot have
         raise GivenUpError(UNFIT) from error
     known = [ipaddress.ip_address(it[4][0]) for it in answers]
-    if not is_private and not all(map(_is_public, known)):
-        because = "its address is one of a private network"
-        raise GivenUpError(f"{because}: an operator allows that by webhook+private+https://…")
+    if not all(is_public(it) or (is_private and may_be_private(it)) for it in known):
+        because = "its address is one of a private network, or no host's"
+        raise GivenUpError(f"{because}: an operator allows a private one by webhook+private+https://…")
     return f"[{known[0]}]" if known[0].version == 6 else str(known[0])
-
-
-def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Tell whether the address, and the IPv4 address that it may hold, belongs to no private network."""
-    if address.version == 4:
-        return address.is_global
-    within = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in TRANSLATED else address.sixtofour
-    return address.is_global and not address.is_site_local and (within is None or within.is_global)

@@ -143,7 +143,7 @@ def reachable(rules: NetworkRules, host: str, port: int, addresses: Iterable[Add
     """
     private = _matches(rules.private_hosts, host, port)
     return tuple(
-        address for address in addresses if is_public(address) or (private and _may_be_private(address))
+        address for address in addresses if is_public(address) or (private and may_be_private(address))
     )
 
 
@@ -155,7 +155,8 @@ def is_public(address: Address) -> bool:
     return not _is_metadata(address) and not _within(address, _SPECIAL)
 
 
-def _may_be_private(address: Address) -> bool:
+def may_be_private(address: Address) -> bool:
+    """Whether an operator may allow an address that is not public: never that of a metadata service."""
     plain = _plain(address)
     odd = plain.is_multicast or plain.is_unspecified or plain.is_reserved
     return not odd and not _is_metadata(address)

@@ -152,6 +152,7 @@ def test_a_webhook_of_ones_own_gets_signed_data_and_knows_a_repeated_notice(
         ("webhook+https://:{secret}@[64:ff9b::7f00:1]:{port}/hook", "private network"),
         ("webhook+https://:{secret}@[2002:7f00:1::]:{port}/hook", "private network"),
         ("webhook+https://:{secret}@[fec0::1]:{port}/hook", "private network"),
+        ("webhook+private+http://:{secret}@169.254.169.254/latest", "no host's"),
         ("webhook+https://:{secret}@[::1", "webhook+https://"),
         ("webhook+https://:{secret}@a:99999/hook", "webhook+https://"),
         ("webhook+https://:{secret}@a..b/hook", "webhook+https://"),
