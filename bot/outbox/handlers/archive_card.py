@@ -3,8 +3,9 @@
 from sqlalchemy import Connection
 
 from bot.github.api import projects
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
 from bot.outbox.targets import read_card
+from bot.state import snapshots
 from ledger.event import Event
 from ledger.events.board import CardArchived, CardRestored
 from ledger.queue.outbox import Entry
@@ -19,6 +20,8 @@ def carry_out(context: OutboxContext, intent: ArchiveCard, _entry: Entry) -> Act
     card = read_card(context, intent.card_id)
     if card.archived == intent.wanted:
         return ActResult()
+    if intent.wanted:
+        _require_free(context, intent)
     projects.set_archived(context.hub, card.board_id, card.card_id, intent.wanted)
 
     def events(db: Connection) -> tuple[Event, ...]:
@@ -30,3 +33,13 @@ def carry_out(context: OutboxContext, intent: ArchiveCard, _entry: Entry) -> Act
         return (CardRestored(intent.card_id, intent.by, intent.role),)
 
     return ActResult(card.card_id, events=events)
+
+
+def _require_free(context: OutboxContext, intent: ArchiveCard) -> None:
+    """Raise GivenUpError where a run or a pull request of the card began after the command."""
+    with context.reading() as db:
+        card = snapshots.of_card(db, intent.card_id)
+    if card is not None and (run := card.live_run):
+        raise GivenUpError(f"{run.run_id} lives by now: `/cardinal cancel` first, or archive it on the board")
+    if card is not None and (pull := card.open_pull):
+        raise GivenUpError(f"pull request #{pull.number} is open by now: merge or close it first")

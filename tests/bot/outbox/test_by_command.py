@@ -1,9 +1,14 @@
 """What a person's command asks for is done once at GitHub, and what GitHub does not do is said."""
 
+import pytest
+
 from ledger.events.board import CardArchived, CardRestored
 from ledger.events.publication import EntryGivenUp
+from ledger.events.run import RunEnded
+from ledger.states import Ending
 from rules.intents.by_command import ArchiveCard, ChangeAssignees
 from tests.bot.outbox.conftest import Stage
+from tests.bot.render.past import RUN
 
 
 def assigned(stage: Stage) -> list[str]:
@@ -33,6 +38,7 @@ def test_whom_github_passes_by_is_named(stage: Stage) -> None:
 
 
 def test_a_card_is_archived_and_brought_back_once_for_whoever_said_so(stage: Stage) -> None:
+    stage.happen(RunEnded(RUN, Ending.FAILED, "stalled", "", "working"))
     stage.fault(method="POST", path="/graphql", status=502, after=True)
     stage.do(ArchiveCard(stage.card_id, True, "bob", "write", "c:1"))
     stage.clock.forward(5)
@@ -44,3 +50,14 @@ def test_a_card_is_archived_and_brought_back_once_for_whoever_said_so(stage: Sta
     assert stage.item.archived_at is None
     assert stage.events(CardRestored) == [CardRestored(stage.card_id, "bob", "write")]
     assert refused(stage) == []
+
+
+@pytest.mark.parametrize("began", ["run", "pull"])
+def test_a_card_whose_work_began_since_stays(stage: Stage, began: str) -> None:
+    if began == "pull":
+        stage.pull()
+        stage.happen(RunEnded(RUN, Ending.FAILED, "stalled", "", "working"))
+    stage.do(ArchiveCard(stage.card_id, True, "bob", "write", "c:1"))
+    assert stage.item.archived_at is None
+    (because,) = refused(stage)
+    assert because.startswith("r1 lives by now" if began == "run" else "pull request #")
