@@ -24,7 +24,7 @@ class NotDoneError(CliError):
 def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: bool) -> None:
     """Print each event. Raises ApiProblemError, ApiUnreachableError, CliError."""
     url, token = _api.place()
-    is_over = follow_once(url, token.reveal(), operation, fields, _printer(as_json), wait_s)
+    is_over = follow_once(url, token.reveal(), operation, fields, printer(as_json), wait_s)
     if "run" not in fields:
         return
     run = str(fields["run"])
@@ -38,7 +38,9 @@ def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: b
         raise NotDoneError(line(": ".join(filter(None, (f"{run} {ending}", reason)))))
 
 
-def _printer(as_json: bool) -> Any:
+def printer(as_json: bool) -> Any:
+    """Return what prints one event."""
+
     def show(event: dict[str, Any]) -> None:
         if as_json:
             click.echo(json.dumps(event))
@@ -47,8 +49,8 @@ def _printer(as_json: bool) -> Any:
             click.echo("older events are left out: `cardinal job list` has how jobs stand now", err=True)
             return
         number = event.get("number")
-        job = f"{event['repository']}#{number} " if number else ""
-        click.echo(f"{line(str(event['at']))[:19]} {line(job)}{line(str(event['text']))}")
+        job = f"{event['repository']}#{number}" if number else ""
+        click.echo(" ".join(filter(None, (line(str(event["at"]))[:19], line(job), line(str(event["text"]))))))
         for row in block(str(event.get("output", ""))):
             click.echo(row)
 

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
+from bot.cli._following import printer
 from bot.web.api import following
 from bot.web.api.following import follow_once
 from bot.web.live.streams import StreamLimits
@@ -125,3 +126,9 @@ def test_a_board_is_followed_from_now_on_over_connections_that_break(
     assert texts == ["note: One", "note: Two"]
     over = follow("follow-events", "--wait", "1")
     assert (over.exit_code, over.output) == (0, "")
+
+
+def test_a_line_has_a_blank_between_the_job_and_what_happened(capsys: pytest.CaptureFixture[str]) -> None:
+    event = {"at": "2026-11-27T05:19:23.5Z", "repository": "acme/shop", "number": 4, "text": "alice: hello"}
+    printer(as_json=False)(event)
+    assert capsys.readouterr().out == "2026-11-27T05:19:23 acme/shop#4 alice: hello\n"
