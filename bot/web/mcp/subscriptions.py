@@ -6,6 +6,7 @@ Source: modelcontextprotocol.io/specification/2025-11-25/server/resources.
 
 import logging
 import math
+from collections import Counter
 from typing import Any
 
 import anyio
@@ -41,6 +42,7 @@ class Subscriptions:
         self._sessions = dict[str, Any]()  # by the resource's address, for a name in whatever case
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus, max_subscriptions=MAX_SUBSCRIBED)
+        self._listened = Counter[str]()  # addresses as clients spell them
         self._after = 0
         self._changed = dict[str, None]()
         self._wanted, self._stirred = anyio.Event(), anyio.Event()
@@ -66,7 +68,13 @@ class Subscriptions:
     ) -> SubscriptionsListenResult:
         """Let the client know of all that it names, until it leaves."""
         await self._begin()
-        return await self._listen(context, sent)
+        names = sent.notifications.resource_subscriptions or []
+        self._listened.update(names)
+        try:
+            return await self._listen(context, sent)
+        finally:
+            self._listened.subtract(names)
+            self._listened = +self._listened
 
     async def _begin(self) -> None:
         """Begin to follow, from now on. Raises MCPError."""
@@ -101,8 +109,9 @@ class Subscriptions:
 
     def _take(self, event: dict[str, Any]) -> None:
         """Note which resources an event is about: all of them, where events may be missing."""
-        names = list(self._sessions)
+        names = [*self._sessions, *self._listened]
         if "text" in event:
+            self._after = event["seq"]
             names = [resources.address("run", run=event["run"])] if event["run"] else []
             owner, _, repository = event["repository"].partition("/")
             names.append(resources.address("job", owner=owner, repository=repository, number=event["number"]))
@@ -110,7 +119,9 @@ class Subscriptions:
         self._stirred.set()
 
     async def _tell(self, uri: str) -> None:
-        await self._bus.publish(ResourceUpdated(uri=uri))
+        same = (it for it in list(self._listened) if it.casefold() == uri.casefold())
+        for listened in same:
+            await self._bus.publish(ResourceUpdated(uri=listened))
         for subscribed, session in list(self._sessions.items()):
             if subscribed.casefold() == uri.casefold():
                 await session.send_resource_updated(subscribed)

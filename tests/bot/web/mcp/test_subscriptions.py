@@ -86,13 +86,15 @@ def test_a_client_that_subscribes_to_resources_is_told_of_them_alone(
 
 
 def test_a_client_that_listens_is_told_of_what_it_names(pages: Pages) -> None:
-    run_id = pages.cardinal.run_of(at_work(pages)).run_id
-    uri = f"cardinal://runs/{run_id}"
+    item = at_work(pages)
+    run_id = pages.cardinal.run_of(item).run_id
+    uris = (f"cardinal://runs/{run_id}", f"cardinal://jobs/ACME/shop/{name_of(pages, item)['number']}")
 
     async def conversation(client: Client, _changed: Any) -> None:
-        async with client.listen(resource_subscriptions=[uri]) as events:
-            pages.cardinal.write(run_id, Noted(run_id, "One"))
-            event = await anext(aiter(events))
-            assert event.uri == uri  # type: ignore[union-attr]
+        for uri in uris:
+            async with client.listen(resource_subscriptions=[uri]) as events:
+                pages.cardinal.write(run_id, Noted(run_id, f"About {uri}"))
+                event = await anext(aiter(events))
+                assert event.uri == uri  # type: ignore[union-attr]
 
     subscribed(pages, "auto", conversation)
