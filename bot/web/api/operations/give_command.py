@@ -65,7 +65,8 @@ def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
 
 def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
     """Record it once. Raises ApiError, BusyError, CardBusyError, GithubError, ReusedKeyError."""
-    gone = given.command == "unarchive"  # the only command about a card that left the board
+    # These are about a card that left the board, too: one archives again whose answer was lost.
+    gone = given.command in ("archive", "unarchive")
     card = jobs.card_of(call, given, archived=gone)
     _require_pace(call, card, given.command.partition(":")[0])
     about = record.card_of(call.site.services, card.card_id, archived=gone)

@@ -76,8 +76,12 @@ def test_a_card_is_archived_and_brought_back_in_words(pages: Pages) -> None:
     item = pages.cardinal.new("Old", column="Tasks")
     pages.cardinal.settle()
     bob, path = Program(pages, "bob"), path_of(pages, item)
-    assert bob.command(path, "archive").status_code == 200
+    first = bob.command(path, "archive", Idempotency_Key="k1")
+    assert (first.status_code, first.get_json()["again"]) == (200, False)
     pages.cardinal.settle()
+    again = bob.command(path, "archive", Idempotency_Key="k1")  # as after a lost answer
+    assert (again.status_code, again.get_json()["again"]) == (200, True)
+    assert "archived already" in bob.command(path, "archive").get_json()["answer"]
     (away,) = pages.cardinal.events(CardArchived)
     assert (item.archived_at is None, away.by, away.role) == (False, "bob", "write")
     assert bob.command(path, "cancel").status_code == 404  # a card that left is about nothing but this
