@@ -25,8 +25,8 @@ class NotifyError(CardinalError):
 def _address() -> str:
     """Return the line of standard input. A hidden prompt would read the terminal, whatever stdin is."""
     if sys.stdin.isatty():
-        asked = "Its address, such as mailto://… or slack://…; it is not shown"
-        return str(click.prompt(asked, hide_input=True, err=True)).strip()
+        prompt = "Its address, such as mailto://… or slack://…; it is not shown"
+        return str(click.prompt(prompt, hide_input=True, err=True)).strip()
     if address := sys.stdin.readline().strip():
         return address
     raise NotifyError("standard input has no address: `cardinal notify add --help` has an example")
