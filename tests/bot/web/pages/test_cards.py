@@ -4,6 +4,7 @@ import re
 
 from bot.web.pages.cards import MAX_ASKED, UNASKED
 from ledger.events.conversation import PersonSaid
+from ledger.events.pull import PullOpened
 from ledger.events.run import QuestionAsked, ToolUsed, UsageMetered
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
@@ -264,3 +265,10 @@ def test_steps_in_a_row_are_folded_at_the_middle_depth_and_open_to_their_lines(p
     assert len(middle.encode()) < 100_000
     assert "make 59" not in alice.get(path).text
     assert " ran 60 commands" not in alice.get(f"{path}?zoom=debug").text
+
+
+def test_a_pull_request_that_nobody_reviewed_says_so(pages: Pages) -> None:
+    run = pages.cardinal.run(pages.run())
+    path = re.findall(r'"(/cards/[^"]+)"', pages.browser("alice").get("/").text)[0]
+    happens(pages, PullOpened(run.card_id, "acme/shop", 77, "PR", "branch", "a" * 40, draft=False))
+    assert "#77 (open, no review yet)" in pages.browser("alice").get(path).text
