@@ -270,9 +270,11 @@ class BrowserPlayer:
             every = every.or_(candidate)
         self._await(every.filter(visible=True).first, "visible", STEP_S, "nothing of that name was seen")
         for candidate in candidates:
-            with contextlib.suppress(Error):
-                candidate.filter(visible=True).first.wait_for(state="visible", timeout=50)
-                return candidate.filter(visible=True).first
+            seen = candidate.filter(visible=True)
+            # The page itself is always there, and before all in it: a busy machine has time to say that none is.
+            last = seen.or_(self.page.locator("html")).last
+            if not last.evaluate("it => it === document.documentElement", timeout=self.left_ms(STEP_S)):
+                return seen.first
         raise StepError("what was seen went away again")
 
 
