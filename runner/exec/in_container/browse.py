@@ -271,7 +271,7 @@ class BrowserPlayer:
         self._await(every.filter(visible=True).first, "visible", STEP_S, "nothing of that name was seen")
         for candidate in candidates:
             seen = candidate.filter(visible=True)
-            # The page itself is always there, and before all in it: a busy machine has time to say that none is.
+            # The page is always there, and before all that is in it: a busy browser has time to say which.
             last = seen.or_(self.page.locator("html")).last
             if not last.evaluate("it => it === document.documentElement", timeout=self.left_ms(STEP_S)):
                 return seen.first
