@@ -56,7 +56,7 @@ def ingest_together(
     try:
         requested, left = delivery.ingest_light(services, ids)
     except Exception as error:  # the top of a job: each is claimed below, so that its attempts are counted
-        log.warning("deliveries not ingested together count=%s error=%s", len(ids), error)
+        log.warning("deliveries not ingested together count=%s error=%s", len(ids), error, exc_info=True)
         requested, left = (), ids
     for delivery_id in left:
         try:
@@ -83,7 +83,7 @@ def sync_together(services: Services, card_ids: tuple[CardId, ...], paused: Coll
     except Exception as error:  # the top of a job: what is wrong with one card must not hold up the others
         if len(card_ids) == 1 or isinstance(error, OUTAGES):
             raise
-        log.warning("cards not synced together count=%s error=%s", len(card_ids), error)
+        log.warning("cards not synced together count=%s error=%s", len(card_ids), error, exc_info=True)
         for card_id in card_ids:
             try:
                 card_sync.sync_cards(services, (card_id,), paused)

@@ -77,6 +77,10 @@ class ApiRequest:
         """The boards of which the account may see something. Raises BusyError."""
         return self.site.boards_of(self.visit)
 
+    def boards_named(self, name: str) -> tuple[VisibleBoard, ...]:
+        """Return the board `owner/number`; all for an empty name. Raises ApiError, BusyError."""
+        return (self.board(name),) if name else self.boards
+
     def board(self, name: str) -> VisibleBoard:
         """Return the board `owner/number`. Raises ApiError, BusyError."""
         owner, _, number = name.rpartition("/")

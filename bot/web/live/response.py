@@ -42,16 +42,24 @@ class StreamResponse(Response):
     """A response with what `pull` finds after the event `after`.
 
     Those with the same `about` share what is found. It is the log's stream to wait for; with `of_all` any
-    event is waited for, and `pause_s` lies between two looks. A server that takes no streams gets one batch;
-    the browser comes back for the next.
+    event is waited for, and `pause_s` lies between two looks; `reloads`: a page is loaded for each. A server
+    that takes no streams gets one batch; the browser comes back for the next.
     """
 
     def __init__(
-        self, about: str, person: int, after: int, pull: Pull, *, of_all: bool = False, pause_s: float = 0.0
+        self,
+        about: str,
+        person: int,
+        after: int,
+        pull: Pull,
+        *,
+        of_all: bool = False,
+        pause_s: float = 0.0,
+        reloads: bool = False,
     ) -> None:
         super().__init__(content_type="text/event-stream; charset=utf-8")
         self.about, self.person, self.after, self.pull = about, person, after, pull
-        self.of_all, self.pause_s = of_all, pause_s
+        self.of_all, self.pause_s, self.reloads = of_all, pause_s, reloads
         # For nginx, which would keep messages until it has 4 kB of them: nginx.org/r/proxy_buffering.
         self.headers["X-Accel-Buffering"] = "no"
         del self.headers["Content-Length"]

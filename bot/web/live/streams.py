@@ -48,8 +48,8 @@ class StreamLimits:
     loads_per_s: float = 5.0
 
     def pause_s(self, wanted_s: float, pages: int) -> float:
-        """Return the pause between two pieces of news for each of so many pages."""
-        return wanted_s and max(wanted_s, pages / self.loads_per_s)
+        """Return the pause between two pieces of news; so many pages are loaded anew for each."""
+        return max(wanted_s, pages / self.loads_per_s)
 
 
 @dataclass(eq=False, slots=True)
@@ -84,6 +84,11 @@ class _Channel:
     def of_all(self) -> bool:
         """Whether every event concerns it."""
         return any(place.response.of_all for place in self.places)
+
+    @property
+    def reloads(self) -> bool:
+        """Whether its pages are loaded anew for each news."""
+        return any(place.response.reloads for place in self.places)
 
 
 class Streams:
@@ -149,7 +154,9 @@ class Streams:
 
         What happened since is told when the page comes back.
         """
-        pages = sum(len(channel.places) for channel in self._channels.values() if channel.of_all)
+        pages = 0
+        if place.response.reloads:
+            pages = sum(len(channel.places) for channel in self._channels.values() if channel.reloads)
         wanted_s = self._limits.pause_s(place.response.pause_s, pages)
         pause_s = min(left_s, wanted_s)
         while pause_s > self._limits.alive_s:

@@ -38,4 +38,4 @@ def stream(
         sent = message("news", "news", last) if is_news else b"id: %d\n\n" % last
         return PageUpdate(sent if last > after else b"", b"", last)
 
-    return StreamResponse(about, visit.user_id, seen(), pull, of_all=True, pause_s=PAUSE_S)
+    return StreamResponse(about, visit.user_id, seen(), pull, of_all=True, pause_s=PAUSE_S, reloads=True)

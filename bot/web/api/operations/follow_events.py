@@ -89,8 +89,7 @@ def stream(call: ApiRequest, given: EventsPlace) -> StreamResponse:
 
 
 def _scopes(call: ApiRequest, given: EventsPlace) -> Sequence[CardScope]:
-    boards = (call.board(given.board),) if given.board else call.boards
-    return [board.scope for board in boards]
+    return [board.scope for board in call.boards_named(given.board)]
 
 
 def _kinds(given: EventsPlace) -> frozenset[str]:

@@ -50,7 +50,7 @@ FIGURES = tuple(name for name in RunStats.model_fields if name != "usd_by")
 
 def run(call: ApiRequest, given: StatsQuery) -> RunStats:
     """Return them. Raises ApiError, BusyError."""
-    boards = (call.board(given.board),) if given.board else call.boards
+    boards = call.boards_named(given.board)
     seen = frozenset[str]().union(*(board.seen for board in boards))
     now = call.site.clock()
     with event_store.reading(call.site.engine) as db:

@@ -35,8 +35,7 @@ Input, Output = InboxQuery, Inbox
 
 def run(call: ApiRequest, given: InboxQuery) -> Inbox:
     """Return them. Raises ApiError, BusyError."""
-    boards = (call.board(given.board),) if given.board else call.boards
-    scopes = [board.scope for board in boards]
+    scopes = [board.scope for board in call.boards_named(given.board)]
     with event_store.reading(call.site.engine) as db:
         waiting, counts = lanes.waiting(db, scopes, limit=given.limit), lanes.counts(db, scopes)
     total = sum(by_state.get(state, 0) for by_state in counts.values() for state in ATTENTION)

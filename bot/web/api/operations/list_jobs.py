@@ -44,8 +44,7 @@ Input, Output = JobQuery, JobPage
 
 def run(call: ApiRequest, given: JobQuery) -> JobPage:
     """Return a page of them. Raises ApiError, BusyError, FilterError."""
-    boards = (call.board(given.board),) if given.board else call.boards
-    scopes = [board.scope for board in boards]
+    scopes = [board.scope for board in call.boards_named(given.board)]
     with event_store.reading(call.site.engine) as db:
         wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), choices(db, scopes))
         place = cursor.read(given.after) if given.after else None

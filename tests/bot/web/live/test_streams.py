@@ -37,7 +37,7 @@ def lines_after(engine: Engine, after: int) -> PageUpdate:
     return PageUpdate(sent, message("now", f"up to {fresh.last}", fresh.last), fresh.last, fresh.more, over)
 
 
-def application(pull: Callable[[int], PageUpdate], pause_s: float = 0.0) -> Flask:
+def application(pull: Callable[[int], PageUpdate], pause_s: float = 0.0, *, reloads: bool = True) -> Flask:
     """Return an application that lets everybody follow the run; /<number> says which person asks."""
     app = Flask(__name__)
 
@@ -45,7 +45,9 @@ def application(pull: Callable[[int], PageUpdate], pause_s: float = 0.0) -> Flas
     def follow(person: int) -> StreamResponse:
         after = int(request.headers.get("Last-Event-ID", "0"))
         about, is_list = run_lines.stream_of(RUNS[0]), pause_s > 0
-        return StreamResponse(about, person, after, pull, of_all=is_list, pause_s=pause_s)
+        return StreamResponse(
+            about, person, after, pull, of_all=is_list, pause_s=pause_s, reloads=is_list and reloads
+        )
 
     @app.get("/healthz")
     def health() -> str:
@@ -211,8 +213,8 @@ def test_a_stream_whose_ledger_is_away_ends_and_another_one_begins(begun: Engine
 
 def test_the_more_pages_are_loaded_anew_for_news_the_less_often_each_is_told(begun: Engine) -> None:
     limits = StreamLimits()
-    told_every_s = [limits.pause_s(3.0, pages) for pages in (1, 15, 50, 200)]
-    assert (told_every_s, limits.pause_s(0.0, 200)) == ([3.0, 3.0, 10.0, 40.0], 0.0)
+    told_every_s = [limits.pause_s(3.0, pages) for pages in (0, 1, 15, 50, 200)]
+    assert told_every_s == [3.0, 3.0, 3.0, 10.0, 40.0]
     rare = StreamLimits(life_s=1.0, alive_s=0.05, look_s=0.01, loads_per_s=0.001)  # less than once in a life
     pulled = list[int]()
 
@@ -228,6 +230,16 @@ def test_the_more_pages_are_loaded_anew_for_news_the_less_often_each_is_told(beg
                 say(begun, RUNS[0], str(number))
             assert b": alive" in mine.answer.read()
     assert len(pulled) == 1  # when it began: it comes back for the rest
+
+
+def test_no_page_slows_down_a_program_that_loads_none(begun: Engine) -> None:
+    rare = StreamLimits(look_s=0.01, loads_per_s=0.001)
+    with serving(application(partial(lines_after, begun), 0.01, reloads=False), begun, rare) as place:
+        mine = Reader(place, "/1")
+        with opened(mine):
+            assert next(mine.messages()).event == "lines"
+            say(begun, RUNS[0], "end")
+            assert [it.event for it in mine.messages()][-1] == "over"
 
 
 def test_only_the_head_of_a_stream_is_no_stream(begun: Engine) -> None:
