@@ -17,6 +17,7 @@ from ledger.errors import CardinalError
 from ledger.ids import BoardId, EntryKey
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory, no_events
+from ledger.queue import outbox
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import Intent
 from rules.policy.model import Policy
@@ -24,7 +25,8 @@ from rules.policy.model import Policy
 
 @dataclass(frozen=True, slots=True)
 class OutboxContext:
-    """The dependencies of a handler. It only reads the ledger: the results of an act go back as events.
+    """The dependencies of a handler. It only reads the ledger, but for `begin`: the results of an act go back
+    as events.
 
     `app` reaches GitHub as the App. No act is carried out before its board is chosen. `caps` are the lowest
     `points_per_hour` in the policies of each owner's boards, by login in lower case.
@@ -56,6 +58,11 @@ class OutboxContext:
     def reading(self) -> AbstractContextManager[Connection]:
         """Open the ledger for reading."""
         return event_store.reading(self.engine)
+
+    def begin(self, entry: Entry) -> None:
+        """Record, before it is sent, what nobody can look for later. Raises StaleClaimError."""
+        with event_store.writing(self.engine) as db:
+            outbox.begin(db, entry)
 
     def policy(self, board_id: BoardId) -> Policy:
         """Return the policy in force on the board."""

@@ -1,14 +1,11 @@
-"""Subscribers to notices: the operator's file `notices.json` in the home, and the sending to an address."""
+"""Subscribers to notices: the operator's file `notices.json` in the home, and what people chose."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection
 
-from bot.outbox import signed_webhook
-from bot.outbox.contract import GivenUpError
 from bot.system import private_file
 from ledger.errors import CardinalError
 from ledger.views import notice_choices
@@ -54,20 +51,3 @@ def choice(row: NoticeChoiceRow) -> NoticeChoice:
 def write(home: Path, subscribers: Mapping[str, Subscriber]) -> None:
     """Put these in the place of the file."""
     private_file.write(home / FILE, _READER.dump_json(dict(subscribers), indent=1).decode() + "\n")
-
-
-def deliver(address: str, title: str, body: str, key: str, news: Sequence[Mapping[str, Any]] = ()) -> bool:
-    """Send a notice within the service's time limits (seconds); False when it was not accepted.
-
-    A webhook gets its `key` and, as data, the `news`. Raises GivenUpError where that can never succeed.
-    """
-    if address.startswith(signed_webhook.SCHEME):
-        return signed_webhook.post(address, {"id": key, "title": title, "text": body, "news": list(news)})
-    try:
-        import apprise  # of an extra: nobody who is told nothing needs it
-    except ImportError:
-        raise GivenUpError("notices need a package: pip install 'cardinal-board[notices]'") from None
-    service = apprise.Apprise()
-    if not service.add(address):
-        raise GivenUpError("its address is none that apprise knows: `cardinal notify add` it again")
-    return bool(service.notify(title=title, body=body, body_format=apprise.NotifyFormat.TEXT))

@@ -39,6 +39,7 @@ from ledger.ids import CardId, EntryKey
 
 OPEN = ("pending", "claimed")
 SPENT = "{}"  # the payload of a settled entry
+SENDING = "it is being sent"  # the error of an entry whose publisher may have died in that moment
 SHUT_OUT = "the App has no access there, or the board is not served"  # why an entry is held
 
 
@@ -177,6 +178,15 @@ def claim(engine: Engine, lane: str, *, lease_s: float, holder: str, most: int) 
             _claim.run(db, {"entry_id": entry_id, "holder": holder, "due_at": due_at})
         claimed = (find(db, Entry, outbox, entry_id=entry_id) for entry_id in ready)
         return tuple(entry for entry in claimed if entry is not None)
+
+
+def begin(db: Connection, entry: Entry) -> None:
+    """Record that something is sent now that nobody can look for later. Raises StaleClaimError.
+
+    Whatever becomes of it replaces this; a later claim that finds SENDING follows a publisher that died.
+    """
+    _require(db, entry)
+    change(db, outbox, {"entry_id": entry.entry_id}, error=SENDING)
 
 
 def settle(db: Connection, entry: Entry, now: datetime) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.github.api import roles
-from bot.outbox import subscribers
+from bot.outbox import notice_channel, subscribers
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext, TryAgainError
+from bot.outbox.notice_channel import Notice
 from ledger.ids import CardId, QuestionId
-from ledger.queue.outbox import Entry
+from ledger.queue.outbox import SENDING, Entry
 from ledger.views import cards, questions
 from ledger.views.cards import CardRow
 from rules.chatops.notices import Subscriber, defused
@@ -16,6 +17,7 @@ from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 # One notice for each subscriber and piece of news.
 ACT = Act("{key}", lane="notice")
 MAX_LINES = 50
+MAY_BE_SENT = "Cardinal ended while it sent this, so it may have been sent, and is not sent again"
 _TRUNCATED = "and more than a digest keeps: `cardinal inbox` and the pages have what waits"
 WORDS = {
     NoticeKind.QUESTION: "A question waits for an answer",
@@ -28,13 +30,12 @@ WORDS = {
 
 
 def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActResult:
-    """Send what is still news. After a crash a service may get it twice: none says what it has.
-
-    A webhook of one's own knows a repeated one by its id.
-    """
+    """Send what is still news. After a crash it is sent again only where the same notice is known as such."""
     subscriber = subscribers.read(context.config.home).get(intent.name)
     if subscriber is None:
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
+    if entry.error == SENDING and not notice_channel.knows_repeats(subscriber.address):
+        raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have what waits")
     lines = [it for line in intent.lines if (it := _line(context, intent.name, subscriber, line))]
     texts, news = [text for text, _ in lines], [about for _, about in lines[:MAX_LINES]]
     if not texts:
@@ -45,7 +46,8 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     body = "\n".join((*texts[:MAX_LINES], *rest, *((_TRUNCATED,) if intent.truncated else ())))
     count = f"{len(texts)}{'+' if intent.truncated else ''}"
     title = f"Cardinal, board {context.board.address}: {count} " + ("news" if len(texts) > 1 else "notice")
-    if not subscribers.deliver(subscriber.address, title, body, entry.key, news):
+    context.begin(entry)
+    if not notice_channel.deliver(subscriber.address, Notice(entry.key, entry.created_at, title, body, news)):
         raise TryAgainError(f"the service of {intent.name} did not accept it: try `cardinal notify test`")
     return ActResult()
 
