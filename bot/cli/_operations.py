@@ -141,6 +141,8 @@ def _params(part: Operation) -> Iterator[click.Parameter]:
 
 
 def _option(name: str, field: FieldInfo) -> click.Option:
+    if field.annotation is bool:
+        return click.Option([f"--{name}"], is_flag=True, default=None, help=field.description)
     kind = click.INT if field.annotation is int else click.STRING
     is_list = str(field.annotation).startswith("list")
     return click.Option([f"--{name}"], type=kind, multiple=is_list, help=field.description)

@@ -16,7 +16,7 @@ from ledger.events.run import QuestionAsked, RunEvent, UsageMetered
 from ledger.ids import BoardId, CardId
 from ledger.log import cursors, event_store
 from ledger.queue import outbox
-from ledger.views import boards, cards, runs, spend
+from ledger.views import boards, cards, runs, spend, subscriptions
 from ledger.views.boards import BoardRow
 from ledger.views.cards import CardRow
 from rules.chatops.notices import Subscriber, alerts, due_at, kind_of
@@ -54,8 +54,10 @@ def _queue(db: Connection, wanted: Subscribers, recorded: Recorded, now: datetim
         return
     address = f"{board.owner}/{board.number}"
     lines = dict(_lines(db, recorded, kind, card, board, starter, now))
+    follow = subscriptions.names(db, card.card_id) if card and kind is not NoticeKind.SPEND else ()
     for name, subscriber in wanted.items():
-        if not subscriber.wants(kind, address, name, starter):
+        followed = not subscriber.channel and name.casefold() in follow
+        if not followed and not subscriber.wants(kind, address, name, starter):
             continue
         for key, line in lines.items():
             _put(db, board, name, key, line, due_at(subscriber, now), now)

@@ -14,6 +14,7 @@ from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.instruction import AgentPinned, SkillsPinned
+from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import QuestionId
 from ledger.log import event_store
 from ledger.model.limit_answers import answered, question
@@ -25,7 +26,7 @@ from ledger.states import (
     RunState,
     check_card_step,
 )
-from ledger.views import cards, grants, halts, instructions, questions, runs
+from ledger.views import cards, grants, halts, instructions, questions, runs, subscriptions
 from rules.card.state import legal_states
 from rules.intents import internal, outbound
 from rules.policy.model import Policy
@@ -73,6 +74,11 @@ def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
             return event.names != instructions.pinned(db, event.card_id)
         case AgentPinned():
             return event.choice != instructions.pinned_agent(db, event.card_id)
+        case CardSubscribed():
+            known = subscriptions.get(db, event.card_id, event.login)
+            return known is None or known.run_id != event.run_id
+        case CardUnsubscribed():
+            return subscriptions.get(db, event.card_id, event.login) is not None
         case _:
             return True
 

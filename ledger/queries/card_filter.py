@@ -10,6 +10,7 @@ from sqlalchemy import (
     Text,
     and_,
     cast,
+    exists,
     false,
     or_,
     select,
@@ -21,6 +22,7 @@ from ledger.ids import BoardId
 from ledger.states import ATTENTION, CardState
 from ledger.views.cards import cards
 from ledger.views.runs import runs
+from ledger.views.subscriptions import subscriptions
 
 FROM = cards.outerjoin(runs, runs.c.run_id == cards.c.run_id)
 STATE = type_coerce(cards.c.state, Text)
@@ -48,6 +50,7 @@ class CardFilter:
 
     `repositories`: of the issue, or of the newest run's work. `people` moved the card to its column or asked
     for that run. Each of `words` stands in the title, is the issue's number, or ends owner/name#number.
+    `subscriber` follows the card.
     """
 
     state: CardState | None = None
@@ -55,6 +58,7 @@ class CardFilter:
     people: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    subscriber: str = ""
 
 
 ALL = CardFilter()
@@ -119,6 +123,9 @@ def _conditions(wanted: CardFilter) -> Iterator[ColumnElement[bool]]:
         yield or_(cards.c.mover.in_(wanted.people), runs.c.by.in_(wanted.people))
     if wanted.labels:
         yield or_(*map(_labelled, wanted.labels))
+    if wanted.subscriber:
+        mine = subscriptions.c.name == wanted.subscriber.casefold()
+        yield exists().where(subscriptions.c.card_id == cards.c.card_id, mine)
     for word in wanted.words:
         end = word if "#" in word else f"#{word}"
         titled = (cards.c.title.icontains(spelt, autoescape=True) for spelt in _cases(word))

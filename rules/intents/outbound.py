@@ -12,6 +12,7 @@ from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLi
 from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.run import RunSteered
+from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import CardId, QuestionId, RunId
 
 # Events that the rules decide themselves. All others follow from an intent and the ledger as it then is.
@@ -19,7 +20,9 @@ RuleEvent = (
     AgentPinned
     | CardExplained
     | CardHeldBack
+    | CardSubscribed
     | CardToolAllowed
+    | CardUnsubscribed
     | CommentReleased
     | RunSteered
     | SkillsPinned

@@ -45,7 +45,7 @@ NOT_OF_A_RUN = {
         *("CardConverted", "CardExplained", "CardHeldBack", "CardStateChanged", "IssueClosed"),
         *("IssueReopened", "LabelJudged", "LinksSeen"),
     },
-    "people's own matters": {"NoticesChosen"},
+    "people's own matters": {"CardSubscribed", "CardUnsubscribed", "NoticesChosen"},
     "cards for programs": {"JobMade", "JobRequested"},
     "cards by the clock": {"ScheduledCardMade", "ScheduleDue", "ScheduleSet"},
     "Cardinal's own steps": {

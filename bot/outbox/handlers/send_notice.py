@@ -1,15 +1,19 @@
 """Sends a notice to a subscriber by chat or mail; its text is made from the ledger as it then is."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Any
+
+from sqlalchemy import Connection
 
 from bot.github.api import roles
 from bot.outbox import notice_channel, subscribers
 from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext, TryAgainError
 from bot.outbox.notice_channel import Notice
+from ledger.event import Event
+from ledger.events.subscription import CardUnsubscribed
 from ledger.ids import CardId, QuestionId
 from ledger.queue.outbox import SENDING, Entry
-from ledger.views import cards, questions
+from ledger.views import cards, questions, subscriptions
 from ledger.views.cards import CardRow
 from rules.chatops.notices import Subscriber, defused
 from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
@@ -36,10 +40,12 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
     if entry.error == SENDING and not notice_channel.knows_repeats(subscriber.address):
         raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have what waits")
-    lines = [it for line in intent.lines if (it := _line(context, intent.name, subscriber, line))]
+    hidden = frozenset[CardId]() if subscriber.channel else _hidden(context, intent)
+    result = ActResult(events=lambda db: _ended(db, hidden, intent.name))
+    lines = [it for line in intent.lines if (it := _line(context, subscriber, line, hidden))]
     texts, news = [text for text, _ in lines], [about for _, about in lines[:MAX_LINES]]
     if not texts:
-        return ActResult()
+        return result
     more = len(texts) - MAX_LINES
     rest = (f"and {more} more",) if more > 0 else ()
     # Of what was not kept nothing is counted: some of it may not be for this subscriber to read.
@@ -49,11 +55,11 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     context.begin(entry)
     if not notice_channel.deliver(subscriber.address, Notice(entry.key, entry.created_at, title, body, news)):
         raise TryAgainError(f"the service of {intent.name} did not accept it: try `cardinal notify test`")
-    return ActResult()
+    return result
 
 
 def _line(
-    context: OutboxContext, name: str, subscriber: Subscriber, line: NoticeLine
+    context: OutboxContext, subscriber: Subscriber, line: NoticeLine, hidden: Container[CardId]
 ) -> tuple[str, Mapping[str, Any]] | None:
     """Return the line for people, and for programs; None for what is no news any more, or not for them."""
     with context.reading() as db:
@@ -66,15 +72,27 @@ def _line(
         return f"{words}: {defused(line.text)}", kind
     if subscriber.channel and context.policy(card.board_id).board.private_issues == "hidden":
         return f"{words}: a card of this board", kind
-    if subscriber.channel or _may_read(context, name, card):
-        about = {"repository": card.repository or "", "number": card.number or 0, "run": card.run_id or ""}
-        return f"{words}: {_card(context, card)}", {**kind, **about, "question": line.question_id}
-    return None
+    if card.card_id in hidden:
+        return None
+    about = {"repository": card.repository or "", "number": card.number or 0, "run": card.run_id or ""}
+    return f"{words}: {_card(context, card)}", {**kind, **about, "question": line.question_id}
 
 
-def _may_read(context: OutboxContext, login: str, card: CardRow) -> bool:
-    repository = card.repository or context.board.home_repository  # a draft has none
-    return roles.role(context.hub, repository, login) != roles.NONE
+def _hidden(context: OutboxContext, intent: SendNotice) -> frozenset[CardId]:
+    """Return the cards of the lines whose repositories the person may not read."""
+    with context.reading() as db:
+        named = {line.card_id: cards.get(db, CardId(line.card_id)) for line in intent.lines if line.card_id}
+    there = {
+        card.card_id: card.repository or context.board.home_repository for card in named.values() if card
+    }
+    roles_in = {name: roles.role(context.hub, name, intent.name) for name in dict.fromkeys(there.values())}
+    return frozenset(card_id for card_id, name in there.items() if roles_in[name] == roles.NONE)
+
+
+def _ended(db: Connection, hidden: Collection[CardId], name: str) -> tuple[Event, ...]:
+    """End the person's subscriptions to what they may not read any more."""
+    followed = sorted(card_id for card_id in hidden if subscriptions.get(db, card_id, name))
+    return tuple(CardUnsubscribed(card_id, name, "may not read it any more") for card_id in followed)
 
 
 def _card(context: OutboxContext, card: CardRow) -> str:

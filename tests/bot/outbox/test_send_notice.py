@@ -36,8 +36,10 @@ from ledger.events.board import CardDescribed, StopOrdered
 from ledger.events.person import NoticesChosen
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import QuestionAnswered, QuestionAsked, UsageMetered
-from ledger.ids import QuestionId
+from ledger.events.subscription import CardSubscribed, CardUnsubscribed
+from ledger.ids import CardId, QuestionId, RunId
 from ledger.lifecycle.open import open_ledger
+from ledger.views import subscriptions
 from rules.chatops.notices import NoticeKind, Subscriber
 from tests.bot.conftest import free_port
 from tests.bot.outbox.conftest import Stage
@@ -235,6 +237,38 @@ def test_who_may_not_read_the_repository_learns_nothing(stage: Stage, receiver: 
     subscribe(stage, stranger=Subscriber(address=receiver.url))
     ask(stage)
     assert receiver.got == []
+
+
+FOLLOWED = CardSubscribed(CardId(""), "alice", RunId(""))
+
+
+def test_who_follows_a_card_hears_of_it_whatever_they_left_out_in_general(
+    stage: Stage, receiver: Receiver
+) -> None:
+    narrow = Subscriber(address=receiver.url, kinds=(NoticeKind.FAILURE,), boards=("acme/9",), mine=True)
+    subscribe(stage, Alice=narrow, bob=narrow, alice=narrow.model_copy(update={"channel": True}))
+    stage.happen(NoticesChosen(7, "alice", "pages", (), 0, "00:00", "00:00", "UTC"))
+    stage.happen(replace(FOLLOWED, card_id=stage.card_id))
+    ask(stage)
+    stage.happen(CardUnsubscribed(stage.card_id, "alice", ""))
+    ask(stage, 2)
+    stage.happen(replace(FOLLOWED, card_id=CardId("another")))
+    ask(stage, 3)
+    (got,) = receiver.got
+    assert got["message"].startswith(f"A question waits for an answer: acme/shop#{stage.issue.number} ")
+
+
+def test_who_may_not_read_a_card_any_more_follows_it_no_more(stage: Stage, receiver: Receiver) -> None:
+    subscribe(stage, stranger=Subscriber(address=receiver.url), alice=Subscriber(address=receiver.url))
+    for login in ("Stranger", "alice"):
+        stage.happen(replace(FOLLOWED, card_id=stage.card_id, login=login))
+    stage.shop.private = True
+    ask(stage)
+    assert len(receiver.got) == 1
+    with stage.context.reading() as db:
+        assert subscriptions.names(db, stage.card_id) == {"alice"}
+    (ended,) = stage.events(CardUnsubscribed)
+    assert ended == CardUnsubscribed(stage.card_id, "stranger", "may not read it any more")
 
 
 def test_a_channel_names_no_card_where_private_issues_are_hidden(stage: Stage, receiver: Receiver) -> None:

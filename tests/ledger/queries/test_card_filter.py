@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Engine
 
 from ledger.events.board import CardArchived, CardSeen, ColumnRanked
 from ledger.events.run import RunQueued
+from ledger.events.subscription import CardSubscribed
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import cards, lanes
@@ -52,6 +53,8 @@ def db(ledger: Engine) -> Iterator[Connection]:
             CardArchived(CardId("g"), "archived"),
             run("r1", "c", "acme/shop", by="cid"),
             run("r2", "e", "acme/secret", by="eve"),
+            CardSubscribed(CardId("c"), "Ann", RunId("")),
+            CardSubscribed(CardId("b"), "bob", RunId("")),
             ColumnRanked(BOARD, "In Progress", tuple(map(CardId, "abcdef"))),
             at=NOW,
         )
@@ -100,6 +103,7 @@ CASES = (
     (CardFilter(words=("17",)), "b"),
     (CardFilter(words=("#17",)), "b"),
     (CardFilter(words=("Shop#117",)), "c"),
+    (CardFilter(subscriber="aNN"), "c"),
     (CardFilter(words=("1' OR '1'='1",)), ""),
     (CardFilter(C.QUEUED, ("acme/shop",), ("ann",), ("bug",), ("basket",)), "a"),
     (CardFilter(C.QUEUED, people=("Bob",)), ""),

@@ -17,6 +17,7 @@ from ledger.events.board import (
 )
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewDismissed
 from ledger.events.run import RunEnded
+from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import RunId
 from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending, RunState
@@ -124,6 +125,8 @@ def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right()
 
 # What only shows what is, so that nobody's right is needed for it.
 SHOWS: dict[type[Intent | RuleEvent], str] = {
+    CardSubscribed: "somebody's own notices: it costs nothing and changes no card",
+    CardUnsubscribed: "somebody's own notices",
     **dict.fromkeys(
         (
             outbound.WriteRunComment,

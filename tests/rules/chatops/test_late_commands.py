@@ -99,6 +99,8 @@ HARMLESS = {
     "link": "it is there, whoever made it",
     "unlink": "it is gone, whoever removed it",
     "assign": "they are assigned, whoever said so",
+    "subscribe": "each follows for themselves",
+    "unsubscribe": "each follows for themselves",
     "unassign": "they are not assigned, whoever said so",
     "restore": "the description is back, whoever said so",
     "follow-up": "the answer names the issue that it became",

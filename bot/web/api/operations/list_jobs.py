@@ -1,6 +1,7 @@
 """List the jobs that the account may see, the newest first."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -28,6 +29,7 @@ class JobQuery(ApiModel):
     person: str = Field("", max_length=200, description="Who moved it, or asked for its newest run")
     label: str = Field("", max_length=200)
     search: str = Field("", max_length=200, description="Words of its title, or its number")
+    subscribed: bool = Field(False, description="Only those that the account follows")
     limit: int = Field(30, ge=1, le=MAX_LISTED)
     after: str = Field("", max_length=400, description="`next` of the page before")
 
@@ -48,6 +50,8 @@ def run(call: ApiRequest, given: JobQuery) -> JobPage:
     with event_store.reading(call.site.engine) as db:
         wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), choices(db, scopes))
         place = cursor.read(given.after) if given.after else None
+        if given.subscribed:
+            wanted = replace(wanted, subscriber=call.visit.login)
         listed = lanes.newest(
             db, scopes, wanted, column=given.column or None, after=place, limit=given.limit + 1
         )

@@ -1,10 +1,28 @@
 """Programs see what waits for people, and what work costs: of what their account may read."""
 
 from bot.web.authorization import KEPT_S
-from tests.bot.web.api.program import Program
+from tests.bot.web.api.program import Program, path_of
 from tests.bot.web.pages.forms import asked, at_work
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
+
+
+def test_a_program_follows_a_job_and_lists_what_it_follows(pages: Pages) -> None:
+    item, other = at_work(pages), at_work(pages)
+    bob, alice = Program(pages, "bob"), Program(pages, "alice")
+    assert bob.command(path_of(pages, item), "subscribe").status_code == 200
+    assert alice.command(path_of(pages, other), "subscribe", "run").status_code == 200
+    pages.cardinal.settle()
+    number = pages.cardinal.card(item).number
+    assert [it["number"] for it in bob.get("/jobs?subscribed=true")["jobs"]] == [number]
+    assert len(bob.get("/jobs?subscribed=false")["jobs"]) > 1
+    bob.command(path_of(pages, item), "unsubscribe")
+    pages.cardinal.settle()
+    assert bob.get("/jobs?subscribed=true")["jobs"] == []
+    hide(pages.cardinal)
+    pages.cardinal.clock.forward(KEPT_S + 1)
+    mallory = Program(pages, "mallory")
+    assert mallory.command(path_of(pages, item), "subscribe").status_code == 404
 
 
 def test_what_waits_for_people_is_listed_and_what_runs_did_is_counted(pages: Pages) -> None:

@@ -1,0 +1,22 @@
+"""Who follows a card or a run, beside what they generally want to hear of."""
+
+from dataclasses import dataclass
+
+from ledger.events.board import CardEvent
+from ledger.ids import RunId
+
+
+@dataclass(frozen=True, slots=True)
+class CardSubscribed(CardEvent):
+    """Somebody wants every notice about the card; with a `run_id` only until the next run is queued."""
+
+    login: str
+    run_id: RunId
+
+
+@dataclass(frozen=True, slots=True)
+class CardUnsubscribed(CardEvent):
+    """Somebody follows the card no more; `because` is empty where they said so themselves."""
+
+    login: str
+    because: str

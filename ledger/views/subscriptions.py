@@ -1,0 +1,53 @@
+"""Who follows which card: every notice about it reaches them."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Table
+
+from ledger.db.rows import columns, drop, find, keep, values
+from ledger.db.tables import VIEWS
+from ledger.event import Recorded
+from ledger.events.run import RunQueued
+from ledger.events.subscription import CardSubscribed, CardUnsubscribed
+from ledger.fold import Fold
+from ledger.ids import CardId, RunId
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRow:
+    """One subscription; `name` is the login in small letters, `run_id` as in CardSubscribed."""
+
+    card_id: CardId
+    name: str
+    run_id: RunId
+
+
+subscriptions = Table("view_subscriptions", VIEWS, *columns(SubscriptionRow, "card_id", "name"))
+fold = Fold()
+
+
+def names(db: Connection, card_id: CardId) -> frozenset[str]:
+    """Return who follows the card, in small letters."""
+    return frozenset(values(db, subscriptions.c.name, card_id=card_id))
+
+
+def get(db: Connection, card_id: CardId, login: str) -> SubscriptionRow | None:
+    """Return somebody's subscription to the card; None without one."""
+    return find(db, SubscriptionRow, subscriptions, card_id=card_id, name=login.casefold())
+
+
+@fold.on(CardSubscribed)
+def _subscribed(db: Connection, _it: Recorded, event: CardSubscribed) -> None:
+    key = {"card_id": event.card_id, "name": event.login.casefold()}
+    keep(db, subscriptions, key, {"run_id": event.run_id})
+
+
+@fold.on(CardUnsubscribed)
+def _unsubscribed(db: Connection, _it: Recorded, event: CardUnsubscribed) -> None:
+    drop(db, subscriptions, card_id=event.card_id, name=event.login.casefold())
+
+
+@fold.on(RunQueued)
+def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
+    of_runs = subscriptions.c.run_id != ""
+    db.execute(subscriptions.delete().where(subscriptions.c.card_id == event.card_id, of_runs))

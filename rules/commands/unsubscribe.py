@@ -1,0 +1,20 @@
+"""Follow this card no more; what you generally want to hear of still reaches you."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from ledger.events.subscription import CardUnsubscribed
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.snapshot import Snapshot
+
+USAGE = "/cardinal unsubscribe"
+ROLE = Role.READ
+INSTEAD = "It is always about this card and you."
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """End the subscription of whoever says so, to the card and to its run."""
+    ended = CardUnsubscribed(snapshot.card_id, given.by, "")
+    return Decision((ended,), (f"{given.by} follows the card no more",))
