@@ -1,7 +1,7 @@
 """Command line: one file per command, found by its name."""
 
 import errno
-import gc
+import gc as collector  # a command has that name
 from typing import Protocol
 
 import click
@@ -53,11 +53,11 @@ class FolderGroup(CommandGroup):
         """Return the command; None when no file has its name."""
         if cmd_name not in COMMANDS.names():
             return None
-        gc.disable()  # imports leave little garbage, and searching for it slows the start
+        collector.disable()  # imports leave little garbage, and searching for it slows the start
         try:
             return COMMANDS.load(cmd_name).command
         finally:
-            gc.enable()
+            collector.enable()
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; an error that Cardinal raised on purpose becomes one sentence, no traceback."""

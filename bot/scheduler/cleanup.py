@@ -3,15 +3,18 @@
 import logging
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.runspec import builder
 from bot.scheduler import artifact_retention, dispatch, inbox_retention
+from ledger.errors import CardinalError
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue import leases
@@ -30,38 +33,75 @@ log = logging.getLogger(__name__)
 
 CHAT_S = 900.0  # older than any answer takes
 REF_AGE = timedelta(days=14)  # for who looks into a card that is not done: its commits stay so long
+LEASE_S = 600.0  # of who was killed meanwhile: the next one waits so long
 _CHAT = "chat-"
 _FINISHED = (CardState.DONE, CardState.ARCHIVED)
 
 
-def tidy(services: Services) -> tuple[str, ...]:
-    """Remove left-overs and return a sentence for each; the next run retries failures."""
+class Leftover(NamedTuple):
+    """Something that nobody needs any more, in words, and how to remove it."""
+
+    what: str
+    remove: Callable[[], object]
+
+
+class TidyingError(CardinalError):
+    """Another process of this host cleans up."""
+
+    def __init__(self) -> None:
+        super().__init__("this host is being cleaned up just now: try again in some minutes")
+
+
+def tidy(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
+    """Remove this host's left-overs and return a sentence for each; the next run retries failures.
+
+    `dry_run`: remove nothing, and say nothing of old deliveries. Raises TidyingError while another process
+    does it.
+    """
+    if dry_run:
+        return tuple(dict.fromkeys(_tidied(services, dry_run=True)))  # two backends may name one folder
+    with leases.held(services.engine, f"tidy:{services.host}", services.name, ttl_s=LEASE_S) as mine:
+        if not mine:
+            raise TidyingError
+        done = (*inbox_retention.drop(services), *_tidied(services, dry_run=False))
+    for sentence in done:
+        log.info("tidied %s", sentence)
+    return done
+
+
+def _tidied(services: Services, *, dry_run: bool) -> Iterator[str]:
     places = builder.places(services.config)
 
     def alive(run_id: RunId, generation: int) -> bool:
         with event_store.reading(services.engine) as db:
             return _is_alive(db, places, run_id, generation)
 
-    done = [*inbox_retention.drop(services)]
     for name in workspaces.names():
         backend = workspaces.load(name)
         if backend.problem():
             continue  # the folders are the same for all: another backend removes them
         try:
-            done += backend.sweep(places, alive)
-            done += _places(services, backend, places)
+            yield from backend.sweep(places, alive, dry_run=dry_run)
+            yield from _removed(_places(services, backend, places), dry_run)
         except RunnerError as error:
             log.warning("not tidied backend=%s reason=%s", name, error)
-    done += _gateways(places, alive)
-    done += _exports(places, alive)
+    yield from _removed((*_gateways(places, alive), *_exports(places, alive)), dry_run)
     try:
-        done += artifact_retention.drop(services)
+        yield from artifact_retention.drop(services, dry_run=dry_run)
     except RunnerError as error:
         log.warning("artifacts not tidied reason=%s", error)
-    done += _refs(services, places)  # the last: it may wait for mirrors
-    for sentence in done:
-        log.info("tidied %s", sentence)
-    return tuple(done)
+    yield from _removed(_refs(services, places), dry_run)  # the last: it may wait for mirrors
+
+
+def _removed(leftovers: Iterable[Leftover], dry_run: bool) -> Iterator[str]:
+    for it in leftovers:
+        try:
+            if not dry_run:
+                it.remove()
+        except (RunnerError, OSError) as error:  # one that cannot be removed holds up no other
+            log.warning("not tidied %s reason=%s", it.what, error)
+        else:
+            yield it.what
 
 
 def _is_alive(db: Connection, places: HostPaths, run_id: RunId, generation: int) -> bool:
@@ -79,19 +119,17 @@ def _is_old(folder: Path) -> bool:
         return True
 
 
-def _places(services: Services, backend: Backend, places: HostPaths) -> Iterator[str]:
-    """Remove the workspaces of one backend in which no run will work again."""
+def _places(services: Services, backend: Backend, places: HostPaths) -> Iterator[Leftover]:
+    """Yield the workspaces of one backend in which no run will work again."""
     for card_id in backend.cards(places):
         with event_store.reading(services.engine) as db:
             over = _is_over(db, places, card_id)
-        if not over:
-            continue
-        try:
-            backend.open(places, Tenancy(card_id)).destroy()
-        except (RunnerError, OSError) as error:  # one that cannot be removed holds up no other
-            log.warning("workspace not tidied card=%s reason=%s", card_id, error)
-        else:
-            yield f"the workspace of {card_id}"
+        if over:
+            yield Leftover(f"the workspace of {card_id}", partial(_destroy, backend, places, card_id))
+
+
+def _destroy(backend: Backend, places: HostPaths, card_id: CardId) -> None:
+    backend.open(places, Tenancy(card_id)).destroy()
 
 
 def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
@@ -112,24 +150,23 @@ def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
     return not works and (card is None or card.archived or card.state in _FINISHED)
 
 
-def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[str]:
-    """Remove exports of dead claims."""
+def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[Leftover]:
+    """Yield exports of dead claims."""
     for path, run_id, generation in cleanup.exports(places.mirrors):
         if not alive(run_id, generation):
-            cleanup.remove(path)
-            yield f"the export {path.name}"
+            yield Leftover(f"the export {path.name}", partial(cleanup.remove, path))
 
 
-def _refs(services: Services, places: HostPaths) -> Iterator[str]:
-    """Remove the refs of runs that are over; the next run retries refusals of git."""
+def _refs(services: Services, places: HostPaths) -> Iterator[Leftover]:
+    """Yield the refs of runs that are over; the next run retries refusals of git."""
     for mirror in cleanup.mirrors_in(places.mirrors):
         try:
             known = cleanup.runs_in(mirror)
             with event_store.reading(services.engine) as db:
                 over = [folder for folder in known if _is_forgotten(db, places, folder, services.now())]
             if over:
-                cleanup.forget(mirror, over)
-                yield f"the refs of {min(len(over), cleanup.MAX_RUNS)} runs in {mirror.name}"
+                what = f"the refs of {min(len(over), cleanup.MAX_RUNS)} runs in {mirror.name}"
+                yield Leftover(what, partial(cleanup.forget, mirror, over))
         except RunnerError as error:
             log.warning("refs not tidied mirror=%s reason=%s", mirror.name, error)
 
@@ -145,11 +182,11 @@ def _is_forgotten(db: Connection, places: HostPaths, run_id: RunId, now: datetim
     return not stands or now - run.ended_at > REF_AGE
 
 
-def _gateways(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[str]:
-    """Remove the sockets of gateways, and of their tool servers, that died with their claims."""
+def _gateways(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[Leftover]:
+    """Yield the sockets of gateways, and of their tool servers, that died with their claims."""
     for folder in sorted((*places.gateways.glob("*"), *places.servers.glob("*"))):
         run_id, _, generation = folder.name.rpartition("-")
         chat = folder.name.startswith(_CHAT)
         if not alive(RunId(folder.name if chat else run_id), int(generation) if generation.isdigit() else 0):
-            shutil.rmtree(folder, ignore_errors=True)
-            yield f"the gateway of {folder.name}"
+            gone = partial(shutil.rmtree, folder, ignore_errors=True)
+            yield Leftover(f"the gateway of {folder.name}", gone)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 
 from bot.bootstrap import Services, current
@@ -131,7 +131,8 @@ def recover_deliveries() -> None:
 
 def tidy(_host: str) -> None:
     """Remove left-overs of dead claims and finished cards on this host, which its queue is of."""
-    cleanup.tidy(current())
+    with suppress(cleanup.TidyingError):
+        cleanup.tidy(current())
 
 
 def examine(_host: str) -> None:

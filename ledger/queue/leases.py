@@ -3,15 +3,18 @@
 All of it goes by the database's clock: no host's decides whether a claim is over.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, Engine, select, text
 
 from ledger.db.clock import database_now
 from ledger.db.rows import all_rows, change, find, keep, pick, value
 from ledger.db.statements import Statement
 from ledger.db.tables import leases
+from ledger.db.transactions import writing
 from ledger.errors import StaleClaimError
 
 _HELD = text("holder <> ''")  # spelt out: SQLite uses a partial index only for conditions that it can read
@@ -60,6 +63,22 @@ def renew(db: Connection, lease: Lease, *, ttl_s: float) -> Lease:
 def release(db: Connection, lease: Lease) -> None:
     """Give the lease back; nothing happens when it was taken over meanwhile."""
     change(db, leases, {"name": lease.name, "generation": lease.generation}, holder="")
+
+
+@contextmanager
+def held(engine: Engine, name: str, holder: str, *, ttl_s: float) -> Iterator[bool]:
+    """Hold a lease meanwhile; False, and nothing is held, while somebody else's is alive.
+
+    Who is killed meanwhile holds it until it ends.
+    """
+    with writing(engine) as db:
+        lease = take(db, name, holder, ttl_s=ttl_s)
+    try:
+        yield lease is not None
+    finally:
+        if lease is not None:
+            with writing(engine) as db:
+                release(db, lease)
 
 
 def expired(db: Connection, prefix: str) -> tuple[Lease, ...]:

@@ -181,9 +181,11 @@ class Backend(Protocol):
     def open(self, places: HostPaths, tenancy: Tenancy) -> Workspace:
         """Return the place of that card, made when it was not there. Raises RunnerError."""
 
-    def sweep(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
+    def sweep(
+        self, places: HostPaths, alive: Callable[[RunId, int], bool], *, dry_run: bool = False
+    ) -> tuple[str, ...]:
         """Remove what claims left behind that are not alive any more (run and generation), and say what it
-        was.
+        was; only say it for a `dry_run`.
         """
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:

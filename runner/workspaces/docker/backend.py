@@ -200,12 +200,15 @@ class Docker:
         """Return the card's place. Containers of older claims in it are removed."""
         return DockerWorkspace(Engine(self._address()), places, tenancy)
 
-    def sweep(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
+    def sweep(
+        self, places: HostPaths, alive: Callable[[RunId, int], bool], *, dry_run: bool = False
+    ) -> tuple[str, ...]:
         """Remove containers without a claim and old images of set-ups; nothing while no engine answers."""
         if self.problem():
             return ()
         engine, home = Engine(self._address()), sweeping.home_of(places.workspaces)
-        return (*sweeping.remove_dead(engine, home, alive), *seeds.prune(engine, home))
+        dead = sweeping.remove_dead(engine, home, alive, dry_run=dry_run)
+        return (*dead, *seeds.prune(engine, home, dry_run=dry_run))
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
         """Remove the containers of this claim."""

@@ -74,15 +74,15 @@ def restore(engine: Engine, cell: Cell, name: str) -> bool:
     return ran.exit_code == 0
 
 
-def prune(engine: Engine, home: str, most: int = KEPT) -> tuple[str, ...]:
-    """Remove all but the newest images of this home, and report them."""
+def prune(engine: Engine, home: str, most: int = KEPT, *, dry_run: bool = False) -> tuple[str, ...]:
+    """Remove all but the newest images of this home, and report them; only report them for a `dry_run`."""
     kept = engine.images({HOME_LABEL: home})
     named = [image for image in kept if image.names]
     said = []
     for image in (*named[most:], *(image for image in kept if not image.names)):
-        for name in image.names or (image.image_id,):
+        for name in () if dry_run else image.names or (image.image_id,):
             engine.remove_image(name)
-        said.append(f"removed {' '.join(image.names) or image.image_id[:19]}, an old image of a set-up")
+        said.append(f"{' '.join(image.names) or image.image_id[:19]}, an old image of a set-up")
     return tuple(said)
 
 

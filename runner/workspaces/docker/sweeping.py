@@ -52,15 +52,17 @@ def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
         engine.remove(container.container_id)
 
 
-def remove_dead(engine: Engine, home: str, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
-    """Remove the containers of dead claims, and report them."""
+def remove_dead(
+    engine: Engine, home: str, alive: Callable[[RunId, int], bool], *, dry_run: bool
+) -> tuple[str, ...]:
+    """Remove the containers of dead claims, and report them; only report them for a `dry_run`."""
     said = []
     for container in engine.find({HOME_LABEL: home}):
         if not alive(container.run_id, container.generation):
-            engine.remove(container.container_id)
+            if not dry_run:
+                engine.remove(container.container_id)
             whose = f"run {container.run_id}" if container.run_id else "no run"
             said.append(
-                f"removed the container {container.name} of {whose}, claim {container.generation},"
-                " for it ended"
+                f"the container {container.name} of {whose}, claim {container.generation}, which ended"
             )
     return tuple(said)

@@ -151,7 +151,13 @@ class Local:
         root = places.workspaces / folder_name(tenancy.card_id)
         return LocalWorkspace(root, tenancy.card_id, self._problem())
 
-    def sweep(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:  # noqa: ARG002
+    def sweep(
+        self,
+        places: HostPaths,  # noqa: ARG002
+        alive: Callable[[RunId, int], bool],  # noqa: ARG002
+        *,
+        dry_run: bool = False,  # noqa: ARG002
+    ) -> tuple[str, ...]:
         """Nothing: commands here die with their worker."""
         return ()
 

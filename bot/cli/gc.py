@@ -1,0 +1,39 @@
+"""`cardinal gc`: the clean-up of this host, now."""
+
+import os
+from pathlib import Path
+
+import click
+
+from bot.bootstrap import open_services
+from bot.cli import _home
+from bot.cli._show import json_option, line, show
+from bot.scheduler import cleanup
+
+
+@click.command("gc")
+@click.option("--dry-run", is_flag=True, help="Remove nothing; old deliveries are not looked for.")
+@json_option
+def command(dry_run: bool, as_json: bool) -> None:
+    """Remove what nobody needs any more.
+
+    Workspaces of finished cards, containers and files of dead claims, refs of old runs, old artifacts and old
+    deliveries: on this host, and by the same rules as the clean-up of every minute. Beside it, one of the two
+    waits.
+
+    \b
+    Examples:
+      cardinal gc --dry-run
+      cardinal gc --json
+    """
+    with _home.opened():  # says what to do where there is no ledger, and makes none
+        pass
+    with open_services(os.environ, Path.cwd()) as services:
+        done = cleanup.tidy(services, dry_run=dry_run)
+    did = "would be removed" if dry_run else "removed"
+    report = {"dry_run": dry_run, "removed": list(done)}
+    show(
+        report,
+        as_json=as_json,
+        text=lambda: [f"{did}: {line(it)}" for it in done] or ["nothing is left over"],
+    )
