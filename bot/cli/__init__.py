@@ -2,14 +2,16 @@
 
 import errno
 import gc as collector  # a command has that name
-from typing import Protocol
+import sys
+from typing import TYPE_CHECKING, Protocol
 
 import click
-from sqlalchemy.exc import DBAPIError
 
-from bot.system import release
 from ledger.errors import CardinalError
 from ledger.parts import Registry
+
+if TYPE_CHECKING:
+    from sqlalchemy.exc import DBAPIError
 
 
 class CliError(click.ClickException):
@@ -31,6 +33,12 @@ class CommandGroup(click.Group):
             click.echo(ctx.get_help())
             ctx.exit()
         return super().parse_args(ctx, args)
+
+
+def _database_errors() -> "tuple[type[DBAPIError], ...]":
+    """Return SQLAlchemy's errors, none where it was not imported: git's hooks do not wait for that."""
+    loaded = sys.modules.get("sqlalchemy.exc")
+    return (loaded.DBAPIError,) if loaded else ()
 
 
 class CliCommand(Protocol):
@@ -65,7 +73,7 @@ class FolderGroup(CommandGroup):
             return super().invoke(ctx)
         except CardinalError as error:
             raise CliError(str(error)) from error
-        except DBAPIError as error:
+        except _database_errors() as error:
             because = str(error.orig).splitlines()[0] if error.orig is not None else "no reason given"
             raise CliError(f"the ledger's database cannot be used: {because}") from error
         except (BrokenPipeError, ConnectionError):
@@ -80,6 +88,8 @@ class FolderGroup(CommandGroup):
 
 def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
+        from bot.system import release
+
         click.echo(" ".join(filter(None, ("cardinal", release.version(), release.commit()))))
         context.exit()
 

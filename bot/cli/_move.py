@@ -6,8 +6,8 @@ import sys
 import click
 
 from bot.admin.clone import carried, trial
-from bot.admin.clone.commit import CloneError
 from bot.admin.clone.move import carry, destination, local_board
+from bot.admin.clone.own_git import CloneError
 from bot.cli import CliError
 from bot.cli._show import line
 from bot.github.client import REPOSITORY

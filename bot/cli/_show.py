@@ -7,14 +7,15 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from rules.text import brief, plain
+
+if TYPE_CHECKING:  # what draws is imported where something is drawn: git's hooks do not wait for it
+    from rich.console import Console
+    from rich.table import Table
 
 C = TypeVar("C", bound=Callable[..., Any])
 CELL = 500
@@ -51,15 +52,17 @@ def show(value: object, *, as_json: bool, text: Callable[[], Iterable[str]]) -> 
         click.echo(line)
 
 
-def screen() -> Console:
+def screen() -> "Console":
     """Return the console for tables: the terminal, or a pipe, where nothing is wrapped or coloured."""
+    from rich.console import Console
+
     tty = sys.stdout.isatty()
     # Colours are rich's to decide in a terminal: it obeys NO_COLOR and TERM.
     return Console(force_terminal=tty, width=None if tty else UNBOUND, force_jupyter=False)
 
 
 def table(
-    heads: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, console: Console | None = None
+    heads: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, console: "Console | None" = None
 ) -> Iterable[str]:
     """Yield a table's lines, or the sentence `empty`.
 
@@ -90,12 +93,15 @@ def table(
             yield from textwrap.wrap(text, width - GAP, initial_indent=INDENT, subsequent_indent=INDENT)
 
 
-def _width(console: Console, grid: Table) -> int:
+def _width(console: "Console", grid: "Table") -> int:
     """Return how wide the table is where nothing is folded."""
     return console.measure(grid, options=console.options.update(max_width=UNBOUND)).maximum
 
 
-def _grid(heads: Sequence[str], cells: Iterable[Sequence[str]], places: Sequence[int]) -> Table:
+def _grid(heads: Sequence[str], cells: Iterable[Sequence[str]], places: Sequence[int]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for place in places:
         grid.add_column(heads[place], overflow="fold", no_wrap=heads[place] not in PROSE)
@@ -104,7 +110,7 @@ def _grid(heads: Sequence[str], cells: Iterable[Sequence[str]], places: Sequence
     return grid
 
 
-def _drawn(console: Console, grid: Table) -> list[str]:
+def _drawn(console: "Console", grid: "Table") -> list[str]:
     with console.capture() as captured:
         console.print(grid)
     return [row.rstrip() for row in captured.get().splitlines()]

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bot.admin.clone import commit as clone
+from bot.admin.clone import in_force
 from bot.admin.clone.check import LocalResult, has_checks, run_checks
 from bot.admin.clone.commit import ClonedCommit
 from bot.admin.clone.guards import findings
@@ -38,8 +39,9 @@ def command(
     """Run set-up and checks on a clean checkout of a commit.
 
     The commit must be in your clone; what is not committed is not checked. Commands, image and limits are
-    those of the policy file on the default branch, as for the gate. Exit code 1 when a check fails, 2 when
-    nothing could be checked.
+    those of the policy file on the default branch, as for the gate. Where there is none, and `cardinal try`
+    serves the clone, they are those of its board. Exit code 1 when a check fails, 2 when nothing could be
+    checked.
 
     \b
     Examples:
@@ -47,10 +49,11 @@ def command(
       cardinal check HEAD~1 --fast
     """
     say = (lambda _: None) if as_json else click.echo
-    looked = look(clone.find(folder, commit, base), column, fast=fast, say=say)
+    looked = look(in_force.find(folder, commit, base), column, fast=fast, say=say)
     value = {
         "commit": looked.cloned.commit,
         "base": looked.cloned.base,
+        "policy": looked.cloned.source,
         "passed": looked.passes,
         "why": looked.why,
         "definition": looked.result.definition if looked.result else "",
@@ -100,7 +103,7 @@ def look(
     """Judge the commit and run its checks; `say` gets a line for each step."""
     config = configuration.read(os.environ, Path.cwd())
     name, rules = clone.column_of(cloned, column)
-    say(line(f"{cloned.commit[:SHORT]} by the policy at {cloned.base_name}, as in the column {name}"))
+    say(line(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
     if cloned.uncommitted:
         say("What is not committed is not checked.")
     looked = Looked(cloned, findings(cloned, *published), [])
@@ -119,13 +122,16 @@ def look(
     return looked
 
 
-def conclusion(looked: Looked) -> Iterator[str]:
-    """Yield the end of a failed check's output, the evidence, and what the gate would do."""
+def conclusion(looked: Looked, most: int | None = None) -> Iterator[str]:
+    """Yield the end of a failed check's output, the evidence, and what the gate would do.
+
+    With `most`, only so many lines of the output, and no evidence: digests are for a second look.
+    """
     result, rows = looked.result, looked.rows
     if result is not None:
         if rows and not result.passed:
-            yield from block(rows[-1].tail)
-        yield from _evidence(rows, result.definition)
+            yield from [*block(rows[-1].tail)][-(most or 0) :]
+        yield from () if most else _evidence(rows, result.definition)
     else:
         yield "No check ran: the policy names none of this kind."
     if looked.passes:

@@ -1,6 +1,7 @@
 """`cardinal doctor`: faults of this installation, each with the next step."""
 
 import os
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from bot.admin import support_bundle
 from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, mend
 from bot.admin.examination import Examiner, keep
 from bot.cli import _home
-from bot.cli._show import json_option, line, show
+from bot.cli._show import json_option, line, screen, show
 from bot.daemon import lock_file
 from bot.github.client import Hub
 from bot.system.clock import utc_now
@@ -115,7 +116,15 @@ def _pack(archive: Path, patient: DoctorContext, findings: Sequence[CheckResult]
 
 
 def _lines(findings: Sequence[CheckResult], mended: Sequence[str]) -> Iterable[str]:
-    for finding in findings:
-        step = f" → {sentence(finding.next_step)}" if finding.next_step else ""
-        yield f"{finding.level:<5} {finding.name:<14} {sentence(line(finding.message))}{step}"
+    """Yield a line for each finding, in a terminal below its heads; a step that several have is said once."""
+    width = screen().width
+    for place, finding in enumerate(findings):
+        steps_next = {following.next_step for following in findings[place + 1 : place + 2]}
+        is_told = finding.next_step and finding.next_step not in steps_next
+        step = f" → {sentence(finding.next_step)}" if is_told else ""
+        head = f"{finding.level:<5} {finding.name:<14} "
+        text = f"{sentence(line(finding.message))}{step}"
+        yield from textwrap.wrap(
+            text, width, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False
+        )
     yield from (f"fixed {line(repaired)}" for repaired in mended)

@@ -24,5 +24,5 @@ def command(file: Path, folder: Path) -> None:
       cardinal export my-board.cardinal
     """
     size = carried.give(trial.find(folder, ""), file)
-    click.echo(f"{file}: {size / 1e6:.1f} MB. Left out: keys, tokens, the settings in .cardinal/env,")
-    click.echo("and what agents have not committed. `cardinal import` makes it a board in another clone.")
+    click.echo(f"{file}: {size / 1e6:.1f} MB. Not in it: keys, tokens, .cardinal/env, and what agents")
+    click.echo("have not committed. `cardinal import` makes it a board in another clone.")

@@ -1,26 +1,18 @@
 """`cardinal hooks`: the gate's guards and fast checks before a push, in a clone or on a git server."""
 
 import os
-from collections.abc import Iterable
+import subprocess
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
 
-from bot.admin.clone import commit as clone
 from bot.admin.clone import hooks
-from bot.admin.clone.guards import findings
 from bot.admin.clone.hooks import HookPlace, HookState
 from bot.cli import CommandGroup
 from bot.cli._show import clone_option, json_option, line, show, table
-from bot.cli.check import conclusion, look
-from ledger.errors import CardinalError
-from runner.guards.report import sentence
 
 HEADS = ("hook", "state", "file")
-MAX_COMMITS = 5  # of one push; each is a set-up and a round of checks
-MAX_REFS = 50  # of one push to a server; each is a look by the guards
-MAX_FINDINGS = 5
-REFUSED = 3  # an exit code that no crash and no signal has
 FOLDER = clone_option("A folder of the clone, or a bare repository.")
 
 
@@ -80,75 +72,18 @@ def run(name: str, pushed: tuple[str, ...]) -> None:
     The pre-commit framework names it in the environment. Source: pre-commit.com, "pre-commit during push".
     """
     if not pushed and "PRE_COMMIT_TO_REF" in os.environ:
-        pushed = (f"{os.environ['PRE_COMMIT_TO_REF']}:{os.environ.get('PRE_COMMIT_FROM_REF', '')}",)
-    refused = False
-    judge, most = (_before_push, MAX_COMMITS) if name == "pre-push" else (_on_server, MAX_REFS)
-    for each in pushed[:most]:
-        commit, _, known = each.partition(":")
-        refused = judge(commit, known) or refused
-    if len(pushed) > most:
-        click.echo(f"Cardinal looked at {most} branches and tags and no more: push fewer at once.", err=True)
-        refused = refused or name == "pre-receive"
-    if refused and name == "pre-push":
-        click.echo(
-            "To push it anyway: git push --no-verify. The gate decides about a pull request.", err=True
-        )
-    raise SystemExit(REFUSED if refused else 0)
+        raise SystemExit(_by_its_hook(name, os.environ))
+    from bot.cli import _pushed  # what judges is loaded where something is to be judged
+
+    raise SystemExit(_pushed.judge(name, pushed))
 
 
-def _before_push(commit: str, known: str) -> bool:
-    """Return whether the gate would refuse it."""
-
-    def say(text: str) -> None:
-        click.echo(f"Cardinal: {text}", err=True)
-
-    published = [known] if clone.commit_of(Path.cwd(), known) else []
-    try:
-        looked = look(clone.find(Path.cwd(), commit), "", fast=True, say=say, published=published)
-    except CardinalError as error:  # a push waits for nobody's machine or policy to be mended
-        say(f"it is not checked here, the gate will: {error}")
-        return False
-    if not looked.passes:
-        for text in conclusion(looked):
-            say(text)
-    return not looked.passes
-
-
-def _on_server(commit: str, known: str) -> bool:
-    """Return whether a guard denies what a branch or tag brings; questions are for the pull request.
-
-    A policy that cannot be read would let nobody mend it: the default one counts then.
-    """
-    here, env = Path.cwd(), clone.quarantine(os.environ)
-    if not clone.commit_of(Path.cwd(), "HEAD"):
-        return _on_server_without_head()
-    tip = clone.commit_of(here, commit, env)
-    if not tip:
-        click.echo(
-            "Cardinal refuses it: this names no commit, so nothing can judge it: tag a commit", err=True
-        )
-        return True
-    listed = clone.git(here, "rev-list", "--max-count=1", tip, "--not", "--all", env=env)
-    if listed.exit_code == 0 and not listed.out.strip():
-        return False  # the server has all of it
-    cloned = clone.find(here, tip, "HEAD", environ=os.environ, or_default=True)
-    before = clone.commit_of(here, known) if known.strip("0") else ""
-    published = [before] if before else []
-    denied = [each for each in findings(cloned, *published) if each.action == "deny"]
-    for finding in denied[:MAX_FINDINGS]:
-        click.echo(line(f"Cardinal refuses it: {sentence(finding)}: {finding.advice}"), err=True)
-    return bool(denied)
-
-
-def _on_server_without_head() -> bool:
-    """Return whether there are branches: nothing can be compared, so only the first push may pass."""
-    has_branches = bool(clone.git_output(Path.cwd(), "for-each-ref", "--count=1", "refs/heads"))
-    if has_branches:
-        step = "whoever runs this server has to: git symbolic-ref HEAD refs/heads/<the default branch>"
-        click.echo(
-            f"Cardinal refuses it: HEAD of this server names no commit to compare with: {step}", err=True
-        )
-    return has_branches
+def _by_its_hook(name: str, environ: Mapping[str, str]) -> int:
+    """Let git's own hook find out whether something is to be judged; return its exit code."""
+    words = ("LOCAL_BRANCH", "TO_REF", "REMOTE_BRANCH", "FROM_REF")
+    given = " ".join(environ.get(f"PRE_COMMIT_{word}", "") or "refs/heads/unnamed" for word in words)
+    program = ("sh", "-c", hooks.text(name), name)
+    return subprocess.run(program, input=f"{given}\n", text=True, check=False).returncode
 
 
 def _print(places: tuple[HookPlace, ...], *, as_json: bool) -> None:

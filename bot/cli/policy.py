@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from bot.admin.clone import commit as clone
+from bot.admin.clone import own_git
 from bot.admin.clone import proposal as proposals
 from bot.cli import CommandGroup
 from bot.cli._show import block, clone_option, json_option, line, show
@@ -71,8 +71,8 @@ def proposed(folder: Path) -> None:
     Example:
       cardinal policy propose > .github/cardinal.yml
     """
-    if not clone.commit_of(folder, "HEAD"):
-        raise clone.CloneError(f"{folder} has no commit to look at: go into your clone, and commit first")
+    if not own_git.commit_of(folder, "HEAD"):
+        raise own_git.CloneError(f"{folder} has no commit to look at: go into your clone, and commit first")
     proposal = proposals.proposed(folder, "HEAD")
     click.echo(proposal.text(), nl=False)
     click.echo(

@@ -12,6 +12,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from forge.portable.addresses import Addresses
 from forge.portable.branches import Branches
 from forge.portable.door import Door
 from forge.portable.saved import SavedForge, StateError
-from forge.portable.world import Wanted, add_columns, build, write_policy
+from forge.portable.world import FIRST_CARD, Wanted, add_columns, build, write_policy
 from forge.seed.world import World
 from forge.server import Forge
 from forge.stopping import stop_event, wait_for_stop
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 GONE = "{0} was removed, so the board has ended. Finished work is in your branches cardinal/..."
+FIRST_STEP = f"Drag the card {FIRST_CARD[0]!r} to In Progress, and tick Approve on it: an agent works."
 ROOM_BYTES = 1 << 20  # with less, a ledger cannot be written
 LOOK_S = 1.0  # between two looks at the person's branches
 # How Cardinal's settings begin by which models are paid; `cardinal try` takes them from the environment.
@@ -120,12 +122,13 @@ def _serving(
     wanted = Wanted.of((folder / "try.json").read_text())
     root = folder / "forge"
     root.mkdir(mode=0o700, exist_ok=True)
-    saved = SavedForge(root)
+    is_new, saved = not (root / "state").exists(), SavedForge(root)
     store, world, shared = _opened(saved, wanted)
     addresses = Addresses(root / "ports", wanted.port, (store.base_url, world.app.webhook_url))
     forge = PortableForge(root, addresses.board, store=store)
     forge.former = addresses.former()
-    forge.door = Door(_key(root), wanted.login, store)
+    board = f"/orgs/{world.project.owner.login}/projects/{world.project.number}"
+    forge.door = Door(_key(root), wanted.login, board, store)
 
     def keep() -> None:
         with store.lock:
@@ -152,10 +155,11 @@ def _serving(
     try:
         following.start()
         with _cardinal(folder, workspace, forge.url, cardinal_url):
-            board = f"/orgs/{world.project.owner.login}/projects/{world.project.number}"
-            print(f"the board: {forge.door.address(forge.url, board)}", flush=True)
+            print(f"the board: {forge.door.address(forge.url)}", flush=True)
             print(f"the inbox: {cardinal_url}/", flush=True)
-            yield lambda *, once=False: forge.door.address(forge.url, board, once=once)
+            if is_new:
+                print(FIRST_STEP, flush=True)
+            yield partial(forge.door.address, forge.url)
     finally:
         over.set()
         moved.set()

@@ -34,18 +34,21 @@ ESTABLISHED = "01"
 
 
 class Door:
-    """Lets in who has the key of `login`, the one person here, and who proves to be the App."""
+    """Lets in who has the key of `login`, the one person here, and who proves to be the App.
 
-    def __init__(self, key: str, login: str, store: Store) -> None:
-        self._key, self._login, self._store = key, login, store
+    `board` is the path of the page that the person's address leads to.
+    """
+
+    def __init__(self, key: str, login: str, board: str, store: Store) -> None:
+        self._key, self._login, self._board, self._store = key, login, board, store
         self._ticket = ""
         self._session = hmac.new(key.encode(), b"cookie", hashlib.sha256).hexdigest()
 
-    def address(self, url: str, path: str, *, once: bool = False) -> str:
-        """Return the address that lets a browser in and leads to `path`; `once`: it does so only one time."""
+    def address(self, url: str, *, once: bool = False) -> str:
+        """Return the address that lets a browser in; `once`: it does so only one time."""
         if once:
             self._ticket = secrets.token_urlsafe(24)
-        return f"{url}{ENTER}?key={self._ticket if once else self._key}&to={quote(path, safe='')}"
+        return f"{url}{ENTER}?key={self._ticket if once else self._key}"  # one line of a terminal
 
     def answer(self, environ: "WSGIEnvironment") -> tuple[str, list[tuple[str, str]], bytes] | None:
         """Return status, headers and body where the request ends here; None where it goes on."""
@@ -96,16 +99,16 @@ class Door:
     def _entrance(
         self, environ: "WSGIEnvironment", query: dict[str, list[str]]
     ) -> tuple[str, list[tuple[str, str]], bytes]:
-        given, to = query.get("key", [""])[0], query.get("to", ["/"])[0]
+        given = query.get("key", [""])[0]
         is_ticket = bool(self._ticket) and hmac.compare_digest(given.encode(), self._ticket.encode())
         if is_ticket and not _is_own_process(environ):
             return _refusal("Open the address that `cardinal try` has printed: it holds the key.")
         if is_ticket:
             self._ticket = ""
-        if not (is_ticket or self._is_key(given)) or not to.startswith("/") or to.startswith(("//", "/\\")):
+        if not (is_ticket or self._is_key(given)):
             return _refusal("That key does not fit. Open the address that `cardinal try` has printed.")
         cookie = f"{_cookie_name(environ)}={self._session}; Path=/; HttpOnly; SameSite=Strict"
-        return "303 See Other", [("Location", quote(to)), ("Set-Cookie", cookie)], b""
+        return "303 See Other", [("Location", quote(self._board)), ("Set-Cookie", cookie)], b""
 
     def _is_key(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._key.encode())

@@ -21,6 +21,7 @@ from tests.bench import (
     deliveries,
     drags,
     gateway,
+    hooks,
     idle,
     limits,
     live,
@@ -52,6 +53,7 @@ PARTS = {
     "storm": storm.measure,
     "idle": idle.measure,
     "clone": clone.measure,
+    "hooks": hooks.measure,
 }
 
 

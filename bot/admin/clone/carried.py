@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from bot.admin.clone import trial
-from bot.admin.clone.commit import CloneError
+from bot.admin.clone.own_git import CloneError
 from ledger.lifecycle import backup, transfer
 from ledger.lifecycle.open import open_ledger
 from runner.exec.launch import launched

@@ -9,7 +9,8 @@ from secrets import token_hex
 from sqlalchemy import Engine
 
 from bot.admin.clone.check_folder import check_folder, places_of
-from bot.admin.clone.commit import ClonedCommit, CloneError, FolderRemote, borrow, git, no_beat
+from bot.admin.clone.commit import ClonedCommit, FolderRemote, borrow
+from bot.admin.clone.own_git import CloneError, git, no_beat
 from bot.runspec.policy_fields import COMMITTER, from_policy, validation_of
 from bot.system.clock import WALL
 from bot.system.config import Config
@@ -54,7 +55,7 @@ def has_checks(cloned: ClonedCommit, *, fast: bool) -> bool:
     policy = _validation(cloned, fast=fast)
     if policy.absent:
         own = "" if cloned.base == cloned.commit else "; `--base HEAD` goes by the file of your last commit"
-        raise CloneError(f"the policy at {cloned.base_name} counts{own}. {policy.absent}")
+        raise CloneError(f"{cloned.source} counts{own}. {policy.absent}")
     with tempfile.TemporaryDirectory(prefix="cardinal-paths.") as name:
         mirror = Mirror(Path(name), cloned.name, FolderRemote(""), no_beat)
         borrow(mirror.path, cloned.repository, cloned.objects)

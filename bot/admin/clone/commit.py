@@ -1,49 +1,41 @@
 """A commit of a clone, with the policy that counts for it."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.admin.clone.own_git import (
+    NO_REPOSITORY,
+    QUARANTINE,
+    CloneError,
+    commit_of,
+    git,
+    git_output,
+    quarantine,
+)
 from bot.repo_config.policy_names import PATH, PROFILES_FOLDER, installed
-from ledger.errors import CardinalError
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import DEFAULT_TEXT, Policy, parse
 from runner.errors import UnverifiedCommitError
-from runner.exec.child import Ran
-from runner.git.cli import run_git
 from runner.run.run_spec import MadeCommit
 
-GIT_S = 300.0
-QUARANTINE = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")  # git-receive-pack(1)
 BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
-
-NO_REPOSITORY = (
-    "{} is in no git repository that git lets you read: go into your clone, or name it with -C;"
-    " `git status` there says more"
-)
-
-
-class CloneError(CardinalError):
-    """The clone cannot be checked as it is; `because` ends with what to do."""
-
-    def __init__(self, because: str) -> None:
-        self.because = because
-        super().__init__(because)
 
 
 @dataclass(frozen=True, slots=True)
 class ClonedCommit:
-    """A commit, and the policy file at `base`. `repository` is the clone's git folder.
+    """A commit, and the policy that counts; `source` says which. `repository` is the clone's git folder.
 
-    `objects` are the folders that may hold the commit: a push to a server waits apart from the others.
+    `has_file`: it is the file at `base`. `objects` are the folders that may hold the commit: a push to a
+    server waits apart from the others.
     """
 
     name: str
     commit: str
     base: str
-    base_name: str
+    source: str
     repository: Path
     objects: tuple[Path, ...]
     uncommitted: bool
@@ -97,7 +89,7 @@ def find(
         name=folder.resolve().name,
         commit=head,
         base=at,
-        base_name=name or commit,
+        source=f"the policy at {name or commit}",
         repository=repository,
         objects=(objects, *map(Path, incoming)),
         uncommitted=head == commit_of(folder, "HEAD")
@@ -133,7 +125,7 @@ def column_of(cloned: ClonedCommit, name: str) -> tuple[str, ColumnPolicy]:
     chosen = next((each for each in working if not name or each.casefold() == name.casefold()), "")
     if not chosen:
         known = ", ".join(working) or "none"
-        raise CloneError(f"no column {name!r} has an agent in {PATH}; those that have: {known}")
+        raise CloneError(f"no column {name!r} has an agent in {cloned.source}; those that have: {known}")
     return chosen, columns[chosen]
 
 
@@ -154,45 +146,3 @@ def borrow(path: Path, repository: Path, objects: tuple[Path, ...]) -> Path:
 def _quoted(path: Path) -> str:
     escapes: dict[str, str | int | None] = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
     return f'"{str(path).translate(str.maketrans(escapes))}"'
-
-
-def quarantine(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what git tells its hook on a server: where the objects of the push are until it is taken."""
-    return {name: text for name, text in environ.items() if name in QUARANTINE}
-
-
-def commit_of(folder: Path, name: str, env: Mapping[str, str] | None = None) -> str:
-    """Return the commit that a person's name stands for here; empty for none."""
-    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return git_output(folder, *words, env=env).strip()
-
-
-def git_output(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> str:
-    """Return git's output; empty where it failed."""
-    ran = git(folder, *words, env=env)
-    return ran.out if ran.exit_code == 0 else ""
-
-
-def git(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> Ran:
-    """Run git in a folder of this user, without hooks or settings of the machine."""
-    return run_git(words, folder=folder, beat=no_beat, timeout_s=GIT_S, more_env=env, transfers=True)
-
-
-def personal_settings(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield git's environment with each file of the person's own settings, what counts most first.
-
-    Source: git-config(1).
-    """
-    home = Path(environ.get("HOME", "/nonexistent"))
-    folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-    given = environ.get("GIT_CONFIG_GLOBAL")
-    for file in (given,) if given else (home / ".gitconfig", folder / "git" / "config"):
-        yield {
-            "HOME": str(home),
-            "GIT_CONFIG_GLOBAL": str(file),
-            "GIT_CONFIG_NOSYSTEM": environ.get("GIT_CONFIG_NOSYSTEM", "0"),
-        }
-
-
-def no_beat() -> None:
-    """Hold no lease."""

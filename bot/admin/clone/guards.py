@@ -4,7 +4,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from bot.admin.clone.commit import ClonedCommit, FolderRemote, borrow, no_beat
+from bot.admin.clone.commit import ClonedCommit, FolderRemote, borrow
+from bot.admin.clone.own_git import no_beat
 from bot.runspec.policy_fields import guards_of, validation_of
 from ledger.events.guard import Violation
 from runner.checks.by_path import all_lines

@@ -9,7 +9,7 @@ from enum import StrEnum
 from os.path import lexists, samestat  # a link that leads nowhere stands there, too
 from pathlib import Path
 
-from bot.admin.clone.commit import NO_REPOSITORY, CloneError, git_output, personal_settings
+from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, git_output, personal_settings
 
 CLIENT = ("prepare-commit-msg", "pre-push", "post-checkout", "post-merge")
 SERVER = ("pre-receive",)
@@ -95,7 +95,7 @@ def install(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]:
         if not (place.manager and place.state is HookState.OURS):
             new = place.path.with_name(f"{place.name}{NEW}")
             new.unlink(missing_ok=True)  # of an install that was killed
-            new.write_text(_text(place.name))
+            new.write_text(text(place.name))
             new.chmod(0o755)
             new.replace(place.path)
     return places(folder, environ)
@@ -194,7 +194,8 @@ def _has(path: Path, mark: str) -> bool:
         return mark.encode() in file.read(500)
 
 
-def _text(name: str) -> str:
+def text(name: str) -> str:
+    """Return the hook, a program of the shell."""
     command = shlex.quote(str(Path(sys.executable).with_name("cardinal")))
     marks = {"mark": MARK, "before": BEFORE, "legacy": LEGACY, "pre_commit": PRE_COMMIT}
     head = HEAD.format(command=command, name=name, **marks)

@@ -1,7 +1,8 @@
 lines=$(cat)
 if [ -x "$before" ]; then printf '%s' "${lines:+$lines
 }" | "$before" "$@" || exit; fi
-# Only what the remote does not have, of branches whose policy could say something.
+# Only what the remote does not have, of branches for which a policy counts: a file, or that of the clone's board.
+board=$(git rev-parse --git-common-dir)/../.cardinal/try.json
 commits=$(
   while read -r _ commit ref _; do
     case "$ref" in refs/heads/*) ;; *) continue ;; esac
@@ -20,7 +21,7 @@ set --
 while read -r _ commit ref known; do
   case "$ref $fresh" in refs/heads/*"$commit"*) ;; *) continue ;; esac
   for from in refs/remotes/origin/HEAD "$commit"; do
-    git cat-file -e "$from:.github/cardinal.yml" 2>/dev/null || continue
+    [ -f "$board" ] || git cat-file -e "$from:.github/cardinal.yml" 2>/dev/null || continue
     set -- "$@" "$commit:$known"
     break
   done

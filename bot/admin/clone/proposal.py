@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.admin.clone.commit import git_output
+from bot.admin.clone.own_git import git_output
 from rules.policy.proposal import Proposal, markers, propose
 
 

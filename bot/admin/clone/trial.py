@@ -10,14 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.admin.clone.commit import (
-    NO_REPOSITORY,
-    CloneError,
-    commit_of,
-    git,
-    git_output,
-    personal_settings,
-)
+from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
 from bot.admin.clone.proposal import proposed
 from bot.daemon import lock_file
 from bot.repo_config.policy_names import PATH, installed
@@ -76,8 +69,11 @@ class Trial:
         return file.exists() and bool(settings_of(file.read_text(encoding="utf-8")).get(name))
 
     def answers(self) -> dict[str, object]:
-        """Return the answers given when the board was made."""
-        answers: dict[str, object] = json.loads((self.folder / ANSWERS).read_text(encoding="utf-8"))
+        """Return the answers given when the board was made. Raises CloneError."""
+        try:
+            answers: dict[str, object] = dict(json.loads((self.folder / ANSWERS).read_bytes()))
+        except (ValueError, TypeError) as error:  # it is written whole: this one is somebody else's
+            raise CloneError(f"{self.folder / ANSWERS} is none of a board's: remove {self.folder}") from error
         return answers
 
     def is_from_here(self) -> bool:
@@ -92,14 +88,10 @@ def find(folder: Path, into: str) -> Trial:
     """
     if git_output(folder, "rev-parse", "--is-bare-repository").strip() == "true":
         raise CloneError(f"{folder} is a bare repository: go into a clone of it")
-    top = git_output(folder, "rev-parse", "--show-toplevel").removesuffix("\n")
-    if not top:
+    place = _around(folder, into)
+    if place is None:
         raise CloneError(NO_REPOSITORY.format(folder.resolve()))
-    common = git_output(folder, "rev-parse", "--path-format=absolute", "--git-common-dir").removesuffix("\n")
-    place = Trial(Path(top), Path(common), into)
-    _check_owner(place.folder)
-    if git_output(place.top, "ls-files", "--", FOLDER, f"{FOLDER}/*"):
-        raise CloneError(f"git tracks {FOLDER} here: what is in it may be somebody else's; remove it first")
+    _check_folder(place)
     if not place.is_new:
         known = str(place.answers()["into"])
         if into not in ("", known):
@@ -113,6 +105,31 @@ def find(folder: Path, into: str) -> Trial:
     return Trial(place.top, place.common, _branch(place.top, into or current))
 
 
+def served(folder: Path) -> Trial | None:
+    """Return the place of the board in the clone around `folder`, or in the one whose work tree that is.
+
+    None without one that this user made on this machine. Raises CloneError.
+    """
+    here = _around(folder, "")
+    if here is None:
+        return None
+    for top in dict.fromkeys((here.top, here.common.parent)):
+        place = replace(here, top=top)
+        if not place.is_new and place.is_from_here():
+            _check_folder(place)
+            return replace(place, into=str(place.answers()["into"]))
+    return None
+
+
+def _around(folder: Path, into: str) -> Trial | None:
+    """Return the place in the work tree around `folder`; None outside of one."""
+    wanted, words = ("--show-toplevel", "--git-common-dir"), ("rev-parse", "--path-format=absolute")
+    top, common = (git_output(folder, *words, each).removesuffix("\n") for each in wanted)
+    if Path(top).name == FOLDER:  # the board's own folder is a repository, so that `git clean` leaves it
+        return _around(Path(top).parent, into)
+    return Trial(Path(top), Path(common), into) if top else None
+
+
 def _maker() -> str:
     """Return what only this user's processes on this machine write. Source: machine-id(5)."""
     try:
@@ -122,11 +139,13 @@ def _maker() -> str:
     return hashlib.sha256(f"cardinal try {machine} {os.geteuid()}".encode()).hexdigest()
 
 
-def _check_owner(folder: Path) -> None:
+def _check_folder(place: Trial) -> None:
     with suppress(FileNotFoundError):
-        known = folder.lstat()
+        known = place.folder.lstat()
         if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
-            raise CloneError(f"{folder} is no folder of yours: remove it first")
+            raise CloneError(f"{place.folder} is no folder of yours: remove it first")
+    if git_output(place.top, "ls-files", "--", FOLDER, f"{FOLDER}/*"):
+        raise CloneError(f"git tracks {FOLDER} here: what is in it may be somebody else's; remove it first")
 
 
 def _branch(top: Path, into: str) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
+from bot.admin.doctor import fail, ok
+from bot.cli.doctor import _lines
 from bot.system.config import Config
 from ledger.events import board as on_board
 from ledger.ids import DeliveryId
@@ -170,3 +172,13 @@ def test_a_group_without_a_command_shows_its_help(cardinal: Cardinal, words: tup
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("Usage: ")
     assert "..." not in result.stdout.partition("Commands:")[2]  # each command's line is whole
+
+
+def test_doctor_says_once_what_several_findings_in_a_row_want() -> None:
+    findings = [fail("app", "no answer", "start it"), fail("hook", "no answer", "start it")]
+    assert [*_lines([*findings, ok("disk", "room"), findings[0]], ())] == [
+        "fail  app            No answer.",
+        "fail  hook           No answer. → Start it.",
+        "ok    disk           Room.",
+        "fail  app            No answer. → Start it.",
+    ]

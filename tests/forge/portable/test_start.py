@@ -6,8 +6,10 @@ import sys
 
 import pytest
 
-from forge.portable.__main__ import main
+from forge.portable.__main__ import _opened, main
+from forge.portable.saved import SavedForge
 from tests.forge.portable.conftest import Portable
+from tests.runner.world import git
 
 
 def test_a_wrong_setting_is_said(
@@ -28,3 +30,12 @@ def test_a_wrong_setting_is_said(
     said = capsys.readouterr().err
     wrong = "CARDINAL_PROT is not a setting: did you mean CARDINAL_PORT?"
     assert said == f"cardinal try: Cardinal does not start ({wrong}); more is in {folder}/cardinal.log\n"
+
+
+def test_a_first_start_that_was_killed_before_anything_was_written_is_begun_anew(portable: Portable) -> None:
+    half = portable.work(
+        "cardinal/1-say-hello", "Hello."
+    )  # the fixture's forge is built, and not yet written
+    _, world, shared = _opened(SavedForge(portable.root), portable.branches.wanted)
+    assert [item.content.title for item in world.project.items] == ["Say hello"]
+    assert (shared, half in git(portable.ours, "rev-list", "--all")) == ({}, False)

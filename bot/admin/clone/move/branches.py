@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.admin.clone.commit import CloneError, no_beat
 from bot.admin.clone.move.destination import Destination
+from bot.admin.clone.own_git import CloneError, no_beat
 from runner.exec.child import Ran
 from runner.git.cli import run_git
 

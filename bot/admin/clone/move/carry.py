@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from bot.admin.clone.commit import CloneError
 from bot.admin.clone.move import branches
 from bot.admin.clone.move.destination import Destination, history_there, issues_there, key_of
 from bot.admin.clone.move.local_board import LocalBoard, LocalCard
+from bot.admin.clone.own_git import CloneError
 from bot.github.api import issues as issue_links
 from bot.github.api import projects
 from bot.github.client import repository_path

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bot.admin.clone.commit import CloneError
+from bot.admin.clone.own_git import CloneError
 from bot.github.api import projects
 from bot.github.client import repository_path
 from bot.github.errors import (

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from bot.admin.clone import trial
 from bot.admin.clone.check_folder import PREFIX
 from bot.cli import main
 from tests.bot.admin.clone.conftest import POLICY, commit, every_byte
@@ -147,6 +148,28 @@ def test_checks_that_are_committed_but_not_on_the_default_branch_are_not_said_to
     refused = check("--base", "empty").output
     assert "the policy at empty counts; `--base HEAD` goes by the file of your last commit." in refused
     assert check("--base", "HEAD").exit_code == 0
+
+
+def test_in_a_clone_with_a_board_its_policy_counts_where_no_file_is_committed(
+    clone: Path, check: Check
+) -> None:
+    git(clone, "switch", "--quiet", "main")
+    place = trial.find(clone, "")
+    trial.write(place, "scripted", None, {})
+    assert "the policy at main and" in check().output.splitlines()[0]
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    commit(clone, answer="wrong")
+    git(clone, "worktree", "add", "--quiet", "--detach", "../other")
+    with (place.folder / trial.POLICY).open("a") as file:
+        file.write('  repositories: {without_policy: {validation: {full: ["grep -q right answer"]}}}\n')
+    for folder in (clone, clone.parent / "other"):
+        done = check("-C", str(folder))
+        assert done.exit_code == 1, done.output
+        assert f"by the board's {place.folder}/policy.yml and the column" in done.output
+        assert "$ grep -q right answer: failed" in done.output
+    answers = place.folder / trial.ANSWERS
+    answers.write_text(answers.read_text().replace(str(place.answers()["made_by"]), "somebody else"))
+    assert "shop has no .github/cardinal.yml" in check().output  # it came with an archive: it decides nothing
 
 
 def test_a_folder_outside_of_a_repository_is_refused(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.admin.clone import hooks
-from bot.admin.clone.commit import CloneError
 from bot.admin.clone.hooks import MARK, PRE_COMMIT, HookState
+from bot.admin.clone.own_git import CloneError
 from tests.bot.admin.clone.conftest import commit
 from tests.bot.admin.clone.shapes import (
     THEIRS,

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.admin.clone import trial
-from bot.admin.clone.commit import CloneError
+from bot.admin.clone.own_git import CloneError
 from bot.cli import main
 from tests.bot.admin.clone.conftest import commit, every_byte
 from tests.bot.admin.clone.shapes import (
@@ -235,6 +235,37 @@ def test_the_board_has_the_columns_that_its_policy_names_now(
     (place.folder / trial.POLICY).write_text(f"version: 1\nboard: {{columns: {columns}}}\n")
     assert "claude needs a key" in invoke(clone)[1]
     assert place.answers()["columns"] == ["Ideas", "Vote"]
+
+
+@pytest.mark.parametrize(("owner", "moment"), [(Path, "write_text"), (os, "replace")])
+def test_a_beginning_that_is_killed_at_any_moment_is_none(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, owner: object, moment: str
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    act, left = getattr(owner, moment), 0
+
+    def kill(*words: object, **more: object) -> object:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+        return act(*words, **more)
+
+    place = trial.find(clone, "main")
+    for after in range(9):
+        left = after
+        monkeypatch.setattr(owner, moment, kill)
+        try:
+            trial.write(place, "scripted", None, {})
+        except Killed:
+            assert trial.find(clone, "main").is_new
+            assert git(clone, "status", "--porcelain", "--ignored") in ("", "!! .cardinal/")
+            continue
+        break
+    assert after == (3 if moment == "write_text" else 1)
+    assert trial.find(clone, "").answers()["into"] == "main"
 
 
 def test_a_board_that_came_with_an_archive_is_asked_about_whatever_was_said_before(clone: Path) -> None:

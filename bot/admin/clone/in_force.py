@@ -1,0 +1,27 @@
+"""The policy that counts for a clone's commit: the repository's own file, else that of the clone's board."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from bot.admin.clone import commit as clone
+from bot.admin.clone import trial
+from bot.admin.clone.commit import ClonedCommit
+
+
+def find(folder: Path, commit: str, base: str = "") -> ClonedCommit:
+    """Return `commit` as `clone.find` does.
+
+    Where no policy file is at the base and `cardinal try` serves the clone, its board's policy counts, and an
+    empty `base` is the branch that *Done* merges into.
+    """
+    cloned = clone.find(folder, commit, base)
+    place = None if cloned.has_file else trial.served(folder)
+    if place is None:
+        return cloned
+    known = clone.find(folder, commit, base or place.into)
+    if known.has_file:
+        return known
+    policy = trial.policy_of(place)
+    rules = policy.board.repositories.without_policy
+    source = f"the board's {place.folder / trial.POLICY}"
+    return replace(known, policy=policy.model_copy(update={"repository": rules}), source=source)

@@ -1,0 +1,95 @@
+"""What git's hooks hand over: judged before a push, or at the door of a server."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from bot.admin.clone import commit as clone
+from bot.admin.clone import in_force
+from bot.admin.clone.guards import findings
+from bot.admin.clone.own_git import commit_of, git, git_output, quarantine
+from bot.cli._show import line
+from bot.cli.check import SHORT, conclusion, look
+from ledger.errors import CardinalError
+from runner.guards.report import sentence
+
+MAX_COMMITS = 5  # of one push; each is a set-up and a round of checks
+MAX_REFS = 50  # of one push to a server; each is a look by the guards
+MAX_FINDINGS = 5
+MAX_LINES = 12  # of the output of a check that fails: all that is said fits one screen
+REFUSED = 3  # an exit code that no crash and no signal has
+
+
+def judge(name: str, pushed: Sequence[str]) -> int:
+    """Judge each `COMMIT:KNOWN`, as the hook of that name; return the exit code."""
+    refused = False
+    judged, most = (_before_push, MAX_COMMITS) if name == "pre-push" else (_on_server, MAX_REFS)
+    for each in pushed[:most]:
+        commit, _, known = each.partition(":")
+        refused = judged(commit, known) or refused
+    if len(pushed) > most:
+        click.echo(f"Cardinal looked at {most} branches and tags and no more: push fewer at once.", err=True)
+        refused = refused or name == "pre-receive"
+    if refused and name == "pre-push":
+        click.echo(
+            "To push it anyway: git push --no-verify. The gate decides about a pull request.", err=True
+        )
+    return REFUSED if refused else 0
+
+
+def _before_push(commit: str, known: str) -> bool:
+    """Return whether the gate would refuse it."""
+
+    def say(text: str) -> None:
+        click.echo(f"Cardinal: {text}", err=True)
+
+    published = [known] if commit_of(Path.cwd(), known) else []
+    try:
+        looked = look(in_force.find(Path.cwd(), commit), "", fast=True, say=say, published=published)
+    except CardinalError as error:  # a push waits for nobody's machine or policy to be mended
+        say(f"it is not checked here, the gate will: {error}")
+        return False
+    if not looked.passes:
+        for text in conclusion(looked, MAX_LINES):
+            say(text)
+        say(f"see all of it: cardinal check --fast {looked.cloned.commit[:SHORT]}")
+    return not looked.passes
+
+
+def _on_server(commit: str, known: str) -> bool:
+    """Return whether a guard denies what a branch or tag brings; questions are for the pull request.
+
+    A policy that cannot be read would let nobody mend it: the default one counts then.
+    """
+    here, env = Path.cwd(), quarantine(os.environ)
+    if not commit_of(Path.cwd(), "HEAD"):
+        return _on_server_without_head()
+    tip = commit_of(here, commit, env)
+    if not tip:
+        click.echo(
+            "Cardinal refuses it: this names no commit, so nothing can judge it: tag a commit", err=True
+        )
+        return True
+    listed = git(here, "rev-list", "--max-count=1", tip, "--not", "--all", env=env)
+    if listed.exit_code == 0 and not listed.out.strip():
+        return False  # the server has all of it
+    cloned = clone.find(here, tip, "HEAD", environ=os.environ, or_default=True)
+    before = commit_of(here, known) if known.strip("0") else ""
+    published = [before] if before else []
+    denied = [each for each in findings(cloned, *published) if each.action == "deny"]
+    for finding in denied[:MAX_FINDINGS]:
+        click.echo(line(f"Cardinal refuses it: {sentence(finding)}: {finding.advice}"), err=True)
+    return bool(denied)
+
+
+def _on_server_without_head() -> bool:
+    """Return whether there are branches: nothing can be compared, so only the first push may pass."""
+    has_branches = bool(git_output(Path.cwd(), "for-each-ref", "--count=1", "refs/heads"))
+    if has_branches:
+        step = "whoever runs this server has to: git symbolic-ref HEAD refs/heads/<the default branch>"
+        click.echo(
+            f"Cardinal refuses it: HEAD of this server names no commit to compare with: {step}", err=True
+        )
+    return has_branches
