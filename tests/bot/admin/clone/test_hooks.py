@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from bot.admin.clone import hooks
+from bot.admin.clone import hooks, trial
 from bot.cli import main
 from tests.bot.admin.clone.conftest import POLICY, Hooks, commit, every_byte, tried
 from tests.runner.world import git
@@ -77,6 +77,26 @@ def test_a_push_that_cannot_be_checked_says_why_and_goes_on(
     done = tried(clone, "push", "origin", "work")
     assert done.returncode == 0
     assert "it is not checked here, the gate will: the policy file is not valid" in done.stderr
+
+
+def test_without_a_committed_policy_a_push_is_judged_only_where_the_clone_has_a_board(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    commit(clone, answer="none")
+    git(clone, "branch", "--force", "main")
+    git(clone, "push", "--quiet", "origin", "work:main")
+    git(clone, "fetch", "--quiet", "origin")
+    cardinal("install")
+    commit(clone, answer="wrong")
+    assert "Cardinal" not in tried(clone, "push", "origin", "work").stderr
+    place = trial.find(clone, "main")
+    trial.write(place, "scripted", None, {})
+    with (place.folder / trial.POLICY).open("a") as file:
+        file.write('  repositories: {without_policy: {validation: {fast: ["grep -q right answer"]}}}\n')
+    commit(clone, answer="wrong, too")
+    done = tried(clone, "push", "origin", "work")
+    assert (done.returncode, "$ grep -q right answer: failed" in done.stderr) == (1, True), done.stderr
 
 
 def test_the_pre_commit_framework_has_a_hook_that_judges_what_it_pushes(
