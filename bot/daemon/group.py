@@ -14,7 +14,7 @@ from bot.daemon.child import OUTDATED, ProcessRole, become, next_dead, reap
 from ledger.errors import CardinalError
 from runner.exec.launch import with_parent
 
-GROUND_READY_S = 10.0
+GROUND_READY_S = 60.0
 STOP_S = 8.0  # between SIGTERM and SIGKILL
 STOP_GROUND_S = 1.5
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 10.0

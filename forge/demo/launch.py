@@ -21,7 +21,7 @@ from forge.model.server import ScriptedModel
 from forge.server import Forge
 
 SCENARIOS = Path(__file__).parent / "scenarios"
-READY_S = 60
+READY_S = 180  # as PATIENCE_S in stage.py: ten processes start, and others may start beside them
 STOP_S = 20
 PROVIDERS = ("ANTHROPIC", "OPENAI", "COMPATIBLE")
 MODEL_KEY = "the-demo-has-no-real-key"

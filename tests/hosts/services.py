@@ -19,7 +19,7 @@ from tests.runner.artifacts.bucket import s3_server
 DATABASE_URL = f"postgresql+psycopg://cardinal@{network.DATABASE}/postgres"
 REDIS_URL = f"redis://{network.REDIS}:6379/0"
 DATA = Path("/mnt/pg")  # in the memory of the story's own mount namespace
-READY_S = 60.0
+READY_S = 180.0
 # PostgreSQL refuses to run as root.
 _AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
 _STORE_KEY = "not-a-secret"
