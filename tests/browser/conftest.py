@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,9 +47,9 @@ def town(tmp_path: Path) -> Iterator[Town]:
     forge.stop()
 
 
-@pytest.fixture
-def page(browser: Browser, town: Town) -> Iterator[Page]:
-    """Return an empty page, closed before the forge stops; an error in it fails the test."""
+@contextmanager
+def looking(browser: Browser) -> Iterator[Page]:
+    """Give an empty page of somebody's own, with their cookies; an error in it fails the test."""
     context = browser.new_context(viewport=DESK)
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
@@ -61,3 +62,10 @@ def page(browser: Browser, town: Town) -> Iterator[Page]:
     # A test may ask for what is refused, and cut the page off.
     expected = ("the server responded with a status of 4", "net::ERR_FAILED")
     assert [fault for fault in faults if not any(one in fault for one in expected)] == []
+
+
+@pytest.fixture
+def page(browser: Browser, town: Town) -> Iterator[Page]:
+    """Return an empty page, closed before the forge stops."""
+    with looking(browser) as page:
+        yield page

@@ -56,12 +56,12 @@ def town(tmp_path: Path) -> Iterator[Watched]:
         yield Watched(cardinal, Pages.over(cardinal).app, place)
 
 
-def sign_in(page: Page, town: Watched, path: str) -> None:
-    """Open a page of Cardinal as bob, who signs in there."""
-    page.context.add_cookies([{"name": "forge_person", "value": "bob", "url": town.cardinal.forge.url}])
+def sign_in(page: Page, town: Watched, path: str, as_: str = "bob") -> None:
+    """Open a page of Cardinal as somebody who signs in there."""
+    page.context.add_cookies([{"name": "forge_person", "value": as_, "url": town.cardinal.forge.url}])
     page.goto(f"{town.cardinal.services.config.public_url}{path}")
     page.get_by_role("link", name="Sign in with GitHub").click()
-    page.get_by_role("button", name="Sign in as bob").click()
+    page.get_by_role("button", name=f"Sign in as {as_}").click()
 
 
 def test_a_run_is_watched_over_dropped_connections_and_a_server_that_starts_anew(

@@ -1,6 +1,7 @@
 """A command from beside GitHub, recorded once: the role is GitHub's of this moment."""
 
 import json
+import time
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,10 +12,12 @@ from bot.ingest.commands import CommandAuthor
 from bot.outbox import handlers
 from bot.reactor import reactor
 from bot.scheduler.wakeups import wake
+from bot.sync.card import CardBusyError
 from bot.system.clock import ledger_clock
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.log.event_store import EventFactory
 from ledger.queue import acted_requests, outbox
 from ledger.queue.sign_ins import SignIn
 from ledger.views import cards
@@ -23,6 +26,7 @@ from rules.card.loss import is_outside
 from rules.chatops import parser, replies
 from rules.intents.outbound import Say
 
+PATIENCE_S, POLL_S = 5.0, 0.1  # two who act at once read one card: the second goes on when the first has
 RECORDED = "/cardinal {command} is recorded: the card says what came of it."
 
 
@@ -92,7 +96,7 @@ def record(services: Services, card: CardRow, visit: SignIn, sent: SentCommand) 
         user_id=visit.user_id,
         via=sent.via,
     )
-    make = commands.give(services, card, parser.of_form(sent.name, sent.text), author)
+    make = _give(services, card, parser.of_form(sent.name, sent.text), author)
     with event_store.writing(services.engine) as db:
         before = acted_requests.find(db, sent.key, text, now)
         if before is not None:
@@ -102,6 +106,23 @@ def record(services: Services, card: CardRow, visit: SignIn, sent: SentCommand) 
         reactor.advance(db, now=now)
     wake(services)
     return recorded.seq, True
+
+
+def _give(
+    services: Services, card: CardRow, parsed: parser.Parsed | parser.Mistyped, author: CommandAuthor
+) -> EventFactory:
+    """Do as `commands.give`, but wait a little while somebody else's command has the card read.
+
+    Raises CardBusyError, GithubError.
+    """
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return commands.give(services, card, parsed, author)
+        except CardBusyError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(POLL_S)
 
 
 def outcome(services: Services, visit: SignIn, seq: int, door: str) -> CommandOutcome | None:
