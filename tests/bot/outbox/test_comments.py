@@ -1,7 +1,10 @@
 """Comments of Cardinal's own are posted once, edited in place, and found again after a crash."""
 
+from dataclasses import replace
+
 import pytest
 
+from bot.github.client import Hub
 from bot.render.markdown.marker import marker_of
 from ledger.events.publication import EntryGivenUp, EntryPublished
 from ledger.events.run import (
@@ -117,6 +120,21 @@ def test_an_answer_that_never_arrives_does_not_double_the_comment(stage: Stage, 
     published = stage.events(EntryPublished)[-1]
     assert isinstance(published, EntryPublished)
     assert published.remote_id == str(stage.issue.comments[0].id)
+
+
+def test_whoever_must_answer_is_mentioned_once_over_a_lost_answer_another_host_and_a_second_wish(
+    stage: Stage,
+) -> None:
+    stage.past.planned()
+    stage.happen(QuestionAsked(RUN, ASKED, "agent", "Half up?", ("yes", "no")))
+    ask = PostQuestion(stage.card_id, RUN, ASKED)
+    stage.fault(method="POST", path="/comments$", status=502, after=True, cut=True)
+    assert stage.do(ask).postponed == 1
+    stage.context = replace(stage.context, app=Hub(stage.config, stage.clock))  # which has sent nothing
+    stage.clock.forward(6)
+    assert stage.publish().settled == 1
+    stage.do(ask, WriteRunComment(stage.card_id, RUN))
+    assert [body.count("@bob") for body in stage.bodies] == [1, 0]
 
 
 def test_somebody_elses_copy_of_the_marker_is_not_taken_for_our_own(stage: Stage) -> None:
