@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import timedelta
 
+from ledger.events.run import CHECK
 from ledger.states import CardState
 
 
@@ -35,6 +36,11 @@ def state_word(state: str) -> str:
     return "" if state == CardState.DRAFT else state.replace("_", " ")
 
 
+def kind_of_run(attempt: int, kind: str) -> str:
+    """Return what a run is to its card: an attempt, or no attempt but the checks alone."""
+    return "checks only" if kind == CHECK else f"attempt {attempt} ({kind})"
+
+
 def usd(amount: float) -> str:
     """Return dollars with cents; less than a cent is not nothing."""
     return "under $0.01" if 0 < amount < 0.005 else f"${amount:,.2f}"
@@ -52,8 +58,8 @@ def in_queue(place: int) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Return `1 thread`, `2 threads`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """Return `1 thread`, `2,000 threads`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def alternatives(words: Iterable[str]) -> str:

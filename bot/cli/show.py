@@ -46,7 +46,7 @@ from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from rules.runs.mode import INVESTIGATE, reason
-from rules.text import count, state_word
+from rules.text import count, kind_of_run, state_word
 from runner.artifacts.store import store_of
 
 NOWHERE = "no column"
@@ -167,8 +167,8 @@ def _run(db: Connection, run: RunRow) -> RunStory:
 
 def _run_text(story: RunStory) -> Iterable[str]:
     run = story.run
-    agent = line(f"{run.agent} {run.agent_version}".strip())
-    yield f"{run.run_id}  {state_word(run.ending or run.state)}  attempt {run.attempt} ({run.kind})  {agent}"
+    agent, kind = line(f"{run.agent} {run.agent_version}".strip()), kind_of_run(run.attempt, run.kind)
+    yield f"{run.run_id}  {state_word(run.ending or run.state)}  {kind}  {agent}"
     yield f"{line(run.repository)}  {line(run.branch) if run.mode != INVESTIGATE else 'reads only'}"
     yield f"mode {run.mode}: {line(reason(run.mode_rule, run.mode_value))}"
     through = f" ({run.door})" if run.door else ""

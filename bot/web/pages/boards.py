@@ -133,4 +133,4 @@ def _ticker(by_state: Mapping[CardState, int]) -> str:
         (sum(by_state.get(state, 0) for state in ATTENTION), "waiting on you"),
         (by_state.get(CardState.QUEUED, 0), "queued"),
     )
-    return " · ".join(f"{number} {word}" for number, word in figures if number)
+    return " · ".join(f"{number:,} {word}" for number, word in figures if number)

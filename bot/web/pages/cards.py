@@ -25,7 +25,7 @@ from ledger.views.links import LinkRow
 from ledger.views.runs import RunRow
 from rules.card.loss import is_outside
 from rules.explain import why
-from rules.text import plain, sentence, state_word, usd
+from rules.text import kind_of_run, plain, sentence, state_word, usd
 
 PATH = "/cards/<owner>/<name>/<int(max=999999999):number>"
 EVENT = re.compile(r"[0-9]{1,17}")
@@ -102,9 +102,10 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
     )
 
 
-def _run(run: RunRow) -> tuple[str, str, int, str, str, str]:
+def _run(run: RunRow) -> tuple[str, str, str, str, str, str]:
     state, last = state_word(run.ending or run.state), plain(run.last_line, MAX_LINE)
-    return run.run_id, state, run.attempt, usd(run.usd), when(run.queued_at), last
+    kind = kind_of_run(run.attempt, run.kind)
+    return run.run_id, state, kind, usd(run.usd), when(run.queued_at), last
 
 
 def _readable(

@@ -138,15 +138,15 @@ def _rows(figures: Stats, limits: Iterable[tuple[str, Forecast]]) -> Iterator[tu
 
 def _facts(figures: Stats) -> list[tuple[str, str]]:
     """Return the figures as pairs of a name and a value."""
-    endings = (f"{number} {state_word(name) or 'not ended'}" for name, number in figures.endings.items())
+    endings = (f"{number:,} {state_word(name) or 'not ended'}" for name, number in figures.endings.items())
     facts = [
         ("spent", usd(figures.usd)),
         ("runs", ", ".join(endings) or "none"),
-        ("needed a person", f"{figures.needed_person} of {figures.runs}"),
+        ("needed a person", f"{figures.needed_person:,} of {figures.runs:,}"),
         ("waited for people", charts.duration(figures.people_s)),
         ("waited for a worker", charts.duration(figures.workers_s)),
         ("waited for agents at work", charts.duration(figures.agents_s)),
-        ("merged pull requests", str(figures.merged)),
+        ("merged pull requests", f"{figures.merged:,}"),
     ]
     if figures.usd_per_merge is not None and figures.hours_per_merge is not None:
         facts.append(

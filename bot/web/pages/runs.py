@@ -31,7 +31,7 @@ from ledger.views.checks import TierRow
 from ledger.views.questions import QuestionRow
 from ledger.views.runs import RunRow
 from rules.explain import why
-from rules.text import brief, plain, sentence, state_word, usd
+from rules.text import brief, kind_of_run, plain, sentence, state_word, usd
 
 MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
 MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
@@ -220,7 +220,7 @@ def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
         ("asked by", plain(f"{run.by}{f' ({run.door})' if run.door else ''}")),
         ("repository", plain(run.repository)),
         ("branch", plain(run.branch)),
-        ("attempt", f"{run.attempt} ({run.kind})"),
+        ("kind", kind_of_run(run.attempt, run.kind)),
         ("cost", f"{usd(run.usd)}{estimate}"),
         ("time at work", brief(timedelta(seconds=run.active_s))),
         ("queued", when(run.queued_at)),

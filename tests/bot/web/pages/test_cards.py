@@ -1,11 +1,12 @@
 """Inbox, boards, cards and runs in a browser: for whoever may read the repositories that they are about."""
 
 import re
+from dataclasses import replace
 
 from bot.web.pages.cards import MAX_ASKED, UNASKED
 from ledger.events.conversation import PersonSaid
 from ledger.events.pull import PullOpened
-from ledger.events.run import QuestionAsked, ToolUsed, UsageMetered
+from ledger.events.run import CHECK, QuestionAsked, ToolUsed, UsageMetered
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
 from tests.bot.flows.board.test_many_boards import elsewhere, new, second
@@ -237,6 +238,15 @@ def test_a_card_is_seen_by_whoever_may_read_where_all_its_runs_worked_and_costs_
     happens(pages, *past, UsageMetered(RunId("r900"), 7.25, 1, 1, 1, 1.0))
     assert pages.browser("mallory").get(path).status_code == 404
     assert "$7.25 in all" in pages.browser("alice").get(path).text
+
+
+def test_a_run_that_only_checks_is_listed_as_no_attempt(pages: Pages) -> None:
+    run = pages.cardinal.run(pages.run())
+    path = re.findall(r'"(/cards/[^"]+)"', pages.browser("alice").get("/").text)[0]
+    happens(pages, replace(queued(run, "r900", run.repository), kind=CHECK))
+    listed = re.findall(r"<td>(attempt [^<]+|checks only)</td>", pages.browser("alice").get(path).text)
+    assert listed == ["checks only", "attempt 1 (first)"]
+    assert "<dd><bdi>checks only</bdi></dd>" in pages.browser("alice").get("/runs/r900").text
 
 
 def test_steps_in_a_row_are_folded_at_the_middle_depth_and_open_to_their_lines(pages: Pages) -> None:

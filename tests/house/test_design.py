@@ -1,0 +1,52 @@
+"""Cardinal's pages and the forge's look alike: the same tokens, and buttons and badges made of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CARDINAL, FORGE = ROOT / "bot/web/pages/templates/style.css", ROOT / "forge/pages/assets/base.css"
+SHEETS = {
+    CARDINAL: sorted(ROOT.glob("bot/web/**/*.html")),
+    FORGE: [*sorted(ROOT.glob("forge/pages/**/*.html")), *sorted(ROOT.glob("forge/pages/assets/*.css"))],
+}
+TOKENS = re.compile(r"^:root \{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+SHARED = ("font-size", "font-weight", "padding", "border-radius", "line-height")
+
+
+def tokens(sheet: Path) -> str:
+    (block,) = TOKENS.findall(sheet.read_text())
+    return str(block)
+
+
+def shape(sheet: Path, selector: str) -> dict[str, str]:
+    """Return what a rule says of a thing's shape; its colours say what it means there."""
+    (rule,) = re.findall(rf"^{re.escape(selector)} \{{(.*)\}}$", sheet.read_text(), re.MULTILINE)
+    said = dict(it.strip().split(": ", 1) for it in rule.split(";") if it.strip())
+    return {name: said[name] for name in SHARED if name in said}
+
+
+def test_both_have_the_same_tokens() -> None:
+    assert tokens(CARDINAL) == tokens(FORGE)
+
+
+@pytest.mark.parametrize(
+    ("cardinals", "forges"), [(".button, button", ".button"), (".state", ".badge")], ids=["button", "badge"]
+)
+def test_buttons_and_badges_have_one_shape(cardinals: str, forges: str) -> None:
+    assert shape(CARDINAL, cardinals) == shape(FORGE, forges) != {}
+
+
+@pytest.mark.parametrize("sheet", SHEETS, ids=["cardinal", "forge"])
+def test_every_token_comes_from_there(sheet: Path) -> None:
+    defined = set(re.findall(r"(--[a-z-]+):", tokens(sheet)))
+    texts = [it.read_text() for it in (sheet, *SHEETS[sheet])]
+    assert set(re.findall(r"var\((--[a-z-]+)", "".join(texts))) <= defined
+    assert [it for text in texts for it in re.findall(r"(--[a-z-]+):", TOKENS.sub("", text))] == []
+
+
+def test_no_token_is_idle() -> None:
+    files = [it for sheet, others in SHEETS.items() for it in (sheet, *others)]
+    used = set(re.findall(r"var\((--[a-z-]+)", "".join(it.read_text() for it in files)))
+    assert set(re.findall(r"(--[a-z-]+):", tokens(FORGE))) <= used
