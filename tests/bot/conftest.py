@@ -5,7 +5,6 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from select import select
 
 import pytest
 from redis import Redis
@@ -16,6 +15,7 @@ from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from runner.exec.launch import launched
 from tests.ledgers import new_ledger
+from tests.waiting import until
 
 SECRET = "it is signed with this"
 
@@ -54,16 +54,13 @@ def redis(config: Config, redis_server: subprocess.Popen[bytes]) -> Iterator[Red
 
 
 def start_redis(config: Config) -> subprocess.Popen[bytes]:
-    """Return a started Redis that answers; raises TimeoutError after a minute."""
+    """Return a started Redis that answers."""
     command = launched(embedded_redis.server_command(config.home), env=os.environ, cwd=Path.cwd())
     server = subprocess.Popen(command)
     client = embedded_redis.connect(config)
-    for _ in range(3000):
-        if embedded_redis.answers(client):
-            client.close()
-            return server
-        select([], [], [], 0.02)
-    raise TimeoutError("redis-server")
+    until(lambda: embedded_redis.answers(client), "redis-server answers")
+    client.close()
+    return server
 
 
 def free_port() -> int:

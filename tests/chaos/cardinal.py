@@ -5,12 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psutil
 import requests
@@ -20,6 +19,7 @@ from bot.daemon import lock_file
 from forge.demo import launch
 from forge.demo.people import Team
 from ledger.lifecycle.open import open_ledger
+from tests.waiting import until
 
 QUICK = {
     "CARDINAL_TICK_S": "0.2",
@@ -28,30 +28,6 @@ QUICK = {
     "CARDINAL_DEBOUNCE_S": "0.2",
     "CARDINAL_PROGRESS_EVERY_S": "0.5",
 }
-# A write of low priority may wait a whole minute for the rate budget.
-LIMIT_S = 180.0
-Sight = TypeVar("Sight")
-
-
-class NotSeenError(AssertionError):
-    """What had to happen was not seen within its limit."""
-
-    def __init__(self, what: str, limit_s: float) -> None:
-        super().__init__(f"not seen within {limit_s:.0f} s: {what}")
-
-
-def until(
-    what: str, look: Callable[[], Sight | None], limit_s: float = LIMIT_S, every_s: float = 0.01
-) -> Sight:
-    """Return the first thing that `look` sees; raises NotSeenError after `limit_s`."""
-    end = time.monotonic() + limit_s
-    while True:
-        seen = look()
-        if seen:
-            return seen
-        if time.monotonic() > end:
-            raise NotSeenError(what, limit_s)
-        time.sleep(every_s)
 
 
 @dataclass(slots=True)
@@ -77,7 +53,7 @@ class Cardinal:
 
     def pid(self, part: str) -> int:
         """Return the part's pid, waiting for one that is starting again."""
-        return until(f"{part} runs", lambda: self.parts().get(part))
+        return until(lambda: self.parts().get(part), f"{part} runs")
 
     def kill(self, part: str) -> int:
         """Kill the part with -9 and return the pid that it had."""
@@ -96,7 +72,7 @@ class Cardinal:
                         return part, children[0].pid
             return None
 
-        return until("a run has a process", look)
+        return until(look, "a run has a process")
 
     def is_up(self) -> bool:
         """Tell whether the web server answers."""
@@ -115,7 +91,7 @@ class Cardinal:
                 stdout=log,
                 stderr=log,
             )
-        until("cardinal up answers again", self.is_up)
+        until(self.is_up, "cardinal up answers again")
 
     def faults(self, **wanted: Any) -> None:
         """Let the forge do something wrong."""

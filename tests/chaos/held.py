@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from tests.chaos.cardinal import Cardinal, until
+from tests.chaos.cardinal import Cardinal
 from tests.chaos.watch import STORY_S, Blow, log_end, published_since
+from tests.waiting import until
 
 HOLD_S = 60.0
 PUBLISHER = "publish-1"
@@ -29,7 +30,7 @@ def answer_held(key: str) -> Blow:
     def arm(cardinal: Cardinal) -> None:
         fault = {"method": method, "path": path, "body": body, "after": True, "hold_s": HOLD_S}
         cardinal.faults(api=[fault])
-        until(f"the answer to {key} is held", lambda: cardinal.holding() == 1, STORY_S)
+        until(lambda: cardinal.holding() == 1, f"the answer to {key} is held", STORY_S)
 
     def strike(cardinal: Cardinal) -> Callable[[], object]:
         seq = log_end(cardinal)

@@ -13,7 +13,7 @@ from forge.demo.stage import BOT, Stage
 from ledger.events.publication import EntryGivenUp
 from ledger.log import event_store, hash_chain
 from ledger.queue import inbox, outbox, refresh_requests
-from tests.chaos.cardinal import LIMIT_S, until
+from tests.waiting import LIMIT_S, until
 
 MARKER = re.compile(r"<!-- cardinal:(\S+):[0-9a-f]{64} -->")
 COMMIT = re.compile("`[0-9a-f]{7}`")
@@ -58,7 +58,7 @@ def settled(engine: Engine, limit_s: float = LIMIT_S) -> None:
             waiting = counts["waiting"] + counts["claimed"] + len(refresh_requests.waiting(db, limit=1))
             return not waiting and not _open(db)
 
-    until("nothing waits in the ledger any more", calm, limit_s)
+    until(calm, "nothing waits in the ledger any more", limit_s)
 
 
 def _open(db: Connection) -> list[str]:

@@ -13,8 +13,9 @@ from bot.system import redis as embedded_redis
 from ledger.event import Event
 from ledger.events.publication import EntryPublished
 from ledger.events.run import RunClaimed
-from tests.chaos.cardinal import Cardinal, until
+from tests.chaos.cardinal import Cardinal
 from tests.chaos.watch import log_end, since
+from tests.waiting import until
 
 Repaired = Callable[[], object]
 
@@ -72,7 +73,7 @@ def redis_with_waiting_jobs(cardinal: Cardinal) -> Repaired:
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)
     try:
-        until("wake-ups wait", lambda: sum(len(queues.queue(client, name)) for name in queues.QueueName))
+        until(lambda: sum(len(queues.queue(client, name)) for name in queues.QueueName), "wake-ups wait")
         return redis(cardinal)
     finally:
         client.close()
@@ -85,7 +86,7 @@ def up(cardinal: Cardinal) -> Repaired:
     before = cardinal.everyone()
     os.kill(cardinal.group.pid, signal.SIGKILL)
     cardinal.group.wait(60)
-    until("all of it is gone", lambda: not (before & living(before)), 5)
+    until(lambda: not (before & living(before)), "all of it is gone")
     cardinal.start_again()
     return cardinal.is_up
 
@@ -110,7 +111,7 @@ def sleeping_run_child(cardinal: Cardinal) -> Repaired:
     of_it = {pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))}
     os.kill(pid, signal.SIGSTOP)
     try:
-        until("another process has the run", lambda: since(cardinal, seq, RunClaimed))
+        until(lambda: since(cardinal, seq, RunClaimed), "another process has the run")
         assert not living(of_it), "two agents in one workspace"
     finally:
         with contextlib.suppress(ProcessLookupError):

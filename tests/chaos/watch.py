@@ -12,7 +12,8 @@ from ledger.events.publication import EntryPublished
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.states import RunState
-from tests.chaos.cardinal import Cardinal, NotSeenError, until
+from tests.chaos.cardinal import Cardinal
+from tests.waiting import until
 
 STORY_S = 500.0
 Moment = Callable[[Event], bool]
@@ -113,18 +114,19 @@ class Watcher:
                 with self._mending:
                     began = time.monotonic()
                     repaired = blow.strike(self.cardinal)
-                    until(f"repaired: {blow.victim} at {blow.moment!r}", repaired)
+                    until(repaired, f"repaired: {blow.victim} at {blow.moment!r}")
                     took_s = round(time.monotonic() - began, 2)
                 self.struck.append(Struck(blow.victim, blow.moment, took_s))
         except BaseException as problem:  # the thread's top: told to the test that waits for it
             self.problem = problem
 
     def _await(self, moment: str) -> None:
-        end = time.monotonic() + STORY_S
-        while not self._passed(MOMENTS[moment]):
-            if self._over.is_set() or time.monotonic() > end:
-                raise NotSeenError(f"the moment {moment!r}", STORY_S)
-            time.sleep(0.004)
+        def passed() -> bool:
+            here = self._passed(MOMENTS[moment])
+            assert here or not self._over.is_set(), f"the story ended before the moment {moment!r}"
+            return here
+
+        until(passed, f"the moment {moment!r}", STORY_S, 0.004)
 
     def _passed(self, moment: Moment) -> bool:
         with event_store.reading(self.cardinal.engine) as db:

@@ -1,7 +1,6 @@
 """Every workspace backend keeps the contract of `runner/workspaces/contract.py`: what is inside stays."""
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from runner.exec.child import Ran, finish
 from runner.run.run_spec import HostPaths
 from runner.workspaces.contract import Backend, Tenancy, Workspace
 from tests.containers.engine import need_engine
+from tests.waiting import until
 
 BACKENDS = workspaces.names()
 
@@ -151,11 +151,8 @@ def test_exit_codes_come_through(workspace: Workspace) -> None:
 def test_what_runs_in_the_background_ends_with_the_command(workspace: Workspace, places: HostPaths) -> None:
     mine = f"300.{os.getpid()}"  # the same test plays beside this one in other processes
     sh(workspace, f"setsid sleep {mine}1 & sleep {mine}2 & echo started")
-    deadline = time.monotonic() + 60
     lives = f"sleep\0{mine}".encode()
-    while any(lives in _cmdline(entry) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: not any(lives in _cmdline(it) for it in Path("/proc").glob("[0-9]*")), "their end")
 
 
 def test_two_cards_never_share_a_place(backend: Backend, places: HostPaths) -> None:

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,14 +103,6 @@ def hear_until(child: Child, wanted: str, limit_s: float = 60) -> str:
         assert time.monotonic() < until, f"{wanted!r} did not come, only {heard!r}"
         heard += "\n".join(getattr(one, "text", f"<{one}>") for one in child.hear(0.2))
     return heard
-
-
-def eventually(happened: Callable[[], object], limit_s: float = 60) -> None:
-    """Wait until it happened, at most so long."""
-    until = time.monotonic() + limit_s
-    while not happened():
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def git(folder: Path, *words: str) -> str:

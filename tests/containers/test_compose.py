@@ -6,7 +6,6 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tests.containers.locked import AGENT, ROOT, docker, need_image
 from tests.ledger.older import make_older
 from tests.ledgers import new_ledger
+from tests.waiting import until
 
 COMPOSE = ROOT / "docker/compose.yml"
 USER = 1000  # of both images
@@ -67,9 +67,7 @@ class Stack:
         try:
             up = self.compose("up", "-d", "--no-build")
             assert up.returncode == 0, up.stderr
-            limit = time.monotonic() + 60
-            while not healthy(self.port) and time.monotonic() < limit:
-                time.sleep(0.2)
+            until(lambda: healthy(self.port), "it is healthy", every_s=0.2)
             yield
         finally:
             down = self.compose("down", "-v")

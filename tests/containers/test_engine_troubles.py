@@ -21,7 +21,8 @@ from runner.workspaces.docker.errors import (
     UnseenFolderError,
     named,
 )
-from tests.containers.engine import SMALL, Bench, Relay, eventually, hear_until, sh, start
+from tests.containers.engine import SMALL, Bench, Relay, hear_until, sh, start
+from tests.waiting import until
 
 
 def test_no_engine_is_a_problem_and_opening_fails_with_the_way_out(bench: Bench, tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_an_engine_that_goes_away_meanwhile_is_named(bench: Bench, tmp_path: Pat
     child.close()
     assert len(bench.containers()) == 1
     assert len(bench.backend.sweep(bench.places, lambda run, generation: False)) == 1
-    eventually(lambda: not bench.containers())
+    until(lambda: not bench.containers(), "its containers are gone")
 
 
 @pytest.mark.parametrize(

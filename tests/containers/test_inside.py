@@ -15,8 +15,8 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 
-from tests.containers.engine import eventually
 from tests.containers.locked import AGENT, ROOT, inside, need_image
+from tests.waiting import until
 
 BIG = bytes(range(256)) * 40_000  # 10 MB
 FETCH = (
@@ -171,7 +171,7 @@ def board(request: pytest.FixtureRequest, sockets: Path) -> Iterator[Path]:
     server = uvicorn.Server(uvicorn.Config(serve, uds=path, lifespan="off", log_level="critical"))
     thread = threading.Thread(target=server.run)
     thread.start()
-    eventually(lambda: server.started)
+    until(lambda: server.started, "the server has started")
     yield sockets
     server.should_exit = True
     thread.join()

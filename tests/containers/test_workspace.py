@@ -19,7 +19,8 @@ from runner.workspaces.card_folder import Folder
 from runner.workspaces.contract import Tenancy, Workspace
 from runner.workspaces.docker.backend import Docker
 from runner.workspaces.docker.errors import EngineSlowError
-from tests.containers.engine import Bench, eventually, git, hear_until, places_in, sh, start
+from tests.containers.engine import Bench, git, hear_until, places_in, sh, start
+from tests.waiting import until
 
 
 def test_exit_codes_come_through(room: Workspace) -> None:
@@ -133,7 +134,7 @@ def test_the_containers_of_one_claim_are_ended_even_if_its_worker_is_dead(bench:
     bench.backend.end_claim(bench.places, RunId("r1"), 2)
     assert len(bench.containers()) == 2
     bench.backend.end_claim(bench.places, RunId("r1"), 1)
-    eventually(lambda: not _running("sleep\x00605"))
+    until(lambda: not _running("sleep\x00605"), "its end")
     assert [one["Labels"]["cardinal.run"] for one in bench.containers()] == ["r2"]
     bench.backend.end_claim(bench.places, RunId("r1"), 1)
     for child in (old, other):
@@ -187,7 +188,7 @@ def test_the_sweep_finds_what_a_killed_worker_left(bench: Bench, tmp_path: Path)
     assert len(bench.containers()) == 1
     assert len(bench.backend.sweep(bench.places, lambda run, generation: False)) == 1
     assert bench.containers() == []
-    eventually(lambda: not _running("sleep\x00604"))
+    until(lambda: not _running("sleep\x00604"), "its end")
 
 
 def test_another_cardinal_on_the_same_engine_is_left_alone(bench: Bench, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from tests.hosts import network
+from tests.waiting import until
 
 GONE_S = 60.0
 PLAYER = "/player.py"
@@ -82,10 +82,7 @@ class Host(Living):
         self._group.kill()
         self._group.wait(GONE_S)
         self._group = None
-        end = time.monotonic() + GONE_S
-        while any(map(lives, everyone)):
-            assert time.monotonic() < end, f"processes of {self.name} outlive it"
-            time.sleep(0.02)
+        until(lambda: not any(map(lives, everyone)), f"the end of all processes of {self.name}")
 
     def processes(self) -> list[psutil.Process]:
         """Return its processes that live; orphans are children of its first one."""

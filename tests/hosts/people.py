@@ -9,8 +9,8 @@ from ledger.queue import hosts
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
 from ledger.views.runs import RunRow
-from tests.chaos.cardinal import until
 from tests.hosts.site import Site
+from tests.waiting import until
 
 STEP_S = 180.0  # a machine with ten times its work was seen to need over 90 s for what takes 5
 GAVE_UP = "gave_up"
@@ -80,7 +80,7 @@ class Card:
             waits = run is not None and run.state is RunState.PARKED
             return run if run and waits and str(run.question_id).endswith(f"q{question}") else None
 
-        return until(f"{self.title!r} asks question {question}", look, limit_s, 0.1)
+        return until(look, f"{self.title!r} asks question {question}", limit_s, 0.1)
 
     def answer(self) -> None:
         """Answer the question that is open."""
@@ -94,7 +94,7 @@ class Card:
             there = run is not None and run.host == host and run.state is RunState.WORKING
             return there and bool(self.site.hosts[host].agents())
 
-        until(f"{self.title!r} is worked on at {host}", look, STEP_S, 0.05)
+        until(look, f"{self.title!r} is worked on at {host}", STEP_S, 0.05)
 
     def ended(self, limit_s: float = STEP_S) -> RunRow:
         """Wait for the end of its run, which must be a success, and return it."""
@@ -103,7 +103,7 @@ class Card:
             run = self.run()
             return run if run is not None and run.state is RunState.ENDED else None
 
-        run = until(f"the run of {self.title!r} ends", look, limit_s, 0.1)
+        run = until(look, f"the run of {self.title!r} ends", limit_s, 0.1)
         assert run.ending is Ending.SUCCEEDED, f"{run.run_id}: {run.ending} {run.reason} {run.detail}"
         return run
 

@@ -1,7 +1,6 @@
 """What the hosts of a site share: PostgreSQL, Redis and a store, each of its own and in its network."""
 
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from bot.system import redis as embedded_redis
 from tests.hosts import network
 from tests.hosts.host import Living, descendants, lives
 from tests.runner.artifacts.bucket import s3_server
+from tests.waiting import until
 
 DATABASE_URL = f"postgresql+psycopg://cardinal@{network.DATABASE}/postgres"
 REDIS_URL = f"redis://{network.REDIS}:6379/0"
@@ -43,11 +43,13 @@ class Service(Living):
                 self._group = subprocess.Popen(
                     self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"
                 )
-        end = time.monotonic() + READY_S
-        while not self.answers():
-            assert self._group.poll() is None, f"{self.name} ended: {self.log.read_text()[-2000:]}"
-            assert time.monotonic() < end, f"{self.name} does not answer"
-            time.sleep(0.05)
+        group = self._group
+
+        def answers() -> bool:
+            assert group.poll() is None, f"{self.name} ended: {self.log.read_text()[-2000:]}"
+            return self.answers()
+
+        until(answers, f"{self.name} answers")
 
     def kill(self) -> None:
         """End it without a word to anybody."""
@@ -56,9 +58,7 @@ class Service(Living):
             self._group.send_signal(self.stop_signal)
             self._group.wait(READY_S)
             self._group = None
-            end = time.monotonic() + READY_S
-            while any(map(lives, everyone)) and time.monotonic() < end:
-                time.sleep(0.02)
+            until(lambda: not any(map(lives, everyone)), f"the end of {self.name}")
 
     def processes(self) -> list[psutil.Process]:
         """Return its processes that live."""

@@ -14,10 +14,11 @@ from forge.demo import launch
 from forge.demo.people import Team
 from forge.server import Forge
 from ledger.lifecycle.open import open_ledger
-from tests.chaos.cardinal import QUICK, until
+from tests.chaos.cardinal import QUICK
 from tests.hosts import network, services
 from tests.hosts.host import Host
 from tests.hosts.services import Services
+from tests.waiting import until
 
 NAMES = ("a", "b", "c")
 WEB = "web"
@@ -72,7 +73,7 @@ def running(root: Path) -> Iterator[Site]:
         for host in (web, *workers):
             stack.callback(host.kill)
             host.start()
-        until("the web server answers", lambda: _answers(f"http://{network.address_of(0)}:{PORT}"), START_S)
+        until(lambda: _answers(f"http://{network.address_of(0)}:{PORT}"), "the web server answers", START_S)
         yield Site(root, Team(forge.url), {host.name: host for host in workers}, web, shared, engine)
 
 

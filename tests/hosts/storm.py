@@ -10,12 +10,12 @@ from sqlalchemy.exc import DBAPIError
 from ledger.events.run import RunClaimed, RunRequeued
 from ledger.events.workspace import WorkspaceRestored
 from ledger.log import event_store
-from tests.chaos.cardinal import until
 from tests.hosts import truths
 from tests.hosts.people import ALL, Card
 from tests.hosts.sampler import Sampler
 from tests.hosts.site import Site
 from tests.hosts.troubles import Troubles, say
+from tests.waiting import until
 
 SECONDS, SEED = "CARDINAL_TEST_STORM_S", "CARDINAL_TEST_STORM_SEED"
 DEFAULT_S = 300.0
@@ -50,17 +50,17 @@ def _blow(site: Site, cards: list[Card], sampler: Sampler, troubles: Troubles) -
         time.sleep(LOOK_S)
     troubles.stop()
     say(f"{troubles.count} troubles are over; {len(_open(cards))} of {len(cards)} cards are open")
-    until("all runs end", lambda: not _serve(site, cards, more=False), REST_S, LOOK_S)
+    until(lambda: not _serve(site, cards, more=False), "all runs end", REST_S, LOOK_S)
     truths.check_ledger(site)
     for card in cards:
         truths.check_card(card)
     say(_sum(site, cards, sampler))
     for card in cards:
         card.accept()
-    until("every card is approved", lambda: all(card.is_accepted() for card in cards), TIDY_S, LOOK_S)
+    until(lambda: all(card.is_accepted() for card in cards), "every card is approved", TIDY_S, LOOK_S)
     for card in cards:
         card.drag("Done")
-    until("every host is tidied up", lambda: not _places(site), TIDY_S, LOOK_S)
+    until(lambda: not _places(site), "every host is tidied up", TIDY_S, LOOK_S)
     truths.check_ledger(site)
 
 

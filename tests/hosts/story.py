@@ -4,16 +4,16 @@ from ledger.events.run import RunRequeued, SessionStarted
 from ledger.events.workspace import WorkspaceRestored
 from ledger.log import event_store
 from ledger.queue import hosts
-from tests.chaos.cardinal import until
 from tests.hosts import network, truths
 from tests.hosts.people import ALL, STEP_S, Card, drain
 from tests.hosts.sampler import Sampler
 from tests.hosts.site import NAMES, Site
+from tests.waiting import until
 
 
 def play(site: Site) -> None:
     """Play it; raises what was not seen."""
-    until("all hosts are there", lambda: _names(site) == set(NAMES), STEP_S)
+    until(lambda: _names(site) == set(NAMES), "all hosts are there", STEP_S)
     sampler = Sampler(site).start()
     travels, cut = Card(site, "Twice about travel"), Card(site, "About a wire")
     travels.drag()
@@ -33,7 +33,7 @@ def play(site: Site) -> None:
     network.cut(third, ("database",))
     site.hosts[second].kill()
     travels.answer()
-    until("no agent works where no ledger is", lambda: not site.hosts[third].agents(), STEP_S)
+    until(lambda: not site.hosts[third].agents(), "no agent works where no ledger is", STEP_S)
     # One host is left: it gets the run that worked elsewhere, and the one that was parked on a dead host.
     travels.ended()
     assert travels.hosts() == [first, second, first]
@@ -42,7 +42,7 @@ def play(site: Site) -> None:
     site.hosts[second].start()
     cut.ended()
     assert cut.hosts()[-2:] == [third, first]
-    until("all hosts are at work again", lambda: _names(site) == set(NAMES), STEP_S)
+    until(lambda: _names(site) == set(NAMES), "all hosts are at work again", STEP_S)
     truths.check_ledger(site)  # it waits for what is still to be written to GitHub
     for card, questions in ((travels, 2), (cut, 1)):
         _check_session(site, card)

@@ -4,14 +4,14 @@ import os
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.house.source import ROOT
+from tests.waiting import until
 
 ASK = "docker info --format '{{.ID}} {{.DockerRootDir}}'"
 
@@ -63,13 +63,6 @@ def started(kept: Path, script: str) -> subprocess.Popen[str]:
     )
 
 
-def becomes(true: Callable[[], bool], limit_s: float = 60) -> bool:
-    limit = time.monotonic() + limit_s
-    while not true() and time.monotonic() < limit:
-        time.sleep(0.05)
-    return true()
-
-
 def test_the_engine_lives_as_long_as_the_command_and_passes_its_exit_code_on(kept: Path) -> None:
     command = started(kept, f"{ASK}; env | grep ENGINE_DIR; exit 7")
     said, errors = command.communicate(timeout=60)
@@ -103,7 +96,7 @@ def test_an_engine_whose_user_was_killed_ends_by_itself_with_its_containers_and_
     assert len(user.stdout.readline().strip()) == 64
     user.send_signal(signal.SIGKILL)
     user.communicate(timeout=60)
-    assert becomes(lambda: remains(kept) == [])
+    until(lambda: not remains(kept), "nothing of it remains")
     said, errors = started(kept, "docker images -q; echo; docker ps -aq").communicate(timeout=60)
     images, containers = said.split("\n\n")
     assert (len(images), containers.strip()) == (12, ""), errors

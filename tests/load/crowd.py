@@ -19,7 +19,8 @@ from ledger.events.policy import PolicyLoaded
 from ledger.log import event_store
 from runner.workspaces.docker.engine import engine_address
 from runner.workspaces.docker.sweeping import home_of
-from tests.chaos.cardinal import LIMIT_S, Cardinal, running, until
+from tests.chaos.cardinal import Cardinal, running
+from tests.waiting import until
 
 REPOSITORIES = ("acme/shop", "acme/board")
 COLUMN_LIMIT, REPOSITORY_LIMIT, WORKERS = 3, 2, 4
@@ -79,7 +80,7 @@ def crowded(root: Path, **settings: str) -> Iterator[Cardinal]:
     }
     with running(root, **(chosen | settings)) as cardinal:
         _lay_down(cardinal.team)
-        until("the policy is in force", lambda: _is_in_force(cardinal.engine), LIMIT_S)
+        until(lambda: _is_in_force(cardinal.engine), "the policy is in force")
         yield cardinal
 
 
@@ -101,7 +102,7 @@ def new_cards(cardinal: Cardinal, titles: list[str]) -> list[tuple[str, int]]:
         repository = REPOSITORIES[place % len(REPOSITORIES)]
         made.append((repository, cardinal.team.new_card("carol", title, "Do it.", "Tasks", repository)))
     wanted = set(made)
-    until("every card is known", lambda: wanted <= _known(cardinal.engine), LIMIT_S, 0.2)
+    until(lambda: wanted <= _known(cardinal.engine), "every card is known", every_s=0.2)
     return made
 
 

@@ -14,7 +14,7 @@ from ledger.log import event_store
 from ledger.queue import inbox
 from ledger.states import Ending
 from tests.chaos import tally
-from tests.chaos.cardinal import Cardinal, living_in, until
+from tests.chaos.cardinal import Cardinal, living_in
 from tests.chaos.victims import living
 from tests.containers.engine import need_engine
 from tests.load.crowd import (
@@ -29,6 +29,7 @@ from tests.load.crowd import (
     say_figures,
 )
 from tests.load.limits import Most, most_held
+from tests.waiting import until
 
 MAX_S = 600.0
 SETTLE_S = 300.0  # the deliveries about all that was done come in behind it
@@ -49,15 +50,15 @@ def test_cards_that_are_dragged_at_once_are_each_delivered_once_within_the_limit
             began = time.monotonic()
             for repository, number in wanted:
                 cardinal.team.drag("alice", number, "In Progress", repository)
-            until("every card is done", lambda: _all_done(cardinal, wanted), MAX_S, 0.5)
+            until(lambda: _all_done(cardinal, wanted), "every card is done", MAX_S, 0.5)
             took_s = time.monotonic() - began
-            until("every delivery is taken in", lambda: _none_waits(cardinal), SETTLE_S, 0.5)
+            until(lambda: _none_waits(cardinal), "every delivery is taken in", SETTLE_S, 0.5)
             tally.settled(cardinal.engine)
             tally.check_ledger(cardinal.engine)
             _check_limits(most_held(events(cardinal.engine)))
             _check_once(cardinal, count)
             _check_delivered(cardinal, count)
-            until("nothing is left", lambda: _nothing_left(cardinal, sight), TIDY_S, 0.5)
+            until(lambda: _nothing_left(cardinal, sight), "nothing is left", TIDY_S, 0.5)
             assert sight.networks_and_volumes() <= sight.began
             everyone = cardinal.everyone()
             cardinal.stop()

@@ -17,9 +17,10 @@ import pytest
 from ledger.events.run import Progressed, RunClaimed, RunEnded, RunParked
 from ledger.ids import RunId
 from ledger.states import Ending
-from tests.chaos.cardinal import LIMIT_S, Cardinal, until
+from tests.chaos.cardinal import Cardinal
 from tests.containers.engine import Relay, need_engine
 from tests.load.crowd import Sight, crowded, events, new_cards, say_figures
+from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(1200)
 AWAY_S = 20
@@ -65,7 +66,7 @@ def drag(cardinal: Cardinal, title: str) -> Issue:
 
 def rests(cardinal: Cardinal) -> RunId:
     """Return the run whose agent has just begun to sleep."""
-    told = until("the agent works", lambda: _resting(cardinal), RUN_S)
+    told = until(lambda: _resting(cardinal), "the agent works", RUN_S)
     return told[-1].run_id
 
 
@@ -75,9 +76,7 @@ def _resting(cardinal: Cardinal) -> list[Progressed]:
 
 def ended(cardinal: Cardinal, times: int = 1) -> RunEnded:
     """Return the ending with that number, waiting for it."""
-    found = until(
-        f"{times} endings", lambda: events(cardinal.engine, RunEnded)[times - 1 : times], RUN_S, 0.2
-    )
+    found = until(lambda: events(cardinal.engine, RunEnded)[times - 1 :], f"{times} endings", RUN_S, 0.2)
     one: RunEnded = found[0]
     return one
 
@@ -91,16 +90,16 @@ def test_the_container_of_a_killed_worker_goes_and_its_run_is_finished_by_anothe
     with seeing(cardinal) as sight:
         drag(cardinal, "Slow card")
         run_id = rests(cardinal)
-        (container,) = until("its container", lambda: sight.containers(run_id))
+        (container,) = until(lambda: sight.containers(run_id), "its container")
         part, pid = cardinal.run_child()
         os.kill(pid, signal.SIGKILL)
         cardinal.kill(part)
         killed = time.monotonic()
-        until("the container is gone", lambda: container not in sight.containers(run_id), GONE_S)
+        until(lambda: container not in sight.containers(run_id), "the container is gone", GONE_S)
         gone_s = time.monotonic() - killed
         assert ended(cardinal).ending is Ending.SUCCEEDED
         assert len(events(cardinal.engine, RunClaimed)) == 2
-        until("nothing runs any more", lambda: not sight.containers(), GONE_S)
+        until(lambda: not sight.containers(), "nothing runs any more", GONE_S)
         say_figures("worker killed", container_gone_s=round(gone_s, 2))
 
 
@@ -134,12 +133,12 @@ def test_runs_end_with_a_named_reason_while_the_engine_is_away_and_can_be_retrie
                 assert one.ending is Ending.FAILED
                 assert "does not answer" in one.detail
                 assert "then retry" in one.detail
-            until("it was away for long", lambda: time.monotonic() - away > AWAY_S, AWAY_S + 1, 0.2)
+            until(lambda: time.monotonic() - away > AWAY_S, "it was away for long", AWAY_S + 1, 0.2)
             door.unlink()
             relay = Relay(str(door), engine)
             cardinal.team.say("alice", second[1], "/cardinal retry", second[0])
             assert ended(cardinal, 3).ending is Ending.SUCCEEDED
-            until("the sweep took what was left", lambda: not sight.containers(), TIDIED_S)
+            until(lambda: not sight.containers(), "the sweep took what was left", TIDIED_S)
             say_figures("engine away", seconds=AWAY_S, ended_s=ended_s)
     finally:
         stack.__exit__(None, None, None)
@@ -153,13 +152,13 @@ def test_a_parked_run_holds_no_process_no_container_and_no_memory(cardinal: Card
     with seeing(cardinal) as sight:
         drag(cardinal, "Warm card")  # what a first run costs once is not the parked one's
         assert ended(cardinal).ending is Ending.SUCCEEDED
-        until("all is quiet", lambda: _settled(cardinal), LIMIT_S, 0.5)
+        until(lambda: _settled(cardinal), "all is quiet", every_s=0.5)
         processes, before = len(cardinal.everyone()), _pss_mb(cardinal)
         drag(cardinal, "Asking card")
-        until("it parks", lambda: events(cardinal.engine, RunParked), RUN_S)
-        until("its processes end", lambda: len(cardinal.everyone()) == processes, LIMIT_S, 0.2)
+        until(lambda: events(cardinal.engine, RunParked), "it parks", RUN_S)
+        until(lambda: len(cardinal.everyone()) == processes, "its processes end", every_s=0.2)
         assert sight.containers() == []
-        until("all is quiet", lambda: _settled(cardinal), LIMIT_S, 0.5)
+        until(lambda: _settled(cardinal), "all is quiet", every_s=0.5)
         after = _pss_mb(cardinal)
         assert [path.name for path in (cardinal.home / "gateways").glob("*")] == []
         assert after - before < PARKED_MB

@@ -1,10 +1,10 @@
 """The peer: the npm package `emulate`, its GitHub only, as one process for the whole test session."""
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from tests.peer.relay import Relay
 from tests.peer.side import ADMIN, EVENTS, ORG, PERMISSIONS, SECRET, SLUG, STRANGER, WRITER, Side
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 LEASH = Path(__file__).parent / "leash.cjs"
@@ -85,15 +86,13 @@ def _start(program: list[str], seed: Path, port: int, listener: int) -> subproce
 
 
 def _await(started: subprocess.Popen[bytes], url: str) -> None:
-    until = time.monotonic() + START_S
-    while time.monotonic() < until:
+    def answers() -> bool:
         assert started.poll() is None, "the peer ended: its emulate.log says why"
-        try:
-            if requests.get(f"{url}/meta", timeout=START_S).status_code == 200:
-                return
-        except requests.ConnectionError:
-            time.sleep(0.05)
-    raise AssertionError(f"the peer did not answer within {START_S} s")
+        with contextlib.suppress(requests.ConnectionError):
+            return requests.get(f"{url}/meta", timeout=START_S).status_code == 200
+        return False
+
+    until(answers, "the peer answers", START_S, 0.05)
 
 
 def _seed(key: str, webhook: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from select import select
@@ -11,6 +11,7 @@ import psutil
 
 from bot.daemon import group
 from tests.bot.daemon import playground
+from tests.waiting import until
 from tests.warm import Warm
 
 
@@ -22,14 +23,6 @@ def running(folder: Path, *kinds: str) -> Iterator[Warm]:
     finally:
         process.kill()
         process.close()
-
-
-def until(true: Callable[[], bool], within_s: float = 60) -> None:
-    """Return once it is true; fails after `within_s`."""
-    end = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < end, "it did not become true"
-        select([], [], [], 0.01)
 
 
 def lines(process: Warm, ending: str) -> list[str]:
@@ -69,7 +62,7 @@ def test_a_group_whose_ledger_was_taken_over_ends_with_a_sentence(tmp_path: Path
 def test_a_stop_ends_children_and_grandchildren_at_once(tmp_path: Path) -> None:
     with running(tmp_path, "live", "live") as process:
         lines(process, "live-1 ready")
-        until(lambda: len(everyone(tmp_path)) == 4)  # they become ready in any order
+        until(lambda: len(everyone(tmp_path)) == 4, "all have started, in any order")
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
         lines(process, "down")
@@ -94,7 +87,7 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path: Path) -> None:
     with running(tmp_path, "live", "refuse") as process:
         lines(process, "refuse-1 ready")
         process.send_signal(signal.SIGINT)
-        until(lambda: not select([], [], [], 0.3)[0])
+        until(lambda: not select([], [], [], 0.3)[0], "the first stop has arrived")
         process.send_signal(signal.SIGINT)
         assert process.wait(group.STOP_S) == 0  # before it would have been killed
 
@@ -105,7 +98,7 @@ def test_a_killed_child_starts_again_and_its_own_children_are_gone(tmp_path: Pat
         psutil.Process(pids(tmp_path, "live-1")[0]).kill()
         said = lines(process, "live-1 ready")
         assert "live-1 ended status=-9, starts again in 0.2 s" in said
-        until(lambda: not alive(pids(tmp_path, "live-1.grandchild")[0]))
+        until(lambda: not alive(pids(tmp_path, "live-1.grandchild")[0]), "the grandchild is gone")
         assert alive(pids(tmp_path, "live-1")[1])
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
@@ -115,11 +108,11 @@ def test_nothing_outlives_a_group_that_is_killed(tmp_path: Path) -> None:
     with running(tmp_path, "live", "live", "live") as process:
         lines(process, "live-2 ready")
         names = [f"live-{number}" for number in range(3)]
-        until(lambda: all(pids(tmp_path, name) for name in names))  # they become ready in any order
+        until(lambda: all(pids(tmp_path, name) for name in names), "all have started, in any order")
         children = [pids(tmp_path, name)[0] for name in names]
         process.kill()
         process.wait(60)
-        until(lambda: not any(alive(pid) for pid in children))
+        until(lambda: not any(alive(pid) for pid in children), "the children are gone")
 
 
 def test_a_child_that_breaks_is_tried_again_more_and_more_slowly(tmp_path: Path) -> None:

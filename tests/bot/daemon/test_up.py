@@ -29,11 +29,12 @@ from ledger.log import event_store
 from ledger.queue import hosts, inbox
 from ledger.queue.inbox import Delivery
 from tests.bot.conftest import SECRET, start_redis
-from tests.bot.daemon.test_group import alive, until
+from tests.bot.daemon.test_group import alive
 from tests.bot.daemon.test_web_server import post
 from tests.bot.ingest.samples import sample
 from tests.ledger.older import make_older
 from tests.ledgers import new_ledger
+from tests.waiting import until
 from tests.warm import Warm, cardinal
 
 DELIVERY = json.dumps(sample("issues", action="pinned")).encode()
@@ -117,7 +118,7 @@ def test_nothing_of_it_outlives_a_kill(environ: dict[str, str], tmp_path: Path, 
         pids = everyone(process)
         process.kill()
         process.wait(60)
-        until(lambda: not any(alive(pid) for pid in pids))
+        until(lambda: not any(alive(pid) for pid in pids), "its processes are gone")
     assert lock_file.look(config.home) is None
 
 
@@ -133,9 +134,9 @@ def test_every_part_that_is_killed_comes_back(
             now = seen(config).parts
             return set(now) == PARTS and not set(now.values()) & set(before.values())
 
-        until(all_new)
-        until(lambda: embedded_redis.answers(embedded_redis.connect(config)))
-        until(lambda: post(seen(config).address, "d-2") == 202)
+        until(all_new, "all have started again")
+        until(lambda: embedded_redis.answers(embedded_redis.connect(config)), "Redis answers")
+        until(lambda: post(seen(config).address, "d-2") == 202, "a delivery is taken")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
 
@@ -155,7 +156,7 @@ def test_a_delivery_that_met_no_redis_is_ingested_after_all(
         psutil.Process(seen(config).parts["redis"]).kill()
         assert post(seen(config).address, "d-3", DELIVERY) == 202
         engine = open_ledger(config.database_url, migrate=False)
-        until(lambda: counted(engine)["done"] == 1)
+        until(lambda: counted(engine)["done"] == 1, "the delivery is ingested")
         engine.dispose()
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
@@ -211,9 +212,9 @@ def test_serve_and_work_run_their_own_parts_with_what_these_need_only(
     with up(environ, tmp_path, *words, parts=parts) as process:
         assert len(psutil.Process(process.pid).children()) == len(parts)
         if "ticker" in parts:
-            until(lambda: has_ticked(config))
+            until(lambda: has_ticked(config), "the host has ticked")
         if beats:
-            until(lambda: slots_of_hosts(config) == [2])
+            until(lambda: slots_of_hosts(config) == [2], "the host is listed")
         else:
             assert slots_of_hosts(config) == []
         pids = everyone(process)

@@ -22,8 +22,9 @@ from ledger.ids import DeliveryId
 from ledger.queue import inbox
 from tests.bot.conftest import SECRET
 from tests.bot.daemon import web_alone
-from tests.bot.daemon.test_group import alive, lines, until
+from tests.bot.daemon.test_group import alive, lines
 from tests.bot.web.test_webhook import BODY, sign
+from tests.waiting import until
 from tests.warm import Warm
 
 
@@ -93,7 +94,7 @@ def test_a_delivery_sent_while_the_server_is_dead_waits_for_the_next_one(
     process, address = server
     (web,) = psutil.Process(process.pid).children()
     web.kill()
-    until(lambda: not alive(web.pid))
+    until(lambda: not alive(web.pid), "the web server is gone")
     assert post(address, "d-2") == 202
     assert "d-2" in inbox.due(engine, limit=10)
 
@@ -115,9 +116,10 @@ def test_of_a_group_whose_process_is_killed_no_delivery_was_answered_and_none_is
         with writing(engine):  # all wait for this turn
             for sender in senders:
                 sender.start()
-            until(lambda: len(victim.net_connections()) + len(other.net_connections()) == len(ids) + 2)
+            both = (victim, other)
+            until(lambda: sum(len(it.net_connections()) for it in both) == len(ids) + 2, "all have sent")
             victim.kill()
-            until(lambda: not alive(victim.pid))
+            until(lambda: not alive(victim.pid), "the victim is gone")
             assert not answered
         for sender in senders:
             sender.join(60)

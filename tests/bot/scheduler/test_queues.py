@@ -23,9 +23,10 @@ from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from tests.bot.conftest import start_redis
 from tests.bot.daemon import playground
-from tests.bot.daemon.test_group import alive, until
+from tests.bot.daemon.test_group import alive
 from tests.ledger.queue.test_hosts import beat, fall_silent
 from tests.ledgers import new_ledger
+from tests.waiting import until
 from tests.warm import Warm
 
 NOTE = "tests.bot.daemon.playground.note"
@@ -67,15 +68,15 @@ def test_a_wake_up_that_has_begun_lets_the_next_through(config: Config, redis: R
     with worker(config, "control"):
         for count, text in enumerate(("one", "two"), start=1):
             assert enqueue(redis, "control", NOTE, str(out), text, job_id="same")
-            until(noted(out, count))
+            until(noted(out, count), "both were carried out")
     assert read(out) == ["one", "two"]
 
 
 def test_nothing_of_a_job_that_was_done_stays_in_redis(config: Config, redis: Redis, tmp_path: Path) -> None:
     with worker(config, "control"):
         enqueue(redis, "control", NOTE, str(tmp_path / "noted"), "x", job_id="same")
-        until(noted(tmp_path / "noted", 1))
-        until(lambda: not [*redis.scan_iter("rq:job:*"), *redis.scan_iter("cardinal:*")])
+        until(noted(tmp_path / "noted", 1), "it was carried out")
+        until(lambda: not [*redis.scan_iter("rq:job:*"), *redis.scan_iter("cardinal:*")], "nothing is left")
 
 
 def test_a_job_takes_few_commands_of_redis(config: Config, redis: Redis, tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_a_job_takes_few_commands_of_redis(config: Config, redis: Redis, tmp_pat
         before = redis.info("stats")["total_commands_processed"]
         for count in range(10):
             enqueue(redis, "control", NOTE, str(tmp_path / "noted"), "x", job_id=f"j{count}")
-            until(noted(tmp_path / "noted", count + 1))
+            until(noted(tmp_path / "noted", count + 1), "it was carried out")
         assert redis.info("stats")["total_commands_processed"] - before < 10 * 18
 
 
@@ -92,7 +93,7 @@ def test_a_failed_job_does_not_stop_its_worker(config: Config, redis: Redis, tmp
     with worker(config, "control") as process:
         enqueue(redis, "control", "tests.bot.daemon.playground.fail", str(out), "bad", job_id="a")
         enqueue(redis, "control", NOTE, str(out), "good", job_id="b")
-        until(noted(out, 2))
+        until(noted(out, 2), "both were carried out")
         assert process.poll() is None
     assert read(out) == ["bad", "good"]
 
@@ -101,9 +102,9 @@ def test_a_worker_that_waits_is_woken(config: Config, redis: Redis, tmp_path: Pa
     out = tmp_path / "noted"
     with worker(config, "publish"):
         enqueue(redis, "publish", NOTE, str(out), "warm", job_id="warm")
-        until(noted(out, 1))
+        until(noted(out, 1), "the first was carried out")
         enqueue(redis, "publish", NOTE, str(out), "x", job_id="x")
-        until(noted(out, 2))
+        until(noted(out, 2), "the second was carried out")
 
 
 def test_a_worker_does_not_rest_because_somebody_suspends_all(
@@ -114,7 +115,7 @@ def test_a_worker_does_not_rest_because_somebody_suspends_all(
         suspend(redis)
         for count, text in enumerate(("one", "two"), start=1):
             enqueue(redis, "control", NOTE, str(notes), text, job_id=text)
-            until(noted(notes, count))
+            until(noted(notes, count), "all were carried out")
 
 
 def test_jobs_travel_as_json_and_not_as_pickles(redis: Redis) -> None:
@@ -151,19 +152,19 @@ def test_a_worker_survives_that_redis_is_killed_and_comes_back_empty(config: Con
     first = start_redis(config)
     client = embedded_redis.connect(config)
     with worker(config, "control") as process:
-        until(lambda: client.info("clients")["blocked_clients"] == 1)
+        until(lambda: client.info("clients")["blocked_clients"] == 1, "the worker waits")
         first.kill()
         first.wait(60)
         second = start_redis(config)
         enqueue(client, "control", NOTE, str(out), "after", job_id="a")
-        until(noted(out, 1))
+        until(noted(out, 1), "it was carried out")
         assert process.poll() is None
         second.kill()
         second.wait(60)
 
 
 def _child(path: Path) -> int:
-    until(noted(path, 1))
+    until(noted(path, 1), "the process is there")
     return int(read(path)[0].split()[1])
 
 
@@ -195,9 +196,9 @@ def test_a_run_whose_child_is_gone_can_be_woken_at_once(config: Config, redis: R
     out = tmp_path / "noted"
     with worker(config, "runs"):
         enqueue(redis, "runs", NOTE, str(out), "first", job_id="run-r1-1")
-        until(lambda: not redis.exists(queues.mark_key("run-r1-1")))
+        until(lambda: not redis.exists(queues.mark_key("run-r1-1")), "the mark is gone")
         enqueue(redis, "runs", NOTE, str(out), "second", job_id="run-r1-1")
-        until(noted(out, 2))
+        until(noted(out, 2), "both were carried out")
 
 
 def test_a_run_dies_with_a_worker_that_is_killed(config: Config, redis: Redis, tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def test_a_run_dies_with_a_worker_that_is_killed(config: Config, redis: Redis, t
         child = _child(out)
         process.kill()
         process.wait(60)
-        until(lambda: not alive(child))
+        until(lambda: not alive(child), "the child is gone")
     assert read(out)[1:] == []
 
 
@@ -268,8 +269,8 @@ def test_nothing_that_somebody_else_wrote_into_redis_is_called_or_read(
     redis.lpush(f"rq:queue:{name}:intermediate", planted)
     with worker(config, name) as process:
         enqueue(redis, name, NOTE, str(out), "good", job_id="good")
-        until(lambda: read(out)[-1:] == ["good"], within_s=60)
-        until(lambda: not redis.exists(f"rq:queue:{name}"))
+        until(lambda: read(out)[-1:] == ["good"], "the good one was called")
+        until(lambda: not redis.exists(f"rq:queue:{name}"), "the queue is empty")
         assert process.poll() is None
     assert read(out) == ["called", "called", "good"]
     assert not Path(made).exists()
@@ -295,7 +296,7 @@ def test_a_worker_takes_what_only_its_host_may_take_and_leaves_other_hosts_their
     assert enqueue(redis, queues.host_queue("b"), NOTE, str(notes), "b", job_id="run-r2-1")
     assert enqueue(redis, queues.host_queue("c"), NOTE, str(notes), "c", job_id="run-r3-1")
     with worker(config, "runs"):
-        until(noted(notes, 2))
+        until(noted(notes, 2), "both were carried out")
     assert read(notes) == ["b", "any"]
     assert len(queues.queue(redis, queues.host_queue("c"))) == 1
 
@@ -333,7 +334,7 @@ def test_what_people_did_goes_before_what_apps_did(config: Config, redis: Redis,
         enqueue(redis, queues.ECHOES, NOTE, str(out), f"echo {n}", job_id=f"echo-{n}")
     enqueue(redis, "control", NOTE, str(out), "person", job_id="person")
     with worker(config, "control"):
-        until(noted(out, 4))
+        until(noted(out, 4), "all were carried out")
     assert read(out)[0] == "person"
 
 
@@ -376,7 +377,7 @@ def test_each_host_that_lives_tidies_up_itself(config: Config, redis: Redis, tmp
     for name in ("c.d", "b"):
         enqueue(redis, queues.tidy_queue(name), NOTE, str(out), name, job_id=f"tidy-{name}")
     with worker(config, "control"):
-        until(noted(out, 1))
+        until(noted(out, 1), "the first was carried out")
         enqueue(redis, "control", NOTE, str(out), "the last", job_id="last")
-        until(noted(out, 2))
+        until(noted(out, 2), "both were carried out")
     assert read(out) == ["b", "the last"], "a worker of host b takes nothing of another's"

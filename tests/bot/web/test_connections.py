@@ -13,8 +13,8 @@ import pytest
 from bot.daemon import web_server
 from bot.web.connections import ConnectionLimits, ConnectionPhase, Connections
 from bot.web.wsgi import Bridge
-from tests.bot.daemon.test_group import until
 from tests.bot.daemon.test_web_server import post, server
+from tests.waiting import until
 
 __all__ = ["server"]
 LONG = {ConnectionPhase.HEAD: 600.0, ConnectionPhase.BODY: 600.0, ConnectionPhase.ANSWER: 600.0}
@@ -150,7 +150,9 @@ def test_who_does_not_read_the_answer_loses_the_place(start: Start) -> None:
     talk = opened(place, b"GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
     assert talk.recv(1) == b"H"  # it was let in
     own = psutil.Process()
-    until(lambda: all(it.laddr != place or not it.raddr for it in own.net_connections("tcp4")))  # it hung up
+    until(
+        lambda: all(it.laddr != place or not it.raddr for it in own.net_connections("tcp4")), "it hung up"
+    )  # it hung up
     assert len(answered(talk)) < LARGE
 
 

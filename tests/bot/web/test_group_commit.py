@@ -18,9 +18,9 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import inbox
 from ledger.queue.inbox import Delivery
-from tests.bot.daemon.test_group import until
 from tests.bot.web.test_webhook import Woken, post
 from tests.ledger.conftest import WITH_POSTGRESQL
+from tests.waiting import until
 from tests.wire import wired
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -51,7 +51,7 @@ def busy(engine: Engine, commits: GroupCommit) -> Iterator[None]:
     with writing(engine):
         first = incoming("first")
         commits.add(first)
-        until(lambda: not commits._arrived.waiting)
+        until(lambda: not commits._arrived.waiting, "the writer is busy")
         yield
         assert not first.stored.done()
 
@@ -87,7 +87,7 @@ def test_what_waits_together_is_one_commit_and_one_wake_up(ledger: Engine) -> No
             commits.add(it)
         assert not any(it.stored.done() for it in group)
     assert results(group) == [True] * 40
-    until(lambda: sum(calls) == 41)
+    until(lambda: sum(calls) == 41, "all are stored")
     assert len(calls) <= 2
     assert len(begun) == 3  # whoever was busy, the first one, and the group
 
@@ -109,7 +109,7 @@ def test_one_that_cannot_be_stored_takes_no_other_with_it(ledger: Engine) -> Non
         for it in group:
             commits.add(it)
     assert results(group) == [True, None, True]
-    until(lambda: woken.ids == ["first", "a", "b"])
+    until(lambda: woken.ids == ["first", "a", "b"], "all are woken")
 
 
 def test_what_fits_a_disk_that_gets_full_is_stored_and_nothing_else_is_promised(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from bot.web.app import make_app
 from ledger.ids import DeliveryId
 from ledger.queue import inbox
 from tests.bot.conftest import SECRET
-from tests.bot.daemon.test_group import until
+from tests.waiting import until
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 ID = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
@@ -86,7 +86,7 @@ def test_a_signed_delivery_is_stored_as_it_came_and_a_worker_is_woken(
         "created",
         AT,
     )
-    until(lambda: woken.ids == [ID])  # after the answer
+    until(lambda: woken.ids == [ID], "it is woken")  # after the answer
 
 
 def test_a_delivery_is_taken_while_redis_is_away(client: FlaskClient, engine: Engine, woken: Woken) -> None:
@@ -102,7 +102,7 @@ def test_the_same_delivery_twice_is_stored_once_and_wakes_twice(
     assert (first.status_code, second.status_code) == (202, 202)
     assert ((first.json or {})["new"], (second.json or {})["new"]) == (True, False)
     assert inbox.due(engine, limit=10) == (ID,)
-    until(lambda: woken.ids == [ID, ID])
+    until(lambda: woken.ids == [ID, ID], "it is woken again")
 
 
 def test_an_unknown_event_is_stored_too(client: FlaskClient, engine: Engine) -> None:
@@ -231,4 +231,4 @@ def test_health_tells_how_many_events_there_are(client: FlaskClient) -> None:
 )
 def test_what_an_app_did_is_told_apart(client: FlaskClient, woken: Woken, sender: str, by_app: bool) -> None:
     assert post(client, f'{{"sender": {sender}}}'.encode()).status_code == 202
-    until(lambda: woken.by_app == [by_app])
+    until(lambda: woken.by_app == [by_app], "the App's deliveries are woken")

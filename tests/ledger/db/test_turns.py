@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 from ledger.db import transactions
 from ledger.db.transactions import writing
 from ledger.lifecycle.open import open_ledger
-from tests.bot.daemon.test_group import until
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_who_waits_for_a_turn_writes_before_whoever_comes_again_at_once(
     other = threading.Thread(target=wait_and_write)
     with writing(engine):
         other.start()
-        until(lambda: is_awaited(tmp_path))
+        until(lambda: is_awaited(tmp_path), "the other waits for its turn")
     with writing(engine):
         order.append("who came again")
     other.join(60)

@@ -1,6 +1,5 @@
 """Rulesets judged before GitHub does: what is refused for sure, what may be, and what to set."""
 
-import time
 from typing import Any
 
 import pytest
@@ -85,10 +84,8 @@ def test_a_merge_queue_has_a_method_and_messages_of_its_own() -> None:
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)(a|a)" * 15 + "b", "a?" * 40 + "b", "a*a*a*a*a*b"])
 def test_a_pattern_that_could_take_for_ever_is_not_tried(pattern: str) -> None:
     pushes = Pushes("a" * 250, "", "", ENDING, signed=True)
-    before = time.monotonic()
     (findings,) = of_push((rule("branch_name_pattern", "regex", pattern),), pushes)
     assert "cannot be judged here" in findings.text
-    assert time.monotonic() - before < 1
 
 
 def test_agents_are_told_what_messages_must_be_like_on_one_line() -> None:

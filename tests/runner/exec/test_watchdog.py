@@ -1,66 +1,55 @@
 """Past its deadline nothing of a claim is alive, whatever its worker does."""
 
 import contextlib
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psutil
 import pytest
 
-from runner.errors import KilledError
+from runner.errors import KilledError, RunnerError
+from runner.exec.child import Child
 from runner.exec.deadline import KILL_S, Deadline
 from runner.exec.watchdog import watched
+from tests.waiting import until
 
-LIMIT_S = 60.0
-# A worker with a child that has a child of its own, one of them in the background of a dead shell's session.
-WORKER = """
-import os, sys, time
-from pathlib import Path
-from runner.errors import RunnerError
-from runner.exec.child import Child
-from runner.exec.deadline import Deadline
-from runner.exec.watchdog import watched
 
-folder, lease_s, renewals, engine = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+def work(folder: Path, deadline: Deadline, engine: str, says: Connection) -> None:
+    """Be a worker whose child has children, one of them in the background of a dead shell's session."""
 
-def end_containers():
-    tries = folder / "tries"
-    tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
-    if engine == "away" and len(tries.read_text()) < 2:
-        raise RunnerError("the engine is away")
+    def end_containers() -> None:
+        tries = folder / "tries"
+        tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
+        if engine == "away" and len(tries.read_text()) < 2:
+            raise RunnerError("the engine is away")
 
-deadline = Deadline()
-deadline.move(deadline.of_lease(lease_s))
-with watched("run=r1", deadline, end_containers) as watchdog:
-    script = "sleep 1000 & (sleep 1000 & sleep 1000) & sh -c 'sleep 1000 & exit' ; wait"
-    child = Child(("/bin/sh", "-c", script), env={}, cwd=folder, cap_bytes=1000)
-    print(watchdog.pid, flush=True)
-    for _ in range(renewals):
-        time.sleep(lease_s / 4)
-        deadline.move(deadline.of_lease(lease_s))
-    print("silent", flush=True)
-    time.sleep(1000)
-"""
+    with watched("run=r1", deadline, end_containers) as watchdog:
+        script = "sleep 1000 & (sleep 1000 & sleep 1000) & sh -c 'sleep 1000 & exit' ; wait"
+        child = Child(("/bin/sh", "-c", script), env={}, cwd=folder, cap_bytes=1000)
+        says.send((watchdog.pid, child.pid))
+        signal.pause()
 
 
 class Claim:
-    """A worker in a process of its own, its watchdog, and what it started."""
+    """A worker in a process of its own, its watchdog, what it started, and the deadline that they share."""
 
-    def __init__(self, folder: Path, lease_s: float, renewals: int = 0, engine: str = "there") -> None:
-        self.folder = folder
-        command = (sys.executable, "-c", WORKER, str(folder), str(lease_s), str(renewals), engine)
-        self.worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.worker.stdout is not None
-        self.watchdog = psutil.Process(int(self.worker.stdout.readline()))
-        self.began = time.monotonic()  # a moment after its lease did
+    def __init__(self, folder: Path, engine: str = "there") -> None:
+        self.folder, self.deadline = folder, Deadline()
+        context = multiprocessing.get_context("fork")
+        said, says = context.Pipe(duplex=False)
+        self.worker = context.Process(target=work, args=(folder, self.deadline, engine, says))
+        self.worker.start()
+        with said, says:
+            assert said.poll(60)
+            self.watchdog = psutil.Process(said.recv()[0])
+        assert self.worker.pid
         everyone = psutil.Process(self.worker.pid)
-        until("the shell has its children", lambda: len(self.sleepers()) == 4)
+        until(lambda: len(self.sleepers()) == 4, "the shell has its children")
         self.all = [everyone, *everyone.children(recursive=True), *self.sleepers()]
 
     def sleepers(self) -> list[psutil.Process]:
@@ -74,59 +63,60 @@ class Claim:
 
     def alive(self) -> list[psutil.Process]:
         """Return who of the claim lives; whoever only waits to be reaped does not."""
-        self.worker.poll()
         return [one for one in self.all if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
 
-
-def until(what: str, true: Callable[[], bool]) -> None:
-    end = time.monotonic() + LIMIT_S
-    while not true():
-        assert time.monotonic() < end, f"not seen within {LIMIT_S:.0f} s: {what}"
-        time.sleep(0.01)
+    def looked(self, times: int = 2) -> None:
+        """Return once the watchdog has looked at the clock again: each look ends a sleep."""
+        before = self.watchdog.num_ctx_switches().voluntary
+        until(lambda: self.watchdog.num_ctx_switches().voluntary >= before + times, "it looks at the clock")
 
 
 @contextmanager
-def claim(folder: Path, lease_s: float, renewals: int = 0, engine: str = "there") -> Iterator[Claim]:
-    made = Claim(folder, lease_s, renewals, engine)
+def claim(folder: Path, engine: str = "there") -> Iterator[Claim]:
+    made = Claim(folder, engine)
     try:
         yield made
     finally:
         for process in made.alive():
             process.kill()
-        made.worker.wait()
-        assert made.worker.stdout is not None
-        made.worker.stdout.close()
+        made.worker.join(60)
+        made.worker.close()
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["hanging", "stopped"])
-def test_a_silent_worker_dies_with_all_that_it_started_before_its_lease_ends(
+def test_a_silent_worker_dies_past_its_deadline_with_all_that_it_started(
     tmp_path: Path, stopped: bool
 ) -> None:
-    with claim(tmp_path, lease_s=2.5) as it:
+    with claim(tmp_path) as it:
         if stopped:
-            os.kill(it.worker.pid, signal.SIGSTOP)
-        assert len(it.alive()) >= 6
-        until("nothing of the claim lives", lambda: not it.alive())
-        assert (
-            1.9 < time.monotonic() - it.began < 2.5 + 0.5
-        )  # the start of its interpreter is not the lease's
-        assert it.worker.wait() == -signal.SIGKILL
+            os.kill(it.worker.pid or 0, signal.SIGSTOP)
+        everyone = len(it.alive())
+        assert everyone >= 6
+        it.deadline.move(it.deadline.of_lease(1))
+        until(lambda: len(it.alive()) < everyone, "somebody of the claim dies")
+        assert it.deadline.left_s <= 0, "it was killed before its deadline"
+        until(lambda: not it.alive(), "nothing of the claim lives")
+        it.worker.join(60)
+        assert it.worker.exitcode == -signal.SIGKILL
         assert (tmp_path / "tries").read_text() == "x"
 
 
 def test_a_worker_that_renews_lives_on(tmp_path: Path) -> None:
-    with claim(tmp_path, lease_s=1.0, renewals=8) as it:
-        assert it.worker.stdout is not None
-        assert it.worker.stdout.readline() == "silent\n"
+    with claim(tmp_path) as it:
+        first = Deadline()
+        first.move(first.of_lease(2))
+        it.deadline.move(first.of_lease(2))
+        it.looked()
+        it.deadline.move(it.deadline.of_lease(600))
+        until(lambda: first.left_s < 0, "its first lease is over")
+        it.looked()
         assert len(it.alive()) >= 6
-        until("nothing of the claim lives", lambda: not it.alive())
 
 
 def test_containers_of_a_killed_worker_are_ended_as_soon_as_their_engine_answers(tmp_path: Path) -> None:
-    with claim(tmp_path, lease_s=1000, engine="away") as it:
+    with claim(tmp_path, engine="away") as it:
         it.worker.kill()
-        it.worker.wait()
-        until("its watchdog is gone", lambda: not it.watchdog.is_running())
+        until(lambda: not it.watchdog.is_running(), "its watchdog is gone")
         assert (tmp_path / "tries").read_text() == "xx"
 
 
@@ -134,7 +124,7 @@ def test_a_worker_notices_that_it_is_not_watched_any_more(tmp_path: Path) -> Non
     with watched("run=r1", Deadline(), lambda: None) as watchdog:
         watchdog.require()
         os.kill(watchdog.pid, signal.SIGKILL)
-        until("its watchdog is gone", lambda: psutil.Process(watchdog.pid).status() == psutil.STATUS_ZOMBIE)
+        until(lambda: psutil.Process(watchdog.pid).status() == psutil.STATUS_ZOMBIE, "its watchdog is gone")
         with pytest.raises(KilledError, match="watchdog"):
             watchdog.require()
 

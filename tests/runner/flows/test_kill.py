@@ -17,6 +17,7 @@ from runner.run.run_spec import RunSpec
 from runner.supervisor import execute
 from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import World, checks, git
+from tests.waiting import until
 
 STORY = [
     {"progress": "Asking"},
@@ -56,10 +57,7 @@ def living_in(root: Path) -> list[int]:
 
 def wait_for_its_end(world: World) -> None:
     """Return once no process of the run lives any more: the agent goes with its supervisor."""
-    until = time.monotonic() + 60
-    while found := living_in(world.root):
-        assert time.monotonic() < until, f"the agent outlived its supervisor: {found}"
-        time.sleep(0.02)
+    until(lambda: not living_in(world.root), "the agent's end after its supervisor's")
 
 
 def moment_of(event: RunEvent) -> str:

@@ -19,6 +19,7 @@ from runner.supervisor import execute
 from tests.runner.flows.test_kill import living_in
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World, checks
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("busy", [{"sleep": 60}, "hang", {"run": "sleep 60"}])
@@ -133,10 +134,7 @@ def test_a_worker_that_is_told_to_end_stops_its_agent_and_loses_nothing(world: W
     heard, code = context.Pipe(duplex=False)
     worker = context.Process(target=until_told, args=(claimed, log, world, code))
     worker.start()
-    deadline = time.monotonic() + 60
-    while not world.of("Progressed"):
-        worker.join(timeout=0.05)
-        assert time.monotonic() < deadline
+    until(lambda: world.of("Progressed"), "it works", every_s=0.05)
     assert worker.pid
     os.kill(worker.pid, signal.SIGTERM)
     assert heard.poll(60)

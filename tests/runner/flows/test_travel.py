@@ -5,7 +5,6 @@ import gzip
 import multiprocessing
 import os
 import signal
-import time
 
 import pytest
 
@@ -25,6 +24,7 @@ from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, leave
 from tests.runner.flows.test_kill import die_at, wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import CARD, LIMITS, RUN, World
+from tests.waiting import until
 
 
 def on(world: World, order: RunSpec, host: str) -> RunSpec:
@@ -157,19 +157,16 @@ def killed_in_its_turn(world: World, order: RunSpec, last: str) -> None:
     world.engine.dispose()
     worker = multiprocessing.get_context("fork").Process(target=work)
     worker.start()
-    until = time.monotonic() + 60
 
     def kept() -> bool:
+        assert worker.is_alive(), world.kinds()
         said = [
             event.text if isinstance(event, Progressed) else type(event).__name__ for event in world.events()
         ]
         return last in said and "Checkpointed" in said[said.index(last) :]
 
     try:
-        while not kept():
-            assert worker.is_alive(), world.kinds()
-            assert time.monotonic() < until, world.kinds()
-            time.sleep(0.05)
+        until(kept, "a checkpoint after it", every_s=0.05)
     finally:
         assert worker.pid is not None
         os.kill(worker.pid, signal.SIGKILL)

@@ -23,10 +23,10 @@ from tests.runner.gateway.world import (
     Scene,
     ask,
     error_of,
-    eventually,
     finish,
     scene,
 )
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_stream_that_speaks_now_and_then_is_not_given_up(tmp_path: Path) -> No
         answer = Answer(STREAMS["messages"], holds=True)
         world.upstream.answers.append(answer)
         line = world.begin(PATHS["messages"], ask())
-        eventually(lambda: bool(world.upstream.got), "it never arrived")
+        until(lambda: bool(world.upstream.got), "it never arrived")
         world.ears.hear(0.5)
         answer.go.set()
         assert finish(line).whole

@@ -5,8 +5,6 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -20,7 +18,8 @@ from runner.errors import SpawnError
 from runner.exec.deadline import Deadline
 from runner.gateway.control.link import Gateway, Terms
 from tests.runner.gateway.upstream import Answer, messages
-from tests.runner.gateway.world import KEY, LIMIT_S, PATHS, TERMS, Line, ask, eventually, providers, scene
+from tests.runner.gateway.world import KEY, LIMIT_S, PATHS, TERMS, Line, ask, providers, scene
+from tests.waiting import until
 
 USAGE = {"input_tokens": 10}
 
@@ -68,7 +67,7 @@ def test_a_gateway_ends_by_itself_when_its_deadline_was_not_extended(tmp_path: P
     try:
         assert not select.select([gateway.fileno()], [], [], 0.1)[0]
         deadline.move(deadline.of_lease(0.2))
-        eventually(lambda: not alive(gateway.pid), "the gateway is gone")
+        until(lambda: not alive(gateway.pid), "the gateway is gone")
     finally:
         gateway.close()
 
@@ -100,18 +99,18 @@ def test_the_supervisor_notices_a_gateway_that_was_killed(tmp_path: Path) -> Non
 
 
 def test_a_killed_supervisor_takes_its_gateway_along(tmp_path: Path) -> None:
-    program = (
-        "import sys, time; from pathlib import Path; from runner.gateway.control.link import Gateway, Terms;"
-        "g = Gateway.spawn(Path(sys.argv[1]), Terms(models=()), {}); print(g.pid, flush=True); time.sleep(60)"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "g")], stdout=subprocess.PIPE, text=True
-    ) as parent:
-        assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
-        assert alive(pid)
-        parent.kill()
-    eventually(lambda: not alive(pid), "the gateway outlived its supervisor")
+    there, here = os.pipe()
+    supervisor = os.fork()
+    if not supervisor:
+        os.write(here, str(Gateway.spawn(tmp_path / "g", TERMS, {}).pid).encode())
+        signal.pause()
+    pid = int(os.read(there, 20))
+    assert alive(pid)
+    os.kill(supervisor, signal.SIGKILL)
+    os.waitpid(supervisor, 0)
+    os.close(there)
+    os.close(here)
+    until(lambda: not alive(pid), "the gateway ends with its supervisor")
 
 
 def test_a_gateway_holds_no_descriptor_of_its_parent_and_nothing_of_its_environment(tmp_path: Path) -> None:
@@ -122,7 +121,7 @@ def test_a_gateway_holds_no_descriptor_of_its_parent_and_nothing_of_its_environm
         gateway = Gateway.spawn(tmp_path / "g", TERMS, providers("http://127.0.0.1:9"))
         second = Gateway.spawn(tmp_path / "h", TERMS, {})
         try:
-            eventually(lambda: "open.txt" not in " ".join(held(second.pid)), "it keeps its parent's file")
+            until(lambda: "open.txt" not in " ".join(held(second.pid)), "it keeps its parent's file")
             line = Line(second.folder)  # once it answers, it has all that it will ever have
             line.request("HEAD", "/")
             assert line.getresponse().status == 200

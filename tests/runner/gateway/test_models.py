@@ -23,10 +23,10 @@ from tests.runner.gateway.world import (
     Scene,
     ask,
     error_of,
-    eventually,
     finish,
     scene,
 )
+from tests.waiting import until
 
 
 def digest(*pieces: bytes) -> str:
@@ -203,7 +203,7 @@ def test_requests_at_once_cannot_fill_the_memory_of_the_host(tmp_path: Path) -> 
         answer = Answer(STREAMS["messages"], holds=True)
         world.upstream.answers.append(answer)
         held = [world.begin(PATHS["messages"], ask(metadata={"x": "y" * 90_000})) for _ in range(2)]
-        eventually(lambda: len(world.upstream.got) == 2, "they never arrived")
+        until(lambda: len(world.upstream.got) == 2, "they never arrived")
         assert world.post(PATHS["messages"], ask(metadata={"x": "y" * 90_000})).status == 413
         answer.go.set()
         for line in held:

@@ -19,7 +19,8 @@ from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import weights
 from runner.run.provider import Provider, TokenPrice
 from tests.runner.gateway.upstream import Answer, chat, messages, responses
-from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, eventually, finish, scene
+from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, finish, scene
+from tests.waiting import until
 
 ANTHROPIC = {
     "input_tokens": 1200,
@@ -203,7 +204,7 @@ def test_of_40_calls_at_once_those_that_do_not_fit_beside_others_wait_or_are_ref
     world.upstream.answers.append(answer)
     world.open(usd_left=0.20)
     lines = [world.begin(PATHS["messages"], ask(metadata={"x": "y" * 80_000})) for _ in range(40)]
-    eventually(lambda: bool(world.upstream.got), "nothing went out")
+    until(lambda: bool(world.upstream.got), "nothing went out")
     answer.go.set()
     replies = [finish(line) for line in lines]
     for line in lines:
@@ -241,7 +242,7 @@ def test_a_call_that_waits_for_room_ends_with_its_turn(world: Scene) -> None:
     world.upstream.answers.append(answer)
     world.open(usd_left=0.20)
     first = world.begin(PATHS["messages"], ask())
-    eventually(lambda: len(world.upstream.got) == 1, "it never arrived")
+    until(lambda: len(world.upstream.got) == 1, "it never arrived")
     second = world.begin(PATHS["messages"], ask())
     world.gateway.shut()
     assert (finish(second).status, world.ears.wait(CallRefusal)[0].kind) == (403, "closed")
@@ -255,7 +256,7 @@ def test_what_is_not_streamed_holds_all_that_it_may_answer(world: Scene) -> None
     world.upstream.answers.append(answer)
     world.open(usd_left=0.10)
     first = world.begin(PATHS["messages"], ask(stream=False, max_tokens=6000))
-    eventually(lambda: len(world.upstream.got) == 1, "it never arrived")
+    until(lambda: len(world.upstream.got) == 1, "it never arrived")
     second = world.begin(PATHS["messages"], ask())
     answer.go.set()
     assert [finish(first).status, finish(second).status] == [200, 200]
@@ -308,7 +309,7 @@ def test_the_end_of_a_turn_cuts_what_is_under_way_and_settles_it(world: Scene) -
     line = world.begin(PATHS["messages"], ask())
     response = line.getresponse()
     response.read1(100)
-    eventually(lambda: bool(world.upstream.got), "it never arrived")
+    until(lambda: bool(world.upstream.got), "it never arrived")
     world.gateway.shut()
     world.ears.wait(Settled)
     kinds = [type(one) for one in world.ears.told]

@@ -5,7 +5,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -18,6 +17,7 @@ from runner.gateway.control.uplink import Uplink
 from runner.gateway.servers.desk import MAX_AT_ONCE, MAX_CALLS, ToolServers
 from runner.gateway.servers.terms import ToolServerTerms
 from tests.runner.gateway.world import Ears, Line
+from tests.waiting import until
 
 PROGRAM = Path(__file__).with_name("tool_server.py")
 SECRET = "s3cret-of-the-server"
@@ -231,14 +231,14 @@ def test_an_agent_meets_the_tools_among_those_of_the_board(tmp_path: Path) -> No
 def _rpc(gateway: Gateway, method: str, params: dict[str, object]) -> dict[str, list[dict[str, str]]]:
     headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
+
+    def result() -> dict[str, list[dict[str, str]]] | None:
         with closing(Line(gateway.folder)) as line:
             line.request("POST", "/board", body, headers)
-            result: dict[str, list[dict[str, str]]] = json.loads(line.getresponse().read())["result"]
-        if result.get("tools", True):  # the order to open comes by another way
-            return result
-    raise AssertionError("no tools")
+            said: dict[str, list[dict[str, str]]] = json.loads(line.getresponse().read())["result"]
+        return said if said.get("tools", True) else None  # the order to open comes by another way
+
+    return until(result, "its tools")
 
 
 def _proxied(folder: Path, host: str) -> bytes:

@@ -6,7 +6,6 @@ import json
 import os
 import select
 import socket
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from runner.gateway.control.link import Gateway, Terms, Waits
 from runner.gateway.control.messages import CallRefusal, GatewayEvent
 from runner.run.provider import Provider, TokenPrice
 from tests.runner.gateway.upstream import Answer, Upstream, chat, messages, provider, responses
+from tests.waiting import until
 
 KEY = "sk-test-the-real-key-0123456789"
 CLAUDE, GPT = "claude-sonnet-4-0", "gpt-5"
@@ -65,12 +65,13 @@ class Ears:
 
     def wait(self, kind: type[Event], count: int = 1) -> list[Event]:
         """Return the events of a kind once there are so many; fails after a while."""
-        until = time.monotonic() + LIMIT_S
-        while len(found := self.all(kind)) < count:
-            assert time.monotonic() < until, f"only {self.told}"
+
+        def found() -> list[Event] | None:
             self.hear(0.1)
-            assert not self.ended, f"the gateway ended: {self.told}"
-        return found
+            assert len(self.all(kind)) >= count or not self.ended, f"the gateway ended: {self.told}"
+            return self.all(kind) if len(self.all(kind)) >= count else None
+
+        return until(found, f"{count} {kind.__name__}", every_s=0)
 
     def all(self, kind: type[Event]) -> list[Event]:
         """Return the events of a kind so far."""
@@ -78,10 +79,7 @@ class Ears:
 
     def wait_end(self) -> None:
         """Wait until the gateway is gone."""
-        until = time.monotonic() + LIMIT_S
-        while not self.ended:
-            assert time.monotonic() < until, "the gateway lives on"
-            self.hear(0.1)
+        until(lambda: self.hear(0.1) or self.ended, "the gateway's end", every_s=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,14 +184,6 @@ def scene(
             yield made
         finally:
             gateway.close()
-
-
-def eventually(true: Callable[[], bool], what: str) -> None:
-    """Wait until something holds; fails after a while."""
-    until = time.monotonic() + LIMIT_S
-    while not true():
-        assert time.monotonic() < until, what
-        select.select([], [], [], 0.02)
 
 
 def error_of(name: str, body: Any) -> tuple[str, str]:

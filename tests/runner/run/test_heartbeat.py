@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from collections.abc import Callable
 from contextlib import suppress
 
 import psutil
@@ -17,16 +16,9 @@ from runner.exec.deadline import KILL_S, Deadline
 from runner.run.heartbeat import LOOK_S, SILENT_S, Heartbeat, beating, renew
 from runner.run.log import RunLog
 from tests.runner.world import RUN, World
+from tests.waiting import until
 
-LIMIT_S = 60.0
 TTL_S = 1.6
-
-
-def until(what: str, true: Callable[[], bool]) -> None:
-    end = time.monotonic() + LIMIT_S
-    while not true():
-        assert time.monotonic() < end, f"not seen within {LIMIT_S:.0f} s: {what}"
-        time.sleep(0.01)
 
 
 def lease_of(world: World) -> Lease:
@@ -47,8 +39,8 @@ def test_while_its_worker_is_in_a_long_step_a_short_lease_is_renewed(world: Worl
         log.hold(600)
         assert deadline.left_s < TTL_S, "another host does not wait for 600 s"
         for _ in range(2):
-            until("the lease gets short", lambda: deadline.left_s < TTL_S / 2)
-            until("it is renewed", lambda: deadline.left_s > TTL_S / 2)
+            until(lambda: deadline.left_s < TTL_S / 2, "the lease gets short")
+            until(lambda: deadline.left_s > TTL_S / 2, "it is renewed")
         assert heartbeat.lives
     assert is_gone(heartbeat.pid)
 
@@ -58,7 +50,7 @@ def test_a_worker_that_says_nothing_for_long_is_not_kept_alive() -> None:
     deadline.move(deadline.of_lease(KILL_S))  # of a lease of 15 s nearly all is over
     heartbeat = Heartbeat(deadline, 15, silent_s=0.05)
     assert heartbeat.is_due
-    until("its silence is too long", lambda: not heartbeat.is_due)
+    until(lambda: not heartbeat.is_due, "its silence is too long")
     heartbeat.sign()
     assert heartbeat.is_due
     heartbeat.allow(600)
@@ -89,7 +81,7 @@ def test_a_claim_that_was_taken_over_is_not_renewed(world: World) -> None:
         renew(world.engine, lease, Heartbeat(deadline, TTL_S))
     deadline.move(deadline.of_lease(0))
     with beating(world.engine, lease, deadline, TTL_S) as heartbeat:
-        until("the heartbeat ends", lambda: not heartbeat.lives)
+        until(lambda: not heartbeat.lives, "the heartbeat ends")
     with event_store.reading(world.engine) as db:
         assert taken is not None
         leases.require(db, lease.name, taken.generation)
@@ -105,15 +97,15 @@ def test_a_heartbeat_does_nothing_for_a_stopped_worker_and_dies_with_it(world: W
     pid = int(os.read(there, 20))
     assert psutil.Process(pid).ppid() == worker
     os.kill(worker, signal.SIGSTOP)
-    until("it is stopped", lambda: psutil.Process(worker).status() == psutil.STATUS_STOPPED)
+    until(lambda: psutil.Process(worker).status() == psutil.STATUS_STOPPED, "it is stopped")
     time.sleep(LOOK_S)  # a look that began before
     deadline.move(deadline.of_lease(0))
     time.sleep(3 * LOOK_S)
     assert deadline.left_s <= 0
     os.kill(worker, signal.SIGCONT)
-    until("it is renewed", lambda: deadline.left_s > 0)
+    until(lambda: deadline.left_s > 0, "it is renewed")
     os.kill(worker, signal.SIGKILL)
     os.waitpid(worker, 0)
-    until("the heartbeat is gone", lambda: is_gone(pid))
+    until(lambda: is_gone(pid), "the heartbeat is gone")
     os.close(there)
     os.close(here)

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from hashlib import sha256
@@ -31,6 +30,7 @@ from tests.bot.admin.clone.conftest import every_byte
 from tests.house.source import ROOT
 from tests.ledger.samples import NOW
 from tests.runner.world import git
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -98,9 +98,7 @@ def killed(seconds: random.Random, folder: Path, begun: Path, *words: str) -> bo
     command = (sys.executable, "-P", "-m", "bot.cli", *words)
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=quiet, stderr=quiet) as process:
-        until = time.monotonic() + 60
-        while process.poll() is None and not begun.exists():
-            assert time.monotonic() < until
+        until(lambda: process.poll() is not None or begun.exists(), "it has begun", every_s=0)
         try:
             process.wait(seconds.uniform(0, 0.7))
         except subprocess.TimeoutExpired:

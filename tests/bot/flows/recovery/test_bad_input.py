@@ -2,7 +2,6 @@
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -17,6 +16,7 @@ from ledger.states import RunState
 from tests import warm
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
+from tests.waiting import until
 
 EDIT = {"edit": {"path": "shop/new.py", "content": "TOTAL = 1\n"}}
 COMMIT = {"commit": "Add a total"}
@@ -186,12 +186,13 @@ def mid_run(cardinal: Cardinal, item: Item) -> Iterator[None]:
     run_id = cardinal.run_of(item).run_id
     worker = threading.Thread(target=jobs.carry_out, args=(cardinal.services, run_id))
     worker.start()
-    until = time.monotonic() + WAIT_S
+
+    def works() -> bool:
+        assert worker.is_alive(), cardinal.run(run_id)
+        return cardinal.run(run_id).last_line == "At work"
+
     try:
-        while cardinal.run(run_id).last_line != "At work":
-            assert worker.is_alive(), cardinal.run(run_id)
-            assert time.monotonic() < until, cardinal.run(run_id)
-            worker.join(0.05)
+        until(works, "it works", every_s=0.05)
         yield
     finally:
         worker.join(WAIT_S)

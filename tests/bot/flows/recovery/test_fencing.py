@@ -2,8 +2,7 @@
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,17 +24,11 @@ from runner.gateway.control.link import Gateway, Terms
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
 from tests.ledger.claims import claim_next
+from tests.waiting import until
 from tests.wire import wired
 
-LEASE_S, LIMIT_S = 3.0, 60.0
+LEASE_S = 3.0
 DONE = {"finish": {"done": "Nothing was needed.", "nothing_to_do": True}}
-
-
-def until(what: str, true: Callable[[], object]) -> None:
-    end = time.monotonic() + LIMIT_S
-    while not true():
-        assert time.monotonic() < end, f"not seen within {LIMIT_S:.0f} s: {what}"
-        time.sleep(0.02)
 
 
 def lease_of(engine: Engine, run_id: RunId) -> tuple[Lease | None, datetime]:
@@ -86,17 +79,17 @@ def test_a_host_that_is_cut_off_has_ended_its_agent_and_gateway_when_another_tak
         cardinal.settle()
         run_id = cardinal.run_of(item).run_id
         with worker(cardinal, url, run_id) as far:
-            until("the agent works", lambda: any(one.text == "Busy" for one in cardinal.events(Progressed)))
+            until(lambda: any(one.text == "Busy" for one in cardinal.events(Progressed)), "the agent works")
             family = [far, *far.children(recursive=True)]
             assert len(family) >= 4, "a watchdog, a gateway, and an agent"
             wire.cut()
             if stopped:
                 far.suspend()
-            until("nothing of the run lives", lambda: not any(map(alive, family)))
+            until(lambda: not any(map(alive, family)), "nothing of the run lives")
             engine.update_execution_options(**{CLOCK: None})
             over, now = lease_of(engine, run_id)
             assert over is None, f"dead at {now}, but its lease was over at {over and over.until}"
-            until("the lease is over", lambda: lease_of(engine, run_id)[0])
+            until(lambda: lease_of(engine, run_id)[0], "the lease is over")
             assert dispatch.reap(engine, now=cardinal.clock()) == (run_id,)
         cardinal.scenario(work=[DONE])
         jobs.carry_out(cardinal.services, run_id)

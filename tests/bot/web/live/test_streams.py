@@ -16,11 +16,11 @@ from bot.web.live.response import PageUpdate, StreamResponse, message
 from bot.web.live.streams import StreamLimits
 from ledger.log import event_store
 from ledger.queries import run_lines
-from tests.bot.daemon.test_group import until
 from tests.bot.web.live.reading import Reader
 from tests.bot.web.live.serving import serving
 from tests.ledger.conftest import ledger, ledger_url
 from tests.ledger.queries.test_run_lines import RUNS, begun, say
+from tests.waiting import until
 
 __all__ = ["begun", "ledger", "ledger_url"]
 COUNT = 40
@@ -188,7 +188,7 @@ def test_who_does_not_read_is_closed_and_nothing_is_kept_for_it(
             other = Reader(place, "/healthz")
             assert (other.open(), other.answer.read()) == (200, b"well")
             other.close()
-            until(lambda: "without completing" in caplog.text)  # the server ended it
+            until(lambda: "without completing" in caplog.text, "the server ended it")  # the server ended it
             with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
                 mine.answer.read()
     assert len(pulled) * BIG < 40_000_000  # as much as the kernel takes for one that does not read

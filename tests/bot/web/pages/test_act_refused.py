@@ -24,7 +24,6 @@ from ledger.log import event_store
 from rules.chatops.parser import MAX_ARGUMENT
 from tests.bot.flows.board.test_many_boards import elsewhere, new
 from tests.bot.flows.opening import opened
-from tests.bot.flows.recovery.test_fencing import until
 from tests.bot.web.pages.forms import (
     at_work,
     commands,
@@ -36,6 +35,7 @@ from tests.bot.web.pages.forms import (
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import PUBLIC, WAIT_S, Browser, Pages
 from tests.ledgers import set_clock
+from tests.waiting import until
 
 
 def test_who_lost_the_role_is_refused_and_the_refusal_is_recorded_and_told(pages: Pages) -> None:
@@ -280,7 +280,7 @@ def test_few_forms_wait_at_once(pages: Pages) -> None:
     with ThreadPoolExecutor(ACTS_AT_ONCE) as threads:
         with event_store.writing(pages.cardinal.services.engine):
             waiting = [threads.submit(send, bob, form) for _ in range(ACTS_AT_ONCE)]
-            until("their roles are read", lambda: pages.asked() == before + ACTS_AT_ONCE)
+            until(lambda: pages.asked() == before + ACTS_AT_ONCE, "their roles are read")
             assert "very much is being done just now" in send(bob, form).text
         assert [it.result(WAIT_S).status_code for it in waiting] == [303] * ACTS_AT_ONCE
     assert len(commands(pages)) == 1
