@@ -1,4 +1,4 @@
-"""What every suite shares: service addresses, a summary by suite, and no skipped test in CI."""
+"""What every suite shares: service addresses, a judge of what is said to GitHub, a summary by suite."""
 
 import gc
 import os
@@ -13,67 +13,43 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from hypothesis import settings
 from sqlalchemy import create_engine, make_url, text
-from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
 
 from bot.github.transport import Wire
 from forge.server import Forge
 from forge.store.apps import Apps, new_key
 from ledger.lifecycle.open import open_ledger
 from tests import near
+from tests.handing_out import (  # noqa: F401 - hooks
+    pytest_make_collect_report,
+    pytest_runtest_makereport,
+    pytest_xdist_make_scheduler,
+)
 from tests.published import coverage
 from tests.published.court import Court
 
 TESTS = Path(__file__).parent
 # How long an example takes says nothing on a shared machine; a test that hangs ends by its own limit.
-# Before a push the examples are the same every time: what is red is this change's. The soak draws new ones.
-settings.register_profile("the same", deadline=None, derandomize=True)
+# Before a push the examples are the same few: what is red is this change's. The soak draws new ones.
+settings.register_profile("the same", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("new ones", deadline=None, max_examples=5000)
 settings.load_profile("new ones" if os.environ.get("CARDINAL_TEST_NEW_EXAMPLES") else "the same")
 COURT = Court()
 Forge.judge = COURT
 Wire.requester = staticmethod(near.requester)
-# Suites, from scripts/test: those whose files, and those that as a whole, go to one process.
-WHOLE_FILES = set(os.environ.get("CARDINAL_TEST_WHOLE_FILES", "").split())
-WHOLE_SUITES = set(os.environ.get("CARDINAL_TEST_WHOLE_SUITES", "").split())
 KEYS = 4  # more than one forge's Apps ever need at once: two of them never share a key
-
-
-class WholeFiles(LoadScopeScheduling):
-    """One pool for all suites: hands out tests one by one, but together those that share what they start."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return group_of(self.config.rootpath, nodeid)
-
-
-def group_of(root: Path, nodeid: str) -> str:
-    """Return the key of what goes to one process together: a suite, a file, or the test alone."""
-    path = nodeid.split("::")[0]
-    suite = path.removeprefix("tests/").split("/")[0]
-    if suite in WHOLE_SUITES:
-        return suite
-    return path if suite in WHOLE_FILES or _has_shared(root / path) else nodeid
-
-
-@cache
-def _has_shared(file: Path) -> bool:
-    """Tell whether the file's tests share a fixture, which each process would make anew."""
-    return 'scope="module"' in file.read_text(encoding="utf-8")
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
-    """Take this scheduler whatever `--dist` says."""
-    return WholeFiles(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect no garbage while thousands of tests are collected, and later never look at what these are."""
+    """Collect no garbage while thousands of tests are collected; later never look at what these are, and
+    seldom at the rest: each look walks through all that a test holds.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 10, 10)
         gc.enable()
 
 
@@ -139,30 +115,6 @@ def postgresql_ledger(postgresql_url: str, postgresql_template: str) -> Iterator
     with server.connect() as db:
         db.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
     server.dispose()
-
-
-def fail_if_skipped_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Turn a skip or an expected failure into a failure in CI, where everything a test needs is installed."""
-    if report.skipped and os.environ.get("CI"):
-        report.outcome = "failed"
-        vars(report).pop("wasxfail", None)  # with it, pytest would not count the failure
-        report.longrepr = f"skipped in CI: {report.longrepr}"
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """See `fail_if_skipped_in_ci`."""
-    report = yield
-    fail_if_skipped_in_ci(report)
-    return report
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """See `fail_if_skipped_in_ci`; this one is for modules that skip themselves while they are collected."""
-    report = yield
-    fail_if_skipped_in_ci(report)
-    return report
 
 
 def pytest_sessionfinish() -> None:

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("bot", "rules", "runner", "ledger", "forge")
 
 
+STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -25,7 +26,7 @@ class Source:
 
     @property
     def tree(self) -> ast.Module:
-        return ast.parse(self.text, self.path)
+        return _tree(self)
 
     @property
     def package(self) -> str:
@@ -37,10 +38,17 @@ class Source:
         name = self.path.rsplit("/", 1)[-1]
         return bool(self.text.strip()) and (name.startswith("__") or not name.startswith("_"))
 
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Return every node of the tree."""
+        return _nodes(self)
+
     def named(self) -> Iterator[tuple[str, Definition]]:
         """Yield every function and class of the file, nested ones too."""
-        for node in _definitions(self):
-            yield node.name, node
+        below: list[ast.AST] = [self.tree]
+        for node in below:
+            if isinstance(node, Definition):
+                yield node.name, node
+            below += (child for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS))
 
     def calls(self) -> tuple[tuple[str, int], ...]:
         """Return the dotted name and the line of every call; imported names are spelt out in full."""
@@ -56,14 +64,19 @@ class Source:
 
 
 @cache
-def _definitions(source: Source) -> tuple[Definition, ...]:
-    return tuple(node for node in ast.walk(source.tree) if isinstance(node, Definition))
+def _tree(source: Source) -> ast.Module:
+    return ast.parse(source.text, source.path)
+
+
+@cache
+def _nodes(source: Source) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(source.tree))
 
 
 @cache
 def _imported(source: Source) -> tuple[tuple[str, str], ...]:
     found = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes():
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found.append((alias.asname, alias.name) if alias.asname else (alias.name.split(".")[0],) * 2)
@@ -76,7 +89,7 @@ def _imported(source: Source) -> tuple[tuple[str, str], ...]:
 def _calls(source: Source) -> tuple[tuple[str, int], ...]:
     full = dict(source.imported_names())
     found = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes():
         if isinstance(node, ast.Call):
             head, _, rest = _dotted(node.func).partition(".")
             found.append((".".join(filter(None, (full.get(head, head), rest))), node.lineno))

@@ -61,7 +61,7 @@ COROUTINES_LIVE_IN = (
 
 def patches(files: Iterable[Source]) -> Iterator[str]:
     for source in files:
-        for _, full in source.imported_names():
+        for _, full in source.imported_names() if "mock" in source.text else ():
             if full.startswith(("unittest.mock", "mock.")) or full == "mock":
                 yield f"{source.path}: {full}"
 
@@ -95,7 +95,7 @@ def coroutines(files: Iterable[Source]) -> Iterator[str]:
 def unrooted(files: Iterable[Source]) -> Iterator[str]:
     """Yield web applications that have another name than their module's: their root is the current folder."""
     for source in files:
-        for node in ast.walk(source.tree):
+        for node in source.nodes():
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("Flask", "App", "Blueprint")):
                 given = [ast.unparse(one) for one in node.args]
                 if given and given[0][:1] in "\"'" and "__name__" not in given[:2]:

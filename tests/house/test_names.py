@@ -56,11 +56,10 @@ def bound(node: ast.AST) -> Iterator[str]:
 def names_of_anything(files: Iterable[Source]) -> Iterator[str]:
     """Yield every binding of a name that fits anything, but for the fields of stored classes."""
     for source in files:
-        nodes = list(ast.walk(source.tree))
-        classes = (node for node in nodes if isinstance(node, ast.ClassDef))
+        classes = (node for node in source.nodes() if isinstance(node, ast.ClassDef))
         fields = {line.target for node in classes for line in node.body if isinstance(line, ast.AnnAssign)}
         stored = fields if source.path.startswith(STORED) else set()
-        for node in nodes:
+        for node in source.nodes():
             if node not in stored and NAMES_OF_ANYTHING & {*bound(node)}:
                 yield f"{source.path}:{getattr(node, 'lineno', 0)} {next(bound(node))}"
 

@@ -60,7 +60,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
     command = [sys.executable, "-c", PLAY]
     told = json.dumps(programs)
-    done = subprocess.run(command, cwd=tree, env=env, input=told, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=tree, env=env, input=told, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     answers: dict[str, str] = json.loads(done.stdout)
     return answers

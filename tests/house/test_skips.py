@@ -24,7 +24,7 @@ def outcome(folder: Path, *names: str, ci: bool) -> str:
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
     environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | ({"CI": "true"} if ci else {})
-    plugins = ("-p", "xdist.plugin", "-p", "tests.conftest", "-p", "no:cacheprovider")
+    plugins = ("-p", "xdist.plugin", "-p", "tests.handing_out", "-p", "no:cacheprovider")
     words = (*plugins, "--continue-on-collection-errors", str(folder))
     command = [sys.executable, "-m", "pytest", *words]
     done = subprocess.run(

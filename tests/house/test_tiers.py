@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import conftest
+from tests import handing_out
 from tests.house.source import ROOT, sources
 
 SUITES = sorted(path.parent.name for path in ROOT.glob("tests/*/__init__.py"))
@@ -127,8 +127,8 @@ def test_what_is_marked_runs_in_the_soak_alone(
 def test_tests_that_share_what_they_start_are_one_workers_and_others_are_anybodys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conftest, "WHOLE_FILES", {"story"})
-    monkeypatch.setattr(conftest, "WHOLE_SUITES", {"peer"})
+    monkeypatch.setattr(handing_out, "WHOLE_FILES", {"story"})
+    monkeypatch.setattr(handing_out, "WHOLE_SUITES", {"peer"})
     groups = {
         "tests/story/test_a.py": "tests/story/test_a.py",
         "tests/peer/test_a.py": "peer",
@@ -138,7 +138,7 @@ def test_tests_that_share_what_they_start_are_one_workers_and_others_are_anybody
     for name in groups:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text('@pytest.fixture(scope="module")\n' if "shared" in name else "")
-    assert {name: conftest.group_of(tmp_path, f"{name}::test_it") for name in groups} == groups
+    assert {name: handing_out.group_of(tmp_path, f"{name}::test_it") for name in groups} == groups
 
 
 def test_a_group_is_one_workers(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_group_is_one_workers(tmp_path: Path) -> None:
         file = tmp_path / f"tests/peer/test_{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("import os\n" + "".join(test.format(n=n) for n in range(6)))
-    plugins = ("-p", "xdist.plugin", "-p", "tests.conftest")
+    plugins = ("-p", "xdist.plugin", "-p", "tests.handing_out")
     command = (sys.executable, "-m", "pytest", *plugins, "-n2", "--import-mode=importlib", tmp_path)
     wanted = {"CARDINAL_TEST_WHOLE_SUITES": "peer", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment = {**os.environ, **wanted, "PYTHONPATH": str(ROOT)}

@@ -19,7 +19,7 @@ def hasty(files: Iterable[Source]) -> Iterator[str]:
     for source in files:
         if source.path.startswith(ELSEWHERE) or not NUMBER.search(source.text):
             continue
-        for node in ast.walk(source.tree):
+        for node in source.nodes():
             if isinstance(node, ast.Call):
                 given = [word.value for word in node.keywords if word.arg == "timeout"]
                 given += (

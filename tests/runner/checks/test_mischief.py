@@ -74,7 +74,7 @@ def test_the_cards_own_issue_may_be_named_and_peoples_commits_keep_their_author(
 
 
 def test_a_huge_binary_is_a_large_change(world: World) -> None:
-    work(world, {"run": "head -c 30000000 /dev/urandom > big.bin"}, COMMIT)
+    work(world, {"run": "head -c 23000000 /dev/urandom > big.bin"}, COMMIT)
     world.run(world.order())
     assert "MB of at most 20 MB" in world.only("QuestionAsked").text
 

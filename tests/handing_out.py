@@ -1,0 +1,65 @@
+"""How tests are handed out and what a skip is: alone here, so that tests of it import no Cardinal."""
+
+import os
+from collections.abc import Generator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+
+# Suites, from scripts/test: those whose files, and those that as a whole, go to one process.
+WHOLE_FILES = set(os.environ.get("CARDINAL_TEST_WHOLE_FILES", "").split())
+WHOLE_SUITES = set(os.environ.get("CARDINAL_TEST_WHOLE_SUITES", "").split())
+
+
+class WholeFiles(LoadScopeScheduling):
+    """One pool for all suites: hands out tests one by one, but together those that share what they start."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(self.config.rootpath, nodeid)
+
+
+def group_of(root: Path, nodeid: str) -> str:
+    """Return the key of what goes to one process together: a suite, a file, or the test alone."""
+    path = nodeid.split("::")[0]
+    suite = path.removeprefix("tests/").split("/")[0]
+    if suite in WHOLE_SUITES:
+        return suite
+    return path if suite in WHOLE_FILES or _has_shared(root / path) else nodeid
+
+
+@cache
+def _has_shared(file: Path) -> bool:
+    """Tell whether the file's tests share a fixture, which each process would make anew."""
+    return 'scope="module"' in file.read_text(encoding="utf-8")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
+    """Take this scheduler whatever `--dist` says."""
+    return WholeFiles(config, log)
+
+
+def fail_if_skipped_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a skip or an expected failure into a failure in CI, where everything a test needs is installed."""
+    if report.skipped and os.environ.get("CI"):
+        report.outcome = "failed"
+        vars(report).pop("wasxfail", None)  # with it, pytest would not count the failure
+        report.longrepr = f"skipped in CI: {report.longrepr}"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """See `fail_if_skipped_in_ci`."""
+    report = yield
+    fail_if_skipped_in_ci(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """See `fail_if_skipped_in_ci`; this one is for modules that skip themselves while they are collected."""
+    report = yield
+    fail_if_skipped_in_ci(report)
+    return report
