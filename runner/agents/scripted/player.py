@@ -1,19 +1,22 @@
 """Plays a scenario as an agent would: JSON lines on stdin and stdout. Standard library only.
 
+It starts for every turn, so it imports little: pathlib, typing, uuid and subprocess take longer than itself.
 It runs in the sandbox. Its position lives in `home` and moves on only after a finished step, for a board call
 after the acknowledgement. So a killed player repeats the same step, and a call under the same id.
 """
+
+from __future__ import annotations
 
 import json
 import os
 import re
 import select
 import signal
-import subprocess
 import sys
-import uuid
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _FLOOD_CHUNK = 1 << 16
 # Board tools that a step calls, each with the field of its input where that has only one.
@@ -64,20 +67,19 @@ class Wire:
 class PlayerState:
     """State that survives the player: session, position in each turn, next call, last answer."""
 
-    def __init__(self, home: Path, run: str, session: str) -> None:
+    def __init__(self, home: str, run: str, session: str) -> None:
         """Raises FileNotFoundError for a session that the home does not have."""
         known = re.fullmatch(r"[A-Za-z0-9-]{1,80}", session)
-        name = session if known else uuid.uuid4().hex
-        self._path = home / f"scripted-{name}.json"  # stages have sessions of their own
-        kept = json.loads(self._path.read_text()) if session else {"session": name}
+        name = session if known else os.urandom(16).hex()
+        self._path = f"{home}/scripted-{name}.json"  # stages have sessions of their own
+        kept = json.loads(read(self._path)) if session else {"session": name}
         if kept.get("run") != run:
             kept |= {"run": run, "cursors": {}, "answer": "", "asking": ""}
         self.kept: dict[str, Any] = kept
 
     def keep(self) -> None:
-        fresh = self._path.with_suffix(".new")
-        fresh.write_text(json.dumps(self.kept))
-        os.replace(fresh, self._path)
+        write(f"{self._path}.new", json.dumps(self.kept))
+        os.replace(f"{self._path}.new", self._path)
 
 
 class Player:
@@ -85,9 +87,9 @@ class Player:
 
     def __init__(self, opening: dict[str, Any], wire: Wire) -> None:
         self.opening, self.wire = opening, wire
-        self.repo = Path(opening["repo"])
+        self.repo: str = opening["repo"]
         self.place, self.called = "", 0  # the step that is played, and the calls that it made so far
-        self.memory = PlayerState(Path(opening["home"]), opening["run"], opening["session"])
+        self.memory = PlayerState(opening["home"], opening["run"], opening["session"])
         # Only the first prompt of a session begins with the briefing; later ones may quote headings.
         self.memory.kept["title"] = self.memory.kept.get("title") or title_of(opening["prompt"])
         self.scenario = scenario_for(opening["scenario"], self.memory.kept["title"])
@@ -199,15 +201,15 @@ class Player:
             self.call("thread", thread_id=thread["thread_id"], text=given["say"])
 
     def do_edit(self, edit: dict[str, Any]) -> None:
-        path = self.repo / edit["path"]
+        path = os.path.join(self.repo, edit["path"])
         if edit.get("content") is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(edit["content"])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write(path, edit["content"])
             ok = True
         else:
-            text, fresh = path.read_text(), edit.get("replace", "")
+            text, fresh = read(path), edit.get("replace", "")
             ok = edit["find"] in text or fresh in text  # the latter: a crash came after the edit
-            path.write_text(text.replace(edit["find"], fresh, 1))
+            write(path, text.replace(edit["find"], fresh, 1))
         self.used("edit", edit["path"], ok)
 
     def do_run(self, line: str) -> None:
@@ -220,6 +222,8 @@ class Player:
 
     def shell(self, *argv: str) -> bool:
         """Run a program in the repository; True when it succeeded."""
+        import subprocess
+
         done = subprocess.run(argv, cwd=self.repo, stdin=subprocess.DEVNULL, capture_output=True)
         return done.returncode == 0
 
@@ -254,6 +258,18 @@ class Player:
     def do_garbage(self, _: bool) -> None:
         sys.stdout.buffer.write(b'\xff\xfe\x00{\xc3\x28}\n[[[[\n{"type": 1}\nnull\n')
         sys.stdout.buffer.flush()
+
+
+def read(path: str) -> str:
+    """Return the text of a file."""
+    with open(path) as file:
+        return file.read()
+
+
+def write(path: str, text: str) -> None:
+    """Write a file anew."""
+    with open(path, "w") as file:
+        file.write(text)
 
 
 def title_of(prompt: str) -> str:
