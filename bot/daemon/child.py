@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ledger.errors import CardinalError, NewerLedgerError, OutdatedError
 
 OUTDATED = 78  # status of a process that a newer version on its ledger ended; EX_CONFIG of sysexits.h
+RESTS = 79  # status of a process that had nothing to do: another one stands by in its place
 Ready = Callable[[], None]
 
 

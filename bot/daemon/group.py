@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
-from bot.daemon.child import OUTDATED, ProcessRole, become, next_dead, reap
+from bot.daemon.child import OUTDATED, RESTS, ProcessRole, become, next_dead, reap
 from ledger.errors import CardinalError
 from runner.exec.launch import with_parent
 
@@ -187,13 +187,14 @@ class ProcessGroup:
 
     def _plan_restart(self, child: _Child, status: int) -> None:
         now = time.monotonic()
-        child.failures = 1 if now - child.started > SETTLED_S else child.failures + 1
-        wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (child.failures - 1))
+        rests = status == RESTS
+        child.failures = 0 if rests else 1 if now - child.started > SETTLED_S else child.failures + 1
+        wait_s = 0.0 if rests else min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (child.failures - 1))
         child.pid, child.ready, child.due = 0, False, now + wait_s
         _close_ready(child)
         if status == OUTDATED and not self._stops:
             self._outdated, self._stops = child.role.name, 1
-        if not self._stops:
+        if not self._stops and not rests:
             self.say(f"{child.role.name} ended status={status}, starts again in {wait_s:.1f} s")
             self._report()
 

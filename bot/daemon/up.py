@@ -13,9 +13,10 @@ from types import FrameType
 
 from bot.bootstrap import Services, current
 from bot.daemon import lock_file, web_server, workers
-from bot.daemon.child import ProcessRole, Ready
+from bot.daemon.child import RESTS, ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
 from bot.daemon.lock_file import Presence
+from bot.daemon.standby import stand_by
 from bot.scheduler import ticker
 from bot.scheduler.queues import QueueName
 from bot.state import served_boards
@@ -33,6 +34,8 @@ from ledger.log import event_store
 from runner.gateway.control import link
 
 CONTROL_WORKERS = 2
+IDLE_S = 30  # after this long without a job a worker gives its memory back, and stands by
+PATIENCE_S = 0.05  # that a wake-up waits for the first worker before another one helps
 PROBE_BYTES = 64 * 1024  # that a start has to find room for
 
 Say = Callable[[str], None]
@@ -180,10 +183,20 @@ def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole,
     counts = {QueueName.CONTROL: CONTROL_WORKERS, QueueName.RUNS: config.run_workers}
 
     def role(name: QueueName, number: int) -> ProcessRole:
-        return ProcessRole(
-            f"{name}-{number}",
-            lambda ready: workers.work(embedded_redis.connect(config), name, ready, host=host),
-        )
+        def run(ready: Ready) -> None:
+            names = workers.queues_of(name, host)
+            if name is QueueName.CONTROL and number == 1:  # sweeps and clean-up never let it rest
+                workers.work(embedded_redis.connect(config), name, ready, host=host)
+                return
+            ready()
+            eager = names[:1] if name is QueueName.CONTROL else names
+            with embedded_redis.connect(config) as redis:
+                patience_s = PATIENCE_S if number > 1 else 0.0
+                stand_by(redis, eager, patience_s=patience_s, slow=names[len(eager) :])
+            workers.work(embedded_redis.connect(config), name, host=host, idle_s=IDLE_S)
+            raise SystemExit(RESTS)
+
+        return ProcessRole(f"{name}-{number}", run)
 
     return tuple(role(name, number) for name in names for number in range(1, counts.get(name, 1) + 1))
 

@@ -256,10 +256,25 @@ def calls_of(name: QueueName) -> Calls:
     return {f"{JOBS}.{function}": getattr(jobs, function) for function in CALLED[name]}
 
 
+def queues_of(name: QueueName, host: str) -> tuple[str, ...]:
+    """Return the queues that a worker of this kind takes from, the first one first."""
+    if name is QueueName.CONTROL:
+        return (name, tidy_queue(host), ECHOES)
+    return (host_queue(host), name) if name is QueueName.RUNS and host else (name,)
+
+
 def work(
-    redis: Redis, name: QueueName, ready: Ready | None = None, *, calls: Calls | None = None, host: str = ""
+    redis: Redis,
+    name: QueueName,
+    ready: Ready | None = None,
+    *,
+    calls: Calls | None = None,
+    host: str = "",
+    idle_s: int | None = None,
 ) -> None:
-    """Take jobs of one queue until SIGTERM or SIGINT; `redis` must not be used by anybody else.
+    """Take jobs of one queue until SIGTERM or SIGINT, or until none came for `idle_s`.
+
+    `redis` must not be used by anybody else.
 
     Runs that only `host` may take come first: they wait for nobody else. So do deliveries of what people did;
     the clean-up of `host` comes before echoes.
@@ -267,11 +282,8 @@ def work(
     Raises SystemExit(1) when Redis went away at a bad moment; while it waits for a job it survives that.
     """
     kind = RunWorker if name is QueueName.RUNS else LaneWorker
-    names: tuple[str, ...] = (host_queue(host), name) if name is QueueName.RUNS and host else (name,)
-    if name is QueueName.CONTROL:
-        names = (name, tidy_queue(host), ECHOES)
     worker = kind(
-        [queue(redis, queue_name) for queue_name in names],
+        [queue(redis, queue_name) for queue_name in queues_of(name, host)],
         name=f"{name}-{uuid4().hex[:12]}",
         connection=redis,
         job_class=WakeUp,
@@ -281,7 +293,7 @@ def work(
     )
     worker.listening, worker.calls = ready, calls_of(name) if calls is None else calls
     try:
-        worker.work(logging_level="WARNING")
+        worker.work(logging_level="WARNING", max_idle_time=idle_s)
     except RedisError as error:  # while it signed off: whoever keeps it alive starts another
         log.warning("worker ended queue=%s reason=%s", name, type(error).__name__)
         raise SystemExit(1) from error

@@ -74,12 +74,14 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
 
 
 def request_sweeps(services: Services) -> None:
-    """Wake the sweep of every board, and the search for failed deliveries."""
-    queues.request(services.redis, "recover_deliveries")
+    """Wake the sweep of every board, and the search for failed deliveries; what people do goes first."""
+    queues.request(services.redis, "recover_deliveries", name=queues.ECHOES)
     paused = github_pauses.pauses(services)
     for each in services.on_every_board():
         if each.board.board_id not in paused:
-            queues.request(services.redis, "sweep_board", each.board.owner, str(each.board.number))
+            queues.request(
+                services.redis, "sweep_board", each.board.owner, str(each.board.number), name=queues.ECHOES
+            )
 
 
 def request_upkeep(engine: Engine, redis: Redis, here: str) -> None:

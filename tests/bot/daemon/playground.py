@@ -8,7 +8,7 @@ from pathlib import Path
 from select import select
 
 from bot.daemon import workers
-from bot.daemon.child import ProcessRole, Ready
+from bot.daemon.child import RESTS, ProcessRole, Ready
 from bot.daemon.group import OutdatedGroupError, ProcessGroup
 from bot.scheduler.queues import QueueName
 from bot.system import config, redis
@@ -71,14 +71,22 @@ def _lose(folder: str, name: str, _ready: Ready) -> None:
     raise OutdatedError("1.0", "2.0")
 
 
+def _rest(folder: str, name: str, ready: Ready) -> None:
+    note(f"{folder}/{name}", str(os.getpid()))
+    ready()
+    if len(Path(f"{folder}/{name}").read_text().split()) < 4:
+        raise SystemExit(RESTS)
+    signal.pause()
+
+
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def main(folder: str, *kinds: str) -> None:
-    """Run a group of `kinds` (live, refuse, break, lose), each noting its pids in `folder`."""
-    does = {"live": _live, "refuse": _refuse, "break": _break, "lose": _lose}
+    """Run a group of `kinds` (live, refuse, break, lose, rest), each noting its pids in `folder`."""
+    does = {"live": _live, "refuse": _refuse, "break": _break, "lose": _lose, "rest": _rest}
 
     def role(kind: str, number: int) -> ProcessRole:
         name = f"{kind}-{number}"
