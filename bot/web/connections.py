@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from httptools import HttpParserError
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_CONNECTIONS = 1000
+MAX_HEAD_BYTES = 64 * 1024  # beside what comes with it at once
 MAX_HELD_BYTES = 128 * 1024 * 1024  # of all requests without an answer yet
 HEAD_S, BODY_S, ANSWER_S = 10.0, 30.0, 120.0
 
 LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+LARGE_HEAD = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 10\r\nContent-Length: 0\r\n\r\n"
 )
@@ -79,8 +82,10 @@ class Connections:
             victim.drop(FULL)
 
 
-class Connection(H11Protocol):
-    """uvicorn's protocol with a deadline for each phase of a request."""
+class Connection(HttpToolsProtocol):
+    """uvicorn's protocol with a deadline for each phase of a request, a bounded head, and no second request
+    before the answer to the first: the library would keep any number.
+    """
 
     def __init__(self, all_open: Connections, **given: Any) -> None:
         super().__init__(**given)
@@ -103,8 +108,17 @@ class Connection(H11Protocol):
         if not self.transport.is_closing():  # else there was no room for it
             super().data_received(data)
             self._follow()
+            if self.phase() is ConnectionPhase.HEAD and self._held_bytes > MAX_HEAD_BYTES:
+                self.drop(LARGE_HEAD)
 
     data_received = take  # asyncio's name for it
+
+    def on_message_begin(self) -> None:
+        """Begin a request; hang up where the one before has no answer yet."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.transport.abort()
+            raise HttpParserError("a request before the answer to another")  # or the rest would be parsed
+        super().on_message_begin()
 
     def on_response_complete(self) -> None:
         """Start the deadline of the next request."""

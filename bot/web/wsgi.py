@@ -171,5 +171,5 @@ def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
 
 
 def _declared(scope: Scope) -> int:
-    """Return the declared length of the request, a number as h11 has checked; 0 without one."""
+    """Return the declared length of the request, a number as the parser has checked; 0 without one."""
     return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)

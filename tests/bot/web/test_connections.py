@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from bot.daemon import web_server
-from bot.web.connections import ConnectionLimits, ConnectionPhase, Connections
+from bot.web.connections import MAX_HEAD_BYTES, ConnectionLimits, ConnectionPhase, Connections
 from bot.web.wsgi import Bridge
 from tests.bot.daemon.test_web_server import post, server
 from tests.waiting import until
@@ -178,6 +178,41 @@ def test_a_header_with_an_underscore_is_none(start: Start, name: str) -> None:
     assert "'REMOTE_ADDR': '127.0.0.1'" in seen
     assert "'wsgi.url_scheme': 'http'" in seen
     assert "SIGNATURE" not in seen
+
+
+def test_a_head_without_an_end_is_refused_once_it_is_large(start: Start) -> None:
+    place = start(ConnectionLimits(seconds=LONG))
+    begun = GET + b"X-Fill: "  # what is sent beyond the limit would not be read, and reset the connection
+    talk = opened(place, begun + b"x" * (MAX_HEAD_BYTES + 1 - len(begun)))
+    assert answered(talk).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_request_before_the_answer_to_another_ends_the_connection(start: Start) -> None:
+    place = start(ConnectionLimits(seconds=LONG))
+    assert b"200 OK" not in answered(opened(place, (GET + b"\r\n") * 1000))
+    assert b"200 OK" in answered(opened(place, GET + b"Connection: close\r\n\r\n"))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /seen HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n",
+        b"GET /seen HTTP/1.1\r\nHost : a\r\n\r\n",
+        b"POST /door HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"POST /door HTTP/1.1\r\nContent-Length: +1\r\n\r\na",
+        b"POST /door HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /door HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01",
+    ],
+)
+def test_what_can_be_read_in_two_ways_is_refused(start: Start, sent: bytes) -> None:
+    assert answered(opened(start(ConnectionLimits(seconds=LONG)), sent)).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_wish_for_another_protocol_is_not_granted(start: Start) -> None:
+    place = start(ConnectionLimits(seconds=LONG))
+    with opened(place, GET + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n") as talk:
+        assert b"200 OK" in talk.recv(65536)
 
 
 def test_a_stop_waits_for_no_unfinished_request(server: tuple[Any, str]) -> None:
