@@ -24,17 +24,15 @@ from rules.policy.validate import Installed
 from rules.runs.queue import Load, Station, Waiting, choose
 from rules.snapshot import BlockerSeen, FollowUpSeen, Standing
 from runner import agents
-from tests.house.source import ROOT
+from tests.rules.policy.recipes import INDEX, PAGES, policy_of
 from tests.rules.scene import CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run, said
 
-PAGES = {page.stem: page.read_text() for page in sorted((ROOT / "docs/recipes").glob("*.md"))}
-INDEX = PAGES.pop("README")
 SUCCEEDED = RunEnded(R1, Ending.SUCCEEDED, "", "", "publishing")
 
 
 def recipe(name: str) -> Policy:
     """Return the policy that stands on the page, which a board of acme can have."""
-    (text,) = re.findall(r"^```yaml\n(version: .*?)^```$", PAGES[name], re.DOTALL | re.MULTILINE)
+    text = policy_of(name)
     home = re.search(r"^  home: (\S+)$", text, re.MULTILINE)
     assert home
     return parse(text, home=home[1], installed=Installed(agents=tuple(agents.names())))
