@@ -97,10 +97,8 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
             )
         elif checks.needs_setup():
             click.echo("The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`.")
-    file = place.folder / trial.POLICY
-    if not yes and not click.confirm(
-        f"Begin? (--yes begins unasked; all of it can be changed in {file})", default=True
-    ):
+    click.echo(f"All of it can be changed later, in {trial.FOLDER}/{trial.POLICY}.")
+    if not yes and not click.confirm("Begin? (--yes begins unasked)", default=True):
         raise click.Abort
     trial.write(place, agent, checks, os.environ)
 

@@ -22,6 +22,7 @@ from forge.server import Forge
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 READY_S = 180  # as PATIENCE_S in stage.py: ten processes start, and others may start beside them
+COMMAND_S = 300  # a doctor looks at much, and machines are busy
 STOP_S = 20
 PROVIDERS = ("ANTHROPIC", "OPENAI", "COMPATIBLE")
 MODEL_KEY = "the-demo-has-no-real-key"
@@ -63,15 +64,15 @@ class Scene:
         return f"CARDINAL_HOME={shlex.quote(str(self.home / '.cardinal'))} {shlex.quote(str(program))}"
 
     def command(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run that command line with `words`, and return its result."""
-        return subprocess.run(
-            ["env", *shlex.split(self.command_line), *words],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        """Run that command line with `words`, and return its result. Raises StoryError after COMMAND_S."""
+        line = ["env", *shlex.split(self.command_line), *words]
+        try:
+            return subprocess.run(
+                line, env=self.environment, capture_output=True, text=True, timeout=COMMAND_S, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            busy = "this machine is too busy: start it again later"
+            raise StoryError(f"cardinal {words[0]}", COMMAND_S, busy) from error
 
     def checkup(self) -> list[dict[str, str]]:
         """Return the findings of `cardinal doctor`."""

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,13 @@ import pytest
 import requests
 
 from forge.demo.people import wait_for
+from tests.bot.admin.clone import shapes
+from tests.bot.admin.clone.test_try_shapes import MAY_CHANGE
 from tests.forge.portable.conftest import besides_git
 from tests.install.conftest import run
 from tests.runner.world import git
 
-LIMIT_S, FIRST_CARD_S = 90, 300
+LIMIT_S, FIRST_CARD_S = 240, 300
 TEST = (
     "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertTrue(True)\n"
 )
@@ -29,11 +33,13 @@ TEST = (
 
 @dataclass
 class Board:
-    """The board of `cardinal try`, while it runs: its process, its address and the person's key."""
+    """The board of `cardinal try`, while it runs; the person has the key and the login."""
 
     process: "subprocess.Popen[bytes]"
     url: str
     key: str
+    repository: str
+    login: str
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Make one call as the person; return its JSON."""
@@ -44,14 +50,14 @@ class Board:
 
     def drag(self, column: str) -> None:
         """Drag the first card."""
-        card = {"project": 1, "issue": "local/my-shop#1", "column": column, "actor": "ann"}
+        card = {"project": 1, "issue": f"{self.repository}#1", "column": column, "actor": self.login}
         self.call("POST", "/_forge/drag", card)
 
     def comment(self, *words: str) -> dict[str, Any]:
         """Return the comment on the first card that has these words, once it is there."""
 
         def look() -> str | None:
-            comments = self.call("GET", "/repos/local/my-shop/issues/1/comments?per_page=100")
+            comments = self.call("GET", f"/repos/{self.repository}/issues/1/comments?per_page=100")
             fitting = [one for one in comments if all(word in one["body"] for word in words)]
             return json.dumps(fitting[0]) if fitting else None
 
@@ -62,12 +68,28 @@ class Board:
         """Tick the box of the plan's comment."""
         ticked = plan["body"].replace("[ ] **Approve", "[x] **Approve").replace("[ ] Approve", "[x] Approve")
         assert ticked != plan["body"]
-        self.call("PATCH", f"/repos/local/my-shop/issues/comments/{plan['id']}", {"body": ticked})
+        self.call("PATCH", f"/repos/{self.repository}/issues/comments/{plan['id']}", {"body": ticked})
 
     def pull(self) -> dict[str, Any]:
         """Return the newest pull request; empty while there is none."""
-        pulls = self.call("GET", "/repos/local/my-shop/pulls?state=all")
-        return dict(self.call("GET", f"/repos/local/my-shop/pulls/{pulls[0]['number']}")) if pulls else {}
+        pulls = self.call("GET", f"/repos/{self.repository}/pulls?state=all")
+        return dict(self.call("GET", f"/repos/{self.repository}/pulls/{pulls[0]['number']}")) if pulls else {}
+
+    def review(self) -> None:
+        """Approve the finished work, and wait until it is no draft."""
+        self.comment("is done", "is ready for your review")
+        self.drag("Review")
+        reviews = f"/repos/{self.repository}/pulls/{self.pull()['number']}/reviews"
+        self.call("POST", reviews, {"event": "APPROVE"})
+        self.wait("it is no draft", lambda: not self.pull()["draft"])
+
+    def play(self) -> None:
+        """Play the first card from its drag to its merge."""
+        self.drag("In Progress")
+        self.approve(self.comment("box:approve"))
+        self.review()
+        self.drag("Done")
+        self.wait("it is merged", lambda: self.pull()["merged"])
 
     def wait(self, what: str, is_so: Callable[[], object]) -> None:
         """Wait until it is so."""
@@ -75,7 +97,7 @@ class Board:
 
 
 @contextmanager
-def board(cardinal: Path, repository: Path) -> Iterator[Board]:
+def board(cardinal: Path, repository: Path, *more: str) -> Iterator[Board]:
     """Run `cardinal try` as a person does, until the block ends or kills it."""
     environment = {
         name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "CARDINAL_"))
@@ -83,7 +105,7 @@ def board(cardinal: Path, repository: Path) -> Iterator[Board]:
     said = repository.parent / "said"
     with said.open("ab") as out:
         start = out.tell()
-        words = [cardinal, "try", "--yes", "--no-browser"]
+        words = [cardinal, "try", "--yes", "--no-browser", *more]
         process = subprocess.Popen(words, cwd=repository, env=environment, stdout=out, stderr=out)
 
     def look() -> str | None:
@@ -92,11 +114,14 @@ def board(cardinal: Path, repository: Path) -> Iterator[Board]:
 
     try:
         url, _, key = wait_for("the address", look, limit_s=LIMIT_S).partition("/-/enter?key=")
-        yield Board(process, url, key)
+        answers = json.loads(
+            Path(git(repository, "rev-parse", "--show-toplevel"), ".cardinal/try.json").read_bytes()
+        )
+        yield Board(process, url, key, f"local/{answers['name']}", answers["login"])
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-        process.wait(60)
+        process.wait(LIMIT_S)
 
 
 @contextmanager
@@ -122,7 +147,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.timeout(480)
+@pytest.mark.timeout(900)
 def test_the_first_card_is_merged_whatever_is_killed_moved_or_taken(cardinal: Path, repository: Path) -> None:
     before = besides_git(repository)
     with board(cardinal, repository) as it:
@@ -138,11 +163,7 @@ def test_the_first_card_is_merged_whatever_is_killed_moved_or_taken(cardinal: Pa
         it.wait("a pull request", it.pull)
         it.process.kill()
     with board(cardinal, repository) as it:
-        it.comment("is done", "is ready for your review")
-        it.drag("Review")
-        review = f"/repos/local/my-shop/pulls/{it.pull()['number']}/reviews"
-        it.call("POST", review, {"event": "APPROVE"})
-        it.wait("it is no draft", lambda: not it.pull()["draft"])
+        it.review()
         branch = it.pull()["head"]["ref"]
         it.wait("its branch here", lambda: branch in git(repository, "branch", "--list", "cardinal/*"))
         it.drag("Done")
@@ -151,7 +172,7 @@ def test_the_first_card_is_merged_whatever_is_killed_moved_or_taken(cardinal: Pa
         it.wait("it is merged", lambda: it.pull()["merged"])
         it.wait("the merged work here", lambda: "cardinal/main" in git(repository, "branch"))
         it.wait("its branch is gone", lambda: branch not in git(repository, "branch"))
-        pulls = it.call("GET", "/repos/local/my-shop/pulls?state=all")
+        pulls = it.call("GET", f"/repos/{it.repository}/pulls?state=all")
     assert it.process.returncode == 0
     assert len(pulls) == 1
     assert git(repository, "--no-optional-locks", "status", "--porcelain") == ""
@@ -171,25 +192,50 @@ def test_the_first_card_is_merged_whatever_is_killed_moved_or_taken(cardinal: Pa
 )
 @pytest.mark.timeout(600)
 def test_from_the_wheel_to_the_first_merged_card_are_three_commands_and_less_than_five_minutes(
-    wheel: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+    wheel: Path, python: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what pip fetches, and a home that is empty."""
     home = repository.parent / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     started = time.monotonic()
-    run("python3", "-m", "venv", home / "cardinal", cwd=home)
+    run(python, "-m", "venv", home / "cardinal", cwd=home)
     run(home / "cardinal/bin/pip", "install", "--quiet", wheel, cwd=home, limit_s=FIRST_CARD_S)
     with board(home / "cardinal/bin/cardinal", repository) as it:
-        it.drag("In Progress")
-        it.approve(it.comment("box:approve"))
-        it.comment("is done", "is ready for your review")
-        it.drag("Review")
-        it.call("POST", f"/repos/local/my-shop/pulls/{it.pull()['number']}/reviews", {"event": "APPROVE"})
-        it.wait("it is no draft", lambda: not it.pull()["draft"])
-        it.drag("Done")
-        it.wait("it is merged", lambda: it.pull()["merged"])
+        it.play()
     assert time.monotonic() - started < FIRST_CARD_S
+
+
+SHAPES: dict[str, Callable[[Path], Path]] = {
+    **{name: partial(shapes.project, name=name) for name in ("pytest", "npm", "make", "no tests")},
+    "submodule": shapes.submodule,
+    "worktree": shapes.worktree,
+    "detached": shapes.detached,
+    "subfolder": shapes.subfolder,
+    "hooks of its own": shapes.with_hooks,
+    "1 GB": partial(shapes.history, megabytes=1024),
+}
+
+
+@pytest.mark.soak(
+    instead="tests/bot/admin/clone/test_try_shapes.py::test_work_is_delivered_and_done_and_nothing_else_is_changed"
+)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", SHAPES)
+def test_in_every_shape_the_first_card_is_merged_and_nothing_else_is_changed(
+    cardinal: Path, clone: Path, tmp_path: Path, name: str
+) -> None:
+    """Shapes in which no board can be are in tests/bot/admin/clone/test_trial.py, with the sentence."""
+    folder = SHAPES[name](clone)
+    may_change = (*MAY_CHANGE, "/info/exclude", "/said")
+    before = shapes.files(tmp_path, but=may_change)
+    with board(cardinal, folder, "--into", "main") as it:
+        it.play()
+        done = it.pull()["merge_commit_sha"]
+        it.wait("the merged work here", lambda: done in git(folder, "for-each-ref", "--format=%(objectname)"))
+    top = Path(git(folder, "rev-parse", "--show-toplevel"))
+    shutil.rmtree(top / ".cardinal")
+    assert shapes.files(tmp_path, but=may_change) == before
 
 
 def running() -> list[str]:
