@@ -93,10 +93,10 @@ class OutdatedError(LedgerError):
 class OlderLedgerError(LedgerError):
     """The ledger has not been brought to the shape that this code knows."""
 
-    def __init__(self, actual: int, known: int, progress: str = "", program: str = "cardinal up") -> None:
+    def __init__(self, actual: int, known: int, progress: str = "", program: str = "") -> None:
         self.actual, self.known, self.progress = actual, known, progress
         because = progress or f"the ledger is at migration {actual} of {known}, or other code folded it"
-        super().__init__(f"{because}: run `{program}`")
+        super().__init__(f"{because}: {f'run `{program}`' if program else 'start Cardinal'}")
 
 
 class BackupError(LedgerError):

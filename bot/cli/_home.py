@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, make_url
 
 from bot.daemon import lock_file
 from bot.system import config as configuration
+from bot.system import program
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from ledger.errors import CardinalError, OlderLedgerError
@@ -32,8 +33,7 @@ class NoLedgerError(CardinalError):
     def __init__(self, home: Path) -> None:
         self.home = home
         super().__init__(
-            f"there is no ledger in {home}: go to the folder where `cardinal up` or `cardinal try` "
-            "was started, or set CARDINAL_HOME"
+            f"there is no ledger in {home}: go to the folder where Cardinal was started, or set CARDINAL_HOME"
         )
 
 
@@ -76,8 +76,8 @@ def absence() -> str:
         works = embedded_redis.has_workers(client)
     finally:
         client.close()
-    program = lock_file.program(config.home)
-    return "" if works else f"`{program}` does not run in {config.home}: nothing moves until you start it"
+    up = program.of_home(config.home)
+    return "" if works else f"`{up}` does not run in {config.home}: nothing moves until you start it"
 
 
 def open_engine(config: Config) -> Engine:
@@ -86,8 +86,8 @@ def open_engine(config: Config) -> Engine:
     try:
         return open_ledger(config.database_url, migrate=False)
     except OlderLedgerError as error:
-        program = lock_file.program(config.home)
-        raise OlderLedgerError(error.actual, error.known, error.progress, program) from error
+        up = program.of_home(config.home)
+        raise OlderLedgerError(error.actual, error.known, error.progress, up) from error
 
 
 def require_ledger(config: Config) -> None:

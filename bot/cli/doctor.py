@@ -14,8 +14,8 @@ from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, mend
 from bot.admin.examination import Examiner, keep
 from bot.cli import _home
 from bot.cli._show import json_option, line, screen, show
-from bot.daemon import lock_file
 from bot.github.client import Hub
+from bot.system import program
 from bot.system.clock import utc_now
 from bot.system.config import Config, ConfigError
 from bot.system.host_name import host_name
@@ -95,7 +95,7 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
     except _home.NoLedgerError:
         return None, None
     except OlderLedgerError as error:
-        return None, (str(error), f"start `{lock_file.program(config.home)}`")
+        return None, (str(error), f"start `{program.of_home(config.home)}`")
     except LedgerError as error:
         return None, (str(error), "do what the sentence says")
     except DBAPIError as error:

@@ -8,17 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.system import program
 from ledger.errors import CardinalError
-
-TRIAL = "try.json"  # in the home of a board that `cardinal try` serves
 
 
 class AlreadyUpError(CardinalError):
-    """Another `cardinal up` lives in this home."""
+    """Another group lives in this home."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        super().__init__(f"cardinal up runs already in {home}: stop it first, or set another CARDINAL_HOME")
+        super().__init__(
+            f"{program.of_home(home)} runs already in {home}: stop it first, or set another CARDINAL_HOME"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +69,6 @@ def look(home: Path) -> Presence | None:
     except (ValueError, KeyError, TypeError):  # torn when the machine went down
         return None
     return presence
-
-
-def program(home: Path) -> str:
-    """Return the command that starts what runs in this home."""
-    return "cardinal try" if (home / TRIAL).exists() else "cardinal up"
 
 
 def _pids(home: Path) -> Path:

@@ -21,7 +21,7 @@ from bot.scheduler import ticker
 from bot.scheduler.queues import QueueName
 from bot.state import served_boards
 from bot.system import config as configuration
-from bot.system import git_exclude, model_keys
+from bot.system import git_exclude, model_keys, program
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from bot.system.host_name import host_name
@@ -44,8 +44,10 @@ Say = Callable[[str], None]
 class NoRedisError(CardinalError):
     """No Redis answers, from which workers take wake-ups."""
 
-    def __init__(self) -> None:
-        super().__init__("no Redis answers: start `cardinal up`, or set CARDINAL_REDIS_URL to one that runs")
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        up = program.of_home(home)
+        super().__init__(f"no Redis answers: start `{up}`, or set CARDINAL_REDIS_URL to one that runs")
 
 
 class UnwritableHomeError(CardinalError):
@@ -73,7 +75,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
         def changed(pids: Mapping[str, int]) -> None:
             lock_file.record(config.home, Presence(os.getpid(), address, pids))
 
-        say(f"cardinal up pid={os.getpid()} home={config.home}")
+        say(f"{program.of_home(config.home)} pid={os.getpid()} home={config.home}")
         say(_way_in(config, address))
         ProcessGroup(roles, say, changed).run()
     say("cardinal is down")
@@ -94,7 +96,7 @@ def work(
     config = _prepared(environ, cwd, Config.require_github, say)
     client = embedded_redis.connect(config)
     if not embedded_redis.answers(client):
-        raise NoRedisError
+        raise NoRedisError(config.home)
     client.close()
     ProcessGroup(_working(config, names, tick=tick), say).run()
 

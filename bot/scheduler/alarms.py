@@ -15,6 +15,7 @@ from bot.admin.doctor.host import FULL_BYTES, free_bytes
 from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.scheduler import dispatch, wakeups
+from bot.system import program
 from ledger.event import Event
 from ledger.events.board import CardExplained, DiskWasFull, WorkStalled
 from ledger.events.run import CHECK
@@ -25,7 +26,7 @@ from ledger.views import boards as known_boards
 from ledger.views import cards, runs, stalls
 
 MARK = "run/disk.full"  # an empty file, as old as the trouble. It outlives this process
-WAY_OUT = "no worker takes it: see that `cardinal up` runs, then ask `cardinal doctor`"
+WAY_OUT = "no worker takes it: see that {workers} runs, then ask `cardinal doctor`"
 log = logging.getLogger(__name__)
 
 
@@ -103,8 +104,9 @@ def _record_stalled(services: Services, now: datetime, late: Mapping[RunId, date
     news: list[Event] = [
         WorkStalled(board, counted[board]) for board in boards if counted[board] != known.get(board, 0)
     ]
+    way_out = WAY_OUT.format(workers=program.of_workers(services.config.home))
     for row, card in stuck:
-        because = f"{row.run_id} is ready since {late[row.run_id]:%H:%M} UTC and does not start: {WAY_OUT}"
+        because = f"{row.run_id} is ready since {late[row.run_id]:%H:%M} UTC and does not start: {way_out}"
         # A check moves no card, so nothing on it would say later that the check runs.
         if row.kind != CHECK and card.because != because:
             news.append(CardExplained(card.card_id, because))

@@ -2,21 +2,28 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 
+from bot.system import program
 from ledger.queries.standstill import Standstill, StandstillKind, StandstillSort
 from rules.text import brief, plain, state_word
 
 MAX_BECAUSE = 300
 REPLAY = "`cardinal replay` lists them; `cardinal replay DELIVERY` tries one again, `--all` each of them"
-WAYS_OUT: Mapping[StandstillKind, str] = {
+_WAYS_OUT: Mapping[StandstillKind, str] = {
     StandstillKind.SHUT_OUT: "add the board again, or have its owner let the App in: it is done then",
     StandstillKind.UNDONE: "look at the workers' log; it is tried again by itself",
     StandstillKind.GIVEN_UP: "do it by hand",
     StandstillKind.NO_STEP: "look at its page; /cardinal cancel ends it, then /cardinal retry goes on",
     StandstillKind.UNANSWERED: "answer on its card, or end it with /cardinal cancel",
-    StandstillKind.NO_WORKER: "start `cardinal up` (or `cardinal work`); its log says why one died",
+    StandstillKind.NO_WORKER: "start {workers}; its log says why one died",
     StandstillKind.UNDECIDED: "report it with the log; /cardinal retry or a drag goes on",
 }
+
+
+def way_out(kind: StandstillKind, home: Path) -> str:
+    """Return the next step about what stands still in this home."""
+    return _WAYS_OUT[kind].replace("{workers}", program.of_workers(home))
 
 
 def name_of(it: Standstill) -> str:

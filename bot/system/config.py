@@ -61,7 +61,7 @@ class Config:
         None, description="The folder of the operator's private skills, read when a run begins, if set."
     )
     redis_url: str | None = Field(
-        None, repr=False, description="A Redis to use; if unset, `cardinal up` starts its own."
+        None, repr=False, description="A Redis to use; if unset, Cardinal starts its own."
     )
     github_url: Address = Field(
         GITHUB_API, description="GitHub: the root of its API, or the https address of an Enterprise Server."

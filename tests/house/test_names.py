@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from tests.house.source import Source, sources
+from tests.house.source import ROOT, Source, sources, tracked
 
 EMPTY_WORDS = {"util", "common", "helper", "manager"}
 FLOORS = ("bot", "rules", "runner", "ledger")  # the forge is another program, with GitHub's words
@@ -133,3 +133,34 @@ def test_the_name_tests_bite() -> None:
     assert homonyms(twice) == {"Told"}
     assert list(silent_modules([Source("bot/a.py", "x = 1"), Source("bot/__init__.py", "")])) == ["bot/a.py"]
     assert list(silent_modules([Source("bot/a.py", '"""Owns a."""'), Source("bot/_a.py", "x = 1")])) == []
+
+
+HOW_STARTED = "cardinal up"  # or `cardinal try`: bot/system/program.py knows it of each home
+
+
+def sentences_with(literal: str, files: Iterable[Source]) -> Iterator[str]:
+    """Yield every text of the files that has it; docstrings speak to developers, or are help."""
+    for source in files:
+        nodes = list(ast.walk(source.tree))
+        described = (it for it in nodes if isinstance(it, ast.Module | ast.ClassDef | ast.FunctionDef))
+        docs = {id(it.body[0].value) for it in described if it.body and isinstance(it.body[0], ast.Expr)}
+        for node in nodes:
+            text = node.value if isinstance(node, ast.Constant) and id(node) not in docs else ""
+            if literal in str(text):
+                yield f"{source.path}:{node.lineno}"
+
+
+def test_only_one_place_knows_how_an_instance_is_started() -> None:
+    (known,) = sentences_with(HOW_STARTED, sources(*FLOORS))
+    assert known.startswith("bot/system/program.py:")
+    pages = (path for path in tracked() if path.startswith("bot/") and path.endswith((".html", ".js")))
+    assert [path for path in pages if HOW_STARTED in (ROOT / path).read_text(encoding="utf-8")] == []
+
+
+def test_the_test_of_how_an_instance_is_started_bites() -> None:
+    text = '''"""`cardinal up`: words for developers."""
+WAY_OUT = f"start {1} or `cardinal up`"
+def f():
+    """Start `cardinal up`."""
+'''
+    assert list(sentences_with(HOW_STARTED, [Source("bot/x.py", text)])) == ["bot/x.py:2"]

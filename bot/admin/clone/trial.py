@@ -12,13 +12,13 @@ from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
 from bot.admin.clone.proposal import proposed
-from bot.daemon import lock_file
 from bot.repo_config.policy_names import PATH, installed
 from bot.system.env_file import parse as settings_of
+from bot.system.program import TRIAL
 from rules.policy.model import Policy, parse
 from rules.policy.proposal import Proposal
 
-FOLDER, POLICY, ANSWERS, GITIGNORE = ".cardinal", "policy.yml", lock_file.TRIAL, ".gitignore"
+FOLDER, POLICY, ANSWERS, GITIGNORE = ".cardinal", "policy.yml", TRIAL, ".gitignore"
 COLUMNS = ("Tasks", "Planning", "In Progress", "Review", "QA", "Done")
 PORT = 8585
 _HOME = "board"  # the forge's own repository with the policy

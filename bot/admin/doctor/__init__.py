@@ -13,6 +13,7 @@ from bot.daemon import lock_file
 from bot.github.client import Hub
 from bot.github.errors import GithubError, UnavailableError
 from bot.state import policies, served_boards
+from bot.system import program
 from bot.system.config import Config, ConfigError
 from ledger.log import event_store
 from ledger.parts import Registry
@@ -88,7 +89,7 @@ class DoctorContext:
     @property
     def program(self) -> str:
         """The command that starts what runs in this home."""
-        return lock_file.program(self.config.home)
+        return program.of_home(self.config.home)
 
     def boards(self) -> tuple[BoardRow, ...]:
         """Return the boards of the ledger; none while there is no ledger."""
@@ -180,7 +181,7 @@ def examine(patient: DoctorContext, chosen: Iterable[Check] | None = None) -> It
 def _way_out(patient: DoctorContext, error: GithubError) -> str:
     """Return the next step. The small GitHub of `cardinal try` runs only while that does."""
     home = patient.config.home
-    if (home / lock_file.TRIAL).exists() and lock_file.look(home) is None:
+    if (home / program.TRIAL).exists() and lock_file.look(home) is None:
         return f"start `{patient.program}`: the board's own GitHub runs with it"
     if isinstance(error, UnavailableError):
         return f"see whether {patient.config.github_url} answers this machine"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
-from bot.state.standstill import REPLAY, WAYS_OUT
+from bot.state.standstill import REPLAY, way_out
 from ledger.log import event_store
 from ledger.queries.standstill import UNDONE_AFTER, StandstillKind
 from ledger.queue import inbox, outbox
@@ -32,16 +32,16 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
         yield ok("inbox", f"{inward['waiting']} deliveries wait, {kept} are done and kept")
     if held:
         message = f"{held} acts wait: {outbox.SHUT_OUT}"
-        yield warn("outbox", message, WAYS_OUT[StandstillKind.SHUT_OUT])
+        yield warn("outbox", message, way_out(StandstillKind.SHUT_OUT, patient.config.home))
     late = stuck - held
     if late:
         message = f"{late} entries wait for over {brief(UNDONE_AFTER)}"
-        yield warn("outbox", message, WAYS_OUT[StandstillKind.UNDONE])
+        yield warn("outbox", message, way_out(StandstillKind.UNDONE, patient.config.home))
     else:
         yield ok("outbox", "no entry of the outbox waits too long")
     if lost:
         message = f"{len(lost)} acts were given up, the last: {lost[-1].because}"
-        yield warn("outbox", message, WAYS_OUT[StandstillKind.GIVEN_UP])
+        yield warn("outbox", message, way_out(StandstillKind.GIVEN_UP, patient.config.home))
 
 
 def starts(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -51,7 +51,7 @@ def starts(patient: DoctorContext) -> Iterator[CheckResult]:
         return
     if counts:
         message = f"{sum(counts.values())} ready runs are taken by no worker"
-        yield fail("starts", message, WAYS_OUT[StandstillKind.NO_WORKER])
+        yield fail("starts", message, way_out(StandstillKind.NO_WORKER, patient.config.home))
     else:
         yield ok("starts", "what may start is taken")
 
@@ -67,7 +67,7 @@ def decisions(patient: DoctorContext) -> Iterator[CheckResult]:
         return
     last = newest[0]
     message = f"{count} events were passed by, the last: {last.of} (event {last.failed}): {last.because}"
-    yield fail("decisions", message, WAYS_OUT[StandstillKind.UNDECIDED])
+    yield fail("decisions", message, way_out(StandstillKind.UNDECIDED, patient.config.home))
 
 
 ORDER = 6

@@ -31,7 +31,7 @@ from bot.github.errors import NotFoundError, RateLimitedError, TokenError, Unava
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.system import config as configuration
-from bot.system import git_exclude
+from bot.system import git_exclude, program
 from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.system.secret import Secret
@@ -351,7 +351,7 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
 def _end(wishes: Wishes, place: Place, registration: Registration, front: LocalServer) -> None:
     config = place.config()
     config.require_github()
-    place.say("done: `cardinal up` starts it, `cardinal doctor` checks it")
+    place.say(f"done: `{program.of_home(config.home)}` starts it, `cardinal doctor` checks it")
     if not wishes.poll:
         place.say(f"webhooks are received at http://{config.host}:{config.port}{WEBHOOK_PATH} once it runs")
     if registration.app is not None and registration.action:

@@ -11,7 +11,8 @@ from bot.github.rate_limit import POINTS_PER_MINUTE, until_now
 from bot.ingest.delivery import repository_of
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
-from bot.state.standstill import MAX_BECAUSE, REPLAY, WAYS_OUT, left_out, name_of, words
+from bot.state.standstill import MAX_BECAUSE, REPLAY, left_out, name_of, way_out, words
+from bot.system import program
 from bot.web.site import findings, parameters, processes
 from bot.web.site.layout import Site, VisibleBoard, when
 from bot.web.site.lists import path_of
@@ -63,7 +64,7 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         title="Health",
         lines=_lines(len(mine) - len(visible), any(sorts for _, sorts in stuck)),
         stuck=[
-            (plain(board.title), board.path, [(_things(board, it, now), left_out(it)) for it in sorts])
+            (plain(board.title), board.path, [(_things(site, board, it, now), left_out(it)) for it in sorts])
             for board, sorts in stuck
             if sorts
         ],
@@ -76,6 +77,7 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         examined=examined,
         installation=installation,
         never=findings.NEVER,
+        program=program.of_home(site.config.home),
         trouble=trouble,
         how=HOW.replace("`", ""),
         read_at=when(now),
@@ -89,9 +91,12 @@ def _lines(hidden: int, anything: bool) -> tuple[str, ...]:
     return () if anything else (NOTHING,)
 
 
-def _things(board: VisibleBoard, sort: StandstillSort, now: datetime) -> list[tuple[str, str, str, str]]:
+def _things(
+    site: Site, board: VisibleBoard, sort: StandstillSort, now: datetime
+) -> list[tuple[str, str, str, str]]:
     """Return name and path of what it is about, what stands still, and the way out."""
-    return [(name_of(it), _path(board, it), words(it, now), WAYS_OUT[it.kind]) for it in sort.oldest]
+    home = site.config.home
+    return [(name_of(it), _path(board, it), words(it, now), way_out(it.kind, home)) for it in sort.oldest]
 
 
 def _path(board: VisibleBoard, it: Standstill) -> str:

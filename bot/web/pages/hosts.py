@@ -3,6 +3,7 @@
 from flask import Response, make_response, render_template
 
 from bot.state import served_boards
+from bot.system import program
 from bot.web.site import parameters
 from bot.web.site.layout import Site, when
 from ledger.log import event_store
@@ -31,7 +32,9 @@ def mount(site: Site) -> None:
         shown = render_template(
             "hosts.html",
             title="Hosts",
-            lines=() if listed else ("No host was seen yet: cardinal up makes this one known.",),
+            lines=()
+            if listed
+            else (f"No host was seen yet: {program.of_home(site.config.home)} makes this one known.",),
             hosts=[
                 {
                     "name": plain(host.row.name),

@@ -1,4 +1,4 @@
-"""Processes of all hosts: the workers that Redis knows, and the parts of `cardinal up` in this home."""
+"""Processes of all hosts: the workers that Redis knows, and the parts of this home's own group."""
 
 import socket
 from collections.abc import Iterator
@@ -9,11 +9,12 @@ from redis.exceptions import RedisError
 
 from bot.bootstrap import Services
 from bot.daemon import lock_file
+from bot.system import program
 from bot.system import redis as known
 from rules.text import brief, plain
 
 NO_REDIS = "Redis does not answer, so workers are not listed: start it, or correct CARDINAL_REDIS_URL."
-NO_WORKERS = "No worker is known to Redis: start cardinal up, or cardinal work."
+NO_WORKERS = "No worker is known to Redis: start {workers}."
 
 
 class ProcessView(NamedTuple):
@@ -28,15 +29,18 @@ class ProcessView(NamedTuple):
 
 def processes(services: Services, now: datetime) -> tuple[list[ProcessView], str]:
     """Return the processes by machine, and what is wrong with them; empty where nothing is."""
-    here, home = socket.gethostname(), lock_file.look(services.config.home)
-    names = {(here, str(pid)): name for name, pid in home.parts.items()} if home else {}
+    home = services.config.home
+    here, group = socket.gethostname(), lock_file.look(home)
+    names = {(here, str(pid)): name for name, pid in group.parts.items()} if group else {}
+    kept = f"kept alive by {program.of_home(home)}"
     try:
         workers = known.workers(services.redis)
     except RedisError:
-        return list(_parts(names, set())), NO_REDIS
+        return list(_parts(names, set(), kept)), NO_REDIS
     listed = [_worker(it, names, now) for it in workers]
-    listed += _parts(names, {(it.machine, it.pid) for it in workers})
-    return sorted(listed, key=lambda it: (it.machine, it.name)), "" if workers else NO_WORKERS
+    listed += _parts(names, {(it.machine, it.pid) for it in workers}, kept)
+    nobody = NO_WORKERS.format(workers=program.of_workers(home).replace("`", ""))
+    return sorted(listed, key=lambda it: (it.machine, it.name)), "" if workers else nobody
 
 
 def _worker(it: known.WorkerSeen, names: dict[tuple[str, str], str], now: datetime) -> ProcessView:
@@ -46,7 +50,7 @@ def _worker(it: known.WorkerSeen, names: dict[tuple[str, str], str], now: dateti
     return ProcessView(name, plain(it.machine), plain(it.pid), *ages)
 
 
-def _parts(names: dict[tuple[str, str], str], seen: set[tuple[str, str]]) -> Iterator[ProcessView]:
+def _parts(names: dict[tuple[str, str], str], seen: set[tuple[str, str]], kept: str) -> Iterator[ProcessView]:
     for (machine, pid), name in names.items():
         if (machine, pid) not in seen:
-            yield ProcessView(name, machine, pid, "", "kept alive by cardinal up")
+            yield ProcessView(name, machine, pid, "", kept)

@@ -13,10 +13,10 @@ import pytest
 from sqlalchemy import Engine
 
 from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, hosts, ok, runner
-from bot.daemon.lock_file import TRIAL
 from bot.github.client import Hub
 from bot.github.errors import UnavailableError
 from bot.system import config as configuration
+from bot.system.program import TRIAL
 from bot.system.secret import Secret
 from ledger.events.policy import PolicyLoaded
 from ledger.log import event_store

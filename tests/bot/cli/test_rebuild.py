@@ -1,7 +1,7 @@
 """`cardinal rebuild`; `tests/ledger/lifecycle/test_rebuild.py` has the folding, in a process of its own."""
 
-from bot.daemon import lock_file
 from bot.system.config import Config
+from bot.system.program import TRIAL
 from ledger.lifecycle.open import open_ledger
 from tests.bot.cli.conftest import Cardinal
 from tests.ledger.older import make_older
@@ -32,5 +32,5 @@ def test_a_ledger_of_an_older_cardinal_names_the_command_that_upgrades_it(
 ) -> None:
     make_older(new_ledger(config.database_url))
     assert cardinal("board").stderr.endswith("run `cardinal up`\n")
-    (config.home / lock_file.TRIAL).touch()
+    (config.home / TRIAL).touch()
     assert cardinal("board").stderr.endswith("run `cardinal try`\n")

@@ -4,8 +4,9 @@ import pytest
 from sqlalchemy import event
 
 from bot.scheduler import alarms
+from bot.system.program import TRIAL
 from forge.store.board import Item
-from ledger.events.board import WorkStalled
+from ledger.events.board import CardExplained, WorkStalled
 from ledger.queries.standstill import STALLED_AFTER
 from rules.explain import why
 from tests.bot.flows.cardinal import Cardinal
@@ -26,6 +27,7 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     item = waiting(cardinal)
+    (cardinal.services.config.home / TRIAL).touch()
     alarms.watch_starts(cardinal.services)
     cardinal.clock.forward(30)
     alarms.watch_starts(cardinal.services)
@@ -35,6 +37,7 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
         alarms.watch_starts(cardinal.services)
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
     assert caplog.text.count("ready work starts nowhere") == 1
+    assert "see that `cardinal try` runs" in cardinal.events(CardExplained)[-1].because
     cardinal.settle()
     assert "no worker takes it" in cardinal.face(item)["Progress"]
     assert "1 run may start, and no worker takes them" in cardinal.project.status_updates[-1].body

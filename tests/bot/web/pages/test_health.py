@@ -5,7 +5,7 @@ import re
 from datetime import timedelta
 from html import unescape
 
-from bot.state.standstill import WAYS_OUT
+from bot.state.standstill import way_out
 from bot.web.pages.health import MAX_EACH, NOTHING
 from bot.web.site.findings import NEVER
 from forge.store.models import Role
@@ -70,7 +70,7 @@ def test_each_thing_that_stands_still_has_its_way_out(pages: Pages) -> None:
     shown = unescape(pages.browser("bob").get("/health").text)
     assert NOTHING not in shown
     for kind in (StandstillKind.NO_STEP, StandstillKind.NO_WORKER, StandstillKind.UNDONE):
-        assert WAYS_OUT[kind] in shown, kind
+        assert way_out(kind, pages.cardinal.services.config.home) in shown, kind
     assert f"{silent} is preparing, and has made no step for 60 min" in shown
     assert f"{queued} is queued for 60 min" in shown
 

@@ -13,7 +13,7 @@ from bot.daemon.lock_file import Presence
 from bot.scheduler.queues import QueueName, host_queue, queue
 from bot.system import redis as known
 from bot.system.clock import utc_now
-from bot.web.site.processes import NO_REDIS, NO_WORKERS, processes
+from bot.web.site.processes import NO_REDIS, processes
 from tests.bot.web.pages.world import Pages
 
 HERE, UP = socket.gethostname(), "kept alive by cardinal up"
@@ -29,7 +29,10 @@ def born(redis: Redis, machine: str, pid: int) -> None:
 
 def test_workers_of_all_hosts_are_listed_with_their_signs_of_life(pages: Pages, redis: Redis) -> None:
     services = replace(pages.cardinal.services, redis=redis)
-    assert processes(services, utc_now()) == ([], NO_WORKERS)
+    assert processes(services, utc_now()) == (
+        [],
+        "No worker is known to Redis: start cardinal up or cardinal work.",
+    )
     born(redis, HERE, 11)
     born(redis, "other\x1b[31m", 12)
     redis.sadd("rq:workers", "rq:worker:gone", "rq:worker:torn")
