@@ -1,6 +1,6 @@
 """The kinds of parts that rules have: the contract of each, and the registry that finds its files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # the policy and the snapshot need the registries themselves
     from ledger.events.conversation import CommandGiven
     from rules.card.state import Rest
     from rules.card.trigger import RuleTrigger
+    from rules.chatops.offers import CommandOffer
     from rules.intents.outbound import Decision
     from rules.policy.column import ColumnPolicy
     from rules.policy.model import Policy
@@ -24,15 +25,20 @@ class SlashCommand(Protocol):
     """A file of `rules/commands/`; its name is the word after `/cardinal`.
 
     `TAKES`: none, optional (a word on the first line), text, or optional text; the latter two go over lines.
-    `INSTEAD` is what to do in place of writing a text that the command does not take. `SCOPES` names, for a
-    first word, another command whose role it needs, too.
+    `INSTEAD` is what to do in place of writing a text that the command does not take. A command that does
+    what others do needs their roles, too: always those of `ALSO`, and after a first word that of `SCOPES`.
+    `MOVES`: it needs the right to move cards. `offers` yields the forms and buttons that fit how a card
+    stands, whoever looks; a page has each command for its card without them.
     """
 
     USAGE: str
     ROLE: "Role"
     TAKES: str = "none"
     INSTEAD: str = ""
+    ALSO: tuple[str, ...] = ()
     SCOPES: Mapping[str, str] = {}
+    MOVES: bool = False
+    offers: "Callable[[Policy, Snapshot], Iterable[CommandOffer]] | None" = None
 
     def obey(
         self, policy: "Policy", snapshot: "Snapshot", given: "CommandGiven", now: datetime

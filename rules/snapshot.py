@@ -266,6 +266,7 @@ class FollowUpSeen:
 class Stop:
     """A kill switch that is on. `scope`: board, column or card; `target` names it. `mark` tells it from an
     earlier one: when it was thrown, as text. `because` is why somebody blocked the card, empty for a pause.
+    `claims`: `by` took the card for themselves.
     """
 
     scope: str
@@ -273,6 +274,7 @@ class Stop:
     by: str
     mark: str = ""
     because: str = ""
+    claims: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def of_board(db: Connection, board_id: BoardId) -> BoardState:
 def _read(db: Connection, board_id: BoardId) -> BoardState:
     return BoardState(
         tuple(
-            Stop(row.scope, row.target, row.by, stamp(row.at), row.because)
+            Stop(row.scope, row.target, row.by, stamp(row.at), row.because, row.claims)
             for row in stops.of_board(db, board_id)
         ),
         tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id)),

@@ -115,7 +115,7 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
                 snapshot,
                 held=held(db, card_id),
                 released=held(db, card_id, vouched=True),
-                paced=givers.count(db, event.by, now - MINUTE),
+                paced=givers.count(db, snapshot.board_id, event.by, now - MINUTE),
                 follow_ups=_follow_ups(db, card_id, event.argument) if event.command == "follow-up" else (),
                 lifted=_lifted(db, snapshot, event),
                 run=_of_choice(db, snapshot.run, chosen_question(event.source)),

@@ -57,6 +57,10 @@ def _command(name: str, part: SlashCommand) -> str:
         f"    {part.USAGE}",
     ]
     facts = f"Lowest role: `{part.ROLE}`. Takes {TAKEN[part.TAKES]}."
+    if part.MOVES:
+        facts += " It needs the right to [move cards](policy-keys.md#boardrules), too."
+    for other in part.ALSO:
+        facts += f" It needs the role of `/cardinal {other}`, too."
     for word, needed in part.SCOPES.items():
         facts += f" With `{word}` it needs the role of `/cardinal {needed}`, too."
     if part.INSTEAD:

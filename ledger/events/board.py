@@ -306,13 +306,14 @@ class DecisionFailed(CardEvent):
 class StopOrdered(BoardEvent):
     """No run starts in the scope, and those there were told to stop. `scope`: board, column or card.
 
-    `because` is why somebody blocked a card, for people; empty for a pause.
+    `because` is why somebody blocked a card, for people; empty for a pause. `claims`: `by` took the card.
     """
 
     scope: str
     target: str
     by: str
     because: str = ""
+    claims: bool = False
 
 
 @dataclass(frozen=True, slots=True)

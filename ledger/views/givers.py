@@ -11,13 +11,16 @@ from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.events.conversation import CommandGiven
 from ledger.fold import Fold
+from ledger.ids import BoardId, CardId
+from ledger.views.cards import cards
 
 
 @dataclass(frozen=True, slots=True)
 class GiverRow:
-    """One command; `seq` is its event's."""
+    """One command about a card; `seq` is its event's."""
 
     seq: int
+    card_id: CardId
     by: str
     at: datetime
 
@@ -26,14 +29,16 @@ givers = Table("view_givers", VIEWS, *columns(GiverRow, "seq"), Index("view_give
 fold = Fold()
 
 
-def count(db: Connection, by: str, since: datetime) -> int:
-    """Return the count of their commands after `since`."""
-    return int(_count.scalar(db, {"by": by, "since": since}))
+def count(db: Connection, board_id: BoardId, by: str, since: datetime) -> int:
+    """Return the count of their commands on the board after `since`: no board uses up what another obeys."""
+    return int(_count.scalar(db, {"board_id": board_id, "by": by, "since": since}))
 
 
 @statement
-def _count(by: Any, since: Any) -> Select[Any]:
-    return select(func.count()).where(givers.c.by == by, givers.c.at > since)
+def _count(board_id: Any, by: Any, since: Any) -> Select[Any]:
+    on_board = cards.c.board_id == board_id
+    given = givers.join(cards, cards.c.card_id == givers.c.card_id)
+    return select(func.count()).select_from(given).where(givers.c.by == by, givers.c.at > since, on_board)
 
 
 fold.on(CommandGiven)(recorder(givers))

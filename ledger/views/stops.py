@@ -26,6 +26,7 @@ class StopRow:
     by: str
     at: datetime
     because: str = ""
+    claims: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Reading a command out of a comment or a ticked box, and who may give it."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ledger.model.limit_answers import Subject
@@ -137,8 +138,10 @@ def left_column(source: str) -> str | None:
 
 
 def seen_stop(source: str) -> str | None:
-    """Return the mark of the stop that a `page:resume:stop-<mark>` showed; None for another source."""
-    return _after(f"resume:{SEEN_STOP}", source)
+    """Return the mark of the stop that a `page:<command>:stop-<mark>` showed; None for another source."""
+    door, _, name = source.partition(":")
+    about = name.partition(":")[2]
+    return about.removeprefix(SEEN_STOP) if door in APART and about.startswith(SEEN_STOP) else None
 
 
 def _after(begin: str, source: str) -> str | None:
@@ -165,17 +168,36 @@ def chosen_question(source: str) -> str:
 
 def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitted | RefusedCommand:
     """Say whether somebody with that role in the card's repository may give the command."""
-    scopes = COMMANDS.load(parsed.command).SCOPES
-    words = parsed.argument.lower().split()
-    needed = {parsed.command} | {scopes[word] for word in words[:1] if word in scopes}
-    for command in sorted(needed):
-        allowed = needs(policy, command)
+    word = next(iter(parsed.argument.lower().split()), "")
+    for allowed in groups(policy, parsed.command, word):
         if not covered(allowed, role_of(role), login):
-            scope = f" {words[0]}" if len(needed) > 1 else ""
+            scope = f" {word}" if word in COMMANDS.load(parsed.command).SCOPES else ""
             return RefusedCommand(
                 _refusal(f"/cardinal {parsed.command}{scope}", allowed, role_of(role), login)
             )
     return Permitted()
+
+
+def groups(policy: Policy, command: str, word: str = "") -> tuple[tuple[str, ...], ...]:
+    """Return roles and people in groups: whoever gives the command, with that first word, is in each.
+
+    A group that holds whenever another one does is left out.
+    """
+    every = list(dict.fromkeys(_every_group(policy, command, word)))
+    for group in tuple(every):
+        others = (it for it in every if it is not group)
+        if any(all(covered(group, role_of(it), it.removeprefix("@")) for it in other) for other in others):
+            every.remove(group)
+    return tuple(every)
+
+
+def _every_group(policy: Policy, command: str, word: str) -> Iterator[tuple[str, ...]]:
+    part = COMMANDS.load(command)
+    yield needs(policy, command)
+    if part.MOVES:
+        yield policy.board.move
+    for other in (*part.ALSO, *filter(None, (part.SCOPES.get(word),))):
+        yield from _every_group(policy, other, "")
 
 
 _WITH = {
@@ -204,7 +226,7 @@ def refusal_to_answer(policy: Policy, subject: Subject, *, role: str, login: str
 
 
 def needs(policy: Policy, command: str) -> tuple[str, ...]:
-    """Return the roles and people who may give the command."""
+    """Return the roles and people whom the policy or the command itself names for it."""
     return policy.board.commands.get(command, (str(COMMANDS.load(command).ROLE),))
 
 
@@ -213,15 +235,19 @@ def _refusal(typed: str, allowed: tuple[str, ...], role: Role, login: str) -> st
     return f"{code(typed)} needs {named}; {code(login)} has the role {code(role)} here."
 
 
-def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
+def unknown(word: str) -> str:
+    """Return that there is no such command, and which is meant; empty where there is one."""
     known = COMMANDS.names()
-    if word not in known:
-        meant = near(word, known)
-        hint = f"Did you mean `/cardinal {meant}`? " if meant else ""
-        return Mistyped(
-            plain(word, 40),
-            f"There is no command {code(word, 40)}. {hint}`/cardinal help` lists what there is.",
-        )
+    if word in known:
+        return ""
+    meant = near(word, known)
+    hint = f"Did you mean `/cardinal {meant}`? " if meant else ""
+    return f"There is no command {code(word, 40)}. {hint}`/cardinal help` lists what there is."
+
+
+def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
+    if because := unknown(word):
+        return Mistyped(plain(word, 40), because)
     part = COMMANDS.load(word)
     if part.TAKES == "none":
         if rest:

@@ -6,7 +6,7 @@ from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.model.limit_answers import CANCEL, CHOSEN_ONLY, FINISH, Code, Subject, codes_of, read, subject_of
 from ledger.states import RunState
 from rules.card.trigger import stamp, was_before
-from rules.chatops.parser import APART, BOX, chosen_question, door_of
+from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
 from rules.intents.internal import AnswerQuestion, RequeueRun, StopRun
 from rules.intents.outbound import Decision, Intent, Say
 from rules.snapshot import AnsweredQuestion, OpenQuestion, RunSeen, Snapshot
@@ -17,6 +17,7 @@ _ENDS_BY = {
     Subject.LEAVING: (Code.CANCEL, "the card was dragged out"),
     Subject.PART: (Code.STOP, "a sub-issue failed"),
 }
+STALE_STOP = "That stop was lifted meanwhile. Where another one holds, the page shows it."
 AT_ONCE = timedelta(seconds=60)  # after an answer: so long it may not be seen yet by somebody who writes
 
 
@@ -74,6 +75,12 @@ def settle(
         (RequeueRun(card, run.run_id, "answered"),) if run.state is RunState.PARKED else ()
     )
     return Decision((record, *go), because)
+
+
+def is_stale_stop(snapshot: Snapshot, given: CommandGiven) -> bool:
+    """Return whether the command's form was about a stop that does not hold any more."""
+    shown = seen_stop(given.source)
+    return shown is not None and shown not in {it.mark for it in snapshot.stops}
 
 
 def is_undecided(question: OpenQuestion, text: str) -> bool:

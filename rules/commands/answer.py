@@ -1,20 +1,37 @@
 """Answer the open question, with words or with the number of a choice."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from ledger.model.limit_answers import subject_of
+from ledger.model.limit_answers import CHOSEN_ONLY, subject_of
 from rules.card.trigger import was_before
 from rules.chatops import replies
+from rules.chatops.offers import MAX_ASKED, CommandOffer, Urgency
 from rules.chatops.parser import BOX, chosen_question, door_of, refusal_to_answer
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+from rules.text import plain
 
 USAGE = "/cardinal answer <text or number>"
 ROLE = Role.WRITE
 TAKES = "text"
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer an answer to each question that waits: its choices, and words where it takes them."""
+    run = snapshot.live_run
+    for question in filter(None, (run.question, run.behind) if run else ()):
+        name, about = f"answer:{question.question_id}", subject_of(question)
+        text = plain(question.text, MAX_ASKED)
+        if question.choices:
+            choices = tuple((str(number), plain(it)) for number, it in enumerate(question.choices, start=1))
+            yield CommandOffer(name, "Answer", text, Urgency.WAITED_FOR, choices=choices, subject=about)
+        if not question.choices or about not in CHOSEN_ONLY:
+            hint = "Or in your own words" if question.choices else text
+            yield CommandOffer(name, "Answer", hint, Urgency.WAITED_FOR, asks="Your answer", subject=about)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -1,11 +1,13 @@
 """Approve the plan, so that the work begins, or the stage that waits for a person."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import RunState
 from rules.card.trigger import was_before
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import approved_plan, refusal_to_answer
 from rules.chatops.replies import beaten, beaten_by, choose, say
 from rules.intents.internal import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
@@ -21,6 +23,14 @@ ROLE = Role.WRITE
 INSTEAD = "To change the plan: `/cardinal redirect <text>`."
 STAGES = (Subject.START, Subject.STAGE, Subject.ROUNDS)
 BY_RULES = "Cardinal"  # who sends a plan back because the issue is another one now
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer it for the plan that waits."""
+    run = snapshot.live_run
+    if run and run.state is RunState.AWAITING_APPROVAL and run.stop_asked != "cancel":
+        name = f"approve:{run.run_id}:{run.plan_revision}"
+        yield CommandOffer(name, "Approve the plan", "Let the agent work by its plan", Urgency.RUN)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -3,17 +3,16 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.card.move_rights import may_move
 from rules.chatops.replies import about, say
 from rules.intents.by_command import ArchiveCard
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.snapshot import Mover, Snapshot
-from rules.text import alternatives, code
+from rules.snapshot import Snapshot
 
 USAGE = "/cardinal archive"
 ROLE = Role.WRITE
+MOVES = True
 INSTEAD = "It is always about this card."
 
 
@@ -26,15 +25,12 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if pull is not None:
         text = f"Pull request #{pull.number} is open, so the card stays: merge or close it first."
         return say(snapshot, given, text)
-    return change(policy, snapshot, given, wanted=True)
+    return change(snapshot, given, wanted=True)
 
 
-def change(policy: Policy, snapshot: Snapshot, given: CommandGiven, *, wanted: bool) -> Decision:
-    """Archive the card or bring it back, unless it is so already or the person may not."""
+def change(snapshot: Snapshot, given: CommandGiven, *, wanted: bool) -> Decision:
+    """Archive the card or bring it back, unless it is so already."""
     if snapshot.archived == wanted:
         return say(snapshot, given, f"The card is {'archived already' if wanted else 'on the board'}.")
-    if not may_move(policy, Mover(given.by, given.role)):
-        may = alternatives(code(word) for word in policy.board.move)
-        return say(snapshot, given, f"The policy lets {may} move cards, so nothing was changed.")
     act = ArchiveCard(snapshot.card_id, wanted, given.by, given.role, about(given))
     return Decision((act,), (f"{given.by} {given.command}s the card",))

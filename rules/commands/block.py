@@ -1,9 +1,11 @@
 """Block the card with a reason: no run starts on it, one at work is paused; `by #12` adds a dependency."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
 from rules.commands import link
 from rules.intents.outbound import Decision
@@ -16,7 +18,15 @@ from rules.text import plain, sentence
 USAGE = "/cardinal block <reason>|by <issue>"
 ROLE = Role.WRITE
 TAKES = "optional"
+SCOPES = {"by": "link"}
 MAX_REASON = 200  # characters
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer it where no run lives and nobody holds the card."""
+    if snapshot.live_run is None and not blocked_by(snapshot.stops, snapshot.card_id):
+        hint = "No run starts until somebody unblocks the card"
+        yield CommandOffer("block", "Block", hint, Urgency.CARD, asks="Why")
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
@@ -35,9 +45,9 @@ def blocker(given: CommandGiven) -> str:
     return issue.strip() if word.lower() == "by" and link.ISSUE.fullmatch(issue.strip()) else ""
 
 
-def hold(snapshot: Snapshot, given: CommandGiven, reason: str) -> Decision:
+def hold(snapshot: Snapshot, given: CommandGiven, reason: str, *, claims: bool = False) -> Decision:
     """Stop the card with a reason, unless somebody has done so."""
     if held := blocked_by(snapshot.stops, snapshot.card_id):
         return say(snapshot, given, sentence(f"Nothing was changed: {held}"))
-    order = StopOrdered(snapshot.board_id, "card", snapshot.card_id, given.by, reason)
+    order = StopOrdered(snapshot.board_id, "card", snapshot.card_id, given.by, reason, claims)
     return Decision((order,), (f"{given.by} blocks the card: {reason}",))

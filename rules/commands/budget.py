@@ -1,12 +1,15 @@
 """Give the run more dollars; one that waits because its own ran out goes on."""
 
 import re
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.model.limit_answers import Code, Subject, raised, subject_of
+from ledger.states import RUN_HELD
 from rules.card.trigger import was_before
 from rules.chatops import replies
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import raised_run
 from rules.intents.internal import RaiseBudget
 from rules.intents.outbound import Decision
@@ -20,6 +23,14 @@ ROLE = Role.MAINTAIN
 TAKES = "optional"
 LEAST_USD, MAX_USD = 0.01, 1000.0
 _AMOUNT = re.compile(r"\+?[ ]?\$?(?P<usd>[0-9]{1,6}(?:\.[0-9]{1,2})?)", re.ASCII)
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer dollars to a run at work, and to one that waits for them."""
+    run = snapshot.live_run
+    if run and run.stop_asked != "cancel" and (_asks(run) or run.state in RUN_HELD):
+        hint, asks = "Give the run more to spend", "Dollars, such as +2"
+        yield CommandOffer(f"budget:{run.run_id}", "Add dollars", hint, Urgency.CARD, asks=asks)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -1,8 +1,10 @@
 """Cancel the run; what it committed is kept."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say, settle_leaving
 from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
@@ -13,6 +15,14 @@ from rules.snapshot import Snapshot
 USAGE = "/cardinal cancel"
 ROLE = Role.WRITE
 INSTEAD = "To tell the agent something: write a plain comment."
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer it while the run lives."""
+    run = snapshot.live_run
+    if run and run.stop_asked != "cancel":
+        hint = "End the run; what it committed is kept"
+        yield CommandOffer(f"cancel:{run.run_id}", "Cancel", hint, Urgency.END)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

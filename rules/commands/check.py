@@ -1,8 +1,10 @@
 """Run the checks on the pull request's commit, without an agent."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -13,6 +15,12 @@ from rules.snapshot import Snapshot
 USAGE = "/cardinal check"
 ROLE = Role.WRITE
 INSTEAD = "It runs what the policy of the default branch names, on the commit that GitHub has."
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer it where the gate has not let the pull request's commit through."""
+    if snapshot.open_pull and not snapshot.open_pull.gate.lets_through and not obstacle(snapshot):
+        yield CommandOffer("check", "Check", "Run the checks on this commit, no agent", Urgency.CARD)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -1,8 +1,10 @@
 """Take the card for yourself: you are assigned, and no run starts on it until it is unblocked."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import about, say
 from rules.commands import block
 from rules.intents.by_command import ChangeAssignees
@@ -14,7 +16,15 @@ from rules.snapshot import Snapshot
 
 USAGE = "/cardinal claim"
 ROLE = Role.WRITE
+ALSO = ("assign", "block")
 INSTEAD = "Others are assigned with `/cardinal assign <people>`."
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer it where nobody works on the card or holds it."""
+    if snapshot.live_run is None and not blocked_by(snapshot.stops, snapshot.card_id):
+        hint = "It is yours: no run starts on it until somebody unblocks it"
+        yield CommandOffer("claim", "Claim", hint, Urgency.CARD)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
@@ -23,7 +33,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if run is not None:
         text = f"{run.run_id} lives, so the card is not free: `/cardinal cancel` first, then claim it."
         return say(snapshot, given, text)
-    held = block.hold(snapshot, given, "claimed")
+    held = block.hold(snapshot, given, "claimed", claims=True)
     if blocked_by(snapshot.stops, snapshot.card_id):
         return held
     return held + Decision((ChangeAssignees(snapshot.card_id, (given.by,), True, about(given)),))

@@ -14,6 +14,7 @@ from rules.text import alternatives, code
 
 USAGE = "/cardinal complete"
 ROLE = Role.WRITE
+ALSO = ("move",)
 INSTEAD = "To move it elsewhere: `/cardinal move <column>`."
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.parts import charter
-from rules.chatops.parser import needs
+from rules.chatops.parser import groups
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -27,7 +27,8 @@ def table(policy: Policy) -> str:
     """Return a Markdown table of the commands, their effects and who may give them."""
     rows = ["| command | what it does | who |", "| --- | --- | --- |"]
     for name, part in COMMANDS.all():
-        who = alternatives(code(word) for word in needs(policy, name))
+        every = groups(policy, name)
+        who = " and ".join(alternatives(code(word) for word in group) for group in every)
         usage = part.USAGE.replace("|", "\\|")
         rows.append(f"| `{usage}` | {charter(part)} | {who} |")
     return "\n".join((*rows, "", "A command stands in the first line of a comment."))

@@ -1,30 +1,38 @@
 """Move the card to a column, as a drag would."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.card.move_rights import may_move
 from rules.card.trigger import stamp
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import left_column
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision, MoveCard
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.snapshot import Mover, Snapshot
-from rules.text import alternatives, code
+from rules.snapshot import Snapshot
+from rules.text import alternatives, code, plain
 
 USAGE = "/cardinal move <column>"
 ROLE = Role.WRITE
 TAKES = "optional"
+MOVES = True
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer the other columns to whoever may drag the card there."""
+    here = (snapshot.column or "").casefold()
+    columns = tuple((name, plain(name)) for name in policy.board.columns if name.casefold() != here)
+    if snapshot.live_run is None and columns:
+        name, hint = f"move:{snapshot.column or ''}", "Move the card, as a drag would, to"
+        yield CommandOffer(name, "Move", hint, Urgency.CARD, choices=columns)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Move the card for whoever may drag it; one with a run stays until that is cancelled or has ended."""
+    """Move it for whoever may drag it; one with a run stays until that is cancelled or has ended."""
     wanted, here = given.argument.strip(), (snapshot.column or "").casefold()
     column = next((name for name in policy.board.columns if name.casefold() == wanted.casefold()), "")
-    if not may_move(policy, Mover(given.by, given.role)):
-        may = alternatives(code(word) for word in policy.board.move)
-        return say(snapshot, given, f"The policy lets {may} move cards, so the card stays where it is.")
     if not column:
         names = alternatives(code(name) for name in policy.board.columns)
         return say(snapshot, given, f"Nothing was moved: say {names}, as in `{USAGE}`.")

@@ -1,22 +1,33 @@
 """Pause the run or the card; `column` or `board` stops everything there."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven
-from ledger.states import RUN_HELD
+from ledger.states import RUN_HELD, RunState
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
 from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.runs.kill_switch import targets
+from rules.runs.queue import stop_words
 from rules.snapshot import Snapshot
 
 USAGE = "/cardinal pause [column|board]"
 ROLE = Role.WRITE
 TAKES = "optional"
 SCOPES = {"column": "stop-all", "board": "stop-all"}  # stopping what is everybody's needs that command's role
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer it for a run that neither waits for somebody nor stops already."""
+    run = snapshot.live_run
+    waits = run and (run.state is RunState.AWAITING_APPROVAL or run.question is not None)
+    if run and not (waits or run.stop_asked):
+        yield CommandOffer(f"pause:{run.run_id}", "Pause", "Stop for now; nothing is lost", Urgency.RUN)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
@@ -33,8 +44,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if scope == "card" and run and run.paused:
         return say(snapshot, given, f"{run.run_id} is paused already. `/cardinal resume` lets it go on.")
     target = targets(snapshot)[scope]
-    if any(stop.scope == scope and stop.target == target for stop in snapshot.stops):
-        undo = "/cardinal resume" if scope == "card" else f"/cardinal resume {scope}"
+    if held := next((it for it in snapshot.stops if (it.scope, it.target) == (scope, target)), None):
+        _, undo = stop_words(scope, held.by, held.because)
         return say(snapshot, given, f"The {scope} is stopped already. `{undo}` lets it go on.")
     order = StopOrdered(snapshot.board_id, scope, target, given.by)
     return Decision((order,), (f"{given.by} stops the {scope}",))

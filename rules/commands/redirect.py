@@ -1,10 +1,12 @@
 """Send the plan back with words, for another one; an agent at work gets them at its next step."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunSteered
 from ledger.states import RUN_HELD, RunState
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
 from rules.intents.internal import RedirectPlan, RequeueRun
 from rules.intents.outbound import Decision
@@ -16,6 +18,20 @@ from rules.text import code
 USAGE = "/cardinal redirect <text>"
 ROLE = Role.WRITE
 TAKES = "text"
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer words for the plan that waits, or to the agent at work."""
+    run = snapshot.live_run
+    if run is None or run.stop_asked == "cancel":
+        return
+    name = f"redirect:{run.run_id}"
+    if run.state is RunState.AWAITING_APPROVAL:
+        asks = "What should be different"
+        yield CommandOffer(name, "Send the plan back", "For another plan", Urgency.WORDS, asks=asks)
+    elif run.state in RUN_HELD:
+        hint = "It reads your words at its next step"
+        yield CommandOffer(name, "Tell the agent", hint, Urgency.WORDS, asks="Your words")
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -1,11 +1,13 @@
 """Let a paused run or card go on; `column` or `board` lifts what stops everything there."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
-from rules.chatops.parser import Parsed, RefusedCommand, permit, seen_stop
-from rules.chatops.replies import say
+from rules.chatops.offers import CommandOffer, Urgency
+from rules.chatops.parser import SEEN_STOP, Parsed, RefusedCommand, permit
+from rules.chatops.replies import STALE_STOP, is_stale_stop, say
 from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy
@@ -21,6 +23,20 @@ TAKES = "optional"
 SCOPES = {"column": "stop-all", "board": "stop-all"}  # who may not stop it may not start it either
 
 
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer it for a paused run, and for a pause of the card or a stop of the board."""
+    run = snapshot.live_run
+    if run and run.paused:
+        yield CommandOffer(f"resume:{run.run_id}", "Go on", "Let the paused run go on", Urgency.RUN)
+    for stop in snapshot.stops:
+        name, label = f"resume:{SEEN_STOP}{stop.mark}", f"Let the {stop.scope} go on"
+        if (stop.scope, stop.target) == ("card", snapshot.card_id) and not stop.because:
+            yield CommandOffer(name, label, "Lift the card's own stop", Urgency.RUN)
+        if stop.scope == "board":
+            words, on = (("board", label),), "The board is stopped"
+            yield CommandOffer(name, label, on, Urgency.RUN, choices=words, of_board=True)
+
+
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Lift the stop of that scope; without one, requeue the paused run and lift the card's own stop.
 
@@ -30,11 +46,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if scope not in ("card", "column", "board"):
         return say(snapshot, given, f"Nothing was resumed: say `{USAGE}`.")
     card, run, target = snapshot.card_id, snapshot.live_run, targets(snapshot)[scope]
-    shown = seen_stop(given.source)
-    if shown is not None and shown not in {it.mark for it in snapshot.stops if it.scope == scope}:
-        return say(
-            snapshot, given, "That stop was lifted meanwhile. Where another one holds, the page shows it."
-        )
+    if is_stale_stop(snapshot, given):
+        return say(snapshot, given, STALE_STOP)
     if scope == "card" and (held := blocked_by(snapshot.stops, card)):
         may = permit(policy, Parsed("unblock", ""), role=given.role, login=given.by)
         if isinstance(may, RefusedCommand):

@@ -1,10 +1,12 @@
 """Start another run on the card, or a revision when a review asked for something."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from rules.card.column_actions import act
 from rules.card.trigger import RuleTrigger, was_before
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import door_of
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
@@ -17,6 +19,15 @@ from rules.snapshot import Snapshot
 USAGE = "/cardinal retry"
 ROLE = Role.WRITE
 INSTEAD = "What the agent should know: write a plain comment first."
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer another attempt where one may start."""
+    run = snapshot.run
+    may = policy.archetype(snapshot.column).IS_FINAL or not obstacle(policy, snapshot)
+    if run and not run.alive and may:
+        hint = "Try again, with what was said since"
+        yield CommandOffer(f"retry:{run.run_id}", "Retry", hint, Urgency.RUN)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -1,9 +1,11 @@
 """Stop every run on the board, now."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -14,6 +16,13 @@ from rules.snapshot import Snapshot
 USAGE = "/cardinal stop-all"
 ROLE = Role.ADMIN
 INSTEAD = "To stop one column: `/cardinal pause column`."
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer it on the board's page until the board is stopped."""
+    if not any(stop.scope == "board" for stop in snapshot.stops):
+        hint = "Stop every run on the board, now"
+        yield CommandOffer("stop-all", "Stop all runs", hint, Urgency.END, of_board=True)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -11,9 +11,10 @@ from rules.snapshot import Snapshot
 
 USAGE = "/cardinal unarchive"
 ROLE = Role.WRITE
+MOVES = True
 INSTEAD = "To bring back a description: `/cardinal restore`."
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Undo `/cardinal archive`, or an archiving on the board."""
-    return archive.change(policy, snapshot, given, wanted=False)
+    return archive.change(snapshot, given, wanted=False)

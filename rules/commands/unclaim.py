@@ -1,4 +1,4 @@
-"""Give a card back that you claimed or blocked: you are unassigned, and runs may start on it."""
+"""Give a card back that you claimed: you are unassigned, and runs may start on it."""
 
 from datetime import datetime
 
@@ -15,12 +15,13 @@ from rules.text import sentence
 
 USAGE = "/cardinal unclaim"
 ROLE = Role.WRITE
+ALSO = ("unassign", "unblock")
 INSTEAD = "Others are unassigned with `/cardinal unassign <people>`."
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Undo `/cardinal claim`, for whoever gave it."""
-    mine = [it for it in snapshot.stops if it.by.casefold() == given.by.casefold()]
+    mine = [it for it in snapshot.stops if it.claims and it.by.casefold() == given.by.casefold()]
     if not blocked_by(mine, snapshot.card_id):
         held = blocked_by(snapshot.stops, snapshot.card_id) or "nobody holds it"
         return say(snapshot, given, sentence(f"You have not claimed this card: {held}"))

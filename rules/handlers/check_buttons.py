@@ -10,12 +10,11 @@ from ledger.events.conversation import CommandGiven
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.states import RunState
 from rules.card.trigger import stamp
-from rules.chatops.parser import pressed_run
+from rules.chatops.offers import fitting
+from rules.chatops.parser import of_button, pressed_run
 from rules.intents.outbound import Decision, Intent, Say, WriteCheck
 from rules.policy.model import Policy
-from rules.runs.check_only import obstacle as obstacle_to_check
-from rules.runs.start import obstacle
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 
 MAX = 3  # docs.github.com/rest/checks/runs (actions), like the lengths
 LABEL, IDENTIFIER, DESCRIPTION = 20, 20, 40
@@ -49,47 +48,17 @@ CHANGING = (
     runs.RunStopAsked,
     runs.RunEnded,
 )
-CHECK = Button("Check", "check", "Run the checks on this commit, no agent")
 EXPLAIN = Button("Explain", "explain", "Say why the card does or does not move")
 
 
-def fitting(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
+def of_check(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
     """Return the buttons for the card as it is, at most three; none without an open pull request."""
     if snapshot.open_pull is None or snapshot.archived:
         return ()
-    buttons = of_run(policy, snapshot)
-    if not snapshot.open_pull.gate.lets_through and not obstacle_to_check(snapshot):
-        buttons = (*buttons, CHECK)
+    offers = (it for it in fitting(policy, snapshot) if of_button(it.name))
+    buttons = (Button(it.label, it.name, it.hint) for it in offers)
     # One whose name GitHub does not take is left out: the same command can be written.
     return (*(button for button in buttons if button.fits), EXPLAIN)[:MAX]
-
-
-def of_run(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
-    """Return the buttons for the card's newest run: of one that lives, or for another attempt."""
-    run = snapshot.run
-    if run is not None and run.alive:
-        return _of_live(run)
-    if run is not None and _may_try_again(policy, snapshot):
-        return (Button("Retry", f"retry:{run.run_id}", "Try again, with what was said since"),)
-    return ()
-
-
-def _may_try_again(policy: Policy, snapshot: Snapshot) -> bool:
-    return policy.archetype(snapshot.column).IS_FINAL or not obstacle(policy, snapshot)
-
-
-def _of_live(run: RunSeen) -> tuple[Button, ...]:
-    if run.stop_asked == "cancel":
-        return ()
-    cancel = Button("Cancel", f"cancel:{run.run_id}", "End the run; what it committed is kept")
-    if run.state is RunState.AWAITING_APPROVAL:
-        plan = f"approve:{run.run_id}:{run.plan_revision}"
-        return (Button("Approve the plan", plan, "Let the agent work by its plan"), cancel)
-    if run.paused:
-        return (Button("Go on", f"resume:{run.run_id}", "Let the paused run go on"), cancel)
-    if run.question is not None or run.stop_asked:
-        return (cancel,)
-    return (Button("Pause", f"pause:{run.run_id}", "Stop for now; nothing is lost"), cancel)
 
 
 def check(snapshot: Snapshot) -> Decision:

@@ -30,6 +30,7 @@ _WANTED = {
     "fill_field": "the field that a rule fills could not be written",
     "archive_card": "the card was not archived or brought back",
     "unlink_card": "the dependency was not removed",
+    "move_card": "the card was not moved",
     "change_assignees": "not everybody could be assigned or unassigned",
 }
 
@@ -42,7 +43,7 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
         return _unlinked(snapshot, event)
     if event.act == "post_report" and not snapshot.archived:  # then the run's own comment says why it ended
         return Decision((WriteRunComment(snapshot.card_id, RunId(event.key.removeprefix("report:"))),))
-    if event.act in _WANTED and (not snapshot.archived or event.act == "archive_card"):
+    if _is_wanted(event) and (not snapshot.archived or event.act in ("archive_card", "move_card")):
         text = f"{_WANTED[event.act]}: {plain(event.because, 300)}"
         return Decision((Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(text)),), (text,))
     failed = _NEEDED.get(event.act.replace("_", "").lower())
@@ -55,6 +56,11 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     notice = Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(because))
     return change(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+
+
+def _is_wanted(event: EntryGivenUp) -> bool:
+    """Return whether only somebody wanted it: of moves, those of a command; others the card needs."""
+    return event.act in _WANTED and (event.act != "move_card" or ":command:" in event.key)
 
 
 def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:

@@ -187,6 +187,11 @@ class MoveCard(Intent):
     source: str = ""
     by: str = ""
 
+    @property
+    def commanded(self) -> bool:
+        """Whether somebody's command asks for it, who wants to know what came of it."""
+        return self.about.startswith("command:")
+
 
 @dataclass(frozen=True, slots=True)
 class ConvertDraft(Intent):

@@ -38,7 +38,10 @@ class BoardLimits(PolicyModel):
         6, 1, 100, "Runs of one card in an hour beyond which none starts without a person's command."
     )
     commands_per_minute: int = whole(
-        20, 1, 1000, "Commands of one person, or of a program in their name, that are obeyed in a minute."
+        20,
+        1,
+        1000,
+        "Commands of one person, or a program in their name, that the board obeys in a minute.",
     )
     repairs: int = whole(
         2, 0, 20, "Runs in a row that repair a pull request whose checks are red on GitHub; 0: none."

@@ -16,12 +16,19 @@ ACT = Act("move:{card_id}:{about}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActResult:
-    """Move the card; raises GivenUpError if the board has no such column."""
+    """Move the card.
+
+    Raises GivenUpError if the board has no such column, or if a commanded card went elsewhere meanwhile.
+    """
     with context.reading() as db:
         card = card_of(db, intent.card_id)
         known = boards.get(db, card.board_id)
-    if known is None or card.archived or (intent.source and card.column != intent.source):
-        return ActResult()  # it left the board, or somebody moved it in the meantime
+    gone = known is None or card.archived
+    if known is None or gone or (intent.source and card.column != intent.source):
+        if intent.commanded and (gone or (card.column or "").casefold() != intent.column.casefold()):
+            where = "it left the board" if gone else f"somebody moved it to {card.column or 'no column'}"
+            raise GivenUpError(f"{where} meanwhile, so it did not go to {intent.column}")
+        return ActResult()  # a rule's wish, which somebody overtook; or an earlier try was
     same = (column for column in known.columns if column.name.casefold() == intent.column.casefold())
     target = next(same, None)  # a policy may spell it in another case
     if target is None:

@@ -24,5 +24,5 @@ def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> ActRe
     if pull is None or snapshot is None or (card.pull_state, card.pull_head) != ("open", intent.head):
         last = last_of(context, entry.key)
         return ActResult(last.remote_id, last.digest) if last else ActResult()
-    says = gate.write(seen, check_buttons.fitting(context.policy(card.board_id), snapshot))
+    says = gate.write(seen, check_buttons.of_check(context.policy(card.board_id), snapshot))
     return gate_check.publish(context, entry, repository=pull.repository, head=intent.head, says=says)

@@ -31,15 +31,21 @@ def templates() -> Blueprint:
     return Blueprint("acting", __name__, template_folder=".")
 
 
-def for_card(site: Site, visit: SignIn, card_id: CardId) -> tuple[FormView, ...]:
-    """Return the forms for a card whose page the visitor may read. Raises BusyError."""
+def for_card(site: Site, visit: SignIn, card_id: CardId, *, every: bool = False) -> tuple[FormView, ...]:
+    """Return the forms for a card whose page the visitor may read; with `every`, one for all other commands.
+
+    Raises BusyError.
+    """
     with event_store.reading(site.engine) as db:
         snapshot = snapshots.of_card(db, card_id)
         if snapshot is None or snapshot.repository is None:
             return ()
         policy = policies.in_force(db, snapshot.board_id)
-    role = site.readers.role(visit, snapshot.repository)
-    return _forms(site, card_id, offers.for_card(policy, snapshot, role=role, login=visit.login))
+    person = {"role": site.readers.role(visit, snapshot.repository), "login": visit.login}
+    offered = [it for it in offers.permitted(policy, snapshot, **person) if not it.of_board]
+    if every and (others := offers.others(policy, snapshot, offered, **person)):
+        offered.append(others)
+    return _forms(site, card_id, offered)
 
 
 def for_board(
@@ -48,22 +54,20 @@ def for_board(
     """Return the forms for a whole board. They are told on one of the listed cards, with a run if there is
     one, whose repository is the owner's and lets the visitor send them. Raises BusyError.
     """
-    with event_store.reading(site.engine) as db:
-        policy = policies.in_force(db, board.board_id)
-        stopped = snapshots.board_stops(db, board.board_id)
     issues = [card for card in listed if card.number and not is_outside(card.repository or "", board.owner)]
     for card in {it.repository: it for it in sorted(issues, key=lambda it: it.run_id is not None)}.values():
+        with event_store.reading(site.engine) as db:
+            snapshot, policy = snapshots.of_card(db, card.card_id), policies.in_force(db, board.board_id)
         role = site.readers.role(visit, card.repository or "")
-        offered = offers.for_board(policy, stopped, role=role, login=visit.login)
+        permitted = offers.permitted(policy, snapshot, role=role, login=visit.login) if snapshot else ()
+        where = f"told on {card.repository}#{card.number}"
+        offered = [replace(it, hint=f"{it.hint}; {where}") for it in permitted if it.of_board]
         if offered:
-            where = f"told on {card.repository}#{card.number}"
-            return _forms(
-                site, card.card_id, tuple(replace(it, hint=f"{it.hint}; {where}") for it in offered)
-            )
+            return _forms(site, card.card_id, offered)
     return ()
 
 
-def _forms(site: Site, card_id: CardId, offered: tuple[CommandOffer, ...]) -> tuple[FormView, ...]:
+def _forms(site: Site, card_id: CardId, offered: Iterable[CommandOffer]) -> tuple[FormView, ...]:
     secret, word = site.config.client_secret, site.word()
     return tuple(
         FormView(card_id, offer, form.new_token(secret, word, card_id, offer.name)) for offer in offered

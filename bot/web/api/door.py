@@ -176,7 +176,7 @@ def _given(operation: Operation, path: dict[str, str]) -> Any:
     try:
         given = operation.Input.model_validate({**fields, **path})
     except ValidationError as error:
-        raise _unfit(faults_of(error)) from error
+        raise _unfit(faults_of(error, operation.Input)) from error
     texts = (text for it in given.model_dump().values() for text in (it if isinstance(it, list) else [it]))
     if any("\0" in text for text in texts if isinstance(text, str)):  # PostgreSQL keeps none
         raise _unfit("a text has the character NUL")

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from bot.web.live.response import StreamResponse
 from bot.web.site.layout import Site, VisibleBoard
@@ -18,7 +19,7 @@ from ledger.queue.sign_ins import SignIn
 from rules.text import plain
 
 ROOT = "/api/v1"
-MAX_FAULTS, MAX_FAULT = 5, 300  # so many, of so many characters: the names of all commands fit
+MAX_FAULTS, MAX_FAULT = 5, 300  # so many, of so many characters
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -45,12 +46,19 @@ def not_found() -> ApiError:
     return ApiError(HTTPStatus.NOT_FOUND, "not_found", because, "look at the spelling, and at the account")
 
 
-def faults_of(error: ValidationError) -> str:
-    """Return an input's fault, without repeating the input."""
+def faults_of(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return an input's faults, in the words of the model's fields, without repeating the input."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_FAULTS]
     return "; ".join(
-        f"{plain('.'.join(map(str, it['loc'])))}: {plain(it['msg'], MAX_FAULT)}" for it in faults
+        f"{plain('.'.join(map(str, it['loc'])))}: {plain(_fault(it, model), MAX_FAULT)}" for it in faults
     )
+
+
+def _fault(fault: ErrorDetails, model: type[BaseModel]) -> str:
+    field = model.model_fields.get(str(fault["loc"][0])) if fault["loc"] else None
+    if fault["type"] == "string_pattern_mismatch" and field is not None:  # people read no patterns
+        return f"it does not fit: {field.description}"
+    return fault["msg"]
 
 
 class ApiModel(BaseModel):

@@ -32,7 +32,8 @@ def command_for(job: Job, text: str) -> tuple[str, str]:
     elif answers:
         raise _unfit("the job waits for an answer", "send `text`; get_job has the question")
     else:
-        wanted = _first(job.offers, "approve") or _first(job.offers, "resume")
+        ways = (_first(job.offers, word) for word in ("approve", "resume", "unblock"))
+        wanted = next(filter(None, ways), None)
         text = wanted.choices[0] if wanted and wanted.choices else ""
     if wanted is None:
         raise _unfit(f"there is nothing to go on with: {job.why}", "get_job has what may be done")

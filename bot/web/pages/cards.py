@@ -97,7 +97,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         zooms=zooms,
         before=_before(),
         path=path_of(card.repository, card.number, card.card_id),
-        forms=offered.for_card(site, visit, card.card_id),
+        forms=offered.for_card(site, visit, card.card_id, every=True),
         visit=visit,
     )
 

@@ -116,6 +116,14 @@ def test_more_commands_than_a_minute_has_wait_for_the_next(
     assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["status", "status"]
 
 
+def test_what_fits_no_command_is_said_in_words(shell: Shell) -> None:
+    wrong = shell("command", "aprove", "acme/shop#1")
+    assert "command: There is no command `aprove`. Did you mean `/cardinal approve`?" in wrong.stderr
+    job = shell("get-run", "twelve")
+    assert "run: it does not fit: The run's name, such as r12" in job.stderr
+    assert "pattern" not in wrong.stderr + job.stderr
+
+
 def test_a_second_try_has_the_key_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     keys: list[str] = []
 

@@ -1,5 +1,7 @@
 """The board shows what Cardinal knows: faces, columns, the ticker; cards move and drafts become issues."""
 
+from dataclasses import replace
+
 from forge.store.base import Occurrence
 from forge.store.board import Item
 from forge.store.models import Issue
@@ -168,6 +170,16 @@ def test_a_card_that_somebody_moved_on_stays_where_it_is(stage: Stage) -> None:
     assert column_of(stage.item) == "In Progress"
     stage.do(MoveCard(stage.card_id, "Review", "success:r2", source="In Progress"))
     assert column_of(stage.item) == "Review"
+
+
+def test_somebody_whose_commanded_move_came_too_late_is_told(stage: Stage) -> None:
+    late = MoveCard(stage.card_id, "Review", "command:1", source="Tasks", by="bob")
+    stage.do(late)
+    stage.do(replace(late, column="In Progress", about="command:2"))  # an earlier try, or somebody, did it
+    (given_up,) = stage.events(EntryGivenUp)
+    assert isinstance(given_up, EntryGivenUp)
+    assert given_up.because == "somebody moved it to In Progress meanwhile, so it did not go to Review"
+    assert column_of(stage.item) == "In Progress"
 
 
 def test_a_move_that_was_seen_and_undone_before_its_answer_came_is_not_told_again(stage: Stage) -> None:

@@ -24,8 +24,33 @@ SAMPLES = {
         print("| `/cardinal hello` | Say hello. |" in table(POLICY), parse("/cardinal hello you").because)
         parsed = parse("/cardinal hello")
         print(*(one.text for one in decide(POLICY, card(), given(parsed.command), NOW).intents[1:]))
+
+        from click.testing import CliRunner
+        from flask import Flask, render_template_string
+
+        from bot.cli import main
+        from bot.web.acting import offered
+        from bot.web.api.operations.give_command import CommandRequest
+        from bot.web.mcp import tools
+        from rules.chatops.offers import others
+
+        more = others(POLICY, card(), (), role="read", login="bob")
+        site = Flask("site")
+        site.register_blueprint(offered.templates())
+        with site.app_context():
+            macro = '{% from "forms.html" import act_forms %}{{ act_forms(forms, "/") }}'
+            page = render_template_string(macro, forms=[offered.FormView("c1", more, "t")])
+        print("page:", '<option value="hello">hello: Say hello.</option>' in page)
+        job = {"owner": "acme", "repository": "shop", "number": 1}
+        print("api:", CommandRequest(**job, command="hello").command)
+        (tool,) = (tool for tool in tools.shown() if tool.name == "give_command")
+        print("mcp:", "|hello|" in tool.input_schema["properties"]["command"]["pattern"])
+        place = {"CARDINAL_URL": "http://127.0.0.1:9", "CARDINAL_TOKEN": "x", "CARDINAL_HOME": "{home}"}
+        words = ["job", "command", "hello", "acme/shop#1", "--dry-run"]
+        print("shell:", CliRunner().invoke(main, words, env=place).output)
         """,
-        "True `/cardinal hello` takes no text, so nothing was done.\nHello.",
+        "True `/cardinal hello` takes no text, so nothing was done.\nHello.\npage: True\napi: hello\n"
+        "mcp: True\nshell: acme/shop#1: it would be done here",
     ),
     "kind of column": Sample(
         "rules/columns/night_shift.py",

@@ -1,15 +1,17 @@
 """What a page offers: the commands that fit how the card stands, for whoever may give them."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from ledger.ids import CardId
 from ledger.model.limit_answers import Subject
 from ledger.states import Ending, RunState
-from rules.chatops.offers import for_board, for_card
+from rules.chatops.offers import CommandOffer, others, permitted
 from rules.chatops.parser import Parsed, chosen_question, of_form, pressed_run
 from rules.policy.model import Policy, parse
+from rules.registry import COMMANDS
 from rules.snapshot import Snapshot, Stop
 from tests.rules.scene import BOARD, CARD, LEAVING, POLICY, QUESTION, card, ended, run
 
@@ -21,11 +23,11 @@ PICKY = parse(
     home="acme/board",
 )
 DOLLARS = replace(QUESTION, asker="budget", subject=Subject.BUDGET, codes=("go_on", "stop"))
-HOLD = ["claim", "block"]
+HOLD = ["block", "claim"]
 AT_WORK = ["pause:r1", "cancel:r1", "redirect:r1"]
 TABLE: list[tuple[Snapshot, str, list[str]]] = [
-    (card(), "write", ["move:In Progress", *HOLD]),
-    (card(column=None), "write", ["move:", *HOLD]),
+    (card(), "write", [*HOLD, "move:In Progress"]),
+    (card(column=None), "write", [*HOLD, "move:"]),
     (card(), "triage", []),
     (card(run=run()), "write", AT_WORK),
     (card(run=run()), "maintain", [*AT_WORK, "budget:r1"]),
@@ -46,21 +48,21 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
         "write",
         ["answer:r1-q1", "answer:r1-q1", "answer:r1-q2", "cancel:r1", "redirect:r1"],
     ),
-    (card(run=ended(Ending.FAILED)), "write", ["retry:r1", "move:In Progress", *HOLD]),
+    (card(run=ended(Ending.FAILED)), "write", ["retry:r1", *HOLD, "move:In Progress"]),
     (
         card(run=ended(Ending.FAILED), stops=(Stop("card", CARD, "alice", "7"),)),
         "write",
-        ["retry:r1", "resume:stop-7", "move:In Progress", *HOLD],
+        ["resume:stop-7", "retry:r1", *HOLD, "move:In Progress"],
     ),
     (
         card(stops=(Stop("card", CARD, "alice", "7", "later"),)),
         "write",
-        ["resume:stop-7", "move:In Progress"],
+        ["unblock:stop-7", "move:In Progress"],
     ),
     (
         card(run=ended(Ending.FAILED), stops=(Stop("card", CardId("x"), "alice"),)),
         "write",
-        ["retry:r1", "move:In Progress", *HOLD],
+        ["retry:r1", *HOLD, "move:In Progress"],
     ),
     (card(run=run(), archived=True), "admin", []),
     (card(run=run(), number=None), "admin", []),
@@ -69,7 +71,7 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
 
 
 def names(by: Policy, seen: Snapshot, role: str, login: str = "carol") -> list[str]:
-    return [it.name for it in for_card(by, seen, role=role, login=login)]
+    return [it.name for it in permitted(by, seen, role=role, login=login) if not it.of_board]
 
 
 @pytest.mark.parametrize(("seen", "role", "expected"), TABLE)
@@ -79,7 +81,7 @@ def test_the_offers_fit_the_card_and_the_role(seen: Snapshot, role: str, expecte
 
 def test_whom_the_policy_names_is_offered_what_it_says() -> None:
     assert names(PICKY, card(), "maintain") == HOLD  # who may not drag may not move it in words either
-    assert names(PICKY, card(), "admin") == ["move:In Progress", *HOLD]
+    assert names(PICKY, card(), "admin") == [*HOLD, "move:In Progress"]
     waits = card(run=run(S.AWAITING_APPROVAL))
     assert names(PICKY, waits, "write") == ["cancel:r1"]
     assert names(PICKY, waits, "read", "bob") == ["redirect:r1"]
@@ -90,12 +92,38 @@ def test_whom_the_policy_names_is_offered_what_it_says() -> None:
 
 
 def test_the_board_is_stopped_or_let_go_on_by_whoever_may() -> None:
-    stopped = (Stop("board", BOARD, "alice"),)
-    assert [it.name for it in for_board(POLICY, (), role="admin", login="carol")] == ["stop-all"]
-    (go_on,) = for_board(POLICY, stopped, role="admin", login="carol")
+    def of_board(role: str, *stops: Stop) -> list[CommandOffer]:
+        offers = permitted(POLICY, card(stops=stops), role=role, login="carol")
+        return [it for it in offers if it.of_board]
+
+    stopped = Stop("board", BOARD, "alice")
+    assert [it.name for it in of_board("admin")] == ["stop-all"]
+    (go_on,) = of_board("admin", stopped)
     assert of_form(go_on.name, go_on.choices[0][0]) == Parsed("resume", "board")
-    for stops in ((), stopped):
-        assert for_board(POLICY, stops, role="maintain", login="carol") == ()
+    assert of_board("maintain") == of_board("maintain", stopped) == []
+
+
+def choices(seen: Snapshot, role: str, by: Policy = POLICY) -> dict[str, str]:
+    offered = permitted(by, seen, role=role, login="carol")
+    more = others(by, seen, offered, role=role, login="carol")
+    return dict(more.choices) if more else {}
+
+
+def test_every_other_command_is_there_for_whoever_may_give_it() -> None:
+    offered = {it.partition(":")[0] for it in names(POLICY, card(run=run()), "admin")}
+    more = choices(card(run=run()), "admin")
+    assert offered | more.keys() == set(COMMANDS.names())
+    assert "cancel" in offered - more.keys()  # one button is enough
+    assert "pause" in offered & more.keys()  # `pause board` is another matter
+    assert more["status"] == "status: Say how the card stands."
+    assert "status" in choices(card(), "read")
+    assert not {"retry", "stop-all"} & choices(card(), "read").keys()
+    assert "move" not in choices(card(), "maintain", PICKY)
+
+
+@pytest.mark.parametrize("changes", [{"archived": True}, {"number": None}, {"board_owner": "other"}])
+def test_a_card_that_obeys_no_page_has_no_other_commands_either(changes: dict[str, Any]) -> None:
+    assert choices(card(**changes), "admin") == {}
 
 
 def test_a_form_means_the_command_of_its_name_with_its_text() -> None:

@@ -1,5 +1,7 @@
 """A command is the first line of a comment and nothing else; who may give it is said by the policy."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,10 +13,13 @@ from rules.chatops.parser import (
     RefusedCommand,
     approved_plan,
     chosen_question,
+    groups,
     of_box,
     parse,
     permit,
 )
+from rules.commands.help import table
+from rules.policy.model import Policy
 from rules.policy.model import parse as read
 from rules.registry import COMMANDS
 from tests.rules.policy.test_policy import WHOLE
@@ -159,3 +164,51 @@ def test_a_refusal_names_the_scope_that_needs_more() -> None:
     assert refused == RefusedCommand(
         "`/cardinal pause board` needs the role `admin`; `bob` has the role `write` here."
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "does"),
+    [
+        ("complete", "", "move"),
+        ("claim", "", "block"),
+        ("claim", "", "assign"),
+        ("unclaim", "", "unblock"),
+        ("unclaim", "", "unassign"),
+        ("block", "by #7", "link"),
+        ("unblock", "by #7", "unlink"),
+        ("resume", "column", "stop-all"),
+    ],
+)
+def test_a_command_needs_the_roles_of_those_whose_work_it_does(command: str, words: str, does: str) -> None:
+    strict = strict_policy(f"commands: {{{does}: [admin]}}")
+    assert needed(strict, command, words, "maintain") == "needs the role `admin`"
+    assert needed(strict, command, words, "admin") == ""
+
+
+@pytest.mark.parametrize("command", ["move", "complete", "archive", "unarchive"])
+def test_who_may_not_drag_a_card_may_not_move_it_in_words_either(command: str) -> None:
+    strict = strict_policy("move: [admin, '@ann']")
+    assert needed(strict, command, "", "maintain") == "needs the role `admin` or `@ann`"
+    assert needed(strict, command, "", "admin") == ""
+    assert needed(strict, command, "", "write", "ann") == ""
+    assert needed(strict, command, "", "read", "ann") == "needs the role `write`"
+
+
+def test_what_follows_from_another_role_is_not_named_beside_it() -> None:
+    assert groups(POLICY, "claim") == (("write",),)
+    assert groups(strict_policy("commands: {block: write, claim: triage}"), "claim") == (("write",),)
+    strict = strict_policy("commands: {assign: ['@ann'], block: [admin, '@ann']}")
+    assert groups(strict, "claim") == (("write",), ("@ann",))
+    assert "`write` and `@ann` |" in table(strict)
+
+
+def needed(policy: Policy, command: str, words: str, role: str, login: str = "bob") -> str:
+    answer = permit(policy, Parsed(command, words), role=role, login=login)
+    if isinstance(answer, Permitted):
+        return ""
+    return re.sub(r"^`/cardinal [a-z #7]*` |;.*$", "", answer.because)
+
+
+def strict_policy(rule: str) -> Policy:
+    columns = "    In Progress: {archetype: execution}\n    Done: {archetype: terminal}\n"
+    return read(f"version: 1\nboard:\n  {rule}\n  columns:\n{columns}", home="acme/board")

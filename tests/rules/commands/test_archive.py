@@ -6,10 +6,9 @@ from ledger.events.publication import EntryGivenUp
 from ledger.ids import EntryKey
 from rules.intents.by_command import ArchiveCard
 from rules.intents.outbound import Say
-from rules.policy.model import parse
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
-from tests.rules.scene import CARD, asks, card, ended, given, kinds, only, pull, run
+from tests.rules.scene import CARD, asks, card, ended, only, pull, run
 
 
 def test_it_goes_and_comes_back() -> None:
@@ -29,13 +28,6 @@ def test_it_goes_and_comes_back() -> None:
 )
 def test_what_changes_nothing_is_said(command: str, seen: Snapshot, words: str) -> None:
     assert words in told(command, seen)
-
-
-def test_who_may_not_drag_may_not_archive_in_words_either() -> None:
-    text = "version: 1\nboard:\n  move: [admin]\n  columns:\n    Tasks: {archetype: inbox}\n"
-    strict = parse(text, home="acme/board")
-    assert kinds(asks(card("Tasks"), given("archive"), by=strict)) == ["React", "Say"]
-    assert only(asks(card("Tasks"), given("archive", role="admin"), by=strict), ArchiveCard).role == "admin"
 
 
 @pytest.mark.parametrize("archived", [False, True])

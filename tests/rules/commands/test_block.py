@@ -1,5 +1,7 @@
 """`/cardinal block` and `unblock`: a card that somebody holds, with the reason on the board."""
 
+from dataclasses import replace
+
 import pytest
 
 from ledger.events.board import StopLifted, StopOrdered
@@ -13,7 +15,7 @@ from rules.intents.outbound import LinkCard
 from rules.runs.kill_switch import shown
 from rules.snapshot import Snapshot, Stop
 from tests.rules.commands.cases import obeyed, told
-from tests.rules.scene import BOARD, CARD, NOW, POLICY, QUESTION, card, ended, kinds, run
+from tests.rules.scene import BOARD, CARD, NOW, POLICY, QUESTION, asks, card, ended, given, kinds, run
 
 HELD = (Stop("card", CARD, "al", because="no contract"),)
 SAID = "the card is blocked by al (no contract): /cardinal unblock lets it go on"
@@ -45,6 +47,13 @@ def test_an_issue_is_a_dependency_at_github() -> None:
 )
 def test_what_changes_nothing_is_said(command: str, seen: Snapshot, argument: str, words: str) -> None:
     assert words in told(command, seen, argument)
+
+
+def test_a_form_lifts_only_the_block_that_it_showed() -> None:
+    stop = replace(HELD[0], mark="2")
+    for mark, acts in (("1", ["Say"]), ("2", ["StopLifted", "Say"])):
+        form = given("unblock", source=f"page:unblock:stop-{mark}", place="page", comment_id=-9)
+        assert kinds(asks(card(stops=(stop,)), form)) == acts
 
 
 def test_a_long_reason_is_cut() -> None:

@@ -10,11 +10,11 @@ from tests.rules.scene import BOARD, CARD, card, ended, run
 
 
 def held(by: str) -> Snapshot:
-    return card(stops=(Stop("card", CARD, by, because="claimed"),))
+    return card(stops=(Stop("card", CARD, by, because="claimed", claims=True),))
 
 
 def test_it_assigns_and_blocks_and_the_same_person_gives_it_back() -> None:
-    block = StopOrdered(BOARD, "card", CARD, "bob", "claimed")
+    block = StopOrdered(BOARD, "card", CARD, "bob", "claimed", claims=True)
     assert obeyed("claim", card(run=ended())) == (
         block,
         ChangeAssignees(CARD, ("bob",), True, "command:77"),
@@ -32,6 +32,13 @@ def test_it_assigns_and_blocks_and_the_same_person_gives_it_back() -> None:
         ("claim", held("al"), "Nothing was changed: the card is blocked by al (claimed): /cardinal unblock"),
         ("unclaim", held("al"), "You have not claimed this card: the card is blocked by al"),
         ("unclaim", card(), "You have not claimed this card: nobody holds it."),
+        (
+            "unclaim",
+            card(
+                stops=(Stop("card", CARD, "bob", because="claimed"),)
+            ),  # who only blocked it keeps the issue
+            "You have not claimed this card: the card is blocked by bob (claimed): /cardinal unblock lets",
+        ),
         ("unclaim", card(stops=(Stop("card", CARD, "bob"),)), "You have not claimed this card"),
     ],
 )

@@ -2,8 +2,9 @@
 
 import pytest
 
-from rules.intents.outbound import MoveCard
-from rules.policy.model import parse
+from ledger.events.publication import EntryGivenUp
+from ledger.ids import EntryKey
+from rules.intents.outbound import MoveCard, Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, asks, card, ended, given, kinds, only, run
@@ -29,13 +30,12 @@ def test_what_cannot_be_done_is_said(seen: Snapshot, argument: str, words: str) 
     assert words in told("move", seen, argument)
 
 
-def test_who_may_not_drag_may_not_move_in_words_either() -> None:
-    columns = "    In Progress: {archetype: execution}\n    Done: {archetype: terminal}\n"
-    text = f"version: 1\nboard:\n  move: [admin]\n  columns:\n{columns}"
-    strict = parse(text, home="acme/board")
-    refused = asks(card(), given("move", "Done"), by=strict)
-    assert kinds(refused) == ["React", "Say"]
-    assert only(asks(card(), given("move", "Done", role="admin"), by=strict), MoveCard).column == "Done"
+def test_a_move_that_came_to_nothing_is_said_and_leaves_the_card_as_it_is() -> None:
+    key = EntryKey("move:c1:command:20260101T000000")
+    for seen in (card(), card(run=run()), card(archived=True)):
+        text = only(asks(seen, EntryGivenUp(CARD, key, "move_card", "it left the board meanwhile")), Say).text
+        assert text == "The card was not moved: it left the board meanwhile."
+        assert kinds(asks(seen, EntryGivenUp(CARD, key, "move_card", "no"))) == ["Say"]
 
 
 def test_a_form_moves_a_card_only_from_where_it_was_seen() -> None:

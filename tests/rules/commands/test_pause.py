@@ -40,6 +40,11 @@ def test_a_column_or_the_board_is_stopped(scope: str, target: str) -> None:
         (card(run=run(stop_asked="pause")), "", "is being stopped already"),
         (card(run=run(RunState.PARKED, stop_asked="pause")), "", "r1 is paused already. `/cardinal resume`"),
         (card(stops=(Stop("card", CARD, "al"),)), "", "stopped already. `/cardinal resume` lets"),
+        (
+            card(stops=(Stop("card", CARD, "al", because="later"),)),
+            "",
+            "stopped already. `/cardinal unblock` lets",
+        ),
         (card(stops=(Stop("board", BOARD, "al"),)), "board", "`/cardinal resume board` lets"),
         (card(), "everything", "say `/cardinal pause [column|board]`"),
     ],

@@ -12,7 +12,7 @@ from ledger.ids import RunId
 from ledger.states import CardState, Ending, RunState
 from rules.chatops.parser import Parsed, approved_plan, of_button, pressed_run
 from rules.handlers import check_buttons
-from rules.handlers.check_buttons import fitting
+from rules.handlers.check_buttons import of_check
 from rules.intents.internal import ApprovePlan, QueueRun, StopRun
 from rules.intents.outbound import Say, WriteCheck
 from rules.snapshot import RunSeen, Snapshot
@@ -39,7 +39,7 @@ TABLE: list[tuple[str | None, RunSeen | None, list[str]]] = [
 def test_the_buttons_fit_how_the_card_stands(
     column: str | None, newest: RunSeen | None, names: list[str]
 ) -> None:
-    found = fitting(POLICY, card(column, run=newest, pull=pull()))
+    found = of_check(POLICY, card(column, run=newest, pull=pull()))
     assert [one.identifier for one in found] == names
     assert all(one.identifier == "explain" or of_button(one.identifier) for one in found)
 
@@ -67,7 +67,7 @@ def test_a_button_fits_within_githubs_lengths(button: check_buttons.Button, fits
     ],
 )
 def test_there_is_none_without_an_open_pull_request(seen: Snapshot) -> None:
-    assert fitting(POLICY, seen) == ()
+    assert of_check(POLICY, seen) == ()
 
 
 @pytest.mark.parametrize("name", ["r1", "r999999999999", "r" + "9" * 18])
@@ -76,7 +76,7 @@ def test_no_button_is_more_than_github_takes(
     name: str, row: tuple[str | None, RunSeen | None, list[str]]
 ) -> None:
     newest = replace(row[1], run_id=RunId(name), plan_revision=10**9) if row[1] else None
-    found = fitting(POLICY, card(row[0], run=newest, pull=pull()))
+    found = of_check(POLICY, card(row[0], run=newest, pull=pull()))
     assert 1 <= len(found) <= 3
     for one in found:
         assert 0 < len(one.label) <= 20

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from bot.state import policies
 from bot.state.snapshots import MINUTE
@@ -39,6 +40,14 @@ class CommandRequest(JobName):
     )
     text: str = Field("", max_length=parser.MAX_ARGUMENT, description="What follows the word")
 
+    @field_validator("command", mode="before")
+    @classmethod
+    def _known(cls, command: object) -> object:
+        because = parser.unknown(command.partition(":")[0]) if isinstance(command, str) else ""
+        if because:
+            raise PydanticCustomError("unknown_command", "{because}", {"because": because})
+        return command
+
 
 class CommandReceipt(ApiModel):
     """The command is recorded."""
@@ -57,7 +66,7 @@ def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
         return
     with event_store.reading(call.site.engine) as db:
         most = policies.in_force(db, card.board_id).limits.commands_per_minute
-        lately = givers.count(db, call.visit.login, call.site.clock() - MINUTE)
+        lately = givers.count(db, card.board_id, call.visit.login, call.site.clock() - MINUTE)
     if lately >= most:
         because = f"{call.visit.login} gave {most} commands within a minute, as many as the board obeys"
         raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, "go on in a minute", LATER_S)

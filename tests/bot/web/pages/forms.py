@@ -21,7 +21,7 @@ def forms(browser: Browser, path: str) -> dict[str, dict[str, str]]:
     page = browser.get(path)
     assert page.status_code == 200, page.text
     found = (dict(FIELD.findall(form)) for form in FORM.findall(page.text))
-    return {unescape(it["name"]): {name: unescape(text) for name, text in it.items()} for it in found}
+    return {unescape(it.get("name", "")): {name: unescape(text) for name, text in it.items()} for it in found}
 
 
 def send(

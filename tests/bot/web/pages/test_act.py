@@ -66,6 +66,32 @@ def test_a_plan_is_approved_on_the_page_of_its_run(pages: Pages) -> None:
     assert pages.cardinal.comment(item, "`bob` gave `/cardinal approve` on Cardinal's page.")
 
 
+def test_the_page_of_a_card_has_every_other_command_in_one_form(pages: Pages) -> None:
+    item = at_work(pages)
+    bob, path = pages.browser("bob"), page_of(pages, item)
+    page = bob.get(path).text
+    for shown in (
+        "<summary>More commands</summary>",
+        '<option value="status">status: Say how',
+        'value="link"',
+    ):
+        assert shown in page
+    assert 'value="stop-all"' not in page  # bob may not
+    assert (
+        "More commands" not in bob.get("/").text + bob.get(f"/runs/{pages.cardinal.run_of(item).run_id}").text
+    )
+    more = forms(bob, path)[""]
+    where = send(bob, {**more, "name": "link", "text": "blocked_by #99"}).headers["Location"]
+    assert "bob gave /cardinal link on Cardinal&#39;s page: “blocked_by #99”." in bob.get(where).text
+    assert send(bob, {**more, "name": "cancel"}).headers["Location"].endswith("acted=before")
+    refused = [
+        send(bob, {**forms(bob, path)[""], "name": name, "text": "x"}).status_code
+        for name in ("stop-all", "status", "no-such", f"cancel:{pages.cardinal.run_of(item).run_id}")
+    ]
+    assert refused == [403, 403, 403, 403]
+    assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["link"]
+
+
 def test_who_must_answer_does_so_in_the_inbox(pages: Pages) -> None:
     item = asked(pages, "8080", "8081")
     bob = pages.browser("bob")
