@@ -4,6 +4,8 @@ import pytest
 
 from ledger.events.publication import EntryGivenUp
 from ledger.ids import EntryKey
+from ledger.states import CardState
+from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import MoveCard, Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
@@ -36,6 +38,8 @@ def test_a_move_that_came_to_nothing_is_said_and_leaves_the_card_as_it_is() -> N
         text = only(asks(seen, EntryGivenUp(CARD, key, "move_card", "it left the board meanwhile")), Say).text
         assert text == "The card was not moved: it left the board meanwhile."
         assert kinds(asks(seen, EntryGivenUp(CARD, key, "move_card", "no"))) == ["Say"]
+    of_rule = EntryGivenUp(CARD, EntryKey("move:c1:success:r1"), "move_card", "no such column")
+    assert only(asks(card(), of_rule), ChangeCardState).after is CardState.BLOCKED
 
 
 def test_a_form_moves_a_card_only_from_where_it_was_seen() -> None:
