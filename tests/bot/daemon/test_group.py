@@ -130,7 +130,7 @@ def test_a_child_that_breaks_is_tried_again_more_and_more_slowly(tmp_path: Path)
 
 def test_a_child_that_rests_is_replaced_at_once_and_without_a_word(tmp_path: Path) -> None:
     with running(tmp_path, "live", "rest") as process:
-        until(lambda: len(pids(tmp_path, "rest-1")) == 4)
+        until(lambda: len(pids(tmp_path, "rest-1")) == 4, "it was replaced three times")
         process.send_signal(signal.SIGTERM)
         assert not [line for line in lines(process, "down") if "ended" in line]
         assert process.wait(60) == 0

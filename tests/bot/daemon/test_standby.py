@@ -16,7 +16,7 @@ from bot.scheduler.queues import QueueName
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from tests.bot.conftest import start_redis
-from tests.bot.daemon.test_group import until
+from tests.waiting import until
 
 LATE = "control:tidy:b"
 
@@ -42,7 +42,7 @@ def shown(redis: Redis) -> list[tuple[str, str]]:
 
 def test_a_wake_up_ends_it_and_still_waits(config: Config, redis: Redis) -> None:
     with waiting(config, ("runs:b", "runs")) as stands:
-        until(lambda: shown(redis) == [(str(os.getpid()), "runs:b,runs")])
+        until(lambda: shown(redis) == [(str(os.getpid()), "runs:b,runs")], "it stands by")
         assert embedded_redis.has_workers(redis)
         assert queues.request(redis, "execute", "r1", name=QueueName.RUNS)
         stands.result(60)
@@ -56,12 +56,15 @@ def test_what_another_worker_takes_at_once_does_not_end_it(
     monkeypatch.setattr(standby, "LISTEN_S", 1)
     control, late = (queues.queue(redis, name).key for name in (QueueName.CONTROL, LATE))
     with waiting(config, ("control",), patience_s=0.5, slow=(LATE,)) as stands:
-        until(lambda: shown(redis) != [])
+        until(lambda: shown(redis), "it stands by")
         for key, job, name in ((control, "ingest", "control"), (late, "tidy", LATE)):
             before = embedded_redis.workers(redis)[0].seen_at
             queues.request(redis, job, "b", name=name)
-            until(lambda key=key: redis.lpop(key) is not None)  # type: ignore[misc]
-            until(lambda before=before: stands.done() or embedded_redis.workers(redis)[0].seen_at > before)  # type: ignore[misc]
+            until(lambda key=key: redis.lpop(key) is not None, "the wake-up")  # type: ignore[misc]
+            until(  # type: ignore[misc]
+                lambda before=before: stands.done() or embedded_redis.workers(redis)[0].seen_at > before,
+                "it ends or listens again",
+            )
             assert not stands.done()
         queues.request(redis, "ingest", "d2")  # nobody takes this one
         stands.result(60)
@@ -80,11 +83,11 @@ def test_it_outlives_a_redis_that_starts_again(
     config: Config, redis_server: "subprocess.Popen[bytes]"
 ) -> None:
     with embedded_redis.connect(config) as redis, waiting(config, ("publish",)) as stands:
-        until(lambda: shown(redis) != [])
+        until(lambda: shown(redis), "it stands by")
         redis_server.kill()
         redis_server.wait(60)
         again = start_redis(config)
-        until(lambda: queues.request(redis, "publish", "c1", name=QueueName.PUBLISH))
+        until(lambda: queues.request(redis, "publish", "c1", name=QueueName.PUBLISH), "Redis takes it")
         stands.result(60)
     again.kill()
     again.wait(60)
