@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import psutil
 
+from bot.daemon import up
 from forge.demo.launch import Scene
 from tests.bench.boards import COLUMNS
 from tests.bench.figures import Figure
 from tests.bench.world import running
 
-SETTLE_S = 5
+SETTLE_S, BARELY_S = up.IDLE_S + 10, 5  # until workers that had something to do stand by
 WATCHED_S, BRIEFLY_S = 30, 2
 MB = 1024 * 1024
 BOARDS, FEW_BOARDS = 20, 2
@@ -19,11 +20,12 @@ BOARDS, FEW_BOARDS = 20, 2
 def measure(*, quick: bool) -> Iterator[Figure]:
     """Watch all processes of one `cardinal up` whose boards rest: a seeded one, then more beside it."""
     watched_s, count = (BRIEFLY_S, FEW_BOARDS) if quick else (WATCHED_S, BOARDS)
+    settle_s = BARELY_S if quick else SETTLE_S
     with running() as scene:
-        share, before = _share(scene, watched_s), _memory(scene)
+        share, before = _share(scene, watched_s, settle_s), _memory(scene)
         for number in range(2, count + 1):
             _add_board(scene, number)
-        share_of_all, after = _share(scene, watched_s), _memory(scene)
+        share_of_all, after = _share(scene, watched_s, settle_s), _memory(scene)
     one, every = (sum(it.pss for it in memory) / MB for memory in (before, after))
     watched = f"over {watched_s} s; ended children counted, too"
     yield Figure("idle_cpu", share, "% of one core", 1, watched)
@@ -44,9 +46,9 @@ def _add_board(scene: Scene, number: int) -> None:
         raise RuntimeError(f"cardinal boards add failed: {added.stderr}")
 
 
-def _share(scene: Scene, watched_s: float) -> float:
+def _share(scene: Scene, watched_s: float, settle_s: float) -> float:
     """Return which share of a core all processes take, in percent."""
-    time.sleep(SETTLE_S)
+    time.sleep(settle_s)
     before = _cpu_s(scene)
     time.sleep(watched_s)
     return (_cpu_s(scene) - before) / watched_s * 100
