@@ -155,10 +155,8 @@ def _serving(
     try:
         following.start()
         with _cardinal(folder, workspace, forge.url, cardinal_url):
-            print(f"the board: {forge.door.address(forge.url)}", flush=True)
-            print(f"the inbox: {cardinal_url}/", flush=True)
-            if is_new:
-                print(FIRST_STEP, flush=True)
+            lines = f"the board: {forge.door.address(forge.url)}", f"the inbox: {cardinal_url}/"
+            print(*lines, *([FIRST_STEP] if is_new else []), sep="\n", flush=True)
             yield partial(forge.door.address, forge.url)
     finally:
         over.set()
