@@ -18,8 +18,8 @@ def command(dry_run: bool, as_json: bool) -> None:
     """Remove what nobody needs any more.
 
     Workspaces of finished cards, containers and files of dead claims, refs of old runs, old artifacts and old
-    deliveries: on this host, and by the same rules as the clean-up of every minute. Beside it, one of the two
-    waits.
+    deliveries: on this host, and by the same rules as the clean-up of every minute. Of two at once only one
+    does it: this command then says so.
 
     \b
     Examples:
