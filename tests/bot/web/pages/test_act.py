@@ -2,10 +2,13 @@
 
 import re
 
+from bot.sync.card import LEASE_PREFIX
 from bot.web.authorization import KEPT_S
 from ledger.events.board import CardMoved, StopLifted, StopOrdered
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunStopAsked
+from ledger.log import event_store
+from ledger.queue import leases
 from ledger.states import RunState
 from tests.bot.web.pages.forms import asked, at_work, form_to_cancel, forms, page_of, planned, send
 from tests.bot.web.pages.test_artifacts import hide
@@ -90,6 +93,17 @@ def test_the_page_of_a_card_has_every_other_command_in_one_form(pages: Pages) ->
     ]
     assert refused == [403, 403, 403, 403]
     assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["link"]
+
+
+def test_an_approval_waits_for_somebody_elses_command_that_has_the_card_read(pages: Pages) -> None:
+    item = planned(pages)
+    run_id = pages.cardinal.run_of(item).run_id
+    bob = pages.browser("bob")
+    form = forms(bob, f"/runs/{run_id}")[f"approve:{run_id}:1"]
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        assert leases.take(db, f"{LEASE_PREFIX}{item.node_id}", "page-alice", ttl_s=1)
+    assert send(bob, form).status_code == 303
+    assert pages.cardinal.run_of(item).plan_approved
 
 
 def test_who_must_answer_does_so_in_the_inbox(pages: Pages) -> None:
