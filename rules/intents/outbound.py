@@ -276,9 +276,7 @@ class LinkCard(Intent):
 
 @dataclass(frozen=True, slots=True)
 class NoticeLine:
-    """One thing that is told: about a card, or with a `text` about the board. A line about a question is left
-    out once that is answered.
-    """
+    """One thing that is told: of a card, or by `text` of the board; of a question only while it is open."""
 
     kind: NoticeKind
     card_id: str = ""

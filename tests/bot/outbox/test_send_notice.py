@@ -3,9 +3,6 @@
 import hashlib
 import hmac
 import json
-import os
-import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from socket import create_server, socket
 from threading import Event, Thread
 from time import monotonic
-from types import FrameType
 from typing import Any
 from urllib.parse import quote
 
@@ -26,25 +22,19 @@ from aiosmtpd.handlers import Message
 from bot.admin.doctor import DoctorContext
 from bot.admin.doctor.notices import readable
 from bot.bootstrap import services_over
-from bot.outbox import notice_channel, notices, signed_webhook, subscribers
-from bot.outbox.handlers.send_notice import MAY_BE_SENT
-from bot.outbox.notice_channel import Notice
-from bot.outbox.publisher import CLAIM_S, LOST_S, publish_due
+from bot.outbox import notices, signed_webhook, subscribers
 from forge.store.models import Role
-from ledger.events.access import AccessLost, AccessRegained
 from ledger.events.board import CardDescribed, StopOrdered
 from ledger.events.person import NoticesChosen
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import QuestionAnswered, QuestionAsked, UsageMetered
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import CardId, QuestionId, RunId
-from ledger.lifecycle.open import open_ledger
 from ledger.views import subscriptions
 from rules.chatops.notices import NoticeKind, Subscriber
 from tests.bot.conftest import free_port
 from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
-from tests.ledgers import set_clock
 
 HOUR = 3600
 SECRET = "a secret of 20 chars"
@@ -369,70 +359,3 @@ def test_mail_arrives_and_a_hostile_title_is_no_header(stage: Stage) -> None:
     assert mail["Bcc"] is None
     assert mail["X-RcptTo"] == "alice@example.com"
     assert "board acme/1" in mail["Subject"]
-
-
-# A moment of sending, and how many notices a chat, a webhook of one's own and a mailbox have in the end.
-MOMENTS = [
-    (("begin", "call"), (1, 1, 1)),  # before it is recorded that one is sent
-    (("begin", "return"), (0, 1, 1)),
-    (("deliver", "return"), (1, 2, 2)),  # the service has it
-]
-
-
-@pytest.mark.parametrize(("moment", "arrived"), MOMENTS)
-def test_a_notice_whose_sender_is_killed_comes_again_only_where_it_is_known_as_the_same(
-    stage: Stage, receiver: Receiver, moment: tuple[str, str], arrived: tuple[int, int, int]
-) -> None:
-    hook = receiver.url.replace("json://", f"webhook+private+http://:{quote(SECRET)}@")
-    with mailbox() as (mails, address):
-        named = {"chat": receiver.url, "hook": hook, "box": address}
-        subscribers.write(
-            stage.config.home, {name: Subscriber(address=it, channel=True) for name, it in named.items()}
-        )
-        news(stage)
-        stage.happen(QuestionAsked(RUN, QuestionId("r1-q1"), "agent", "Cents or euros?", ()))
-        news(stage)
-        for _ in named:
-            send_and_die(stage, moment)
-        stage.happen(AccessLost(stage.board_id, "acme", "suspended", ""))
-        stage.clock.forward(CLAIM_S["notice"] + 1)
-        stage.publish("notice")  # holds them
-        stage.happen(AccessRegained(stage.board_id, "acme"))
-        stage.clock.forward(LOST_S + 1)
-        stage.publish("notice")
-    chats = [got for got in receiver.got if "message" in got]
-    hooks = [got for got in receiver.got if "id" in got]
-    assert (len(chats), len(hooks), len(mails)) == arrived
-    assert {got["id"] for got in hooks} == {"notice:hook:question:r1-q1"}
-    (message_id,) = {mail["Message-ID"] for mail in mails}
-    assert message_id.endswith("@example.com>")
-    said = [it.because for it in stage.events(EntryGivenUp) if isinstance(it, EntryGivenUp)]
-    assert [MAY_BE_SENT in because for because in said] == [True] * (moment != ("begin", "call"))
-
-
-def send_and_die(stage: Stage, moment: tuple[str, str]) -> None:
-    """Send a notice in a process that is killed when it calls that function, or returns from it."""
-
-    def die(frame: FrameType, event: str, _: object) -> None:
-        if (frame.f_code.co_name, event) == moment and "/bot/outbox/" in frame.f_code.co_filename:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    pid = os.fork()
-    if not pid:
-        with suppress(BaseException):
-            engine = open_ledger(stage.config.database_url)
-            set_clock(engine, stage.clock)
-            sys.setprofile(die)
-            publish_due(replace(stage.context, engine=engine), "notice", within_s=60)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
-
-
-def test_a_mail_is_the_same_only_when_it_is_the_same_notice_of_the_same_ledger(stage: Stage) -> None:
-    notice = Notice("notice:alice:question:r1-q1", stage.clock(), "Cardinal", "A question")
-    with mailbox() as (mails, address):
-        for sent in (notice, replace(notice, key="notice:alice:question:r1-q2")):
-            assert notice_channel.deliver(address, sent)
-        stage.clock.forward(1)
-        assert notice_channel.deliver(address, replace(notice, made_at=stage.clock()))
-    assert len({mail["Message-ID"] for mail in mails}) == 3
