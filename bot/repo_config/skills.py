@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from bot.bootstrap import Services
 from bot.github.api import roles
+from bot.repo_config import private_skills
 from bot.repo_config.profiles import Profile
 from bot.repo_config.skill_sources import MAX_SKILLS, Shelf, files_of, folder_shelf, main_of, repository_shelf
-from bot.system import private_skills
 from ledger.events.instruction import SkillConsidered
 from ledger.log import event_store
 from ledger.views import instructions

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.system import private_skills
+from bot.repo_config import private_skills
 from tests.bot.system.test_model_keys import config_of
 
 

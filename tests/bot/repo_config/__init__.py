@@ -1,0 +1,1 @@
+"""Settings, logs, Redis, and what is kept away from the rest."""
