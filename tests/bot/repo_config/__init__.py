@@ -1,1 +1,1 @@
-"""Settings, logs, Redis, and what is kept away from the rest."""
+"""What a repository decides about itself: policy, profiles, skills."""
