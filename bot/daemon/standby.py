@@ -38,14 +38,18 @@ def stand_by(
     }
     quick, late = ([queue(redis, name).key for name in kind] for kind in (names, slow))
     looks = 0  # in a row that found a wake-up in `late`
+    due = 0.0  # when Redis has to be told again
     while True:
         try:
-            _show(redis, key, record)
+            if time.monotonic() >= due:
+                _show(redis, key, record)
+                due = time.monotonic() + SEEN_S / 3
             looks = looks + 1 if late and redis.exists(*late) else 0
             if looks > 1 or _rings(redis, quick, patience_s):
                 redis.delete(key)
                 return
-        except RedisError:  # it starts again, or somebody starts it
+        except RedisError:  # it starts again, or somebody starts it; it may have forgotten this one
+            due = 0.0
             time.sleep(RETRY_S)
 
 
