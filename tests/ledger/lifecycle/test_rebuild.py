@@ -22,6 +22,8 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewSubmitted, Thread
 from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped
+from ledger.events.schedule import ScheduleDue, ScheduleSet
+from ledger.events.subscription import CardSubscribed
 from ledger.ids import EntryKey, RunId
 from ledger.lifecycle.again import fold_again
 from ledger.lifecycle.open import open_ledger
@@ -107,6 +109,9 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
         InstructionsStacked(RUN, "d0", (LayerTold("system", "", "", "", "d0", False, "Work."),)),
         EntryGivenUp(CARD, EntryKey("say:9"), "say", "refused"),
         LinksSeen(CARD, (Blocker("acme/app", 6, "First", "open"),), 0, "acme/app#7"),
+        ScheduleSet(BOARD, "nightly", "every day", later(60)),
+        ScheduleDue(BOARD, "nightly", later(60), later(120)),
+        CardSubscribed(CARD, "bob", RunId("")),
     ]
     count = append_legal(ledger, told)
     with event_store.reading(ledger) as db:
