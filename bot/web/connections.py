@@ -15,6 +15,7 @@ MAX_CONNECTIONS = 1000
 MAX_HEAD_BYTES = 64 * 1024  # beside what comes with it at once
 MAX_HELD_BYTES = 128 * 1024 * 1024  # of all requests without an answer yet
 HEAD_S, BODY_S, ANSWER_S = 10.0, 30.0, 120.0
+BODY_FIELDS = (b"content-length", b"transfer-encoding")  # that announce one
 
 LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 LARGE_HEAD = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -85,6 +86,8 @@ class Connections:
 class Connection(HttpToolsProtocol):
     """uvicorn's protocol with a deadline for each phase of a request, a bounded head, and no second request
     before the answer to the first: the library would keep any number.
+
+    The parser takes fields behind a body for the head's, and no body of who wishes for another protocol.
     """
 
     def __init__(self, all_open: Connections, **given: Any) -> None:
@@ -94,6 +97,7 @@ class Connection(HttpToolsProtocol):
         self._now: tuple[object, ConnectionPhase] | None = None
         self._due = 0.0
         self._held_bytes = 0
+        self._head_ended = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         """Start the deadline of the first request."""
@@ -118,7 +122,23 @@ class Connection(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.abort()
             raise HttpParserError("a request before the answer to another")  # or the rest would be parsed
+        self._head_ended = False
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a field of the head; one behind the body counts for nothing, as nobody has checked it."""
+        if not self._head_ended:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer; after a wish for another protocol nothing more is read as a request."""
+        self._head_ended = True
+        changes = self.parser.should_upgrade()
+        if changes and any(name in BODY_FIELDS and value.strip() != b"0" for name, value in self.headers):
+            raise HttpParserError("a body that would be read as the next request")
+        super().on_headers_complete()
+        if changes:
+            self.cycle.keep_alive = False
 
     def on_response_complete(self) -> None:
         """Start the deadline of the next request."""
