@@ -12,13 +12,14 @@ from redis import Redis
 from redis.exceptions import RedisError
 from rq.utils import utcformat
 from rq.worker import BaseWorker
-from rq.worker_registration import REDIS_WORKER_KEYS
+from rq.worker_registration import REDIS_WORKER_KEYS, get_keys
 
 from bot.scheduler.queues import queue
 
 LISTEN_S = 4  # of one wait in Redis: less than any answer may take
 SEEN_S = 60  # after this long Redis forgets it
 RETRY_S = 1.0  # while Redis is away
+KEY = f"{BaseWorker.redis_worker_namespace_prefix}standby-"
 
 
 def stand_by(
@@ -29,7 +30,7 @@ def stand_by(
     Those of `slow` are looked at now and then: two looks in a row have to find one. Meanwhile Redis lists
     this process as a worker.
     """
-    key = f"{BaseWorker.redis_worker_namespace_prefix}standby-{uuid4().hex[:12]}"
+    key = f"{KEY}{uuid4().hex[:12]}"
     record = {
         "hostname": socket.gethostname(),
         "pid": str(os.getpid()),
@@ -46,7 +47,7 @@ def stand_by(
                 due = time.monotonic() + SEEN_S / 3
             looks = looks + 1 if late and redis.exists(*late) else 0
             if looks > 1 or _rings(redis, quick, patience_s):
-                redis.delete(key)
+                _forget(redis, key)
                 return
         except RedisError:  # it starts again, or somebody starts it; it may have forgotten this one
             due = 0.0
@@ -59,6 +60,20 @@ def _show(redis: Redis, key: str, record: dict[Any, Any]) -> None:
     writes.expire(key, SEEN_S)
     writes.sadd(REDIS_WORKER_KEYS, key)
     writes.execute()
+
+
+def _forget(redis: Redis, key: str) -> None:
+    """Take the process off the list, and those that were killed while they stood by: Redis keeps each name.
+
+    One that lives lists itself again.
+    """
+    redis.delete(key)
+    named = sorted(it for it in get_keys(connection=redis) if it.startswith(KEY))
+    reads = redis.pipeline(transaction=False)
+    for each in named:
+        reads.exists(each)
+    if gone := [each for each, there in zip(named, reads.execute(), strict=True) if not there]:
+        redis.srem(REDIS_WORKER_KEYS, *gone)
 
 
 def _rings(redis: Redis, keys: Sequence[str], patience_s: float) -> bool:

@@ -50,6 +50,16 @@ def test_a_wake_up_ends_it_and_still_waits(config: Config, redis: Redis) -> None
     assert shown(redis) == []
 
 
+def test_nothing_is_left_of_those_that_stood_by(config: Config, redis: Redis) -> None:
+    redis.sadd("rq:workers", "rq:worker:standby-killed", "rq:worker:runs-other")
+    redis.hset("rq:worker:standby-lives", "pid", "1")
+    redis.sadd("rq:workers", "rq:worker:standby-lives")
+    with waiting(config, ("publish",)) as stands:
+        queues.request(redis, "publish", "c1", name=QueueName.PUBLISH)
+        stands.result(60)
+    assert redis.smembers("rq:workers") == {b"rq:worker:runs-other", b"rq:worker:standby-lives"}
+
+
 def test_what_another_worker_takes_at_once_does_not_end_it(
     config: Config, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
