@@ -70,15 +70,23 @@ class Trial:
 
     def answers(self) -> dict[str, object]:
         """Return the answers given when the board was made. Raises CloneError."""
+        file = self.folder / ANSWERS
         try:
-            answers: dict[str, object] = dict(json.loads((self.folder / ANSWERS).read_bytes()))
-        except (ValueError, TypeError) as error:  # it is written whole: this one is somebody else's
-            raise CloneError(f"{self.folder / ANSWERS} is none of a board's: remove {self.folder}") from error
+            if not stat.S_ISREG(file.lstat().st_mode):  # a repository may bring a link to what never ends
+                raise ValueError
+            answers: dict[str, object] = dict(json.loads(file.read_bytes()))
+        except (ValueError, TypeError, RecursionError) as error:  # it is written whole: somebody else's
+            raise CloneError(f"{file} is none of a board's: remove {self.folder}") from error
         return answers
 
     def is_from_here(self) -> bool:
-        """Tell whether the board was made by this user on this machine: archives bring folders along."""
-        return self.answers().get("made_by") == _maker()
+        """Tell whether the board was made by this user on this machine: archives and repositories bring
+        folders along.
+        """
+        try:
+            return self.answers().get("made_by") == _maker()
+        except CloneError:
+            return False
 
 
 def find(folder: Path, into: str) -> Trial:

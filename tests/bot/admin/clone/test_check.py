@@ -172,6 +172,25 @@ def test_in_a_clone_with_a_board_its_policy_counts_where_no_file_is_committed(
     assert "shop has no .github/cardinal.yml" in check().output  # it came with an archive: it decides nothing
 
 
+@pytest.mark.parametrize("shipped", ["a link", "", "[" * 100_000, "no JSON"])
+def test_a_board_that_a_repository_brings_along_decides_nothing(
+    clone: Path, check: Check, shipped: str
+) -> None:
+    git(clone, "switch", "--quiet", "main")
+    place = trial.find(clone, "")
+    trial.write(place, "scripted", None, {})
+    file = place.folder / trial.ANSWERS
+    if shipped == "a link":  # it could lead to what never ends
+        file.rename(clone.parent / "answers")
+        file.symlink_to(clone.parent / "answers")
+    else:
+        file.write_text(shipped)
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    git(clone, "add", "--force", trial.FOLDER)
+    commit(clone, answer="wrong")
+    assert "shop has no .github/cardinal.yml" in check().output
+
+
 def test_a_folder_outside_of_a_repository_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ("check", "-C", str(tmp_path)))
     assert done.exit_code == 2
