@@ -82,6 +82,8 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     if outcome is not None and outcome.refused:
         because = outcome.text.replace("`", "")
         ways = [(back, "Back", "to the page with the form")]
+        if isinstance(parser.of_form(sent.name, sent.text), parser.Mistyped):  # no role would help
+            return site.page("Nothing was done", because, status=400, visit=visit, links=ways)
         return site.page("You may not do that", because, ASK, status=403, visit=visit, links=ways)
     return make_response(
         redirect(f"{back}{'&' if '?' in back else '?'}{ACTED}={seq if first else 'before'}", 303)

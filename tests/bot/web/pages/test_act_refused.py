@@ -221,7 +221,8 @@ def test_a_text_where_none_is_taken_does_nothing_and_says_so(pages: Pages) -> No
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
     refused = send(bob, {**form, "text": "please"})
-    assert (refused.status_code, "takes no text, so nothing was done" in refused.text) == (403, True)
+    assert (refused.status_code, "takes no text, so nothing was done" in refused.text) == (400, True)
+    assert "Ask somebody who may" not in refused.text
     assert pages.cardinal.events(RunStopAsked) == []
 
 
@@ -296,3 +297,11 @@ def test_nobody_acts_without_end(pages: Pages) -> None:
     answers = [send(bob, form) for _ in range(ACTS_A_MINUTE + 1)]
     assert [it.status_code for it in answers] == [303] * ACTS_A_MINUTE + [503]
     assert answers[-1].headers["Retry-After"] == "60"
+
+
+def test_a_lacking_text_is_asked_for_and_nobody_is_sent_for_a_role(pages: Pages) -> None:
+    item, bob = at_work(pages), pages.browser("bob")
+    more = forms(bob, page_of(pages, item))[""]
+    refused = send(bob, {**more, "name": "answer", "text": ""})
+    assert (refused.status_code, "/cardinal answer needs a text" in refused.text) == (400, True)
+    assert "Ask somebody who may" not in refused.text
