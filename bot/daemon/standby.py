@@ -77,7 +77,7 @@ def _forget(redis: Redis, key: str) -> None:
 
 
 def _rings(redis: Redis, keys: Sequence[str], patience_s: float) -> bool:
-    """Wait for a wake-up; one that is lost between the two commands is found by the next tick."""
+    """Wait for a wake-up. One that is lost between the two commands comes again once its mark is old."""
     taken = cast("tuple[bytes, bytes] | None", redis.blpop(list(keys), LISTEN_S))
     if taken is None:
         return False

@@ -186,15 +186,15 @@ def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole,
 
     def role(name: QueueName, number: int) -> ProcessRole:
         def run(ready: Ready) -> None:
-            names = workers.queues_of(name, host)
+            queues = workers.queues_of(name, host)
             if name is QueueName.CONTROL and number == 1:  # sweeps and clean-up never let it rest
                 workers.work(embedded_redis.connect(config), name, ready, host=host)
                 return
             ready()
-            eager = names[:1] if name is QueueName.CONTROL else names
+            eager = queues[:1] if name is QueueName.CONTROL else queues
             with embedded_redis.connect(config) as redis:
                 patience_s = PATIENCE_S if number > 1 else 0.0
-                stand_by(redis, eager, patience_s=patience_s, slow=names[len(eager) :])
+                stand_by(redis, eager, patience_s=patience_s, slow=queues[len(eager) :])
             workers.work(embedded_redis.connect(config), name, host=host, idle_s=IDLE_S)
             raise SystemExit(RESTS)
 

@@ -69,9 +69,8 @@ def connect(config: Config) -> Redis:
     """
     retry = Retry(NoBackoff(), 0)
     limits: dict[str, Any] = {"socket_connect_timeout": CONNECT_S, "socket_timeout": ANSWER_S, "retry": retry}
-    limits["driver_info"] = (
-        None  # to find its own version, the library would read all packages in each process
-    )
+    # To find its own version, the library would read all packages in each process.
+    limits["driver_info"] = None
     if config.redis_url is not None:
         if not config.redis_url.startswith("unix:"):
             limits |= {"socket_keepalive": True, "socket_keepalive_options": KEEPALIVE}

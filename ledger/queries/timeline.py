@@ -157,7 +157,7 @@ LINES: Mapping[str, Line] = {
     "CardToolAllowed": (_C, lambda e: f"{e.by} allowed for this card: {e.pattern}"),
     "JobMade": (_C, lambda e: f"{e.by} asked for this card by a program"),
     "CardSubscribed": (Zoom.DEBUG, lambda e: f"{e.login} follows {e.run_id or 'the card'}"),
-    "CardUnsubscribed": (Zoom.DEBUG, lambda e: f"{e.login} follows it no more {e.because}".rstrip()),
+    "CardUnsubscribed": (Zoom.DEBUG, lambda e: f"{e.login} follows no more{e.because and ': '}{e.because}"),
     "SkillsPinned": (_C, lambda e: f"{e.by} chose skills: {', '.join(e.names) or 'none'}"),
     "AgentPinned": (_C, lambda e: f"{e.by} chose {e.choice or 'no other agent'} for the next runs"),
     "SkillsChosen": (_A, lambda e: _skills(e)),

@@ -54,10 +54,12 @@ def for_board(
     """Return the forms for a whole board. They are told on one of the listed cards, with a run if there is
     one, whose repository is the owner's and lets the visitor send them. Raises BusyError.
     """
+    with event_store.reading(site.engine) as db:
+        policy = policies.in_force(db, board.board_id)
     issues = [card for card in listed if card.number and not is_outside(card.repository or "", board.owner)]
     for card in {it.repository: it for it in sorted(issues, key=lambda it: it.run_id is not None)}.values():
         with event_store.reading(site.engine) as db:
-            snapshot, policy = snapshots.of_card(db, card.card_id), policies.in_force(db, board.board_id)
+            snapshot = snapshots.of_card(db, card.card_id)
         role = site.readers.role(visit, card.repository or "")
         permitted = offers.permitted(policy, snapshot, role=role, login=visit.login) if snapshot else ()
         where = f"told on {card.repository}#{card.number}"
