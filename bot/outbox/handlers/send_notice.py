@@ -1,6 +1,6 @@
 """Sends a notice to a subscriber by chat or mail; its text is made from the ledger as it then is."""
 
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection
@@ -40,9 +40,9 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
     if entry.error == SENDING and not notice_channel.knows_repeats(subscriber.address):
         raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have what waits")
-    hidden = frozenset[CardId]() if subscriber.channel else _hidden(context, intent)
-    result = ActResult(events=lambda db: _ended(db, hidden, intent.name))
-    lines = [it for line in intent.lines if (it := _line(context, subscriber, line, hidden))]
+    rights = {} if subscriber.channel else _rights(context, intent)
+    result = ActResult(events=lambda db: _ended(db, rights, intent.name))
+    lines = [it for line in intent.lines if (it := _line(context, subscriber, line, rights))]
     texts, news = [text for text, _ in lines], [about for _, about in lines[:MAX_LINES]]
     if not texts:
         return result
@@ -59,7 +59,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
 
 
 def _line(
-    context: OutboxContext, subscriber: Subscriber, line: NoticeLine, hidden: Container[CardId]
+    context: OutboxContext, subscriber: Subscriber, line: NoticeLine, rights: Mapping[CardId, str]
 ) -> tuple[str, Mapping[str, Any]] | None:
     """Return the line for people, and for programs; None for what is no news any more, or not for them."""
     with context.reading() as db:
@@ -72,26 +72,27 @@ def _line(
         return f"{words}: {defused(line.text)}", kind
     if subscriber.channel and context.policy(card.board_id).board.private_issues == "hidden":
         return f"{words}: a card of this board", kind
-    if card.card_id in hidden:
+    if not subscriber.channel and rights.get(card.card_id, roles.NONE) == roles.NONE:
         return None
     about = {"repository": card.repository or "", "number": card.number or 0, "run": card.run_id or ""}
     return f"{words}: {_card(context, card)}", {**kind, **about, "question": line.question_id}
 
 
-def _hidden(context: OutboxContext, intent: SendNotice) -> frozenset[CardId]:
-    """Return the cards of the lines whose repositories the person may not read."""
+def _rights(context: OutboxContext, intent: SendNotice) -> dict[CardId, str]:
+    """Return the person's role in the repository of each card of the lines."""
     with context.reading() as db:
         named = {line.card_id: cards.get(db, CardId(line.card_id)) for line in intent.lines if line.card_id}
     there = {
         card.card_id: card.repository or context.board.home_repository for card in named.values() if card
     }
     roles_in = {name: roles.role(context.hub, name, intent.name) for name in dict.fromkeys(there.values())}
-    return frozenset(card_id for card_id, name in there.items() if roles_in[name] == roles.NONE)
+    return {card_id: roles_in[name] for card_id, name in there.items()}
 
 
-def _ended(db: Connection, hidden: Collection[CardId], name: str) -> tuple[Event, ...]:
+def _ended(db: Connection, rights: Mapping[CardId, str], name: str) -> tuple[Event, ...]:
     """End the person's subscriptions to what they may not read any more."""
-    followed = sorted(card_id for card_id in hidden if subscriptions.get(db, card_id, name))
+    hidden = sorted(card_id for card_id, role in rights.items() if role == roles.NONE)
+    followed = (card_id for card_id in hidden if subscriptions.get(db, card_id, name))
     return tuple(CardUnsubscribed(card_id, name, "may not read it any more") for card_id in followed)
 
 
