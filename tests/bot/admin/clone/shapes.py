@@ -38,6 +38,7 @@ def submodule(clone: Path) -> Path:
     git(clone.parent, "init", "--quiet", "--initial-branch=main", "whole")
     whole = clone.parent / "whole"
     git(whole, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(clone), "part")
+    git(whole / "part", "branch", "--quiet", "main", "origin/main")
     return whole / "part"
 
 
