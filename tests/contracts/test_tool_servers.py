@@ -1,5 +1,7 @@
 """A real agent calls a tool server of its repository: in a container of its own, through the gateway only."""
 
+import json
+
 import pytest
 
 from ledger.states import Ending
@@ -31,6 +33,7 @@ def test_an_agent_calls_a_tool_server_and_a_broken_one_is_named(stand: Stand) ->
     assert "lacks NO_KEY: an operator puts" in keyless.detail
     assert "no-such-program" in gone.detail
     logs = "".join(path.read_text() for path in stand.world.places.logs.rglob("*") if path.is_file())
-    assert f"of {len(KEY)} characters" in logs
-    assert KEY not in logs
+    requests = "".join(json.dumps(request.body) for request in stand.model.requests)
+    assert f"of {len(KEY)} characters" in requests
+    assert KEY not in logs + requests
     assert stand.containers() == []

@@ -65,7 +65,7 @@ def lines(html: str) -> list[str]:
 
 def followed(browser: Browser, run_id: RunId, last: str) -> Iterator[Message]:
     """Yield what comes to a page that comes back again and again until it has everything."""
-    for _ in range(200):
+    for _ in range(MAX_BEHIND + 2):  # each brings a line, however long
         fresh = messages(browser.get(f"/live/runs/{run_id}", Last_Event_ID=last))
         yield from fresh
         if fresh[-1].last == last:
