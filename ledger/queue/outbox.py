@@ -233,9 +233,11 @@ def give_up(db: Connection, entry: Entry, error: str, now: datetime) -> None:
 
 def holders(db: Connection) -> tuple[str, ...]:
     """Return who holds claims now."""
-    claimed = text("state = 'claimed'")  # spelt out for the partial index, see `_is_open`
-    query = select(outbox.c.holder).where(claimed).distinct()
-    return tuple(db.scalars(query))
+    return tuple([holder for (holder,) in _HOLDERS.all(db, {})])
+
+
+_CLAIMED = text("state = 'claimed'")  # spelt out for the partial index, see `_is_open`
+_HOLDERS = Statement(select(outbox.c.holder).where(_CLAIMED).distinct())
 
 
 def release(db: Connection, holder: str, wait_s: float) -> int:
