@@ -94,11 +94,11 @@ class UvicornServer(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Serve until a signal; set the answers' date each second. uvicorn's own looks ten times as often."""
-        asked = asyncio.Event()
-        self._wake = partial(asyncio.get_running_loop().call_soon_threadsafe, asked.set)
+        signalled = asyncio.Event()
+        self._wake = partial(asyncio.get_running_loop().call_soon_threadsafe, signalled.set)
         while not await self.on_tick(0):
             with suppress(TimeoutError):
-                await asyncio.wait_for(asked.wait(), DATE_S)
+                await asyncio.wait_for(signalled.wait(), DATE_S)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Note the signal, and let `main_loop` see it at once."""
