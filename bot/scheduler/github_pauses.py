@@ -10,7 +10,9 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Engine
 
 from bot.bootstrap import Services
+from bot.state import served_boards
 from ledger.ids import BoardId
+from ledger.log import event_store
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,8 @@ def report(services: Services) -> None:
 def _look(services: Services) -> _Look:
     look, at = _looks.setdefault(services.engine, _Look()), time.monotonic()
     if at - look.at >= LOOK_S:
-        boards = [it.board for it in services.on_every_board()]
+        with event_store.reading(services.engine) as db:
+            boards = served_boards.every(db, services.config)
         look.owners = {board.board_id: board.owner.casefold() for board in boards if board.board_id}
         ends = {
             owner: services.context.app.at(owner).budget.barred_until_s()

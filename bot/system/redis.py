@@ -169,6 +169,7 @@ def server_command(home: Path) -> tuple[str, ...]:
         "dir": str(place.parent),
         "logfile": str(logs / "redis.log"),
         "loglevel": "warning",
+        "hz": "1",  # looks of an idle server each second, of which 10 are usual
     }
     return (_program(), *(word for name, value in settings.items() for word in (f"--{name}", value)))
 

@@ -68,7 +68,7 @@ def drive(db: Connection, sql: str, parameters: Any = (), *, for_each: bool = Fa
 
     Raises SQLAlchemy's errors, as its own way of running a statement does.
     """
-    driver: Any = db.connection.driver_connection
+    driver: Any = db.connection.dbapi_connection
     try:
         return driver.cursor().executemany(sql, parameters) if for_each else driver.execute(sql, parameters)
     except db.dialect.loaded_dbapi.Error as error:

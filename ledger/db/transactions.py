@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary, finalize
 
@@ -33,23 +34,23 @@ BESIDE_KEY = LOCK_KEY + 1  # of those who write only what nobody reads yet
 NEXT_LOOK_S, LOOK_S, LONGEST_LOOK_S = 0.0002, 0.001, 0.005
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Kept:
-    """An idle connection of SQLite, with its driver's, and whether that may write.
+    """An idle connection of SQLite.
 
     For SQLAlchemy it is in one long transaction: its own beginning and ending of one takes longer than a
     commit. Who holds a lock of `door`, the ledger's folder, writes next: SQLite itself gives its lock to
-    whoever comes at the right moment, and sleeps up to 0.1 s meanwhile. -1 without a write-ahead log.
+    whoever comes at the right moment, and sleeps up to 0.1 s meanwhile. -1 without a write-ahead log, and
+    for who only reads.
     """
 
     db: Connection
-    driver: Any
     door: int
     shut: Callable[[], object]  # closes the door; so does the end of `db`
-    may_write: bool | None = None
 
 
-_idle: WeakKeyDictionary[Engine, list[_Kept]] = WeakKeyDictionary()
+# By engine: those that only read, and those that write. For one that changes, SQLite prepares all anew.
+_idle: WeakKeyDictionary[Engine, tuple[list[_Kept], list[_Kept]]] = WeakKeyDictionary()
 
 
 def writing(engine: Engine, *, alone: bool = False) -> AbstractContextManager[Connection]:
@@ -82,15 +83,10 @@ def reading(engine: Engine) -> AbstractContextManager[Connection]:
 
 @contextmanager
 def _in_sqlite(engine: Engine, *, writes: bool) -> Iterator[Connection]:
-    idle = _idle.get(engine) or _idle.setdefault(engine, [])
-    kept = idle.pop() if idle else _opened(engine)
+    idle = (_idle.get(engine) or _idle.setdefault(engine, ([], [])))[writes]
+    kept = idle.pop() if idle else _opened(engine, writes=writes)
     db = kept.db
     try:
-        if kept.may_write is not writes:
-            kept.driver.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
-            # With a log whoever has the turn waits for nobody; without one a commit waits for readers.
-            wait_ms = 0 if writes and kept.door >= 0 else WAIT_S * 1000
-            kept.driver.execute(f"PRAGMA busy_timeout = {wait_ms}")
         if writes:
             _take_turn(kept)
             _guard(engine, db)
@@ -103,18 +99,21 @@ def _in_sqlite(engine: Engine, *, writes: bool) -> Iterator[Connection]:
         if isinstance(error, DBAPIError):
             _explain(engine)
         raise
-    kept.may_write = writes
     idle.append(kept)
 
 
-def _opened(engine: Engine) -> _Kept:
+def _opened(engine: Engine, *, writes: bool) -> _Kept:
     db = engine.connect().execution_options(**{KEPT: True})
     db.begin()
     driver: Any = db.connection.driver_connection
-    if driver.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        return _Kept(db, driver, -1, lambda: None)
-    door = os.open(os.path.dirname(engine.url.database or "") or ".", os.O_RDONLY)
-    return _Kept(db, driver, door, finalize(db, os.close, door))
+    door, shut = -1, lambda: None
+    if writes and driver.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        door = os.open(os.path.dirname(engine.url.database or "") or ".", os.O_RDONLY)
+        shut = finalize(db, os.close, door)
+    driver.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
+    # With a log whoever has the turn waits for nobody; without one a commit waits for readers.
+    driver.execute(f"PRAGMA busy_timeout = {0 if door >= 0 else WAIT_S * 1000}")
+    return _Kept(db, door, shut)
 
 
 def _close(kept: _Kept) -> None:
@@ -163,7 +162,7 @@ def _begun(db: Connection, *, must: bool) -> bool:
 def close_idle(engine: Engine) -> None:
     """Close the idle connections of an engine that is disposed of, and of those that share its pool."""
     for other in [it for it in _idle if it.pool is engine.pool]:
-        for kept in _idle.pop(other):
+        for kept in chain(*_idle.pop(other)):
             kept.db.detach()  # its pool is gone, and would keep it open
             _close(kept)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.engine import URL
 
 from ledger.db.silence import ANSWER_S
@@ -105,12 +106,27 @@ def _open_sqlite(url: URL, durable: bool) -> Engine:
     with suppress(FileExistsError):
         make_file(file)
     engine = create_engine(
-        url, module=sqlite, connect_args={"timeout": WAIT_S, "cached_statements": STATEMENTS}
+        url,
+        module=sqlite,
+        connect_args={"timeout": WAIT_S, "cached_statements": STATEMENTS},
+        max_overflow=-1,  # as many as there are threads, one of each for reading and one for writing
     )
+    engine.dialect.statement_compiler = _Compiler
     event.listen(engine, "connect", partial(_prepare, durable))
     event.listen(engine, "begin", _begin)
     event.listen(engine, "engine_disposed", close_idle)
     return engine
+
+
+class _Compiler(SQLiteCompiler):
+    """SQLite plans a statement anew each time that a plain LIMIT is bound: longer than most answers take.
+
+    Here it does not see the limit. Source: sqlite3ExprIsInteger in its computeLimitRegisters.
+    """
+
+    def limit_clause(self, select: Any, **how: Any) -> str:
+        text: str = super().limit_clause(select, **how)  # type: ignore[no-untyped-call]
+        return text.replace(" OFFSET ", " + 0 OFFSET ")
 
 
 def _prepare(durable: bool, connection: Any, _record: Any) -> None:

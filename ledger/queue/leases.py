@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, Engine, select, text
+from sqlalchemy import Connection, Engine, Select, select, text
 
 from ledger.db.clock import database_now
 from ledger.db.rows import all_rows, change, find, keep, pick, value
-from ledger.db.statements import Statement
+from ledger.db.statements import Statement, statement
 from ledger.db.tables import leases
 from ledger.db.transactions import writing
 from ledger.errors import StaleClaimError
@@ -83,8 +84,13 @@ def held(engine: Engine, name: str, holder: str, *, ttl_s: float) -> Iterator[bo
 
 def expired(db: Connection, prefix: str) -> tuple[Lease, ...]:
     """Return the expired leases with that `prefix` that nobody released or took over."""
-    out = leases.c.name.startswith(prefix, autoescape=True) & _HELD & (leases.c.until <= database_now(db))
-    return all_rows(db, Lease, pick(Lease, leases).where(out).order_by(leases.c.until))
+    out = all_rows(db, Lease, _expired, now=database_now(db))
+    return tuple(lease for lease in out if lease.name.startswith(prefix))
+
+
+@statement
+def _expired(now: Any) -> Select[Any]:
+    return pick(Lease, leases).where(_HELD, leases.c.until <= now).order_by(leases.c.until)
 
 
 def holders(db: Connection) -> tuple[str, ...]:

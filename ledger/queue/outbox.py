@@ -13,24 +13,21 @@ from sqlalchemy import (
     Connection,
     Engine,
     FromClause,
-    Integer,
     Text,
     Update,
     and_,
     bindparam,
-    case,
     exists,
     func,
     literal_column,
-    or_,
     select,
     text,
     type_coerce,
 )
 
 from ledger.db.clock import database_now
-from ledger.db.column_types import Moment, stamp
-from ledger.db.rows import all_rows, change, drop, fields_for, find, insert, listed, pick, value
+from ledger.db.column_types import stamp
+from ledger.db.rows import all_rows, change, drop, fields_for, find, first_row, insert, listed, pick, value
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import outbox
 from ledger.db.transactions import reading, writing
@@ -72,23 +69,6 @@ _DUE = Statement(select(outbox.c.due_at).where(_FREE).order_by(outbox.c.due_at).
 
 
 @statement
-def _replace(key: Any, payload: Any, act: Any, lane: Any, priority: Any, due_at: Any) -> Update:
-    waits = or_(outbox.c.error != "", outbox.c.due_at <= due_at)
-    first = case((outbox.c.priority < priority, outbox.c.priority), else_=type_coerce(priority, Integer))
-    return (
-        outbox.update()
-        .where(outbox.c.key == key, outbox.c.coalesce, outbox.c.state == "pending")
-        .values(
-            payload=payload,
-            act=act,
-            lane=lane,
-            due_at=case((waits, outbox.c.due_at), else_=type_coerce(due_at, Moment)),
-            priority=first,
-        )
-    )
-
-
-@statement
 def _claim(entry_id: Any, holder: Any, due_at: Any) -> Update:
     counts = {"attempts": outbox.c.attempts + 1, "generation": outbox.c.generation + 1}
     mine = outbox.update().where(outbox.c.entry_id == entry_id)
@@ -122,6 +102,14 @@ class Entry(Draft):
     created_at: datetime
 
 
+# for one row by its index, see `_is_open`
+_PENDING = Statement(
+    pick(Entry, outbox).where(
+        outbox.c.key == bindparam("key"), outbox.c.coalesce, outbox.c.state == literal_column("'pending'")
+    )
+)
+
+
 def put(db: Connection, draft: Draft, now: datetime) -> bool:
     """Put the draft in line; False when its key is known already, whatever became of it.
 
@@ -130,14 +118,28 @@ def put(db: Connection, draft: Draft, now: datetime) -> bool:
     One that coalesces replaces the text of the pending one with its key, which keeps its place and the
     earlier due time; one that waits after a failure keeps waiting. One being carried out is left alone.
     """
-    values = {**fields_for(outbox, draft), "due_at": database_now(db) + (draft.due_at - now)}
-    if draft.coalesce:
-        if _replace.run(db, values):
-            return True
-    elif value(db, outbox.c.entry_id, key=draft.key) is not None:
-        return False
-    insert(db, outbox, {**values, **_NEW, "created_at": now})
+    due_at = database_now(db) + (draft.due_at - now)
+    if not draft.coalesce:
+        if value(db, outbox.c.entry_id, key=draft.key) is not None:
+            return False
+    elif waiting := first_row(db, Entry, _PENDING, key=draft.key):
+        _replace(db, waiting, draft, due_at)
+        return True
+    insert(db, outbox, {**fields_for(outbox, draft), "due_at": due_at, **_NEW, "created_at": now})
     return True
+
+
+def _replace(db: Connection, waiting: Entry, draft: Draft, due_at: datetime) -> None:
+    """Give the entry what is new in the draft: most often nothing, and each change writes five indexes."""
+    wanted = {
+        "payload": draft.payload,
+        "act": draft.act,
+        "lane": draft.lane,
+        "priority": min(draft.priority, waiting.priority),
+        "due_at": waiting.due_at if waiting.error else min(due_at, waiting.due_at),
+    }
+    if new := {name: it for name, it in wanted.items() if it != getattr(waiting, name)}:
+        change(db, outbox, {"entry_id": waiting.entry_id}, **new)
 
 
 _NEW = {"state": "pending", "attempts": 0, "generation": 0, "holder": "", "error": ""}
@@ -231,9 +233,11 @@ def give_up(db: Connection, entry: Entry, error: str, now: datetime) -> None:
 
 def holders(db: Connection) -> tuple[str, ...]:
     """Return who holds claims now."""
-    claimed = text("state = 'claimed'")  # spelt out for the partial index, see `_is_open`
-    query = select(outbox.c.holder).where(claimed).distinct()
-    return tuple(db.scalars(query))
+    return tuple([holder for (holder,) in _HOLDERS.all(db, {})])
+
+
+_CLAIMED = text("state = 'claimed'")  # spelt out for the partial index, see `_is_open`
+_HOLDERS = Statement(select(outbox.c.holder).where(_CLAIMED).distinct())
 
 
 def release(db: Connection, holder: str, wait_s: float) -> int:

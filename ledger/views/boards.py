@@ -97,7 +97,7 @@ def removed(db: Connection) -> frozenset[BoardId]:
 
 def at(db: Connection, owner: str, number: int) -> BoardRow | None:
     """Return the board at this address; None when it was never seen, or removed. Logins differ in case."""
-    rows = (row for row in all_boards(db) if row.number == number)
+    rows = listed(db, BoardRow, boards, "owner", removed=False, number=number)
     return next((row for row in rows if row.owner.casefold() == owner.casefold()), None)
 
 

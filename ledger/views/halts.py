@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, Index, Table, func, select
+from sqlalchemy import Connection, Index, Select, Table, func, select
 
 from ledger.db.rows import all_rows, change, columns, drop, find, keep, pick, record, setter
+from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
@@ -56,7 +58,12 @@ def of_board(db: Connection, board_id: BoardId) -> HaltRow | None:
 
 def due(db: Connection, now: datetime) -> tuple[HaltRow, ...]:
     """Return the halts that have waited long enough and have no probing run."""
-    return all_rows(db, HaltRow, pick(HaltRow, halts).where(halts.c.until <= now, ~halts.c.probing))
+    return all_rows(db, HaltRow, _due, now=now)
+
+
+@statement
+def _due(now: Any) -> Select[Any]:
+    return pick(HaltRow, halts).where(halts.c.until <= now, ~halts.c.probing)
 
 
 def struck(db: Connection, board_id: BoardId, cause: str, since: datetime) -> int:

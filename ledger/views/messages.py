@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -13,6 +14,7 @@ from sqlalchemy import (
     bindparam,
     func,
     literal_column,
+    or_,
     select,
 )
 
@@ -87,9 +89,14 @@ def newest(
     db: Connection, card_id: CardId, limit: int, places: tuple[str, ...] = (*COMMENTS, *REVIEWS, ASSISTANT)
 ) -> tuple[MessageRow, ...]:
     """Return the card's newest messages, the oldest of them first, without those that were deleted."""
-    mine = (messages.c.card_id == card_id) & messages.c.place.in_(places)
+    return all_rows(db, MessageRow, _newest(places), card_id=card_id, most=limit)[::-1]
+
+
+@cache
+def _newest(places: tuple[str, ...]) -> Statement:
+    mine = (messages.c.card_id == bindparam("card_id")) & or_(*(messages.c.place == it for it in places))
     query = pick(MessageRow, messages).where(mine, messages.c.changed != DELETED)
-    return all_rows(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
+    return Statement(query.order_by(messages.c.seq.desc()).limit(bindparam("most")))
 
 
 def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:

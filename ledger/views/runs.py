@@ -387,7 +387,7 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
 @fold.on(ColumnRanked)
 def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
     if event.order:
-        waiting = (runs.c.card_id == bindparam("of")) & (runs.c.state == RunState.QUEUED)
+        waiting = (runs.c.card_id == bindparam("of")) & _QUEUED
         ranked = runs.update().where(waiting).values(rank=bindparam("place"))
         db.execute(ranked, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
 

@@ -53,10 +53,12 @@ _MARKUP = re.compile(
     r"|\b(?:align|class|id|lang|open)=\"?[\w-]{0,40}\"?|<details open",
     re.IGNORECASE,
 )
-# Prose in which no character means anything to Markdown or HTML: all of it is seen.
-_PROSE = re.compile(r"(?:[A-Za-z][A-Za-z0-9 ,.;:?!'\"()%/+=#-]*+(?:\n+|\Z))++")
-_SPACES = re.compile(r" *+\n[ \n]*+| {2,}+")
-_ADDRESSED = re.compile(r"://|www\.", re.IGNORECASE)
+# Prose in which no character means anything to Markdown or HTML, and its plain lists: all of it is seen.
+_LINE = r"[A-Za-z][A-Za-z0-9 ,.;:?!'\"()%/+=#-]*+"
+_LIST = rf"- {_LINE}(?:\n(?:- )?{_LINE})*+"
+# After a list comes no other one: that would be its own next item, and set apart.
+_PROSE = re.compile(rf"(?:{_LIST}\n*+)?+(?:{_LINE}(?:\n{_LINE})*+(?:\n++{_LIST})?+\n*+)*+")
+_SPACES = re.compile(r"(?:\n| (?=[ \n]))[ \n]*+")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -80,8 +82,8 @@ def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
     Without `tags` a `<` is an ordinary character, except in comments: for text of agents, which Cardinal
     posts so. `paths` keeps links to files: for files of a repository, reviewed as source.
     """
-    if len(text) <= MAX_CHARACTERS and _PROSE.fullmatch(text) and not _ADDRESSED.search(text):
-        return Cleaned(_SPACES.sub(_space, text).rstrip(), ())
+    if len(text) <= MAX_CHARACTERS and _PROSE.fullmatch(text) and not _has_address(text):
+        return Cleaned(_with_lists(_SPACES.sub(_space, text).rstrip()), ())
     source = _CONTROLS.sub("", text[:MAX_CHARACTERS]).encode("utf-8", "replace").decode()
     source = source if tags else _OPENING.sub(_TAG, _SPELT_TAG.sub("&amp;", source))
     page = _rendered(source)
@@ -93,9 +95,27 @@ def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
     return Cleaned(kept, hidden)
 
 
+def _has_address(text: str) -> bool:
+    return "://" in text or "www." in text.lower()
+
+
 def _space(spaces: re.Match[str]) -> str:
     """Return what a page shows for spaces: a blank line between paragraphs, and single ones else."""
     return "\n" * min(2, spaces[0].count("\n")) or " "
+
+
+def _with_lists(prose: str) -> str:
+    """Return prose with its lists as a page shows them: set apart, their lines below each other."""
+    if "- " not in prose:
+        return prose
+    lines: list[str] = []
+    in_list = False
+    for line in prose.split("\n"):
+        begins = line.startswith("- ")
+        lines += [""] if begins and not in_list and lines and lines[-1] else []
+        in_list = begins or (in_list and line != "")
+        lines.append(line if begins or not in_list else f"  {line}")
+    return "\n".join(lines)
 
 
 def clean_line(text: str) -> Cleaned:

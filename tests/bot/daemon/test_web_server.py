@@ -1,5 +1,6 @@
 """The web server as it runs: real sockets, real processes, and deliveries that outlive both."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -7,11 +8,13 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
+import uvicorn
 from sqlalchemy import Engine
 
 from bot.daemon import web_server as web
@@ -24,7 +27,7 @@ from tests.bot.conftest import SECRET
 from tests.bot.daemon import web_alone
 from tests.bot.daemon.test_group import alive, lines
 from tests.bot.web.test_webhook import BODY, sign
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 from tests.warm import Warm
 
 
@@ -203,6 +206,19 @@ def test_a_stop_lets_the_server_end_by_itself(server: tuple[Warm, str]) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert not any(alive(one.pid) for one in everyone)
+
+
+def test_a_server_that_looks_once_an_hour_stops_at_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "DATE_S", 3600.0)
+    settings = uvicorn.Config(partial(print), interface="asgi3")
+    settings.load()
+    server = web.UvicornServer(settings, lambda: None)
+
+    async def stopped() -> None:
+        asyncio.get_running_loop().call_later(0.1, server.handle_exit, signal.SIGTERM, None)
+        await asyncio.wait_for(server.main_loop(), LIMIT_S)
+
+    asyncio.run(stopped())
 
 
 def test_an_agent_reaches_the_mcp_server_where_there_are_pages(config: Config, engine: Engine) -> None:

@@ -4,8 +4,10 @@ Counted in steps of SQLite's virtual machine: they are the same on every machine
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Engine, event
@@ -63,6 +65,11 @@ def read(query: Callable[[Connection], object]) -> Callable[[Engine], object]:
     return run
 
 
+def put_again(engine: Engine) -> None:
+    with event_store.writing(engine) as db:
+        outbox.put(db, replace(draft("sticky"), lane="sticky", coalesce=True), NOW)
+
+
 QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "the queue's head": read(lambda db: runs.queued(db, limit=20)),
     "a column's queue": read(lambda db: runs.queued(db, BOARD, "In Progress", 20)),
@@ -84,6 +91,7 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "the next due time": lambda engine: outbox.next_due_s(engine, "content"),
     "the next entry": lambda engine: claim_next(engine, "content", lease_s=9, holder="p"),
     "nothing to publish": lambda engine: claim_next(engine, "other", lease_s=9, holder="p"),
+    "newer words": put_again,
     "who holds leases": read(leases.holders),
     "which leases ran out": read(lambda db: leases.expired(db, "run:")),
     "who holds entries": read(outbox.holders),
@@ -130,3 +138,23 @@ def test_a_frequent_question_costs_the_same_at_twenty_times_the_cards(
 ) -> None:
     small, large = (steps(engine, QUESTIONS[name]) for engine in ledgers)
     assert large <= small * 1.5 + 20, f"{small} steps became {large}"
+
+
+def test_sqlite_prepares_a_frequent_question_once(ledgers: tuple[Engine, Engine]) -> None:
+    """Preparing takes longer than answering; SQLite asks its authorizer whenever it prepares."""
+    engine, prepared, anew = ledgers[0], list[Any](), set[str]()
+
+    def watch(driver: Any, _record: object) -> None:
+        driver.set_authorizer(lambda *what: prepared.append(what) or 0)
+
+    engine.dispose()
+    event.listen(engine, "connect", watch)
+    try:
+        for name in (*QUESTIONS, *QUESTIONS):
+            prepared.clear()
+            QUESTIONS[name](engine)
+            anew = anew | {name} if prepared else anew - {name}
+    finally:
+        event.remove(engine, "connect", watch)
+        engine.dispose()
+    assert anew == set()

@@ -226,6 +226,7 @@ _PROSE = [
     "x@y.z",
     "  ",
     "\n\n",
+    "\n- a",
 ]
 
 
@@ -236,6 +237,9 @@ _PROSE = [
 @example(["A **b", "\n", "*c"])
 @example(["A", "  ", "\n", "z", " ", "\n", " ", "\n", "b.", "\n"])
 @example(["A", "\n", "--", "\n", "- ", "z"])
+@example(["A\n- b  c\n- d\ne\n- f\n\nG\n\n\n- h"])
+@example(["- A\n- c\n\n- b"])
+@example(["\n\nA"])
 def test_prose_that_takes_the_short_way_is_read_as_a_page_is(words: list[str]) -> None:
     text = "".join(words)
     for tags in (True, False):
