@@ -32,6 +32,7 @@ ASIDE = "set-aside.patch"
 THIS_HOST = "this host"  # where a host has no name
 _ASIDE_BYTES = 10_000_000
 _SHOWN_CHARS = 300
+_NOBODY = "-"  # signs files that are not the newest
 _SETUP_S = 900.0
 _KEEP_S = 420.0  # to pack or unpack the result of set-up: nothing can renew the claim meanwhile
 log = logging.getLogger(__name__)
@@ -119,10 +120,14 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
     order, place = run.order, tenancy(run.order).card_id
     where, holder, known = _stale(run)
     if not where:
-        # Both, until it is recorded: a crash between the two makes nobody else's files of these.
-        run.workspace.sign(known, signature(order.run_id, order.generation))
+        # Both, until it is recorded: a crash between the two makes nobody else's files of these. Not longer:
+        # a ledger that is restored knows the older claim, and may not take what came after it.
+        own = signature(order.run_id, order.generation)
+        run.workspace.sign(known, own)
         run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation))
+        run.workspace.sign(own)
         return ""
+    run.workspace.sign(_NOBODY)  # else this claim's name could be there, from before a ledger was restored
     if brought is not None:
         left_on = "" if brought.exact or run.history.turn is None else holder
         run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation, left_on))
