@@ -9,7 +9,6 @@ import pytest
 from ledger.events.run import RunRequeued
 from ledger.events.turn import TurnStarted
 from ledger.ids import RunId
-from ledger.lifecycle.backup import backup, restore
 from ledger.log import event_store
 from ledger.model.limit_answers import answered
 from ledger.states import Ending
@@ -139,13 +138,9 @@ def test_a_restored_ledger_goes_on_from_the_checkpoint_that_it_knows(world: Worl
     order = on(world, world.order(), "b")
     world.scenario(plan=[PLAN], work=[leave("old"), ASK, *commit("{{answer}}"), FINISH])
     world.run(order)
-    copy, url, lease = world.root / "copy.db", str(world.engine.url), world.lease
-    backup(world.engine, copy)
-    world.answer(order, "Moin")
-    assert world.ended().ending is Ending.SUCCEEDED
-    world.engine.dispose()
-    restore(copy, url, overwrite_newer=True)
-    world.lease = lease
+    with world.taken_back():
+        world.answer(order, "Moin")
+        assert world.ended().ending is Ending.SUCCEEDED
     asked = world.only("QuestionAsked")
     world.write(answered(RUN, asked.question_id, asked, by="ann", text="Ahoi", code=""))
     world.write(RunRequeued(RUN, "answered"))
