@@ -119,6 +119,8 @@ def look(
 
     if has_checks(cloned, fast=fast):
         looked.result = run_checks(cloned, config, rules, fast=fast, say=checked)
+    else:
+        say(f"No check ran: the policy names {'no fast one; `cardinal check` runs all' if fast else 'none'}.")
     return looked
 
 
@@ -132,8 +134,6 @@ def conclusion(looked: Looked, most: int | None = None) -> Iterator[str]:
         if rows and not result.passed:
             yield from [*block(rows[-1].tail)][-(most or 0) :]
         yield from () if most else _evidence(rows, result.definition)
-    else:
-        yield "No check ran: the policy names none of this kind."
     if looked.passes:
         yield "The gate would let it through."
     else:

@@ -156,13 +156,15 @@ def _is_python_test(name: str) -> bool:
 
 def _npm(names: Collection[str], texts: Mapping[str, str]) -> Proposal | None:
     try:
-        script = json.loads(texts.get("package.json", "{}"))["scripts"]["test"]
+        package = json.loads(texts.get("package.json", "{}"))
+        script = package["scripts"]["test"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None  # no script to run: npm would refuse the file as well
     if not isinstance(script, str) or _NPM_PLACEHOLDER in script:
         return None
-    setup = "npm ci" if "package-lock.json" in names else "npm install"
-    return Proposal((setup,), ("npm test",), ("package.json",))
+    wants = "workspaces" in package or any(key.casefold().endswith("dependencies") for key in package)
+    setup = ("npm ci",) if "package-lock.json" in names else ("npm install",) if wants else ()
+    return Proposal(setup, ("npm test",), ("package.json",))
 
 
 def _go(names: Collection[str], _texts: Mapping[str, str]) -> Proposal | None:

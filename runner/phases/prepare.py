@@ -32,6 +32,7 @@ ASIDE = "set-aside.patch"
 THIS_HOST = "this host"  # where a host has no name
 _ASIDE_BYTES = 10_000_000
 _SHOWN_CHARS = 300
+_NOBODY = "-"  # signs files that are not the newest
 _SETUP_S = 900.0
 _KEEP_S = 420.0  # to pack or unpack the result of set-up: nothing can renew the claim meanwhile
 log = logging.getLogger(__name__)
@@ -74,7 +75,9 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     brought = bring_newer(run)
     if outdated := take_workspace(run, brought):
         if brought is None or not brought.head:
-            run.mirror.remember(head_name(run), now)  # what this host brought out is not the newest either
+            # What this host brought out is not the newest either, but for what the ledger knows of.
+            handed = _handed_over(run)
+            run.mirror.remember(head_name(run), handed if handed and run.mirror.has(handed) else now)
         if not run.workspace.fresh:
             make_anew(run, now, outdated)
             run.workspace.clear(home=True)  # no session in it goes on
@@ -119,10 +122,14 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
     order, place = run.order, tenancy(run.order).card_id
     where, holder, known = _stale(run)
     if not where:
-        # Both, until it is recorded: a crash between the two makes nobody else's files of these.
-        run.workspace.sign(known, signature(order.run_id, order.generation))
+        # Both, until it is recorded: a crash between the two makes nobody else's files of these. Not longer:
+        # a ledger that is restored knows the older claim, and may not take what came after it.
+        own = signature(order.run_id, order.generation)
+        run.workspace.sign(known, own)
         run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation))
+        run.workspace.sign(own)
         return ""
+    run.workspace.sign(_NOBODY)  # else this claim's name could be there, from before a ledger was restored
     if brought is not None:
         left_on = "" if brought.exact or run.history.turn is None else holder
         run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation, left_on))
@@ -212,21 +219,26 @@ def _bring_back(run: RunContext, heads: Heads) -> bool:
 
     Raises Finish when the hand-over is not in the mirror: the next stage could not continue from it.
     """
-    handed = [visit.snapshot.head for visit in run.history.stages.visits if visit.snapshot is not None]
-    brought = run.mirror.recall(head_name(run))
+    handed, brought = _handed_over(run), run.mirror.recall(head_name(run))
     if not handed and brought and not run.mirror.goes_on_from(heads.branch or heads.base, brought):
-        handed = [brought]
-    if not handed or handed[-1] == (heads.branch or heads.base):
+        handed = brought
+    if handed in ("", heads.branch or heads.base):
         return False
-    if not run.mirror.has(handed[-1]):
+    if not run.mirror.has(handed):
         raise failed("repository", "the workspace is gone, and with it what the stages made: retry")
     if not brought:  # it is the start commit, or the ref was lost
-        run.mirror.remember(head_name(run), handed[-1])
+        run.mirror.remember(head_name(run), handed)
     order = run.order
     run.checkout.clone_from(f"refs/cardinal/{head_name(run)}", order.branch, order.base_branch)
     run.checkout.fetch(order.branch, order.base_branch, heads)
     go_back_to_head(run)
     return True
+
+
+def _handed_over(run: RunContext) -> str:
+    """Return the commit that a stage handed over last, or empty."""
+    visits = reversed(run.history.stages.visits)
+    return next((visit.snapshot.head for visit in visits if visit.snapshot is not None), "")
 
 
 def _instruct(run: RunContext) -> None:

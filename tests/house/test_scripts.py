@@ -95,6 +95,20 @@ def test_root_on_debian_gets_what_is_missing_installed(tmp_path: Path) -> None:
     assert {"git", "bubblewrap", "chromium"} <= set(install.split())
 
 
+def test_a_suite_begins_with_what_the_machine_lacks_where_there_is_no_python_yet(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "tests/install").mkdir(parents=True)
+    for name in ("test", "services"):
+        shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
+    setup = tmp_path / "scripts/setup"
+    setup.write_text(f"#!/bin/sh\necho set-up >>{tmp_path}/asked\nexit 7\n", encoding="utf-8")
+    setup.chmod(0o755)
+    result = run(str(tmp_path / "scripts/test"), "install", PATH=bare_machine(tmp_path, user_id=0), CI="true")
+    assert result.returncode == 7, result.stderr
+    asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    assert [line.split()[0] for line in asked] == ["update", "install", "set-up"]
+
+
 def test_others_are_told_what_to_install_and_in_ci_that_is_the_end(tmp_path: Path) -> None:
     path = bare_machine(tmp_path, user_id=1000)
     told = run("scripts/services", PATH=path, CI="")

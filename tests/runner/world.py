@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from ledger.events.run import (
     RunRequeued,
 )
 from ledger.ids import CardId, RunId
+from ledger.lifecycle.backup import backup, restore
 from ledger.log import event_store
 from ledger.model.limit_answers import answered
 from ledger.queue import leases
@@ -225,6 +227,16 @@ class World:
         plan = self.only("PlanProposed", order.run_id, newest=True)
         self.write(PlanRedirected(order.run_id, plan.revision, "ann", text))
         return self.again(order, "redirected")
+
+    @contextmanager
+    def taken_back(self) -> Iterator[None]:
+        """Restore the ledger at the end of the block as it was before; what lies beside it stays."""
+        copy, lease = self.root / "copy.db", self.lease
+        backup(self.engine, copy)
+        yield
+        self.engine.dispose()
+        restore(copy, str(self.engine.url), overwrite_newer=True)
+        self.lease = lease
 
     def events(self, run_id: RunId = RUN) -> tuple[Any, ...]:
         with event_store.reading(self.engine) as db:

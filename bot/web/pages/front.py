@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from bot.web.acting import offered
 from bot.web.site import following
 from bot.web.site.filters import FilterForm, filter_form
-from bot.web.site.layout import SIGN_IN, TITLE, Site, when
+from bot.web.site.layout import TITLE, Site, when
 from bot.web.site.lists import MAX_ACTING, CardView, card_view
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -43,7 +43,7 @@ def mount(site: Site) -> None:
     def front() -> Response:
         visit = site.visit()
         if visit is None:
-            return site.page(TITLE, SIGN_IN, sign_in=site.wanted())
+            return site.stranger(TITLE, 200)
         boards = site.boards_of(visit)
         scopes = [board.scope for board in boards]
         with event_store.reading(site.engine) as db:

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial, wraps
 from threading import BoundedSemaphore
 from typing import Any, Concatenate
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from flask import Blueprint, Response, make_response, render_template, request
 from flask.blueprints import BlueprintSetupState
@@ -51,9 +51,6 @@ RUN = re.compile(r"r[1-9][0-9]{0,17}")
 NOT_FOUND = (
     "There is no such page, or you may not read the repository that it is about.",
     "If a colleague sees it: you are signed in as {login}. Is that the account that has access?",
-)
-SIGN_IN = (
-    "Cardinal asks GitHub whether you may read the repository. It learns your login and your rights there."
 )
 FOREIGN = "Nothing was done: send forms from a page of Cardinal only."
 FAULTS = {
@@ -282,9 +279,13 @@ class Site:
             answer.headers["WWW-Authenticate"] = 'Cookie realm="cardinal"'
         return answer
 
-    def stranger(self) -> Response:
-        """Return the sign-in page, the same for every path."""
-        return self.page("Sign in", SIGN_IN, status=401, sign_in=self.wanted())
+    def stranger(self, title: str = "Sign in", status: int = 401) -> Response:
+        """Return the sign-in page, the same for every path. It names a GitHub that is not github.com."""
+        host = urlsplit(self.config.git_url).netloc
+        github = "GitHub" if host == "github.com" else f"the GitHub at {host}"
+        asks = f"Cardinal asks {github} whether you may read the repository."
+        learns = "It learns your login and your rights there."
+        return self.page(title, f"{asks} {learns}", status=status, sign_in=self.wanted())
 
     def wanted(self) -> str:
         """Return the address that was asked for, to return to after signing in."""

@@ -8,7 +8,8 @@ from rules.policy.proposal import markers, propose
 PYTEST = "[tool.pytest.ini_options]\n"
 PACKAGE = "[project]\nname = 'a'\n[project.optional-dependencies]\ntest = []\ndocs = []\n"
 VENV = "python3 -m venv --system-site-packages ~/venv && ~/venv/bin/pip install -q"
-NPM = '{"scripts": {"test": "jest"}}'
+NPM = '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'
+ALONE = '{"scripts": {"test": "node --test"}}'
 NO_NPM = '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'
 
 
@@ -31,6 +32,7 @@ NO_NPM = '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}
         ),
         ({"package.json": NPM, "package-lock.json": ""}, ("npm ci",), ("npm test",)),
         ({"package.json": NPM}, ("npm install",), ("npm test",)),
+        ({"package.json": ALONE}, (), ("npm test",)),
         ({"package.json": NO_NPM}, (), ()),
         ({"package.json": "[" * 100_000}, (), ()),
         ({"package.json": "[]"}, (), ()),

@@ -6,17 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from ledger.events.run import RunRequeued
 from ledger.events.turn import TurnStarted
 from ledger.ids import RunId
 from ledger.log import event_store
+from ledger.model.limit_answers import answered
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts.store import store_of
 from runner.prompts.compose import compose
 from runner.run.history import History
 from runner.run.run_spec import INVESTIGATE, HostPaths, RunSpec
+from tests.runner.flows.test_kill import die_at, wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
-from tests.runner.world import CARD, World
+from tests.runner.world import CARD, RUN, World
 
 ASK = {"ask": {"question": "Which greeting?"}}
 NEXT = RunId("r2")
@@ -129,6 +132,25 @@ def test_a_folder_from_a_copy_of_the_home_is_not_taken_for_the_newest(world: Wor
     world.answer(on(world, order, "b"), "Ahoi")
     assert world.only("WorkspaceRestored").source_host == "b"
     assert {"left-old.txt", "left-new.txt", "third.txt"} <= set(world.show("").splitlines())
+
+
+def test_a_restored_ledger_goes_on_from_the_checkpoint_that_it_knows(world: World) -> None:
+    order = on(world, world.order(), "b")
+    world.scenario(plan=[PLAN], work=[leave("old"), ASK, *commit("{{answer}}"), FINISH])
+    world.run(order)
+    with world.taken_back():
+        world.answer(order, "Moin")
+        assert world.ended().ending is Ending.SUCCEEDED
+    asked = world.only("QuestionAsked")
+    world.write(answered(RUN, asked.question_id, asked, by="ann", text="Ahoi", code=""))
+    world.write(RunRequeued(RUN, "answered"))
+    assert die_at(world, order, "WorkspaceTaken", after=True)  # the claim has the name of the lost one
+    wait_for_its_end(world)
+    world.again(order, "reclaimed")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert world.only("WorkspaceRestored").source_host == "b"
+    assert world.of("SessionLost") == []
+    assert {"left-old.txt", "Ahoi.txt"} <= set(world.show("").splitlines())
 
 
 def test_the_next_run_of_a_card_on_another_host_knows_where_the_files_are(world: World) -> None:

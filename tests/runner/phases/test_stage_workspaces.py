@@ -36,6 +36,21 @@ def test_a_workspace_that_is_gone_is_made_anew_with_what_the_stages_handed_over(
     assert entries(world) == [("implement", 1), ("verify", 1), ("note", 1)]
 
 
+def test_a_restored_ledger_goes_on_from_what_the_stages_had_handed_over_then(world: World) -> None:
+    ask = {"ask": {"question": "Which?"}}
+    stages = {"implement": [EDIT, go("verify")], "verify": [ask, go("implement")], "verify-2": [ask]}
+    world.scenario(plan=[PLAN], stages=stages | {"implement-2": [NOTES, go("verify")]})
+    order = replace(world.order(stages=STAGES), host="b")
+    assert world.run(order).why == "question"
+    with world.taken_back():
+        assert world.answer(order, "Hello").why == "question"
+    world.scenario(plan=[PLAN], stages=stages | {"verify": [go("note")], "note": [FINISH]})
+    world.answer(order, "Hello")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert world.show("hello.txt") == "Hello"
+    assert "NOTES.md" not in world.show("")
+
+
 def gone_while_it_asks(world: World) -> RunSpec:
     """Let a stage hand over, the next one ask, and the place go; return the order to go on with."""
     ask = {"ask": {"question": "Which?"}}

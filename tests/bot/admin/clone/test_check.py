@@ -75,7 +75,7 @@ def test_the_policy_of_the_base_counts_and_not_the_commits_own(clone: Path, chec
 
 def test_a_policy_that_waives_checks_is_named(clone: Path, check: Check) -> None:
     commit(clone, policy="version: 1\nrepository: {validation: none}\n")
-    assert "No check ran: the policy names none of this kind." in check("--base", "work").output
+    assert "No check ran: the policy names none." in check("--base", "work").output
 
 
 def test_what_a_guard_denies_is_refused_though_all_checks_pass(clone: Path, check: Check) -> None:
@@ -210,6 +210,6 @@ def test_in_a_monorepo_the_changed_files_decide_which_checks_run(clone: Path, ch
         line for line in done.output.splitlines() if line.startswith("$ cd web || exit; ")
     ], done.output
     assert done.exit_code == 0, done.output
-    assert "No check ran: the policy names none of this kind." in check("--fast").output
+    assert "No check ran: the policy names no fast one; `cardinal check` runs all." in check("--fast").output
     commit(clone, answer="wrong")
     assert "grep -q right answer: failed" in check().output

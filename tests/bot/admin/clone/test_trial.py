@@ -153,7 +153,7 @@ def test_the_parts_of_a_monorepo_are_proposed_as_well(clone: Path) -> None:
 
 def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone: Path) -> None:
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
-    commit(clone, **{"web/package.json": PROJECTS["npm"][1]})
+    commit(clone, **{"web/package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'})
     code, said = invoke(clone, given="n\n")
     assert (code, "The scripted agent works without a network" in said) == (1, True)
     place = trial.find(clone, "")

@@ -49,6 +49,8 @@ def signed_in(browser: Browser) -> bool:
 
 def test_github_is_asked_with_a_state_and_a_challenge_and_says_who_it_is(pages: Pages, court: Court) -> None:
     bob = pages.browser("bob", signed_in=False)
+    asks = f"asks the GitHub at {urlsplit(pages.cardinal.forge.url).netloc} whether"
+    assert [asks in bob.get(path).text for path in ("/", "/runs/r1")] == [True, True]
     address = bob.begins()
     sent = asked(address)
     assert address.startswith(f"{pages.cardinal.forge.url}/login/oauth/authorize?")
