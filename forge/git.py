@@ -7,17 +7,23 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
+
+from cachetools import LRUCache, cached
 
 from forge import rulesets
 
 GIT_TIMEOUT_S = 60
 COPY_TIMEOUT_S = 1800  # without hard links all objects are copied
 ZERO_SHA = "0" * 40
+KEPT_BYTES = 16_000_000
+COMMITS = re.compile(r"[0-9a-f]{40}(?:\.{2,3}[0-9a-f]{40})?")
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 CONFIG = """
@@ -41,41 +47,7 @@ CONFIG = """
 # GH013. `signed` has lines of a code and a pattern of refs that take verified commits only.
 # Source: docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/managing-rulesets/
 # troubleshooting-rules.
-UPDATE_HOOK = """#!/bin/sh
-if grep -qxF "$1" protected 2>/dev/null; then
-  echo "error: GH006: Protected branch update failed for $1." >&2
-  exit 1
-fi
-if [ -f rules ]; then
-  @PYTHON@ -I @RULESETS@ "$@" || exit 1
-fi
-[ -f signed ] || exit 0
-[ "$3" = 0000000000000000000000000000000000000000 ] && exit 0
-signers=$(cd ../../.. && pwd)/allowed_signers
-unsigned=$(git -c gpg.ssh.allowedSignersFile="$signers" log --format='%H %G? %GS %ce' "$3" --not --all |
-  while read -r commit status signer email; do
-    [ "$status" = G ] && [ "$signer" = "$email" ] || echo "$commit"
-  done)
-[ -n "$unsigned" ] || exit 0
-while read -r code pattern; do
-  case "$1" in
-    $pattern) ;;
-    *) continue ;;
-  esac
-  if [ "$code" = GH006 ]; then
-    echo "error: GH006: Protected branch update failed for $1." >&2
-    echo "error: Commits must have verified signatures." >&2
-  else
-    echo "error: GH013: Repository rule violations found for $1." >&2
-    echo "" >&2
-    echo "- Commits must have verified signatures." >&2
-    echo "  Found $(echo "$unsigned" | wc -l | tr -d ' ') violations:" >&2
-    echo "$unsigned" | sed 's/^/  /' >&2
-  fi
-  exit 1
-done < signed
-exit 0
-"""
+UPDATE_HOOK = Path(__file__).with_name("update_hook.sh")
 
 
 class GitError(Exception):
@@ -174,6 +146,15 @@ class Git:
             raise GitError(arguments, done.returncode, message)
         return done.stdout
 
+    def known(self, *options: str, of: Sequence[str], state: str = "") -> bytes:
+        """Return the output of `git <options> <of>` as `run` does, kept where it can never change: where all
+        commits are named in full.
+
+        `state` is what the output depends on beside the commits.
+        """
+        words = (*options, *of)
+        return _known(self, words, state) if all(map(COMMITS.fullmatch, of)) else self.run(*words)
+
     def attempt(self, *arguments: str) -> str | None:
         """Return the output of a git command as one stripped text; `None` when it fails."""
         try:
@@ -219,12 +200,13 @@ class Git:
         self._configure()
 
     def _configure(self) -> None:
+        _known.cache_clear()  # another repository may have been at this place
         with (self.path / "config").open("a") as config:
             config.write(CONFIG)
         (self.path / "hooks").mkdir(exist_ok=True)
         hook = self.path / "hooks" / "update"
         places = {"@PYTHON@": sys.executable, "@RULESETS@": str(Path(rulesets.__file__).resolve())}
-        text = UPDATE_HOOK
+        text = UPDATE_HOOK.read_text()
         for mark, place in places.items():
             text = text.replace(mark, shlex.quote(place))
         hook.write_text(text)
@@ -249,9 +231,18 @@ class Git:
 
     def refs(self) -> dict[str, str]:
         """Return the commit of every branch and tag by full ref name."""
-        listing = self.line("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags")
-        pairs = (line.rsplit(" ", 1) for line in listing.splitlines())
-        return {name: sha for name, sha in pairs}
+        refs: dict[str, str] = {}
+        for kind in ("heads", "tags"):
+            for folder, _, names in os.walk(self.path / "refs" / kind):
+                for file in (Path(folder, name) for name in names if not name.endswith(".lock")):
+                    with suppress(FileNotFoundError):  # deleted, or packed meanwhile
+                        refs[str(file.relative_to(self.path))] = file.read_text().strip()
+        with suppress(FileNotFoundError):  # read last: what is packed meanwhile is in there
+            packed = (self.path / "packed-refs").read_text().splitlines()
+            for sha, _, name in (line.partition(" ") for line in packed):
+                if name.startswith(("refs/heads/", "refs/tags/")):
+                    refs.setdefault(name, sha)
+        return dict(sorted(refs.items()))
 
     def branches(self) -> dict[str, str]:
         """Return the commit of every branch by its name."""
@@ -286,8 +277,10 @@ class Git:
     def log(self, range_: str, limit: int = 250) -> list[Commit]:
         """Return up to `limit` commits of a range, newest first."""
         form = "%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%G?%x00%GS%x00%B%x01"
-        known = ("-c", f"gpg.ssh.allowedSignersFile={self.signers}")
-        out = self.run(*known, "log", f"--max-count={limit}", f"--format={form}", "--end-of-options", range_)
+        trusting = ("-c", f"gpg.ssh.allowedSignersFile={self.signers}")
+        words = (*trusting, "log", f"--max-count={limit}", f"--format={form}", "--end-of-options")
+        signers = self.signers.read_text() if self.signers.is_file() else ""
+        out = self.known(*words, of=(range_,), state=signers)
         records = out.decode(errors="replace").split("\x01")
         return [_commit(record.lstrip("\n").split("\x00")) for record in records if record.strip()]
 
@@ -377,6 +370,11 @@ class Git:
         signs = ("-c", "gpg.format=ssh", "-c", f"user.signingkey={key}") if key else ()
         sign = ("-S",) if key else ()
         return self.line(*signs, "commit-tree", *sign, tree, *after, stdin=message.encode(), extra=people)
+
+
+@cached(LRUCache(KEPT_BYTES, getsizeof=lambda out: len(out) + 1000), lock=Lock())
+def _known(git: Git, words: tuple[str, ...], _state: str) -> bytes:
+    return git.run(*words)
 
 
 def _commit(fields: list[str]) -> Commit:

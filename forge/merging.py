@@ -11,12 +11,14 @@ MAX_FILES = 3000  # docs.github.com/rest/pulls/pulls#list-pull-requests-files
 
 def merge_base(git: Git, base: str, head: str) -> str | None:
     """Return the best common ancestor; `None` for unrelated histories."""
-    return git.attempt("merge-base", base, head)
+    with suppress(GitError):
+        return git.known("merge-base", of=(base, head)).decode().strip()
+    return None
 
 
 def ahead_behind(git: Git, base: str, head: str) -> tuple[int, int]:
     """Return how many commits `head` has that `base` lacks, and the other way round."""
-    behind, ahead = git.line("rev-list", "--left-right", "--count", f"{base}...{head}").split()
+    behind, ahead = git.known("rev-list", "--left-right", "--count", of=(f"{base}...{head}",)).split()
     return int(ahead), int(behind)
 
 
@@ -30,8 +32,8 @@ def diff(git: Git, base: str, head: str, *options: str, from_merge_base: bool = 
     command = ("diff", "--no-ext-diff", "--no-color", "-M", *options)
     if from_merge_base:
         with suppress(GitError):  # unrelated histories have no merge base
-            return git.run(*command, f"{base}...{head}").decode(errors="replace")
-    return git.run(*command, base, head).decode(errors="replace")
+            return git.known(*command, of=(f"{base}...{head}",)).decode(errors="replace")
+    return git.known(*command, of=(base, head)).decode(errors="replace")
 
 
 def changed_files(git: Git, base: str, head: str, *, from_merge_base: bool = True) -> list[FileChange]:
@@ -75,7 +77,8 @@ def _patches(text: str) -> dict[str, str]:
 def merged_tree(git: Git, base: str, head: str) -> str:
     """Return the tree of merging `head` into `base`; raises MergeConflictError when git cannot."""
     try:
-        return git.line("merge-tree", "--write-tree", "--no-messages", base, head).splitlines()[0]
+        merged = git.known("merge-tree", "--write-tree", "--no-messages", of=(base, head))
+        return merged.decode().splitlines()[0]
     except GitError as error:
         if error.status == 1:
             raise MergeConflictError(error.arguments, 1, "merge conflict") from error

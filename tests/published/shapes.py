@@ -55,7 +55,7 @@ class Shapes:
     def __init__(self, components: dict[str, Schema]) -> None:
         self._components = components
         self._read: dict[str, Schema] = {}
-        self._flats: dict[int, tuple[Schema, list[Schema]]] = {}
+        self._listings: dict[tuple[int, ...], _Listing] = {}
         self._judges: dict[int, tuple[Schema, Schema, jsonschema_rs.Draft202012Validator, Any]] = {}
         # Every reference is to a component as a whole. jsonschema's own way of following them searches the
         # component anew each time, which was nine tenths of all judging.
@@ -76,8 +76,9 @@ class Shapes:
         if not fast.is_valid(value):  # its sentences say little
             errors = sorted(judge.iter_errors(value), key=relevance)
             yield from (_sentence(error) for error in errors[:MAX_TOLD])
-        strangers = islice(self._strangers([form], value, ""), MAX_TOLD)
-        yield from (f"{path} is in no schema" for path in strangers)
+        if isinstance(value, list | dict):
+            strangers = islice(self._strangers((form,), value), MAX_TOLD)
+            yield from (f"{path.lstrip('.')} is in no schema" for path in strangers)
 
     def _follow(self, judge: Any, name: str, value: Any, _: Schema) -> Iterator[ValidationError]:
         yield from judge.descend(value, self._component(name))
@@ -88,13 +89,8 @@ class Shapes:
             self._read[name] = readable(self._components[name])
         return self._read[name]
 
-    def _flattened(self, schema: Schema) -> list[Schema]:
-        """Return a schema and all that it is made of."""
-        if id(schema) not in self._flats:
-            self._flats[id(schema)] = (schema, list(self._flat(schema)))  # kept, or its id is reused
-        return self._flats[id(schema)][1]
-
     def _flat(self, schema: Schema) -> Iterator[Schema]:
+        """Yield all that a schema is made of, and itself."""
         if "$ref" in schema:
             yield from self._flat(self._component(schema["$ref"]))
         for word in ("allOf", "anyOf"):
@@ -102,23 +98,39 @@ class Shapes:
                 yield from self._flat(part)
         yield schema
 
-    def _strangers(self, schemas: list[Schema], value: Any, path: str) -> Iterator[str]:
+    def _listing(self, schemas: tuple[Schema, ...]) -> "_Listing":
+        """Return what these schemas list together, read once."""
+        key = tuple(map(id, schemas))
+        if key not in self._listings:
+            self._listings[key] = _Listing(schemas, [one for schema in schemas for one in self._flat(schema)])
+        return self._listings[key]
+
+    def _strangers(self, schemas: tuple[Schema, ...], value: Any) -> Iterator[str]:
         """Yield the paths of keys that none of the schemas lists, where they list any."""
-        flat = [one for schema in schemas for one in self._flattened(schema)]
+        listing = self._listing(schemas)
         if isinstance(value, list):
-            items = [one["items"] for one in flat if "items" in one]
             for n, element in enumerate(value):
-                yield from self._strangers(items, element, f"{path}[{n}]")
-        if not isinstance(value, dict):
+                if isinstance(element, list | dict):
+                    yield from (f"[{n}]{path}" for path in self._strangers(listing.items, element))
             return
-        listed = [one["properties"] for one in flat if one.get("properties")]
-        more = [one["additionalProperties"] for one in flat if one.get("additionalProperties")]
         for key, inner in value.items():
-            fitting = [known[key] for known in listed if key in known]
-            if fitting:
-                yield from self._strangers(fitting, inner, f"{path}.{key}")
-            elif listed and not more:
-                yield f"{path}.{key}".lstrip(".")
+            if key not in listing.keys:
+                if listing.closed:
+                    yield f".{key}"
+            elif isinstance(inner, list | dict):
+                yield from (f".{key}{path}" for path in self._strangers(listing.keys[key], inner))
+
+
+class _Listing:
+    """What schemas, and all that they are made of, list together."""
+
+    def __init__(self, schemas: tuple[Schema, ...], flat: list[Schema]) -> None:
+        self._schemas = schemas  # kept, or their ids are reused
+        self.items = tuple(one["items"] for one in flat if "items" in one)
+        self.keys: dict[str, tuple[Schema, ...]] = {}
+        for key, schema in (pair for one in flat for pair in one.get("properties", {}).items()):
+            self.keys[key] = (*self.keys.get(key, ()), schema)
+        self.closed = bool(self.keys) and not any(one.get("additionalProperties") for one in flat)
 
 
 def readable(node: Any, *, names: bool = False) -> Any:

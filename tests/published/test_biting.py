@@ -15,6 +15,7 @@ from forge.server import Forge
 from tests.bot.github.world import World, build
 from tests.published.court import Court
 from tests.published.kept import KeepingForge, Kept
+from tests.published.shapes import Shapes
 
 SHOP = repository_path("acme/shop")
 CHECK = {
@@ -278,3 +279,11 @@ def test_the_judge_of_all_tests_is_told_of_faults_and_of_what_cardinal_asked(
     assert fault.startswith("POST /repos/acme/shop/issues/1/comments (201): answer: ")
     assert mine.take() == []
     assert mine.seen == {"POST /repos/{owner}/{repo}/issues/{issue_number}/comments"}
+
+
+def test_a_key_that_no_schema_lists_is_named_where_it_stands_also_in_lists() -> None:
+    label = {"anyOf": [{"properties": {"name": {}}}, {"$ref": "#/components/schemas/colour"}]}
+    shapes = Shapes({"colour": {"properties": {"colour": {}, "open": {"additionalProperties": True}}}})
+    schema = {"type": "object", "properties": {"labels": {"type": "array", "items": label}}}
+    value = {"labels": [{"name": 1, "colour": 2, "open": {"any": 1}}, {"odd": 3}]}
+    assert list(shapes.faults(schema, value)) == ["labels[1].odd is in no schema"]

@@ -24,6 +24,7 @@ from bot.github.shared_records import FileRecords, Result, Update
 from bot.github.transport import READ, ApiCall, CallSlots, Wire
 from bot.system.config import Config
 from tests.bot.github.conftest import STARTED, Clock, Scripted
+from tests.warm import context
 
 QUESTION, REPORT, FACE, TICKER = range(4)
 
@@ -215,11 +216,11 @@ def spend(folder: Path, times: int) -> None:
 
 def test_processes_of_one_machine_share_it(clock: Clock, tmp_path: Path) -> None:
     spent = (tmp_path / "run", 30)
-    spenders = [multiprocessing.get_context("spawn").Process(target=spend, args=spent) for _ in range(4)]
+    spenders = [context().Process(target=spend, args=spent) for _ in range(4)]
     for spender in spenders:
         spender.start()
     for spender in spenders:
-        spender.join(300)  # each starts a Python of its own, on a machine that may be starved
+        spender.join(300)
     seen, _ = ApiBudget(FileRecords(tmp_path / "run", clock), "App 7 at acme").seen()
     assert sum(seen.contents.values()) == CONTENTS_PER_MINUTE, "of 120 that were wanted"
 

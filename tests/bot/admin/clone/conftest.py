@@ -2,14 +2,18 @@
 
 import hashlib
 import os
+import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from bot.admin.clone import hooks
+from bot.admin.clone.hooks import HookState
 from bot.cli import main
+from tests import warm
 from tests.runner.world import GIT_ENVIRONMENT, git
 
 Hooks = Callable[..., Result]
@@ -65,11 +69,24 @@ def origin(clone: Path, tmp_path: Path) -> Path:
     return tmp_path / "origin.git"
 
 
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return a program `cardinal` that hooks do not wait for."""
+    with warm.program(tmp_path_factory.mktemp("program")) as path:
+        yield path
+
+
 @pytest.fixture
-def cardinal(clone: Path) -> Hooks:
+def cardinal(clone: Path, program: Path) -> Hooks:
+    """Return a way to call `cardinal hooks`; the hooks that it puts in call `program`."""
+
     def run(*words: str, folder: Path = clone) -> Result:
         done = CliRunner().invoke(main, ("hooks", words[0], "-C", str(folder), *words[1:]))
         assert done.exit_code == 0, done.output
+        for hook in (
+            place.path for place in hooks.places(folder, os.environ) if place.state is HookState.OURS
+        ):
+            hook.write_text(re.sub("^cardinal=.*", f"cardinal={program}", hook.read_text(), flags=re.M))
         return done
 
     return run

@@ -1,6 +1,5 @@
 """Limits that hold under concurrent claims, and the kill switches over them."""
 
-import multiprocessing
 from datetime import UTC, datetime
 from multiprocessing.synchronize import Barrier
 
@@ -16,6 +15,7 @@ from ledger.log import event_store
 from ledger.queue import leases
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import POLICY, with_column
+from tests.warm import context
 
 CLAIMERS = 3
 
@@ -39,12 +39,11 @@ def grab(url: str, run_ids: list[str], barrier: Barrier, name: str) -> None:
 
 def grab_together(cardinal: Cardinal, run_ids: list[str]) -> None:
     """Let several processes claim all the runs at once, each in another order."""
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(CLAIMERS)
+    barrier = context().Barrier(CLAIMERS)
     url = cardinal.services.config.database_url
     orders = [run_ids[n:] + run_ids[:n] for n in range(CLAIMERS)]
     claimers = [
-        context.Process(target=grab, args=(url, order, barrier, f"worker-{n}"))
+        context().Process(target=grab, args=(url, order, barrier, f"worker-{n}"))
         for n, order in enumerate(orders)
     ]
     for one in claimers:
