@@ -207,6 +207,7 @@ def test_a_fleet_has_one_card_for_each_repository_and_a_failure_stops_no_other(c
     assert cardinal.card(web).reason == Reason.MERGE_TURN
     cardinal.write(fleet["docs"].run_id, UsageMetered(fleet["docs"].run_id, 20.0, 10, 10, 1, 1.0))
     assert startable(cardinal) == ["Update what web depends on"]  # for its merge: without an agent
+    cardinal.settle()
     cardinal.assert_no_leftovers()
 
 
