@@ -118,7 +118,9 @@ def test_without_room_for_the_copy_nothing_is_upgraded(url: str) -> None:
     os.truncate(file, shutil.disk_usage(file.parent).total)  # a hole: it takes no room itself
     with pytest.raises(BackupError, match=r"not upgraded, .* needs [0-9.]+ MB, .* has [0-9.]+: make room"):
         open_ledger(url, before=partial(back_up, say=print))
-    with file.open("rb") as opened:  # what SQLite says of it, which may have grown: sqlite.org/fileformat.html
+    with file.open(
+        "rb"
+    ) as opened:  # what SQLite says of it, which may have grown: sqlite.org/fileformat.html
         header = opened.read(32)
     os.truncate(file, int.from_bytes(header[16:18]) * int.from_bytes(header[28:]))
     assert number_of(url) == NUMBER
