@@ -236,9 +236,8 @@ def _postpone(
 
 
 def _hold(context: OutboxContext, entry: Entry, counts: Published) -> None:
-    error = outbox.SENDING if entry.error == outbox.SENDING else outbox.SHUT_OUT
     with event_store.writing(context.engine) as db:
-        outbox.postpone(db, entry, LOST_S, error, count_attempt=False)
+        outbox.postpone(db, entry, LOST_S, outbox.SHUT_OUT, count_attempt=False)
     counts.postponed += 1
 
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.runspec import builder
 from bot.scheduler import artifact_retention, dispatch, inbox_retention
-from ledger.errors import CardinalError
+from ledger.errors import CardinalError, StaleClaimError
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue import leases
@@ -27,7 +26,7 @@ from runner.git import cleanup
 from runner.phases.recheck import PREFIX
 from runner.run.run_spec import HostPaths
 from runner.workspaces.card_folder import folder_name
-from runner.workspaces.contract import Backend, Tenancy
+from runner.workspaces.contract import Backend, Leftover, Tenancy
 
 log = logging.getLogger(__name__)
 
@@ -35,14 +34,8 @@ CHAT_S = 900.0  # older than any answer takes
 REF_AGE = timedelta(days=14)  # for who looks into a card that is not done: its commits stay so long
 LEASE_S = 600.0  # of who was killed meanwhile: the next one waits so long
 _CHAT = "chat-"
+Renew = Callable[[], None]  # raises StaleClaimError where the claim was lost
 _FINISHED = (CardState.DONE, CardState.ARCHIVED)
-
-
-class Leftover(NamedTuple):
-    """Something that nobody needs any more, in words, and how to remove it."""
-
-    what: str
-    remove: Callable[[], object]
 
 
 class TidyingError(CardinalError):
@@ -56,20 +49,26 @@ def tidy(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
     """Remove this host's left-overs and return a sentence for each; the next run retries failures.
 
     `dry_run`: remove nothing, and say nothing of old deliveries. Raises TidyingError while another process
-    does it.
+    does it, or when one took over because a single removal took longer than LEASE_S.
     """
     if dry_run:
-        return tuple(dict.fromkeys(_tidied(services, dry_run=True)))  # two backends may name one folder
-    with leases.held(services.engine, f"tidy:{services.host}", services.name, ttl_s=LEASE_S) as mine:
-        if not mine:
+        return tuple(dict.fromkeys(_tidied(services, None)))  # two backends may name one folder
+    with leases.held(services.engine, f"tidy:{services.host}", services.name, ttl_s=LEASE_S) as lease:
+        if lease is None:
             raise TidyingError
-        done = (*inbox_retention.drop(services), *_tidied(services, dry_run=False))
-    for sentence in done:
-        log.info("tidied %s", sentence)
-    return done
+
+        def renew() -> None:
+            with event_store.writing(services.engine) as db:
+                leases.renew(db, lease, ttl_s=LEASE_S)
+
+        try:
+            return (*inbox_retention.drop(services), *_tidied(services, renew))
+        except StaleClaimError as error:
+            raise TidyingError from error
 
 
-def _tidied(services: Services, *, dry_run: bool) -> Iterator[str]:
+def _tidied(services: Services, renew: Renew | None) -> Iterator[str]:
+    """Remove left-overs, each under a renewed claim, and yield a sentence for each; None: remove nothing."""
     places = builder.places(services.config)
 
     def alive(run_id: RunId, generation: int) -> bool:
@@ -81,23 +80,25 @@ def _tidied(services: Services, *, dry_run: bool) -> Iterator[str]:
         if backend.problem():
             continue  # the folders are the same for all: another backend removes them
         try:
-            yield from backend.sweep(places, alive, dry_run=dry_run)
-            yield from _removed(_places(services, backend, places), dry_run)
+            yield from _removed(backend.leftovers(places, alive), renew)
+            yield from _removed(_places(services, backend, places), renew)
         except RunnerError as error:
             log.warning("not tidied backend=%s reason=%s", name, error)
-    yield from _removed((*_gateways(places, alive), *_exports(places, alive)), dry_run)
+    yield from _removed((*_gateways(places, alive), *_exports(places, alive)), renew)
     try:
-        yield from artifact_retention.drop(services, dry_run=dry_run)
+        yield from artifact_retention.drop(services, dry_run=renew is None)
     except RunnerError as error:
         log.warning("artifacts not tidied reason=%s", error)
-    yield from _removed(_refs(services, places), dry_run)  # the last: it may wait for mirrors
+    yield from _removed(_refs(services, places), renew)  # the last: it may wait for mirrors
 
 
-def _removed(leftovers: Iterable[Leftover], dry_run: bool) -> Iterator[str]:
+def _removed(leftovers: Iterable[Leftover], renew: Renew | None) -> Iterator[str]:
     for it in leftovers:
         try:
-            if not dry_run:
+            if renew:
+                renew()
                 it.remove()
+                log.info("tidied %s", it.what)
         except (RunnerError, OSError) as error:  # one that cannot be removed holds up no other
             log.warning("not tidied %s reason=%s", it.what, error)
         else:

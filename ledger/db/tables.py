@@ -74,6 +74,7 @@ outbox = Table(
     Column("error", Prose, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("settled_at", Moment),
+    Column("sending", Boolean, nullable=False),  # since a publisher sent what nobody can look for
 )
 
 leases = Table(

@@ -67,15 +67,15 @@ def release(db: Connection, lease: Lease) -> None:
 
 
 @contextmanager
-def held(engine: Engine, name: str, holder: str, *, ttl_s: float) -> Iterator[bool]:
-    """Hold a lease meanwhile; False, and nothing is held, while somebody else's is alive.
+def held(engine: Engine, name: str, holder: str, *, ttl_s: float) -> Iterator[Lease | None]:
+    """Hold a lease meanwhile; None, and nothing is held, while somebody else's is alive.
 
     Who is killed meanwhile holds it until it ends.
     """
     with writing(engine) as db:
         lease = take(db, name, holder, ttl_s=ttl_s)
     try:
-        yield lease is not None
+        yield lease
     finally:
         if lease is not None:
             with writing(engine) as db:

@@ -36,7 +36,6 @@ from ledger.ids import CardId, EntryKey
 
 OPEN = ("pending", "claimed")
 SPENT = "{}"  # the payload of a settled entry
-SENDING = "it is being sent"  # the error of an entry whose publisher may have died in that moment
 SHUT_OUT = "the App has no access there, or the board is not served"  # why an entry is held
 
 
@@ -92,13 +91,17 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Entry(Draft):
-    """A claimed entry; `attempts` counts this one, `generation` identifies the claim."""
+    """A claimed entry; `attempts` counts this one, `generation` identifies the claim.
+
+    `sending`: an earlier publisher died while it sent the entry, or just before or after.
+    """
 
     entry_id: int
     attempts: int
     generation: int
     holder: str
     error: str
+    sending: bool
     created_at: datetime
 
 
@@ -142,7 +145,7 @@ def _replace(db: Connection, waiting: Entry, draft: Draft, due_at: datetime) -> 
         change(db, outbox, {"entry_id": waiting.entry_id}, **new)
 
 
-_NEW = {"state": "pending", "attempts": 0, "generation": 0, "holder": "", "error": ""}
+_NEW = {"state": "pending", "attempts": 0, "generation": 0, "holder": "", "error": "", "sending": False}
 
 
 def get(db: Connection, key: EntryKey) -> Entry | None:
@@ -155,9 +158,9 @@ def reopen(db: Connection, key: EntryKey) -> bool:
 
     It counts as tried once: whoever carries it out looks for what an earlier attempt left outside.
     """
-    fresh = {"state": "pending", "attempts": 1, "holder": "", "error": "", "settled_at": None}
+    fresh = {"state": "pending", "attempts": 1, "holder": "", "error": "", "sending": False}
     given_up = {"key": key, "state": "given_up"}
-    return bool(change(db, outbox, given_up, due_at=database_now(db), **fresh))
+    return bool(change(db, outbox, given_up, due_at=database_now(db), settled_at=None, **fresh))
 
 
 def claim(engine: Engine, lane: str, *, lease_s: float, holder: str, most: int) -> tuple[Entry, ...]:
@@ -183,12 +186,9 @@ def claim(engine: Engine, lane: str, *, lease_s: float, holder: str, most: int) 
 
 
 def begin(db: Connection, entry: Entry) -> None:
-    """Record that something is sent now that nobody can look for later. Raises StaleClaimError.
-
-    Whatever becomes of it replaces this; a later claim that finds SENDING follows a publisher that died.
-    """
+    """Record that something is sent now that nobody can look for later. Raises StaleClaimError."""
     _require(db, entry)
-    change(db, outbox, {"entry_id": entry.entry_id}, error=SENDING)
+    change(db, outbox, {"entry_id": entry.entry_id}, sending=True)
 
 
 def settle(db: Connection, entry: Entry, now: datetime) -> None:
@@ -215,7 +215,9 @@ def postpone(db: Connection, entry: Entry, wait_s: float, error: str, count_atte
         if change(db, outbox, newer, **waiting):
             drop(db, outbox, entry_id=entry.entry_id)
             return
-    change(db, outbox, {"entry_id": entry.entry_id}, state="pending", holder="", **waiting)
+    # `sending` as it was when claimed: this publisher is alive and knows that it failed, an earlier one died
+    mine = {"entry_id": entry.entry_id}
+    change(db, outbox, mine, state="pending", holder="", sending=entry.sending, **waiting)
 
 
 def let_go_on(db: Connection) -> None:

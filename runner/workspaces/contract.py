@@ -1,9 +1,9 @@
 """The contract of a workspace: a place of one card where an agent works and commands run, locked in."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
@@ -169,6 +169,13 @@ class Workspace(Protocol):
         """Remove the place and all that is in it."""
 
 
+class Leftover(NamedTuple):
+    """Something that nobody needs any more, in words, and how to remove it."""
+
+    what: str
+    remove: Callable[[], object]
+
+
 class Backend(Protocol):
     """A kind of workspace: `BACKEND` of `runner/workspaces/<backend>/backend.py`."""
 
@@ -181,11 +188,10 @@ class Backend(Protocol):
     def open(self, places: HostPaths, tenancy: Tenancy) -> Workspace:
         """Return the place of that card, made when it was not there. Raises RunnerError."""
 
-    def sweep(
-        self, places: HostPaths, alive: Callable[[RunId, int], bool], *, dry_run: bool = False
-    ) -> tuple[str, ...]:
-        """Remove what claims left behind that are not alive any more (run and generation), and say what it
-        was; only say it for a `dry_run`.
+    def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
+        """Yield what claims left behind that are not alive any more (run and generation).
+
+        Raises RunnerError, and so may each removal.
         """
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:

@@ -243,7 +243,7 @@ def test_a_set_up_that_never_ran_is_not_brought_back(workspace: Workspace) -> No
 
 def test_it_has_no_problem_here_and_nothing_to_sweep(backend: Backend, places: HostPaths) -> None:
     assert backend.problem() == ""
-    assert backend.sweep(places, lambda run_id, generation: False) == ()
+    assert list(backend.leftovers(places, lambda run_id, generation: False)) == []
 
 
 def test_what_happened_to_a_command_is_empty_when_it_ended_itself(workspace: Workspace) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,13 @@ class Bench:
         """Open a workspace with small limits."""
         tenancy = Tenancy(CardId(card), RunId(run), generation, **{"resources": SMALL} | more)
         return self.backend.open(self.places, tenancy)
+
+    def sweep(self, alive: Callable[[RunId, int], bool], places: HostPaths | None = None) -> list[str]:
+        """Remove what is left over, and say what that was."""
+        leftovers = list(self.backend.leftovers(places or self.places, alive))
+        for leftover in leftovers:
+            leftover.remove()
+        return [leftover.what for leftover in leftovers]
 
     def containers(self) -> list[dict[str, Any]]:
         """Return what the engine knows of this state folder's containers, running or not."""

@@ -30,7 +30,7 @@ def test_no_engine_is_a_problem_and_opening_fails_with_the_way_out(bench: Bench,
     assert "start it, or point DOCKER_HOST" in away.problem()
     with pytest.raises(EngineAwayError, match="start it"):
         away.open(bench.places, Tenancy(CardId("c")))
-    assert away.sweep(bench.places, lambda run, generation: False) == ()
+    assert list(away.leftovers(bench.places, lambda run, generation: False)) == []
 
 
 def test_an_engine_on_another_machine_is_a_problem() -> None:
@@ -129,7 +129,7 @@ def test_an_engine_that_goes_away_meanwhile_is_named(bench: Bench, tmp_path: Pat
         child.exit_code()
     child.close()
     assert len(bench.containers()) == 1
-    assert len(bench.backend.sweep(bench.places, lambda run, generation: False)) == 1
+    assert len(bench.sweep(lambda run, generation: False)) == 1
     until(lambda: not bench.containers(), "its containers are gone")
 
 

@@ -158,9 +158,11 @@ def test_the_sweep_finds_what_a_killed_docker_command_left(bench: Bench, room: W
     os.kill(child.pid, signal.SIGKILL)
     assert child.exit_code() == -signal.SIGKILL
     assert len(bench.containers()) == 1
-    assert bench.backend.sweep(bench.places, lambda run, generation: (run, generation) == ("r1", 1)) == ()
-    assert len(bench.containers()) == 1
-    (said,) = bench.backend.sweep(bench.places, lambda run, generation: generation == 2)
+    assert bench.sweep(lambda run, generation: (run, generation) == ("r1", 1)) == []
+    (left,) = bench.backend.leftovers(bench.places, lambda run, generation: False)
+    assert left.what.endswith("of run r1, claim 1, which ended")
+    assert len(bench.containers()) == 1  # naming it removes nothing
+    (said,) = bench.sweep(lambda run, generation: generation == 2)
     assert "run r1" in said
     assert bench.containers() == []
     child.close()
@@ -186,7 +188,7 @@ def test_the_sweep_finds_what_a_killed_worker_left(bench: Bench, tmp_path: Path)
         assert worker.stdout.readline() == b"up\n"
         worker.kill()
     assert len(bench.containers()) == 1
-    assert len(bench.backend.sweep(bench.places, lambda run, generation: False)) == 1
+    assert len(bench.sweep(lambda run, generation: False)) == 1
     assert bench.containers() == []
     until(lambda: not _running("sleep\x00604"), "its end")
 
@@ -194,7 +196,7 @@ def test_the_sweep_finds_what_a_killed_worker_left(bench: Bench, tmp_path: Path)
 def test_another_cardinal_on_the_same_engine_is_left_alone(bench: Bench, tmp_path: Path) -> None:
     child = start(bench.open(), "sleep", "60")
     elsewhere = places_in(tmp_path / "other")
-    assert bench.backend.sweep(elsewhere, lambda run, generation: False) == ()
+    assert bench.sweep(lambda run, generation: False, elsewhere) == []
     assert len(bench.containers()) == 1
     child.close()
 

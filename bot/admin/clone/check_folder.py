@@ -42,5 +42,6 @@ def _remove_left(root: Path) -> None:
         except BlockingIOError:
             return
         for name in workspaces.names():
-            workspaces.load(name).sweep(places_of(root), lambda _run, _generation: False)
+            for leftover in workspaces.load(name).leftovers(places_of(root), lambda _run, _generation: False):
+                leftover.remove()
         shutil.rmtree(root, ignore_errors=True)

@@ -12,7 +12,7 @@ from bot.outbox.notice_channel import Notice
 from ledger.event import Event
 from ledger.events.subscription import CardUnsubscribed
 from ledger.ids import CardId, QuestionId
-from ledger.queue.outbox import SENDING, Entry
+from ledger.queue.outbox import Entry
 from ledger.views import cards, questions, subscriptions
 from ledger.views.cards import CardRow
 from rules.chatops.notices import Subscriber, defused
@@ -38,7 +38,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     subscriber = subscribers.read(context.config.home).get(intent.name)
     if subscriber is None:
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
-    if entry.error == SENDING and not notice_channel.knows_repeats(subscriber.address):
+    if entry.sending and not notice_channel.knows_repeats(subscriber.address):
         raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have what waits")
     rights = {} if subscriber.channel else _rights(context, intent)
     result = ActResult(events=lambda db: _ended(db, rights, intent.name))

@@ -3,7 +3,7 @@
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from runner.exec.proxy import CERTIFICATES, proxy_environment
 from runner.run.run_spec import HostPaths, ToolServerSpec
 from runner.workspaces.bubblewrap import INSIDE, MIRROR, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
-from runner.workspaces.contract import Tenancy, ToolServerProcess
+from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
 from runner.workspaces.docker import seeds, sweeping
 from runner.workspaces.docker.cell import Cell, locked
 from runner.workspaces.docker.container import problem_with, start
@@ -200,15 +200,13 @@ class Docker:
         """Return the card's place. Containers of older claims in it are removed."""
         return DockerWorkspace(Engine(self._address()), places, tenancy)
 
-    def sweep(
-        self, places: HostPaths, alive: Callable[[RunId, int], bool], *, dry_run: bool = False
-    ) -> tuple[str, ...]:
-        """Remove containers without a claim and old images of set-ups; nothing while no engine answers."""
+    def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
+        """Yield containers without a claim and old images of set-ups; nothing while no engine answers."""
         if self.problem():
-            return ()
+            return
         engine, home = Engine(self._address()), sweeping.home_of(places.workspaces)
-        dead = sweeping.remove_dead(engine, home, alive, dry_run=dry_run)
-        return (*dead, *seeds.prune(engine, home, dry_run=dry_run))
+        yield from sweeping.dead(engine, home, alive)
+        yield from seeds.old(engine, home)
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
         """Remove the containers of this claim."""

@@ -7,10 +7,13 @@ import contextlib
 import hashlib
 import io
 import tarfile
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from runner.errors import RunnerError, WorkspaceError
 from runner.exec.child import finish
+from runner.workspaces.contract import Leftover
 from runner.workspaces.docker.cell import Cell, locked
 from runner.workspaces.docker.container import Container, start
 from runner.workspaces.docker.engine import Engine
@@ -74,16 +77,18 @@ def restore(engine: Engine, cell: Cell, name: str) -> bool:
     return ran.exit_code == 0
 
 
-def prune(engine: Engine, home: str, most: int = KEPT, *, dry_run: bool = False) -> tuple[str, ...]:
-    """Remove all but the newest images of this home, and report them; only report them for a `dry_run`."""
+def old(engine: Engine, home: str, most: int = KEPT) -> Iterator[Leftover]:
+    """Yield all but the newest images of this home."""
     kept = engine.images({HOME_LABEL: home})
     named = [image for image in kept if image.names]
-    said = []
     for image in (*named[most:], *(image for image in kept if not image.names)):
-        for name in () if dry_run else image.names or (image.image_id,):
-            engine.remove_image(name)
-        said.append(f"{' '.join(image.names) or image.image_id[:19]}, an old image of a set-up")
-    return tuple(said)
+        what = f"{' '.join(image.names) or image.image_id[:19]}, an old image of a set-up"
+        yield Leftover(what, partial(_remove, engine, image.names or (image.image_id,)))
+
+
+def _remove(engine: Engine, names: Iterable[str]) -> None:
+    for name in names:
+        engine.remove_image(name)
 
 
 def _folder(name: str, uid: int, gid: int) -> bytes:

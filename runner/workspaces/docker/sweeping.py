@@ -1,11 +1,12 @@
 """Leftover containers, found by their labels after any crash."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from ledger.ids import CardId, RunId
-from runner.workspaces.contract import Tenancy
+from runner.workspaces.contract import Leftover, Tenancy
 from runner.workspaces.docker.engine import Engine
 from runner.workspaces.docker.seeds import HOME_LABEL
 
@@ -52,17 +53,10 @@ def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
         engine.remove(container.container_id)
 
 
-def remove_dead(
-    engine: Engine, home: str, alive: Callable[[RunId, int], bool], *, dry_run: bool
-) -> tuple[str, ...]:
-    """Remove the containers of dead claims, and report them; only report them for a `dry_run`."""
-    said = []
+def dead(engine: Engine, home: str, alive: Callable[[RunId, int], bool]) -> Iterator[Leftover]:
+    """Yield the containers of dead claims."""
     for container in engine.find({HOME_LABEL: home}):
         if not alive(container.run_id, container.generation):
-            if not dry_run:
-                engine.remove(container.container_id)
             whose = f"run {container.run_id}" if container.run_id else "no run"
-            said.append(
-                f"the container {container.name} of {whose}, claim {container.generation}, which ended"
-            )
-    return tuple(said)
+            what = f"the container {container.name} of {whose}, claim {container.generation}, which ended"
+            yield Leftover(what, partial(engine.remove, container.container_id))

@@ -6,7 +6,7 @@ little, such as sanitizers and JavaScript engines. Instead, the kernel kills the
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ledger.ids import CardId, RunId
@@ -16,7 +16,7 @@ from runner.exec.child import Child
 from runner.run.run_spec import HostPaths, ToolServerSpec
 from runner.workspaces import bubblewrap
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
-from runner.workspaces.contract import Tenancy, ToolServerProcess
+from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
 
 
 class LocalWorkspace(Folder):
@@ -151,13 +151,11 @@ class Local:
         root = places.workspaces / folder_name(tenancy.card_id)
         return LocalWorkspace(root, tenancy.card_id, self._problem())
 
-    def sweep(
+    def leftovers(
         self,
         places: HostPaths,  # noqa: ARG002
         alive: Callable[[RunId, int], bool],  # noqa: ARG002
-        *,
-        dry_run: bool = False,  # noqa: ARG002
-    ) -> tuple[str, ...]:
+    ) -> Iterable[Leftover]:
         """Nothing: commands here die with their worker."""
         return ()
 

@@ -38,10 +38,16 @@ class People:
     def home_repo(self) -> Repo:
         return self.forge.store.repos.get("acme", "board")
 
-    def new(self, title: str = "Add them up", column: str | None = "Tasks", body: str = "Please.") -> Item:
-        """Open an issue and put it on the board, as Carol."""
+    def new(
+        self,
+        title: str = "Add them up",
+        column: str | None = "Tasks",
+        body: str = "Please.",
+        repo: Repo | None = None,
+    ) -> Item:
+        """Open an issue, in the shop unless said otherwise, and put it on the board, as Carol."""
         carol = self.person("carol")
-        issue = self.forge.store.issues.create(self.repo, title, body, actor=carol)
+        issue = self.forge.store.issues.create(repo or self.repo, title, body, actor=carol)
         item = self.forge.store.projects.add(self.project, issue, actor=carol)
         if column is not None:
             self.forge.store.projects.drag(item, column, actor=carol)

@@ -22,9 +22,11 @@ from tests.rules.policy.recipes import policy_of
 DAY_S = 86_400
 
 
-def play(cardinal: Cardinal, name: str) -> None:
-    """Give the board the policy of that page, and its columns."""
+def play(cardinal: Cardinal, name: str, agent: str = "") -> None:
+    """Give the board the policy of that page, and its columns; `agent` works where the page names none."""
     text = re.sub(r"^  home: \S+$", "  home: acme/board", policy_of(name), flags=re.MULTILINE)
+    if agent:
+        text = re.sub(r"^( +)archetype: \w+$", rf"\g<0>\n\g<1>agent: {agent}", text, flags=re.MULTILINE)
     status = cardinal.project.status
     wanted = parse(text, home="acme/board").board.columns
     new = [Option("", column, "GRAY", "") for column in wanted if status.option_named(column) is None]
@@ -77,12 +79,17 @@ def built(cardinal: Cardinal, item: Item, done: str, path: str) -> None:
     cardinal.settle()
 
 
-def merged(cardinal: Cardinal, item: Item) -> None:
+def approved(cardinal: Cardinal, item: Item) -> None:
     number = cardinal.card(item).pull_number
     assert number is not None
-    pull = cardinal.forge.store.pulls.get(issue_of(item).repo, number)
+    repo = cardinal.forge.store.repos.get(*cardinal.run_of(item).repository.split("/"))
+    pull = cardinal.forge.store.pulls.get(repo, number)
     cardinal.forge.store.reviews.submit(pull, "APPROVE", "", [], actor=cardinal.person("bob"))
     cardinal.settle()
+
+
+def merged(cardinal: Cardinal, item: Item) -> None:
+    approved(cardinal, item)
     moved(cardinal, "Done", item)
     assert issue_of(item).state == "closed"
 

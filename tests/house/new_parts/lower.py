@@ -212,7 +212,7 @@ SAMPLES = {
             def open(self, places, tenancy):
                 return f"the island of {tenancy.card_id}"
 
-            def sweep(self, places, alive):
+            def leftovers(self, places, alive):
                 return ()
 
             def end_claim(self, places, run_id, generation):

@@ -1,5 +1,6 @@
 """Opening a ledger: durable, up to date, and honest about what it cannot do."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,14 @@ from sqlalchemy import Engine, create_engine, inspect, text
 
 from ledger.db.tables import CORE
 from ledger.errors import LedgerUrlError, NewerLedgerError, OlderLedgerError
+from ledger.ids import EntryKey
 from ledger.lifecycle.migrate import known_number
 from ledger.lifecycle.open import journal_warning, open_ledger, wal_is_safe
 from ledger.lifecycle.upgrade import upgrade
 from ledger.log import event_store
+from ledger.queue import outbox
+from tests.ledger.older import make_older
+from tests.ledger.queue.test_outbox import PLAIN as DRAFT
 from tests.ledger.samples import NOW, card_seen
 
 
@@ -86,6 +91,21 @@ def test_the_migrations_make_the_tables_that_the_code_uses(ledger: Engine) -> No
     for table in CORE.sorted_tables:
         made = {column["name"]: column["nullable"] for column in found.get_columns(table.name)}
         assert made == {column.name: column.nullable for column in table.c}
+
+
+def test_an_older_ledger_s_notice_that_is_being_sent_is_still_known_as_such(ledger: Engine) -> None:
+    names = ("sending", "failed")
+    with event_store.writing(ledger) as db:
+        for name in names:
+            outbox.put(db, replace(DRAFT, key=EntryKey(name)), NOW)
+    make_older(ledger)
+    with event_store.writing(ledger) as db:
+        db.execute(text("UPDATE outbox SET error = 'it is being sent' WHERE key = 'sending'"))
+        db.execute(text("UPDATE outbox SET error = '503' WHERE key = 'failed'"))
+    upgrade(ledger)
+    with event_store.reading(ledger) as db:
+        found = [outbox.get(db, EntryKey(name)) for name in names]
+    assert [(entry.sending, entry.error) for entry in found if entry] == [(True, ""), (False, "503")]
 
 
 @pytest.mark.parametrize("url", ["mysql://localhost/x", "sqlite://", "sqlite:///:memory:"])

@@ -117,6 +117,24 @@ def test_an_attempt_is_counted_before_the_work_and_not_for_the_rate_limit(ledger
     assert claimed(ledger, 20).attempts == 2
 
 
+def test_what_a_dead_publisher_may_have_sent_is_marked_until_it_ends_and_a_living_one_s_failure_is_not(
+    ledger: Engine,
+) -> None:
+    put(ledger, PLAIN)
+    for seconds, dies in ((0, False), (5, True), (20, False), (25, False)):
+        entry = claimed(ledger, seconds)
+        assert entry.sending is (seconds >= 20)  # after the death
+        with event_store.writing(ledger) as db:
+            outbox.begin(db, entry)
+        if not dies:
+            postpone(ledger, entry, seconds + 5)
+    outcome = claimed(ledger, 40)
+    with event_store.writing(ledger) as db:
+        outbox.give_up(db, outcome, "It may be sent.", NOW)
+        assert outbox.reopen(db, PLAIN.key)
+    assert not claimed(ledger, 40).sending
+
+
 def test_a_publisher_whose_claim_was_taken_over_changes_nothing(ledger: Engine) -> None:
     put(ledger, PLAIN, STICKY)
     for _ in range(2):

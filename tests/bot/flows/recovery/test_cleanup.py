@@ -11,11 +11,13 @@ import pytest
 from bot.runspec import builder
 from bot.scheduler import artifact_retention, cleanup
 from ledger.ids import CardId
+from ledger.log import event_store
+from ledger.queue import leases
 from runner import workspaces
 from runner.artifacts.store import store_of
 from runner.errors import GitError
 from runner.git import cleanup as leftovers
-from runner.workspaces.contract import Tenancy
+from runner.workspaces.contract import Leftover, Tenancy
 from tests.bot.flows.cardinal import Cardinal
 from tests.runner.world import git
 
@@ -151,6 +153,31 @@ def test_the_sockets_of_dead_claims_go_and_those_of_living_ones_stay(cardinal: C
         (gateways / name).mkdir(parents=True)
     cleanup.tidy(cardinal.services)
     assert {one.name for one in gateways.iterdir()} == {f"{run_id}-{generation}"}
+
+
+@pytest.mark.parametrize(("takes_s", "ends"), [(400, True), (601, False)])
+def test_a_long_clean_up_keeps_its_claim_while_each_removal_is_short_and_else_it_stops(
+    cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch, takes_s: float, ends: bool
+) -> None:
+    services, taken = cardinal.services, []
+
+    def remove() -> None:
+        cardinal.clock.forward(takes_s)
+        with event_store.writing(services.engine) as db:
+            name = f"tidy:{services.host}"
+            taken.append(leases.take(db, name, "another", ttl_s=cleanup.LEASE_S) is not None)
+
+    left = [Leftover(name, remove) for name in ("one", "two", "three")]
+    monkeypatch.setattr(cleanup, "_gateways", lambda _places, _alive: iter(left))
+    if ends:
+        assert cleanup.tidy(services) == ("one", "two", "three")
+        assert taken == [False] * 3
+    else:
+        with pytest.raises(cleanup.TidyingError):
+            cleanup.tidy(services)
+        assert taken == [True]
+    with event_store.writing(services.engine) as db:
+        assert (leases.take(db, f"tidy:{services.host}", "a third", ttl_s=1) is not None) is ends
 
 
 def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(

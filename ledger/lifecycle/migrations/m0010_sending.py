@@ -1,0 +1,9 @@
+"""Outbox entries say in a column that a publisher sends them just now, no longer in their error."""
+
+from sqlalchemy import Connection
+
+
+def up(db: Connection) -> None:
+    """Add the column, and take over what the error said."""
+    db.exec_driver_sql("ALTER TABLE outbox ADD COLUMN sending BOOLEAN NOT NULL DEFAULT FALSE")
+    db.exec_driver_sql("UPDATE outbox SET sending = TRUE, error = '' WHERE error = 'it is being sent'")
