@@ -80,8 +80,11 @@ class ListedCard(NamedTuple):
 
 
 def repositories(db: Connection, board_id: BoardId) -> dict[str, datetime]:
-    """Return every repository of the board's cards and of their newest runs, with its oldest card's time."""
-    return _oldest(db, FROM, in_sight([CardScope(board_id)]))
+    """Return every repository of the board's cards and of their newest runs, with its oldest card's time.
+
+    Those of archived cards are among them: they are read on, and found by a filter.
+    """
+    return _oldest(db, FROM, cards.c.board_id == board_id)
 
 
 def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
@@ -172,7 +175,9 @@ def counts(
 ) -> dict[str | None, dict[CardState, int]]:
     """Return how many cards of each state stand in each column; None is for no column."""
     query = select(cards.c.column, cards.c.state, func.count()).select_from(FROM)
-    query = query.where(in_sight(scopes), asked_for(wanted)).group_by(cards.c.column, cards.c.state)
+    query = query.where(in_sight(scopes, archived=wanted.archived), asked_for(wanted)).group_by(
+        cards.c.column, cards.c.state
+    )
     by_column: dict[str | None, dict[CardState, int]] = {}
     for column, state, count in db.execute(query):
         by_column.setdefault(column, {})[state] = count
@@ -191,7 +196,8 @@ def lane_counts(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter 
 
 def _listed(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
     fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS)
-    return select(*fields).select_from(FROM).where(in_sight(scopes), asked_for(wanted))
+    seen = in_sight(scopes, archived=wanted.archived)
+    return select(*fields).select_from(FROM).where(seen, asked_for(wanted))
 
 
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:

@@ -8,7 +8,6 @@ from itertools import chain
 from flask import Response
 from sqlalchemy import Connection
 
-from bot.state.card_filters import LISTED
 from bot.web.acting import offered
 from bot.web.site import following, holds
 from bot.web.site.filters import FilterForm, filter_form
@@ -54,7 +53,7 @@ def mount(site: Site) -> None:
             columns = {column.name: column.description for column in row.columns} if row else {}
             form = filter_form(
                 db, mine.path, [mine.scope],
-                states=LISTED, key="column", sections=(*columns, NOWHERE),
+                states=tuple(CardState), key="column", sections=(*columns, NOWHERE),
             )  # fmt: skip
             shown = _shown(db, mine, form, columns)
             stopped = holds.stop_lines(db, mine, site.clock(), whole=whole)

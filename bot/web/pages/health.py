@@ -102,8 +102,7 @@ def _things(
 def _path(board: VisibleBoard, it: Standstill) -> str:
     if it.card_id is None:
         return board.path
-    page = "" if it.archived else path_of(it.repository, it.number, it.card_id)
-    return page or (f"/runs/{it.run_id}" if it.run_id else "")
+    return path_of(it.repository, it.number, it.card_id) or (f"/runs/{it.run_id}" if it.run_id else "")
 
 
 def _quarantined(site: Site, visit: SignIn, now: datetime) -> tuple[list[tuple[str, str, str, str]], int]:

@@ -50,7 +50,7 @@ def db(ledger: Engine) -> Iterator[Connection]:
             card("e", 5, "Works in secret", C.NEEDS_INPUT, "ann", "till"),
             card("f", None, "An idea", C.DRAFT, "fay", "draft"),
             card("g", 7, "Gone basket", C.FAILED, "gus", "gone"),
-            CardArchived(CardId("g"), "archived"),
+            CardArchived(CardId("g"), "archived", "gus"),
             run("r1", "c", "acme/shop", by="cid"),
             run("r2", "e", "acme/secret", by="eve"),
             CardSubscribed(CardId("c"), "Ann", RunId("")),
@@ -107,6 +107,8 @@ CASES = (
     (CardFilter(words=("1' OR '1'='1",)), ""),
     (CardFilter(C.QUEUED, ("acme/shop",), ("ann",), ("bug",), ("basket",)), "a"),
     (CardFilter(C.QUEUED, people=("Bob",)), ""),
+    (CardFilter(C.ARCHIVED), "g"),  # which no other filter lists
+    (CardFilter(C.ARCHIVED, people=("ann",)), ""),
 )
 
 
@@ -131,6 +133,8 @@ def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -
         *everything.repositories, *everything.people, *everything.labels,
     }  # fmt: skip
     assert not {"gus", "gone"} & {*everything.people, *everything.labels}
+    gone = choices(db, [EVERYTHING], archived=True)
+    assert (gone.people, gone.labels) == (("gus",), ("gone",))
     assert names(lanes.waiting(db, [])) == names(lanes.of_lane(db, [], Lane.WORKING, limit=9)) == ""
 
 
