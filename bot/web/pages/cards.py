@@ -56,7 +56,7 @@ def mount(site: Site) -> None:
             row = cards.get(db, CardId(card_id))
         if row is None or not may_see(site, visit, row):
             return site.nothing(visit)
-        return following.stream(site, visit, [CardScope(row.board_id)], row.card_id)
+        return following.card_stream(site, visit, CardScope(row.board_id), row.card_id)
 
 
 def _page(site: Site, visit: SignIn, card: CardRow) -> Response:

@@ -122,7 +122,7 @@ def _read(
     states: Collection[CardState],
     sections: Collection[str],
 ) -> FilterForm:
-    names = (*FIELDS, form.key, "page")
+    names = (*FIELDS, form.key, "page", "after")  # the last for the list's stream
     parameters.check(*names)
     section, number = request.args.get(form.key), request.args.get("page", "1")
     if section is not None and section not in sections:
