@@ -1,6 +1,6 @@
 """A board: its columns with the effect of a drag, and the cards in them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -83,17 +83,25 @@ def mount(site: Site) -> None:
         whole = site.is_whole_to(visit, mine)
         with event_store.reading(site.engine) as db:
             form = _form(db, mine)
-        row, template = row_html(), current_app.jinja_env.get_template("board_list.html")
-
-        def once(card: CardView, back: str, *, in_column: bool) -> Markup:
-            return row(replace(card, waits=""), back, in_column=in_column)  # a script says how long
-
-        def make(db: Connection) -> ListHtml:
-            values = _values(db, mine, form, _shown(db, mine, form), once, site.clock(), whole=whole)
-            html = template.render(values)
-            return lambda _login: html
-
+        make = _maker(site, mine, form, whole=whole)
         return following.list_stream(site, visit, [mine.scope], (form.address, form.problem, whole), make)
+
+
+def _maker(
+    site: Site, mine: VisibleBoard, form: FilterForm, *, whole: bool
+) -> Callable[[Connection], ListHtml]:
+    """Return what makes the list for all its readers, outside of requests."""
+    row, template = row_html(), current_app.jinja_env.get_template("board_list.html")
+
+    def once(card: CardView, back: str, *, in_column: bool) -> Markup:
+        return row(replace(card, waits=""), back, in_column=in_column)  # a script says how long
+
+    def make(db: Connection) -> ListHtml:
+        values = _values(db, mine, form, _shown(db, mine, form), once, site.clock(), whole=whole)
+        html = template.render(values)
+        return lambda _login: html
+
+    return make
 
 
 def _form(db: Connection, board: VisibleBoard) -> FilterForm:

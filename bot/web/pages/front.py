@@ -76,21 +76,29 @@ def mount(site: Site) -> None:
         scopes = [board.scope for board in site.boards_of(visit)]
         with event_store.reading(site.engine) as db:
             form = _form(db, scopes)
-        row, template = row_html(), current_app.jinja_env.get_template("front_list.html")
+        return following.list_stream(
+            site, visit, scopes, (form.address, form.problem), _maker(site, form, scopes)
+        )
 
-        def make(db: Connection) -> ListHtml:
-            listed, made = _listed(db, form, scopes), dict[str, Markup]()
 
-            def once(card: ListedCard, acts: bool) -> Markup:
-                """Return the row, made once for all readers; its forms are fetched by who opens them."""
-                if card.card_id not in made:
-                    view = replace(card_view(card, site.clock()), waits="", acts=acts)
-                    made[card.card_id] = row(view, form.address, in_column=False)
-                return made[card.card_id]
+def _maker(site: Site, form: FilterForm, scopes: Sequence[CardScope]) -> Callable[[Connection], ListHtml]:
+    """Return what makes the list for all its readers, outside of requests."""
+    row, template = row_html(), current_app.jinja_env.get_template("front_list.html")
 
-            return lambda login: template.render(filter=form, **_shown(form, listed, login, once))
+    def make(db: Connection) -> ListHtml:
+        listed, made = _listed(db, form, scopes), dict[tuple[str, bool], Markup]()
 
-        return following.list_stream(site, visit, scopes, (form.address, form.problem), make)
+        def once(card: ListedCard, acts: bool) -> Markup:
+            """Return the row, made once for all readers; its forms are fetched by who opens them."""
+            key = card.card_id, acts
+            if key not in made:
+                view = replace(card_view(card, site.clock()), waits="", acts=acts)
+                made[key] = row(view, form.address, in_column=False)
+            return made[key]
+
+        return lambda login: template.render(filter=form, **_shown(form, listed, login, once))
+
+    return make
 
 
 def _form(db: Connection, scopes: Sequence[CardScope]) -> FilterForm:

@@ -22,7 +22,7 @@ MAX_ACTING = 10  # cards of one list that have forms; the others have them on th
 
 @dataclass(frozen=True, slots=True)
 class CardView:
-    """A card in a list; `path` is empty for a draft, which has no page. `acts`: a script fetches its forms."""
+    """A card in a list; `path` is empty for a draft, which has no page. `acts`: a script gets its forms."""
 
     name: str
     title: str
