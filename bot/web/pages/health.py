@@ -146,10 +146,10 @@ def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
     except UnavailableError as error:
         return board.owner, plain(str(error))
     hours = (
-        f"{window.remaining} of {window.limit} {name} requests of this hour are left"
+        f"{window.remaining:,} of {window.limit:,} {name} requests are left this hour"
         for name, window in sorted(spent.windows.items())
         if window.reset_s > now_s
     )
-    minute = f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points of this minute are spent"
+    minute = f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points are spent this minute"
     waits = [f"GitHub is left alone for {until_s - now_s:.0f} s: it goes on by itself"] if until_s else []
     return board.owner, "; ".join((*waits, *hours, minute))

@@ -39,7 +39,7 @@ def test_where_nothing_stands_still_that_is_said_beside_queues_budget_and_hosts(
     bob = pages.browser("bob")
     shown = bob.get("/health")
     assert shown.status_code == 200
-    for text in (NOTHING, "deliveries that wait", "points of this minute", "No host was seen yet"):
+    for text in (NOTHING, "deliveries that wait", "points are spent this minute", "No host was seen yet"):
         assert text in shown.text
 
 
@@ -133,7 +133,7 @@ def test_the_doctors_last_findings_are_there_with_who_looked_and_when(pages: Pag
     for text in (
         "On host <bdi>b-host</bdi>",
         "ago, by cardinal doctor.",
-        '<span class="state">ok</span> disk: <bdi>9 GB are free.</bdi></li>',
+        '<span class="state done">ok</span> disk: <bdi>9 GB are free.</bdi></li>',
         '<span class="state failed">fail</span> webhook: <bdi>&lt;b&gt;it&lt;/b&gt; leads away.</bdi><br>',
         "1 check found nothing wrong.",
     ):
