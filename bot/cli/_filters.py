@@ -7,7 +7,6 @@ import click
 from sqlalchemy import Connection
 
 from bot.state import card_filters
-from ledger.queries import card_filter
 from ledger.queries.card_filter import ALL, CardFilter, CardScope
 from ledger.states import CardState
 from ledger.views import boards
@@ -30,10 +29,10 @@ def filter_options(command: C) -> C:
 
 
 def read(
-    db: Connection, given: Mapping[str, str | None], states: Collection[CardState] = card_filters.LISTED
+    db: Connection, given: Mapping[str, str | None], states: Collection[CardState] = tuple(CardState)
 ) -> CardFilter:
     """Return the filter of a command's options, over all boards. Raises FilterError."""
     if not any(given.values()):
         return ALL
     scopes = [CardScope(board.board_id) for board in boards.all_boards(db)]
-    return card_filters.read(given, card_filter.choices(db, scopes), states)
+    return card_filters.read(given, card_filters.choices(db, scopes, given["state"]), states)

@@ -1,15 +1,17 @@
 """Filters of card lists, as people write them in an address or a command, read against what they may see."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 
+from sqlalchemy import Connection
+
 from ledger.errors import CardinalError
-from ledger.queries.card_filter import CardChoices, CardFilter
+from ledger.queries import card_filter
+from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
 from ledger.states import CardState
 from rules.text import alternatives, near, plain, state_word
 
 FIELDS = ("state", "repository", "person", "label", "search")
-LISTED = tuple(state for state in CardState if state is not CardState.ARCHIVED)  # states of a listed card
 MAX_CHARS, MAX_WORDS = 200, 8
 MAX_COMPARED = 500  # names among which a misspelt one is looked for
 
@@ -22,8 +24,14 @@ class FilterError(CardinalError):
         super().__init__(because)
 
 
+def choices(db: Connection, scopes: Sequence[CardScope], state: str | None) -> CardChoices:
+    """Return the names that a filter may have: those of archived cards where their state is asked for."""
+    archived = (state or "").strip().casefold() == CardState.ARCHIVED
+    return card_filter.choices(db, scopes, archived=archived)
+
+
 def read(
-    given: Mapping[str, str | None], known: CardChoices, states: Collection[CardState] = LISTED
+    given: Mapping[str, str | None], known: CardChoices, states: Collection[CardState] = tuple(CardState)
 ) -> CardFilter:
     """Return the filter of these texts by the names in FIELDS; an empty one asks for nothing.
 

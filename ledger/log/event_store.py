@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Select, func, select
 
@@ -19,6 +19,7 @@ from ledger.queue import leases
 
 __all__ = ["Fence", "append", "last_seq", "read", "reading", "version", "writing"]
 
+E = TypeVar("E", bound=Event)
 # Makes its events once the transaction is open in which they are appended.
 EventFactory = Callable[[Connection], tuple[Event, ...]]
 
@@ -58,6 +59,12 @@ def _streams(after: Any, most: Any) -> Select[Any]:
 def _digest(stream: Any) -> Select[Any]:
     mine = select(events.c.digest).where(events.c.stream == stream)
     return mine.order_by(events.c.version.desc()).limit(1)
+
+
+@statement
+def _newest_of(stream: Any, kind: Any, most: Any) -> Select[Any]:
+    mine = (events.c.stream == stream) & (events.c.kind == kind)
+    return select(events.c.at, events.c.body).where(mine).order_by(events.c.version.desc()).limit(most)
 
 
 _insert = Statement(events.insert(), events.c.keys())
@@ -150,6 +157,13 @@ def read_kinds(
     return tuple(
         [Recorded(seq, of, version, at, decode(kind, body)) for seq, of, version, at, kind, body in rows]
     )
+
+
+def newest_of(db: Connection, stream: str, kind: type[E], limit: int) -> tuple[tuple[datetime, E], ...]:
+    """Return the newest events of one kind in a stream, the newest first, each with its time."""
+    rows = _newest_of.all(db, {"stream": stream, "kind": kind.__name__, "most": limit})
+    decoded = ((at, decode(kind.__name__, body)) for at, body in rows)
+    return tuple((at, event) for at, event in decoded if isinstance(event, kind))
 
 
 def last_seq(db: Connection) -> int:

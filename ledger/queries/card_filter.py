@@ -50,7 +50,7 @@ class CardFilter:
 
     `repositories`: of the issue, or of the newest run's work. `people` moved the card to its column or asked
     for that run. Each of `words` stands in the title, is the issue's number, or ends owner/name#number.
-    `subscriber` follows the card.
+    `subscriber` follows the card. The state archived asks for cards that left the board.
     """
 
     state: CardState | None = None
@@ -59,6 +59,11 @@ class CardFilter:
     labels: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     subscriber: str = ""
+
+    @property
+    def archived(self) -> bool:
+        """Whether it asks for cards that left the board."""
+        return self.state is CardState.ARCHIVED
 
 
 ALL = CardFilter()
@@ -73,11 +78,12 @@ class CardChoices:
     labels: tuple[str, ...]
 
 
-def choices(db: Connection, scopes: Sequence[CardScope]) -> CardChoices:
+def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = False) -> CardChoices:
     """Return the repositories, people and labels of all cards in sight."""
+    seen = in_sight(scopes, archived=archived)
 
     def values(*columns: ColumnElement[str]) -> set[str]:
-        queries = (select(column).select_from(FROM).where(in_sight(scopes)).distinct() for column in columns)
+        queries = (select(column).select_from(FROM).where(seen).distinct() for column in columns)
         return {value for query in queries for value in db.scalars(query) if value}
 
     labels = {label for stored in values(_LABELS) for label in json.loads(stored)}
@@ -88,9 +94,9 @@ def choices(db: Connection, scopes: Sequence[CardScope]) -> CardChoices:
     )
 
 
-def in_sight(scopes: Sequence[CardScope]) -> ColumnElement[bool]:
-    """Return the condition that a card is on one of these boards, and may be seen there."""
-    return and_(~cards.c.archived, or_(false(), *map(within, scopes)))
+def in_sight(scopes: Sequence[CardScope], *, archived: bool = False) -> ColumnElement[bool]:
+    """Return the condition that a card is on one of these boards, or was, and may be seen there."""
+    return and_(cards.c.archived if archived else ~cards.c.archived, or_(false(), *map(within, scopes)))
 
 
 def asked_for(wanted: CardFilter) -> ColumnElement[bool]:
@@ -114,7 +120,7 @@ def within(scope: CardScope) -> ColumnElement[bool]:
 
 
 def _conditions(wanted: CardFilter) -> Iterator[ColumnElement[bool]]:
-    if wanted.state is not None:
+    if wanted.state is not None and not wanted.archived:  # a card may have left before rules said so
         yield cards.c.state == wanted.state
     if wanted.repositories:
         names = wanted.repositories

@@ -35,7 +35,8 @@ def lines(
     shown = (
         cards.c[name] if name != "state" else type_coerce(cards.c.state, Text) for name in CardLine._fields
     )
-    query = select(*shown).where(cards.c.board_id == board_id, ~cards.c.archived)
+    away = cards.c.archived if wanted.archived else ~cards.c.archived
+    query = select(*shown).where(cards.c.board_id == board_id, away)
     if wanted != ALL:
         query = query.select_from(FROM).where(asked_for(wanted))
     if columns is not None:

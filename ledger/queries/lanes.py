@@ -1,12 +1,13 @@
 """Cards for people who may see some repositories: by lane, that is by who has to act next, and by column."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, case, func, select
 
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queries.card_filter import (
@@ -79,9 +80,29 @@ class ListedCard(NamedTuple):
         return tuple(dict.fromkeys(filter(None, (self.by, self.mover))))
 
 
+@dataclass(frozen=True, slots=True)
+class LaneCards:
+    """A lane's cards, by state and how long they wait; `owned` has those of each login in small letters."""
+
+    cards: list[ListedCard]
+    owned: dict[str, list[ListedCard]]
+
+    def of(self, login: str, *, limit: int, offset: int = 0) -> tuple[list[ListedCard], list[ListedCard]]:
+        """Return the person's own cards, which come first, and others."""
+        mine = self.owned.get(login.casefold(), [])
+        ids = {card.card_id for card in mine}
+        own = mine[offset : offset + limit]
+        others = (card for card in self.cards if card.card_id not in ids)
+        begin = max(0, offset - len(mine))
+        return own, list(islice(others, begin, begin + limit - len(own)))
+
+
 def repositories(db: Connection, board_id: BoardId) -> dict[str, datetime]:
-    """Return every repository of the board's cards and of their newest runs, with its oldest card's time."""
-    return _oldest(db, FROM, in_sight([CardScope(board_id)]))
+    """Return every repository of the board's cards and of their newest runs, with its oldest card's time.
+
+    Those of archived cards are among them: they are read on, and found by a filter.
+    """
+    return _oldest(db, FROM, cards.c.board_id == board_id)
 
 
 def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
@@ -101,22 +122,18 @@ def _oldest(db: Connection, joined: FromClause, mine: ColumnElement[bool]) -> di
     return oldest
 
 
-def of_lane(
-    db: Connection,
-    scopes: Sequence[CardScope],
-    lane: Lane,
-    wanted: CardFilter = ALL,
-    *,
-    own: str = "",
-    limit: int,
-    offset: int = 0,
-) -> tuple[ListedCard, ...]:
-    """Return the lane's cards: first those of the person `own`, and those that wait for longest."""
-    states = tuple(state for state, its in LANES.items() if its is lane)
-    mine = case((or_(*(func.lower(name) == own.lower() for name in (cards.c.mover, runs.c.by))), 0), else_=1)
-    query = _listed(scopes, wanted).where(cards.c.state.in_(states))
-    query = query.order_by(mine, _BY_LANE, cards.c.state_at, cards.c.card_id)
-    return _rows(db, query.limit(limit).offset(offset))
+def by_lane(
+    db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL
+) -> Mapping[Lane, LaneCards]:
+    """Return all cards of the lanes."""
+    query = _listed(scopes, wanted).where(cards.c.state.in_(tuple(LANES)))
+    listed = {lane: LaneCards([], {}) for lane in Lane}
+    for card in _rows(db, query.order_by(_BY_LANE, cards.c.state_at, cards.c.card_id)):
+        lane = listed[LANES[CardState(card.state)]]
+        lane.cards.append(card)
+        for login in {name.casefold() for name in card.people}:
+            lane.owned.setdefault(login, []).append(card)
+    return listed
 
 
 def of_column(
@@ -172,26 +189,19 @@ def counts(
 ) -> dict[str | None, dict[CardState, int]]:
     """Return how many cards of each state stand in each column; None is for no column."""
     query = select(cards.c.column, cards.c.state, func.count()).select_from(FROM)
-    query = query.where(in_sight(scopes), asked_for(wanted)).group_by(cards.c.column, cards.c.state)
+    query = query.where(in_sight(scopes, archived=wanted.archived), asked_for(wanted)).group_by(
+        cards.c.column, cards.c.state
+    )
     by_column: dict[str | None, dict[CardState, int]] = {}
     for column, state, count in db.execute(query):
         by_column.setdefault(column, {})[state] = count
     return by_column
 
 
-def lane_counts(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL) -> Counter[Lane]:
-    """Return how many cards are in each lane."""
-    totals = Counter[Lane]()
-    for by_state in counts(db, scopes, wanted).values():
-        for state, count in by_state.items():
-            if state in LANES:
-                totals[LANES[state]] += count
-    return totals
-
-
 def _listed(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
     fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS)
-    return select(*fields).select_from(FROM).where(in_sight(scopes), asked_for(wanted))
+    seen = in_sight(scopes, archived=wanted.archived)
+    return select(*fields).select_from(FROM).where(seen, asked_for(wanted))
 
 
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:

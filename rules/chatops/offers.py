@@ -49,9 +49,10 @@ class CommandOffer:
 
 def fitting(policy: Policy, snapshot: Snapshot) -> tuple[CommandOffer, ...]:
     """Return what fits how the card and its board stand, whoever asks, the most urgent first."""
-    if snapshot.archived or snapshot.is_draft or snapshot.foreign:
+    if snapshot.is_draft or snapshot.foreign:
         return ()
-    made = (offer for _, part in COMMANDS.all() if part.offers for offer in part.offers(policy, snapshot))
+    parts = [COMMANDS.load("unarchive")] if snapshot.archived else [part for _, part in COMMANDS.all()]
+    made = (offer for part in parts if part.offers for offer in part.offers(policy, snapshot))
     return tuple(sorted(made, key=lambda offer: offer.urgency))
 
 

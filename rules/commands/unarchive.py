@@ -1,8 +1,10 @@
 """Bring an archived card back to the board, where it stood; that starts nothing."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.commands import archive
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -13,6 +15,13 @@ USAGE = "/cardinal unarchive"
 ROLE = Role.WRITE
 MOVES = True
 INSTEAD = "To bring back a description: `/cardinal restore`."
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer it for a card that left the board."""
+    if snapshot.archived:
+        hint = "To the board, where it stood; nothing starts"
+        yield CommandOffer("unarchive", "Bring it back", hint, Urgency.CARD)
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

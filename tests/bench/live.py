@@ -1,16 +1,13 @@
 """How soon an event is on an open run page, and what 200 of them, or of lists, cost the web process."""
 
-import contextlib
-import http.client
 import multiprocessing
-import queue
 import re
 import selectors
 import socket
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,23 +16,28 @@ import psutil
 
 from bot.daemon import web_server
 from bot.system.config import Config
+from bot.web.site.following import PAUSE_S
+from bot.web.site.layout import VISIT_S
+from ledger.events.board import CardExplained, CardSeen
 from ledger.events.run import AgentSaid, RunClaimed, RunStepped
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.states import RunState
+from ledger.queue import sign_ins
+from ledger.states import CardState, RunState
 from tests.bench.figures import Figure, percentile
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
 from tests.bot.web.pages.world import PUBLIC, Pages
 
 READERS, FEW_READERS = 200, 20
-OF_ONE = 20  # streams of one person, on one run
+OF_ONE, OF_LISTS = 20, 4  # streams of one person, on one run and on lists
 EVENTS_PER_S = 20
 WATCHED_S, BRIEFLY_S = 20, 2
-OPENING_S = 8  # in which each list is loaded as soon as it is open
-LISTED_S, LOADERS = 40, 4  # one round of news for each list; requests at once
+OPENING_S = 5  # in which each list comes once
+LISTED = 100
 PATIENCE_S = 60
 MB = 1024 * 1024
+PLACE = re.compile(rb"^id: ([0-9]+)$", re.MULTILINE)
 STAMP = re.compile(rb"sent at ([0-9.]+)")
 SERVER = "the real web process"
 
@@ -56,23 +58,37 @@ def measure(*, quick: bool) -> Iterator[Figure]:
             bare_mb = process.memory_full_info().uss / MB
             follow = [(cookie, run_id) for cookie, run_id in zip(cookies, run_ids, strict=True)] * OF_ONE
             crowd = _Crowd([_open(port, cookie, f"/live/runs/{run_id}") for cookie, run_id in follow])
-            share = _busy(process, crowd, cardinal, run_ids, watched_s)
+            share = _busy(
+                process, crowd, lambda number: say_on(cardinal, run_ids[number % len(run_ids)]), watched_s
+            )
             held_mb = process.memory_full_info().uss / MB - bare_mb
             crowd.close()
-            lists = _Lists(
-                [_open(port, cookie, "/live/inbox?after=1") for cookie, _ in follow], port, cookies
-            )
-            listed_s = BRIEFLY_S if quick else LISTED_S
-            lists_share = _busy(process, lists, cardinal, run_ids, listed_s, first_s=OPENING_S)
+            people = cookies + [_cookie(pages, number) for number in range(len(cookies), readers // OF_LISTS)]
+            cards = _listed_cards(pages)
+            bare_list_mb = process.memory_full_info().uss / MB
+            lists = _Lists([_open(port, cookie, "/live/inbox?after=1") for cookie in people * OF_LISTS])
+
+            def explain(number: int) -> None:
+                event = CardExplained(cards[number % len(cards)], f"it waits, {number}")
+                with event_store.writing(cardinal.services.engine) as db:
+                    (recorded,) = event_store.append(db, event, at=cardinal.clock())
+                lists.appended[recorded.seq] = time.perf_counter()
+
+            lists_share = _busy(process, lists, explain, watched_s, first_s=OPENING_S)
+            lists_mb = process.memory_full_info().uss / MB - bare_list_mb
             lists.close()
     note = f"{readers} streams of {len(run_ids)} runs, {EVENTS_PER_S} events/s for {watched_s} s, {SERVER}"
     yield Figure("live_event_p95", percentile(crowd.took_ms, 0.95), "ms", 500, f"appended to read; {note}")
     yield Figure("live_lost", watched_s * EVENTS_PER_S * OF_ONE - len(crowd.took_ms), "lines", 0, note)
     yield Figure(f"live_memory_{readers}", held_mb, "MB", 100, f"beyond {bare_mb:.0f} MB without streams")
     yield Figure(f"live_cpu_{readers}", share, "% of one core", 10, note)
-    loads = f"{len(lists.sizes)} loads of up to {max(lists.sizes, default=0):,} bytes"
-    note = f"{readers} open inboxes of {len(cookies)} people, cards move, {EVENTS_PER_S} events/s; {loads}"
+    note = f"{readers} inboxes of {len(people)} people, {LISTED} cards in lanes, {EVENTS_PER_S} changes/s"
+    late = percentile(lists.took_ms, 0.95)
+    yield Figure("live_list_p95", late, "ms", 5000, f"{note}; {lists.sent / MB:.0f} MB were sent")
+    lost = watched_s * EVENTS_PER_S * readers - len(lists.took_ms)
+    yield Figure("live_list_lost", lost, "events", 0, f"changes that a list did not get; {note}")
     yield Figure(f"live_lists_cpu_{readers}", lists_share, "% of one core", 10, note)
+    yield Figure(f"live_lists_memory_{readers}", lists_mb, "MB", 100, note)
 
 
 @dataclass(slots=True)
@@ -81,6 +97,7 @@ class _Crowd:
 
     talks: list[socket.socket]
     took_ms: list[float] = field(default_factory=list)
+    quiet_s: float = 1.0  # after which nothing is on its way
 
     def read(self, until: threading.Event) -> None:
         """Read what comes until then, and what was on its way."""
@@ -88,7 +105,7 @@ class _Crowd:
             for talk in self.talks:
                 ready.register(talk, selectors.EVENT_READ, talk)
             while True:
-                came = ready.select(1.0)
+                came = ready.select(self.quiet_s)
                 if not came and until.is_set():
                     return
                 now = time.perf_counter()
@@ -109,48 +126,27 @@ class _Crowd:
 
 
 class _Lists(_Crowd):
-    """Open lists: each is loaded anew when its stream says that there is news, as its script does."""
+    """Open lists; an event is shown to whoever gets a list that goes up to it."""
 
-    def __init__(self, talks: list[socket.socket], port: int, cookies: list[str]) -> None:
-        super().__init__(talks)
-        self.sizes = list[int]()  # of the pages that were loaded
-        self._owed = queue.SimpleQueue[str | None]()
-        self._whose = dict(zip(talks, cookies * OF_ONE, strict=True))
-        self._loading = [threading.Thread(target=self._load, args=(port,)) for _ in range(LOADERS)]
-        for each in self._loading:
-            each.start()
+    def __init__(self, talks: list[socket.socket]) -> None:
+        super().__init__(talks, quiet_s=PAUSE_S + 1)
+        self.appended = dict[int, float]()  # when, by the event's number
+        self.sent = 0  # bytes
+        self._shown = dict.fromkeys(talks, 0)
 
     def took(self, talk: socket.socket, came: bytes, now: float) -> None:
-        """Let the page be loaded."""
-        if b"event: news" in came:
-            self._owed.put(self._whose[talk])
-
-    def _load(self, port: int) -> None:
-        while (cookie := self._owed.get()) is not None:
-            with contextlib.closing(
-                http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
-            ) as talk:
-                talk.request("GET", "/", headers={"Host": PUBLIC.removeprefix("https://"), "Cookie": cookie})
-                answer = talk.getresponse()
-                size = len(answer.read())
-            if answer.status != http.HTTPStatus.OK:
-                raise RuntimeError(f"an inbox was answered with {answer.status}")
-            self.sizes.append(size)
-
-    def close(self) -> None:
-        """Leave all pages, once those are loaded that are owed."""
-        for _ in self._loading:
-            self._owed.put(None)
-        for each in self._loading:
-            each.join(PATIENCE_S)
-        super().close()
+        """Take notice of the place in the log up to which the list is whole now."""
+        self.sent += len(came)
+        last = max(map(int, PLACE.findall(came)), default=0)
+        fresh = range(max(self._shown[talk] + 1, min(self.appended, default=last + 1)), last + 1)
+        self.took_ms += [(now - self.appended[seq]) * 1000 for seq in fresh if seq in self.appended]
+        self._shown[talk] = max(last, self._shown[talk])
 
 
 def _busy(
     process: psutil.Process,
     crowd: _Crowd,
-    cardinal: Cardinal,
-    run_ids: list[RunId],
+    happens: Callable[[int], None],
     watched_s: int,
     *,
     first_s: int = 1,
@@ -167,7 +163,7 @@ def _busy(
     start, before = time.perf_counter(), process.cpu_times()
     for number in range(watched_s * EVENTS_PER_S):
         time.sleep(max(0.0, start + number / EVENTS_PER_S - time.perf_counter()))
-        say_on(cardinal, run_ids[number % len(run_ids)])
+        happens(number)
     share = _cpu_s(process.cpu_times()) - _cpu_s(before)
     took_s = time.perf_counter() - start
     over.set()
@@ -197,13 +193,30 @@ def begin_run(pages: Pages) -> RunId:
     return run_id
 
 
+def _listed_cards(pages: Pages) -> list[CardId]:
+    """Return cards in all lanes, each of another person."""
+    of = CardState
+    states = (of.NEEDS_INPUT, of.QUEUED, of.IN_REVIEW, of.APPROVED, of.FAILED)
+    ids, board_id = [CardId(f"listed{number}") for number in range(LISTED)], pages.cardinal.board_id
+    seen = [
+        CardSeen(
+            card_id, board_id, "", "acme/shop", 1000 + number, f"Card {number}", "", "alice", "In Progress",
+            states[number % len(states)], by=f"reader{number}",
+        )
+        for number, card_id in enumerate(ids)
+    ]  # fmt: skip
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        event_store.append(db, *seen, at=pages.cardinal.clock())
+    return ids
+
+
 def _cookie(pages: Pages, number: int) -> str:
     """Return the cookie of a new person who signed in."""
     login = f"reader{number}"
-    pages.cardinal.forge.store.users.add(login)
-    cookie = pages.browser(login).here.get_cookie("__Host-cardinal", domain=PUBLIC.removeprefix("https://"))
-    assert cookie is not None
-    return f"{cookie.key}={cookie.value}"
+    account, services = pages.cardinal.forge.store.users.add(login), pages.cardinal.services
+    with event_store.writing(services.engine) as db:  # more people than may sign in within an hour
+        sign_ins.begin(db, login, user_id=account.id, login=login, now=services.now(), ttl_s=VISIT_S)
+    return f"__Host-cardinal={login}"
 
 
 def _open(port: int, cookie: str, path: str) -> socket.socket:

@@ -20,6 +20,7 @@ from ledger.events.run import (
     RunEnded,
     RunRequeued,
     RunStepped,
+    UsageMetered,
 )
 from ledger.ids import RunId
 from ledger.log import event_store
@@ -168,13 +169,30 @@ def test_an_open_inbox_is_kept_up_to_date_but_for_what_somebody_writes_there(
         expect(page.get_by_text("it waits for the sun")).to_be_visible()
         expect(page.locator("summary", has_text="label")).to_be_focused()
         search.fill("shop")
-        town.happens(CardExplained(card_id, "it waits for the moon"))
-        expect(state).to_contain_text("there is news")
+        cardinal.begin(RunId("r1"))
+        cardinal.ask(RunId("r1"), "Which port?")
+        act, answer = page.get_by_text("Act", exact=True), page.get_by_placeholder("Your answer")
+        spent = UsageMetered(RunId("r1"), 0.5, 1, 1, 1, 1.0)
+        act.click()  # its forms come only now
+        expect(answer).to_be_visible()
         expect(search).to_have_value("shop")
-        expect(page.get_by_text("the moon")).to_have_count(0)
-        search.fill("")
+        act.focus()
+        town.happens(spent)
+        expect(page.locator("#list")).to_contain_text("$0.50")
+        expect(answer).to_be_visible()
+        expect(act).to_be_focused()
+        answer.fill("8080")
+        town.happens(spent)
+        expect(state).to_contain_text("there is news")
+        expect(answer).to_have_value("8080")
+        expect(page.locator("#list")).to_contain_text("$0.50")
+        answer.fill("")
         page.evaluate("document.activeElement.blur()")
-        expect(page.get_by_text("it waits for the moon")).to_be_visible()
+        expect(page.locator("#list")).to_contain_text("$1.00")
         expect(state).to_have_text("live")
+        answer.fill("8080")
         assert page.evaluate("window.loaded") == "once"
         assert page.title() == "Inbox · Cardinal"
+        page.get_by_role("button", name="Answer").click()
+        expect(page.get_by_role("status").first).to_contain_text("bob gave /cardinal answer")
+        assert page.evaluate("location.pathname") == "/"

@@ -8,6 +8,7 @@ from flask import Blueprint
 from bot.state import policies, snapshots
 from bot.web.acting import form
 from bot.web.site.layout import Site, VisibleBoard
+from ledger.events.board import CardArchived
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.lanes import ListedCard
@@ -41,6 +42,9 @@ def for_card(site: Site, visit: SignIn, card_id: CardId, *, every: bool = False)
         if snapshot is None or snapshot.repository is None:
             return ()
         policy = policies.in_force(db, snapshot.board_id)
+        left = event_store.newest_of(db, f"card:{card_id}", CardArchived, 1) if snapshot.archived else ()
+    if any(event.reason != "archived" for _, event in left):
+        return ()  # deleted for good, or hidden from Cardinal
     person = {"role": site.readers.role(visit, snapshot.repository), "login": visit.login}
     offered = [it for it in offers.permitted(policy, snapshot, **person) if not it.of_board]
     if every and (others := offers.others(policy, snapshot, offered, **person)):

@@ -26,6 +26,7 @@ from rules.card.loss import is_outside
 from rules.chatops import parser, replies
 from rules.intents.outbound import Say
 
+OF_ARCHIVED = ("archive", "unarchive")  # the first again, from whoever missed the answer
 PATIENCE_S, POLL_S = 5.0, 0.1  # two who act at once read one card: the second goes on when the first has
 RECORDED = "/cardinal {command} is recorded: the card says what came of it."
 
@@ -54,15 +55,18 @@ class CommandOutcome:
     refused: bool
 
 
-def card_of(
-    services: Services, card_id: CardId, *, archived: bool = False
-) -> tuple[Services, CardRow] | None:
+def card_of(services: Services, card_id: CardId, command: str) -> tuple[Services, CardRow] | None:
     """Return an issue's card, and the services for its board; None unless Cardinal serves that, and its
-    owner has the say over the issue. `archived`: one that left the board will do.
+    owner has the say over the issue. One that left the board obeys few commands.
     """
     with event_store.reading(services.engine) as db:
         card = cards.get(db, card_id)
-    if card is None or (card.archived and not archived) or card.repository is None or card.number is None:
+    if (
+        card is None
+        or (card.archived and command not in OF_ARCHIVED)
+        or card.repository is None
+        or card.number is None
+    ):
         return None
     on_board = services.if_served(card.board_id)
     if on_board is None or is_outside(card.repository, on_board.board.owner):

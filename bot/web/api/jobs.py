@@ -142,16 +142,15 @@ def summary(card: ListedCard) -> JobSummary:
     )
 
 
-def card_of(call: ApiRequest, name: JobName, *, archived: bool = False) -> CardRow:
-    """Return the card of an issue, on whichever board; with `archived`, where none is there, one that was.
+def card_of(call: ApiRequest, name: JobName) -> CardRow:
+    """Return the card of an issue, on whichever board; where it is on none, one that left its board.
 
     Raises ApiError, BusyError.
     """
     with event_store.reading(call.site.engine) as db:
         repository = cards.spelt(db, f"{name.owner}/{name.repository}")
         known = cards.of_issue(db, repository, name.number)
-    fits = sorted((it for it in known if archived or not it.archived), key=lambda it: it.archived)
-    wanted = next((row for row in fits if may_see(call.site, call.visit, row)), None)
+    wanted = next((row for row in known if may_see(call.site, call.visit, row)), None)
     if wanted is None:
         call.site.readers.must_be_able_to_ask(call.visit)
         raise not_found()

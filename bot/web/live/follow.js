@@ -1,7 +1,17 @@
 "use strict";
 // Holds the stream of an open page while the page is visible. `on`: what to do with each kind of message.
 // data-live: the stream's address; data-after: the last event that the page shows.
-// eslint-disable-next-line no-unused-vars -- the page's own script calls it
+/* exported follow, tick -- the page's own script calls them */
+
+// As `brief` in rules/text.py.
+const brief = (s) => s < 120 ? `${s} s` : s < 7200 ? `${Math.floor(s / 60)} min`
+  : s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400).toLocaleString("en")} days`;
+function tick() {
+  for (const place of document.querySelectorAll("[data-since]"))
+    place.textContent = brief(Math.max(0, Math.floor((Date.now() - new Date(place.dataset.since)) / 1000)));
+}
+setInterval(tick, 1000);
+
 function follow(state, on) {
   const LONGEST_S = 60, SILENT_MS = 90_000;  // longer than a stream lives: the connection is gone without a word
   const {live, after} = state.dataset, page = {over: false};
@@ -13,7 +23,7 @@ function follow(state, on) {
 
   function open() {
     if (source || page.over || document.hidden) return;
-    source = new EventSource(`${live}?after=${seen}`);
+    source = new EventSource(`${live}${live.includes("?") ? "&" : "?"}after=${seen}`);
     alive();
     source.onopen = () => { wait_s = 1; alive(); state.textContent = "live"; };
     source.onerror = () => {

@@ -1,15 +1,66 @@
 "use strict";
-// Loads what an open page shows anew when its stream says that there is news. The page works without this.
+// Keeps what an open page shows as it would be if it were loaded now. The page works without this.
+// A list comes by its stream, without forms: those stay, and those of other rows are fetched when they are
+// opened. Any other page is loaded anew when its stream says that there is news.
 (() => {
-  const AGAIN_MS = 10_000;
+  const AGAIN_MS = 10_000, SPREAD_MS = 40_000;
   const state = document.getElementById("live"), main = document.querySelector("main");
-  let busy = false, wanted = false;
+  const list = () => document.getElementById("list");
+  let busy = false, wanted = false, held = "", shown = "", again = 0;
 
   const isChanged = (field) => field.type === "select-one"
     ? field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected))
     : field.value !== field.defaultValue;
-  const isTyped = () => document.activeElement.matches("main form :is(input, textarea, select, button)")
-    || [...main.querySelectorAll("input, textarea, select")].some(isChanged);
+  const isTyped = (within) => (within.contains(document.activeElement)
+      && document.activeElement.matches("form :is(input, textarea, select, button)"))
+    || [...within.querySelectorAll("input, textarea, select")].some(isChanged);
+  const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
+
+  function hold(then) {
+    state.textContent = "there is news: it comes once you have sent or emptied what you write here";
+    clearTimeout(again);
+    again = setTimeout(then, AGAIN_MS);
+  }
+
+  function put(html) {
+    held = html;
+    if (held === shown) return;
+    if (isTyped(list())) return void hold(() => put(held));
+    const fresh = parsed(html).body;
+    const offers = (part) => part.querySelector("[data-offers]")?.dataset.offers;
+    if (offers(fresh) !== offers(list())) setTimeout(renew, Math.random() * SPREAD_MS);
+    replace(list(), fresh);
+    shown = html;
+    tick();
+    state.textContent = "live";
+  }
+
+  // A row's forms fit while its card is as it was.
+  const rowOf = (row) => `${row.querySelector("a")?.href} ${row.dataset.at} ${row.querySelector(".why")?.textContent}`;
+  function keepForms(fresh) {
+    const there = new Map([...list().querySelectorAll("li:has(form)")].map((row) => [rowOf(row), row]));
+    for (const part of fresh.querySelectorAll("li > details"))
+      part.replaceWith(there.get(rowOf(part.parentElement))?.querySelector("details") ?? part);
+  }
+
+  async function fetchForms(event) {
+    const part = event.target, row = part.closest("li[data-at]");
+    if (!part.open || !row || part.querySelector("form, p")) return;
+    const note = part.appendChild(document.createElement("p"));
+    try {
+      const answer = await fetch(row.querySelector("a").href, {signal: AbortSignal.timeout(AGAIN_MS)});
+      if (!answer.ok) throw new Error(answer.statusText || answer.status);
+      const forms = parsed(await answer.text()).querySelectorAll("main > form.act");
+      for (const form of forms) form.elements.namedItem("back").value = location.pathname + location.search;
+      if (forms.length) note.replaceWith(...forms);
+      else note.textContent = "There is nothing that you may do here just now.";
+    } catch (error) {
+      note.remove();
+      part.open = false;
+      state.textContent = `the forms did not come (${error.message}): open them again`;
+    }
+  }
+  main.addEventListener("toggle", fetchForms, true);
 
   async function renew() {
     wanted = true;
@@ -17,13 +68,9 @@
     busy = true;
     try {
       while (wanted) {
-        const html = isTyped() ? "" : await load();
-        if (isTyped()) {
-          state.textContent = "there is news: it comes once you have sent or emptied what you write here";
-          setTimeout(renew, AGAIN_MS);
-          return;
-        }
-        replace(new DOMParser().parseFromString(html, "text/html").querySelector("main"));
+        const html = isTyped(main) ? "" : await load();
+        if (isTyped(main)) return void hold(renew);
+        replace(main, parsed(html).querySelector("main"));
         state.textContent = "live";
       }
     } catch (error) {
@@ -43,17 +90,18 @@
   }
 
   const nameOf = (part) => `${part.closest("li")?.querySelector("a")?.href} ${part.querySelector("summary").textContent}`;
-  function replace(fresh) {
-    const opened = new Set([...main.querySelectorAll("details[open]")].map(nameOf));
-    const active = main.contains(document.activeElement) ? document.activeElement : null;
+  function replace(old, fresh) {
+    const opened = new Set([...old.querySelectorAll("details[open]")].map(nameOf));
+    const active = old.contains(document.activeElement) ? document.activeElement : null;
     const link = active?.getAttribute("href"), at = active?.localName === "summary" && nameOf(active.parentElement);
-    main.replaceChildren(...fresh.childNodes);
-    for (const part of main.querySelectorAll("details")) {
+    if (old !== main) keepForms(fresh);
+    old.replaceChildren(...fresh.childNodes);
+    for (const part of old.querySelectorAll("details")) {
       part.open ||= opened.has(nameOf(part));
       if (at === nameOf(part)) part.querySelector("summary").focus();
     }
-    if (link) main.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
+    if (link) old.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
   }
 
-  follow(state, {news: renew});
+  follow(state, list() ? {list: put} : {news: renew});
 })();

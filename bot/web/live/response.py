@@ -23,13 +23,14 @@ ALIVE = b": alive\n\n"
 
 @dataclass(frozen=True, slots=True)
 class PageUpdate:
-    """What there is after an event. `lines` comes once; `now` replaces what was shown before it.
+    """What there is after an event. `lines` comes once; `now` replaces what was shown before it, and may be
+    made for each reader, by their login.
 
     `last` is the event up to which both go; `more`: lines follow at once; `ended`: nothing will follow.
     """
 
     lines: bytes
-    now: bytes
+    now: bytes | Callable[[str], bytes]
     last: int
     more: bool = False
     ended: bool = False
@@ -43,7 +44,8 @@ class StreamResponse(Response):
 
     Those with the same `about` share what is found. It is the log's stream to wait for; with `of_all` any
     event is waited for, and `pause_s` lies between two looks; `reloads`: a page is loaded for each. A server
-    that takes no streams gets one batch; the browser comes back for the next.
+    that takes no streams gets one batch; the browser comes back for the next. `standing`: what is found after
+    an event stands for all who have not seen it, so that one look in `pause_s` does for all, the first at 0.
     """
 
     def __init__(
@@ -56,13 +58,20 @@ class StreamResponse(Response):
         of_all: bool = False,
         pause_s: float = 0.0,
         reloads: bool = False,
+        standing: bool = False,
+        login: str = "",
     ) -> None:
         super().__init__(content_type="text/event-stream; charset=utf-8")
         self.about, self.person, self.after, self.pull = about, person, after, pull
         self.of_all, self.pause_s, self.reloads = of_all, pause_s, reloads
+        self.standing, self.login = standing, login
         # For nginx, which would keep messages until it has 4 kB of them: nginx.org/r/proxy_buffering.
         self.headers["X-Accel-Buffering"] = "no"
         del self.headers["Content-Length"]
+
+    def shown(self, update: PageUpdate) -> bytes:
+        """Return what its reader is shown now."""
+        return update.now if isinstance(update.now, bytes) else update.now(self.login)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         later, is_head = environ.get(LATER), environ["REQUEST_METHOD"] == "HEAD"
@@ -73,7 +82,7 @@ class StreamResponse(Response):
         if is_head:
             return ()
         batch = self.pull(self.after)
-        return (OPENING, batch.lines, batch.now, over(batch.last) if batch.ended else b"")
+        return (OPENING, batch.lines, self.shown(batch), over(batch.last) if batch.ended else b"")
 
 
 def seen() -> int:
@@ -88,12 +97,13 @@ def last_event_id(otherwise: int) -> int:
     return int(named) if AFTER.fullmatch(named) else otherwise
 
 
-def message(event: str, text: str, last: int) -> bytes:
-    """Return one message, after which a browser has seen the event `last`; empty for no text."""
+def message(event: str, text: str, last: int | None = None) -> bytes:
+    """Return one message, after which a browser has seen the event `last`, if given; empty for no text."""
     if not text:
         return b""
     data = "".join(f"data: {line}\n" for line in text.splitlines())
-    return f"id: {last}\nevent: {event}\n{data}\n".encode(errors="replace")
+    seen = "" if last is None else f"id: {last}\n"
+    return f"{seen}event: {event}\n{data}\n".encode(errors="replace")
 
 
 def over(last: int) -> bytes:

@@ -75,13 +75,5 @@
   }
   forms.addEventListener("submit", (event) => sent.add(event.target));
 
-  // As `brief` in rules/text.py.
-  const brief = (s) => s < 120 ? `${s} s` : s < 7200 ? `${Math.floor(s / 60)} min`
-    : s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400).toLocaleString("en")} days`;
-  setInterval(() => {
-    for (const place of now.querySelectorAll("[data-since]"))
-      place.textContent = brief(Math.max(0, Math.floor((Date.now() - new Date(place.dataset.since)) / 1000)));
-  }, 1000);
-
   const page = follow(state, {lines: addLines, now: showNow});
 })();

@@ -8,10 +8,11 @@ back is asked again who they are, and what they may read.
 
 import asyncio
 import logging
+import math
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 from flask import Response
@@ -36,7 +37,8 @@ class StreamLimits:
 
     `life_s` ends each; it is less than the server's deadline for an answer. `look_s` lies between two looks
     at the log, `alive_s` between two signs of life, `read_s` is a reader's time for one batch. Pages that are
-    loaded anew for each news are told so seldom that all together load `loads_per_s` of them.
+    loaded anew for each news are told so seldom, and lists are made so seldom, that all together are at most
+    `loads_per_s`.
     """
 
     streams: int = 250
@@ -48,7 +50,7 @@ class StreamLimits:
     loads_per_s: float = 5.0
 
     def pause_s(self, wanted_s: float, pages: int) -> float:
-        """Return the pause between two pieces of news; so many pages are loaded anew for each."""
+        """Return the pause between two pieces of news; so many pages and lists are made anew for each."""
         return max(wanted_s, pages / self.loads_per_s)
 
 
@@ -59,7 +61,7 @@ class _Place:
     response: StreamResponse
     stir: asyncio.Event = field(default_factory=asyncio.Event)
     ends: asyncio.Event = field(default_factory=asyncio.Event)
-    shown: bytes = b""
+    shown: int = hash(b"")
 
     def end(self) -> None:
         """Let it end."""
@@ -73,6 +75,9 @@ class _Channel:
 
     places: set[_Place] = field(default_factory=set)
     batches: "dict[int, asyncio.Future[PageUpdate]]" = field(default_factory=dict)
+    latest: PageUpdate | None = None  # of a standing stream, as are those below
+    is_stale: bool = True
+    due: float = 0.0
 
     def stir(self, *, end: bool = False) -> None:
         """Let all of them look again, or end."""
@@ -86,9 +91,14 @@ class _Channel:
         return any(place.response.of_all for place in self.places)
 
     @property
-    def reloads(self) -> bool:
-        """Whether its pages are loaded anew for each news."""
-        return any(place.response.reloads for place in self.places)
+    def pages(self) -> int:
+        """How many pages or lists are made for each news."""
+        return sum(place.response.reloads for place in self.places) or self.standing
+
+    @property
+    def standing(self) -> bool:
+        """Whether one look does for all its readers."""
+        return any(place.response.standing for place in self.places)
 
 
 class Streams:
@@ -96,10 +106,11 @@ class Streams:
 
     def __init__(self, engine: Engine, limits: StreamLimits | None = None) -> None:
         self._engine, self._limits = engine, limits or StreamLimits()
-        self._pool = ThreadPoolExecutor(1)
+        self._pool, self._lists = ThreadPoolExecutor(1), ThreadPoolExecutor(1)  # lines wait for no list
         self._channels: dict[str, _Channel] = {}
         self._of_person: Counter[int] = Counter()
         self._reader: asyncio.Task[None] | None = None
+        self._making = set[asyncio.Future[None]]()  # tasks that nobody holds may vanish
         self._closed = False
 
     def close(self) -> None:
@@ -134,10 +145,14 @@ class Streams:
         while not place.ends.is_set():
             place.stir.clear()
             update = await self._batch(place.response, after)
-            fresh = update.now if update.now != place.shown else b""
+            now_shown = update.now
+            if not isinstance(now_shown, bytes):
+                loop = asyncio.get_running_loop()
+                now_shown = await loop.run_in_executor(self._lists, place.response.shown, update)
+            fresh = now_shown if hash(now_shown) != place.shown else b""
             if update.lines or fresh:
                 await self._send(send, update.lines + fresh)
-                place.shown = update.now or place.shown
+                place.shown = hash(now_shown) if now_shown else place.shown
             after = update.last
             if update.ended:
                 await self._send(send, over(after))
@@ -154,10 +169,9 @@ class Streams:
 
         What happened since is told when the page comes back.
         """
-        pages = 0
-        if place.response.reloads:
-            pages = sum(len(channel.places) for channel in self._channels.values() if channel.reloads)
-        wanted_s = self._limits.pause_s(place.response.pause_s, pages)
+        if place.response.standing:
+            return False
+        wanted_s = self._pause_s(place.response) if place.response.reloads else place.response.pause_s
         pause_s = min(left_s, wanted_s)
         while pause_s > self._limits.alive_s:
             if await _set(place.ends, self._limits.alive_s):
@@ -166,13 +180,21 @@ class Streams:
             pause_s -= self._limits.alive_s
         return pause_s > 0 and (await _set(place.ends, pause_s) or wanted_s >= left_s)
 
+    def _pause_s(self, response: StreamResponse) -> float:
+        pages = sum(channel.pages for channel in self._channels.values())
+        return self._limits.pause_s(response.pause_s, pages)
+
     async def _send(self, send: Send, payload: bytes) -> None:
         async with asyncio.timeout(self._limits.read_s):
             await send({"type": "http.response.body", "body": payload, "more_body": True})
 
     async def _batch(self, response: StreamResponse, after: int) -> PageUpdate:
         """Return what is later than `after`; readers at the same place share it."""
-        batches = self._channels[response.about].batches
+        channel = self._channels[response.about]
+        if response.standing:
+            is_later = channel.latest is not None and channel.latest.last > after
+            return channel.latest if channel.latest and is_later else PageUpdate(b"", b"", after)
+        batches = channel.batches
         made = batches.get(after)
         if made is None or (made.done() and made.exception() is not None):
             if len(batches) >= MAX_KEPT:
@@ -222,12 +244,41 @@ class Streams:
             while self._channels:
                 after, changed = await loop.run_in_executor(self._pool, self._changed, after)
                 for about, channel in self._channels.items():
-                    if about in changed or (changed and channel.of_all):
+                    is_new = about in changed or (bool(changed) and channel.of_all)
+                    if channel.standing:
+                        channel.is_stale |= is_new
+                        self._renew(channel)
+                    elif is_new:
                         channel.stir()
                 await asyncio.sleep(self._limits.look_s)
         except (DBAPIError, CardinalError) as error:
             log.warning("streams ended reason=%s", type(error).__name__)
             self._stir_all(end=True)
+
+    def _renew(self, channel: _Channel) -> None:
+        """Let what stands be found again, if it may have changed and its pause is over."""
+        now = asyncio.get_running_loop().time
+        if not channel.is_stale or now() < channel.due:
+            return
+        response, seen = next(iter(channel.places)).response, channel.latest
+        channel.is_stale, channel.due = False, math.inf
+
+        async def make() -> None:
+            look = asyncio.get_running_loop().run_in_executor(
+                self._lists, response.pull, seen.last if seen else 0
+            )
+            try:
+                made = await look
+            except (DBAPIError, CardinalError) as error:
+                log.warning("streams ended stream=%s reason=%s", response.about, type(error).__name__)
+                channel.stir(end=True)
+                return
+            channel.latest = made if made.now or not seen else replace(made, now=seen.now)
+            channel.due = now() + self._pause_s(response)
+            channel.stir()
+
+        self._making.add(task := asyncio.ensure_future(make()))
+        task.add_done_callback(self._making.discard)
 
     def _last_seq(self) -> int:
         with event_store.reading(self._engine) as db:

@@ -64,7 +64,7 @@ def mount(site: Site) -> None:
 
 
 def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
-    about = record.card_of(site.services, sent.card_id)
+    about = record.card_of(site.services, sent.card_id, sent.name)
     if about is None:
         return site.nothing(visit)
     try:

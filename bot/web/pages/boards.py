@@ -1,19 +1,21 @@
 """A board: its columns with the effect of a drag, and the cards in them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
+from typing import NamedTuple
 
-from flask import Response
+from flask import Response, current_app
+from markupsafe import Markup
 from sqlalchemy import Connection
 
-from bot.state.card_filters import LISTED
 from bot.web.acting import offered
 from bot.web.site import following, holds
 from bot.web.site.filters import FilterForm, filter_form
+from bot.web.site.following import ListHtml
 from bot.web.site.layout import Site, VisibleBoard
-from bot.web.site.lists import CardView, card_view
+from bot.web.site.lists import CardView, RowHtml, card_view, row_html
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.lanes import ListedCard
@@ -27,6 +29,14 @@ NOWHERE = ""  # the column of cards that are in none
 _WORKING = (CardState.WORKING, CardState.REVISING)
 
 
+class ColumnCards(NamedTuple):
+    """A column's cards to list, and how many of each state match."""
+
+    name: str
+    cards: tuple[ListedCard, ...]
+    by_state: Mapping[CardState, int]
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnView:
     """A column; `ways` lead to its cards that are not listed."""
@@ -34,7 +44,7 @@ class ColumnView:
     name: str
     effect: str
     ticker: str
-    cards: tuple[CardView, ...]
+    rows: tuple[Markup, ...]
     left_out: str
     ways: tuple[tuple[str, str], ...]
 
@@ -50,39 +60,85 @@ def mount(site: Site) -> None:
         whole = site.is_whole_to(visit, mine)
         with event_store.reading(site.engine) as db:
             after = event_store.last_seq(db)
-            row = boards.get(db, mine.board_id)
-            columns = {column.name: column.description for column in row.columns} if row else {}
-            form = filter_form(
-                db, mine.path, [mine.scope],
-                states=LISTED, key="column", sections=(*columns, NOWHERE),
-            )  # fmt: skip
-            shown = _shown(db, mine, form, columns)
-            stopped = holds.stop_lines(db, mine, site.clock(), whole=whole)
-            limits = holds.limits(db, mine.board_id, site.clock()) if whole else []
-            merging = holds.merge_lanes(db, mine)
-            queue = holds.queue(db, mine.board_id, site.clock()) if whole else []
+            form = _form(db, mine)
+            shown = _shown(db, mine, form)
+            values = _values(db, mine, form, shown, row_html(), site.clock(), whole=whole)
         return following.page(
             "board.html",
             f"/live{mine.path}",
             after,
             title=plain(mine.title) or f"{owner}/{number}",
-            lines=stopped,
-            limits=limits,
-            queue=queue,
-            merging=merging,
-            filter=form,
-            total=sum(sum(by_state.values()) for _, _, by_state in shown),
-            columns=[_view(form, site.clock(), columns, *it) for it in shown],
-            forms=offered.for_board(site, visit, mine, chain(*(cards for _, cards, _ in shown))),
+            forms=offered.for_board(site, visit, mine, chain(*(it.cards for it in shown))),
             path=form.address,
             policy=mine.path.replace("/boards/", "/policy/", 1) if mine.home else "",
             visit=visit,
+            **values,
         )
 
     @site.get("/live/boards/<owner>/<int:number>")
     def board_news(visit: SignIn, owner: str, number: int) -> Response:
         mine = _visible(site, visit, owner, number)
-        return site.nothing(visit) if mine is None else following.stream(site, visit, [mine.scope])
+        if mine is None:
+            return site.nothing(visit)
+        whole = site.is_whole_to(visit, mine)
+        with event_store.reading(site.engine) as db:
+            form = _form(db, mine)
+        make = _maker(site, mine, form, whole=whole)
+        return following.list_stream(site, visit, [mine.scope], (form.address, form.problem, whole), make)
+
+
+def _maker(
+    site: Site, mine: VisibleBoard, form: FilterForm, *, whole: bool
+) -> Callable[[Connection], ListHtml]:
+    """Return what makes the list for all its readers, outside of requests."""
+    row, template = row_html(), current_app.jinja_env.get_template("board_list.html")
+
+    def once(card: CardView, back: str, *, in_column: bool) -> Markup:
+        return row(replace(card, waits=""), back, in_column=in_column)  # a script says how long
+
+    def make(db: Connection) -> ListHtml:
+        values = _values(db, mine, form, _shown(db, mine, form), once, site.clock(), whole=whole)
+        html = template.render(values)
+        return lambda _login: html
+
+    return make
+
+
+def _form(db: Connection, board: VisibleBoard) -> FilterForm:
+    return filter_form(
+        db, board.path, [board.scope],
+        states=tuple(CardState), key="column", sections=(*_columns(db, board), NOWHERE),
+    )  # fmt: skip
+
+
+def _columns(db: Connection, board: VisibleBoard) -> Mapping[str, str]:
+    """Return the description of each column."""
+    row = boards.get(db, board.board_id)
+    return {column.name: column.description for column in row.columns} if row else {}
+
+
+def _values(
+    db: Connection,
+    board: VisibleBoard,
+    form: FilterForm,
+    shown: Sequence[ColumnCards],
+    row: RowHtml,
+    now: datetime,
+    *,
+    whole: bool,
+) -> dict[str, object]:
+    """Return the values of what a stream replaces: all but the forms."""
+    columns = _columns(db, board)
+    return {
+        "filter": form,
+        "lines": holds.stop_lines(db, board, now, whole=whole),
+        "offers": holds.stop_mark(db, board),
+        "total": sum(sum(it.by_state.values()) for it in shown),
+        "columns": [_view(form, now, columns, it, row) for it in shown],
+        "queue": holds.queue(db, board.board_id, now) if whole else [],
+        "merging": holds.merge_lanes(db, board),
+        "limits": holds.limits(db, board.board_id, now) if whole else [],
+    }
 
 
 def _visible(site: Site, visit: SignIn, owner: str, number: int) -> VisibleBoard | None:
@@ -90,39 +146,33 @@ def _visible(site: Site, visit: SignIn, owner: str, number: int) -> VisibleBoard
     return next((it for it in site.boards_of(visit) if (it.owner.casefold(), it.number) == wanted), None)
 
 
-def _shown(
-    db: Connection, board: VisibleBoard, form: FilterForm, columns: Mapping[str, str]
-) -> list[tuple[str, tuple[ListedCard, ...], dict[CardState, int]]]:
-    """Return the columns to show, each with its cards and how many of each state match."""
+def _shown(db: Connection, board: VisibleBoard, form: FilterForm) -> list[ColumnCards]:
+    """Return the columns to show."""
     if form.wanted is None:
         return []
-    counts = lanes.counts(db, [board.scope], form.wanted)
+    columns, counts = _columns(db, board), lanes.counts(db, [board.scope], form.wanted)
     limit, offset = form.window(min(MAX_CARDS, max(2, MAX_SHOWN // (len(columns) + 1))))
     shown = []
     for name in (*columns, NOWHERE):
         by_state = counts.get(name or None, {})
         if form.shows(name) and (by_state or not (form.narrows or name == NOWHERE)):
             place = [board.scope], name or None, form.wanted
-            shown.append((name, lanes.of_column(db, *place, limit=limit, offset=offset), by_state))
+            listed = lanes.of_column(db, *place, limit=limit, offset=offset)
+            shown.append(ColumnCards(name, listed, by_state))
     return shown
 
 
 def _view(
-    form: FilterForm,
-    now: datetime,
-    columns: Mapping[str, str],
-    name: str,
-    cards: tuple[ListedCard, ...],
-    by_state: Mapping[CardState, int],
+    form: FilterForm, now: datetime, columns: Mapping[str, str], it: ColumnCards, row: RowHtml
 ) -> ColumnView:
-    total = sum(by_state.values())
+    total = sum(it.by_state.values())
     return ColumnView(
-        plain(name) or "No column",
-        plain(columns.get(name, ""), 400),
-        _ticker(by_state),
-        tuple(card_view(card, now) for card in cards),
-        form.left_out(total, len(cards)),
-        form.ways(name, total, len(cards)),
+        plain(it.name) or "No column",
+        plain(columns.get(it.name, ""), 400),
+        _ticker(it.by_state),
+        tuple(row(card_view(card, now), form.address, in_column=True) for card in it.cards),
+        form.left_out(total, len(it.cards)),
+        form.ways(it.name, total, len(it.cards)),
     )
 
 

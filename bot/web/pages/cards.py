@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from flask import Response, request
+from sqlalchemy import Connection
 
 from bot.render.board.card_fields import parts_done
 from bot.state import policies, served_boards, snapshots
@@ -14,6 +15,7 @@ from bot.web.site import card_lines, following, parameters
 from bot.web.site.card_lines import MAX_LINE
 from bot.web.site.layout import Site, may_see, when
 from bot.web.site.lists import fitting, path_of
+from ledger.events.board import CardArchived
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.card_filter import CardScope
@@ -43,8 +45,8 @@ def mount(site: Site) -> None:
         parameters.check("zoom", "before")
         with event_store.reading(site.engine) as db:
             repository = cards.spelt(db, f"{owner}/{name}")
-            live = [row for row in cards.of_issue(db, repository, number) if not row.archived]
-        wanted = (row for row in live if card_id in ("", row.card_id) and may_see(site, visit, row))
+            known = cards.of_issue(db, repository, number)  # archived ones last
+        wanted = (row for row in known if card_id in ("", row.card_id) and may_see(site, visit, row))
         row = next(wanted, None)
         return _page(site, visit, row) if row is not None else site.nothing(visit)
 
@@ -54,7 +56,7 @@ def mount(site: Site) -> None:
             row = cards.get(db, CardId(card_id))
         if row is None or not may_see(site, visit, row):
             return site.nothing(visit)
-        return following.stream(site, visit, [CardScope(row.board_id)], row.card_id)
+        return following.card_stream(site, visit, CardScope(row.board_id), row.card_id)
 
 
 def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
@@ -68,6 +70,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         total = spend.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
+        left = _left(db, card) if card.archived else ""
         blockers = links.of_card(db, card.card_id)
         parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
     readable, complete = _readable(site, visit, card, (*blockers, *parts))
@@ -79,7 +82,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         f"/live/cards/{quote(card.card_id)}",
         after,
         title=f"{plain(card.title)} · {card.repository}#{card.number}",
-        lines=[sentence(because)] if because else (),
+        lines=[sentence(text) for text in (left, because) if text],
         state=state_word(card.state) or "at rest",
         column=plain(card.column or "no column"),
         issue=f"{github}/issues/{card.number}",
@@ -100,6 +103,14 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         forms=offered.for_card(site, visit, card.card_id, every=True),
         visit=visit,
     )
+
+
+def _left(db: Connection, card: CardRow) -> str:
+    """Return how the card left its board: who did what, and when."""
+    ((at, event),) = event_store.newest_of(db, f"card:{card.card_id}", CardArchived, 1)
+    did = {"archived": "archived", "deleted": "deleted on the board"}.get(event.reason)
+    who = f"{did} by {event.by or 'somebody'}" if did else "out of Cardinal's sight"
+    return f"{plain(who)}, {when(at)}"
 
 
 def _run(run: RunRow) -> tuple[str, str, str, str, str, str]:

@@ -102,8 +102,7 @@ def _things(
 def _path(board: VisibleBoard, it: Standstill) -> str:
     if it.card_id is None:
         return board.path
-    page = "" if it.archived else path_of(it.repository, it.number, it.card_id)
-    return page or (f"/runs/{it.run_id}" if it.run_id else "")
+    return path_of(it.repository, it.number, it.card_id) or (f"/runs/{it.run_id}" if it.run_id else "")
 
 
 def _quarantined(site: Site, visit: SignIn, now: datetime) -> tuple[list[tuple[str, str, str, str]], int]:
@@ -147,10 +146,10 @@ def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
     except UnavailableError as error:
         return board.owner, plain(str(error))
     hours = (
-        f"{window.remaining} of {window.limit} {name} requests of this hour are left"
+        f"{window.remaining:,} of {window.limit:,} {name} requests are left this hour"
         for name, window in sorted(spent.windows.items())
         if window.reset_s > now_s
     )
-    minute = f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points of this minute are spent"
+    minute = f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points are spent this minute"
     waits = [f"GitHub is left alone for {until_s - now_s:.0f} s: it goes on by itself"] if until_s else []
     return board.owner, "; ".join((*waits, *hours, minute))

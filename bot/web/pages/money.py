@@ -150,14 +150,18 @@ def _facts(figures: Stats) -> list[tuple[str, str]]:
     ]
     if figures.usd_per_merge is not None and figures.hours_per_merge is not None:
         facts.append(
-            ("each", f"{usd(figures.usd_per_merge)}, {figures.hours_per_merge:.1f} h of agents' work")
+            (
+                "for each of them",
+                f"{usd(figures.usd_per_merge)}, {figures.hours_per_merge:.1f} h of agents' work",
+            )
         )
     return facts
 
 
 def _bars(shares: tuple[SpendShare, ...]) -> list[tuple[str, str, int]]:
     """Return each share with its amount, and its length in percent of the longest."""
-    longest = max((share.usd for share in shares), default=0) or 1
+    shares = tuple(share for share in shares if share.usd)  # a run that only checks costs nothing
+    longest = max((share.usd for share in shares), default=0)
     return [
         (plain(share.name) or "none", usd(share.usd), round(100 * share.usd / longest)) for share in shares
     ]

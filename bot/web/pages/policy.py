@@ -116,7 +116,9 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         title=f"Policy of {plain(board.title)}",
         lines=() if source else (BUILT_IN,),
         source=(f"{home}/blob/{source}/{PATH}", source[:10]) if source else None,
-        problems=[plain(problem, MAX_TEXT) for problem in row.problems] if row is not None else (),
+        problems=[plain(problem, MAX_TEXT).replace("`", "") for problem in row.problems]
+        if row is not None
+        else (),
         rejected=row.rejected_commit[:10] if row is not None else "",
         columns=[
             (
@@ -149,7 +151,7 @@ def _preview(
     try:
         after = parse(other.text, home=home, installed=installed(), profiles=other.profiles)
     except PolicyError as error:
-        return PreviewView(tuple(plain(problem, MAX_TEXT) for problem in error.problems))
+        return PreviewView(tuple(plain(problem, MAX_TEXT).replace("`", "") for problem in error.problems))
     return PreviewView(changes=_differing(before, after, cards))
 
 

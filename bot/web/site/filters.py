@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from bot.state import card_filters
 from bot.state.card_filters import FIELDS, MAX_CHARS, FilterError
 from bot.web.site import parameters
-from ledger.queries import card_filter
 from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
 from ledger.states import CardState
 from rules.text import count, sentence
@@ -99,7 +98,7 @@ def filter_form(
     sections: Collection[str],
 ) -> FilterForm:
     """Return the filter in an address; `key` is the parameter that names one of `sections`."""
-    known = card_filter.choices(db, scopes)
+    known = card_filters.choices(db, scopes, request.args.get("state"))
     offered = {"repository": known.repositories, "person": known.people, "label": known.labels}
     form = FilterForm(
         path,
@@ -123,7 +122,7 @@ def _read(
     states: Collection[CardState],
     sections: Collection[str],
 ) -> FilterForm:
-    names = (*FIELDS, form.key, "page")
+    names = (*FIELDS, form.key, "page", "after")  # the last for the list's stream
     parameters.check(*names)
     section, number = request.args.get(form.key), request.args.get("page", "1")
     if section is not None and section not in sections:

@@ -1,9 +1,10 @@
-"""Pages of cards that follow the log: a stream says that there is news, and the page loads itself anew."""
+"""Pages that follow the log: a list is sent anew to all who see the same; a card's page loads itself anew."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from flask import Response, make_response, render_template
+from flask import Response, make_response, render_template, request
+from sqlalchemy import Connection
 
 from bot.web.live import assets
 from bot.web.live.response import PageUpdate, StreamResponse, message, seen
@@ -14,28 +15,57 @@ from ledger.queries import card_news
 from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn
 
-PAUSE_S = 3.0  # between two looks at least: a page is made anew for each news
+PAUSE_S = 3.0  # between two looks at least: a page or a list is made anew for each news
+ListHtml = Callable[[str], str]  # by the login of its reader
 
 
 def page(template: str, live: str, after: int, **values: object) -> Response:
     """Return a page that shows what was there at the event `after`, and follows the stream at `live`."""
-    nonce = assets.nonce()
+    nonce, query = assets.nonce(), request.query_string.decode("latin-1")
+    live += f"?{query}" if query else ""
     answer = make_response(render_template(template, live=live, after=after, nonce=nonce, **values))
     answer.headers["Content-Security-Policy"] = assets.policy(HEADERS, nonce)
     return answer
 
 
-def stream(
-    site: Site, visit: SignIn, scopes: Sequence[CardScope], card_id: CardId | None = None
-) -> StreamResponse:
-    """Return the stream that says when something happened to these cards; of `card_id` alone, if given."""
-    sight = sorted((it.board_id, sorted(it.seen or ()), it.seen is None, it.drafts) for it in scopes)
-    about = hashlib.sha256(repr((sight, card_id)).encode()).hexdigest()
+def card_stream(site: Site, visit: SignIn, scope: CardScope, card_id: CardId) -> StreamResponse:
+    """Return the stream that says when something happened to the card."""
 
     def pull(after: int) -> PageUpdate:
         with event_store.reading(site.engine) as db:
-            last, is_news = card_news.later(db, scopes, after, card_id)
+            last, is_news = card_news.later(db, [scope], after, card_id)
         sent = message("news", "news", last) if is_news else b"id: %d\n\n" % last
         return PageUpdate(sent if last > after else b"", b"", last)
 
+    about = _about([scope], card_id)
     return StreamResponse(about, visit.user_id, seen(), pull, of_all=True, pause_s=PAUSE_S, reloads=True)
+
+
+def list_stream(
+    site: Site,
+    visit: SignIn,
+    scopes: Sequence[CardScope],
+    shown: object,
+    make: Callable[[Connection], ListHtml],
+) -> StreamResponse:
+    """Return the stream with the list as it is after something happened to these cards.
+
+    All who see the same share what `make` returns: by what they may see, and by `shown`, which says all else.
+    """
+
+    def pull(after: int) -> PageUpdate:
+        with event_store.reading(site.engine) as db:
+            last, is_news = card_news.later(db, scopes, after)
+            html = make(db) if is_news or not after else None
+        place = b"id: %d\n\n" % last if last > after else b""
+        return PageUpdate(place, (lambda login: message("list", html(login))) if html else b"", last)
+
+    return StreamResponse(
+        _about(scopes, shown), visit.user_id, seen(), pull,
+        of_all=True, pause_s=PAUSE_S, standing=True, login=visit.login,
+    )  # fmt: skip
+
+
+def _about(scopes: Sequence[CardScope], shown: object) -> str:
+    sight = sorted((it.board_id, sorted(it.seen or ()), it.seen is None, it.drafts) for it in scopes)
+    return hashlib.sha256(repr((sight, shown)).encode()).hexdigest()

@@ -1,5 +1,6 @@
 """What holds a board's runs: stops, limits in use, and the queue; sums for whoever sees the board whole."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -92,6 +93,13 @@ def stop_lines(db: Connection, board: VisibleBoard, now: datetime, *, whole: boo
             done, lift = stop_words(stop.scope, stop.by, stop.because)
             lines.append(f"{what} is {done} {since}: {lift} lets it go on.")
     return lines
+
+
+def stop_mark(db: Connection, board: VisibleBoard) -> str:
+    """Return a word that is another one when other stops are in force: other forms may fit then."""
+    halt = halts.of_board(db, board.board_id)
+    marks = [repr((it.scope, it.target, it.at)) for it in stops.of_board(db, board.board_id)]
+    return hashlib.sha256(repr((halt and halt.at, sorted(marks))).encode()).hexdigest()[:16]
 
 
 def _target(db: Connection, board: VisibleBoard, stop: StopRow) -> str:

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import quote
 
-from markupsafe import escape
+from flask import get_template_attribute
+from markupsafe import Markup, escape
 
 from bot.web.acting.offered import FormView
 from ledger.ids import CardId
@@ -21,7 +22,7 @@ MAX_ACTING = 10  # cards of one list that have forms; the others have them on th
 
 @dataclass(frozen=True, slots=True)
 class CardView:
-    """One card in a list; `path` is empty for a draft, which has no page."""
+    """A card in a list; `path` is empty for a draft, which has no page. `acts`: a script gets its forms."""
 
     name: str
     title: str
@@ -29,11 +30,26 @@ class CardView:
     column: str
     state: str
     why: str
+    since: str
     waits: str
     people: str
     run: str
     cost: str
     forms: tuple[FormView, ...] = ()
+    acts: bool = False
+
+
+class RowHtml(Protocol):
+    """Makes the row of a card; its forms lead `back`."""
+
+    def __call__(self, card: CardView, back: str, *, in_column: bool) -> Markup:
+        """Return the HTML."""
+
+
+def row_html() -> RowHtml:
+    """Return what makes rows, outside of requests, too."""
+    made: RowHtml = get_template_attribute("list.html", "card_row")
+    return made
 
 
 def card_view(card: ListedCard, now: datetime, forms: tuple[FormView, ...] = ()) -> CardView:
@@ -45,6 +61,7 @@ def card_view(card: ListedCard, now: datetime, forms: tuple[FormView, ...] = ())
         column=plain(card.column or "no column", MAX_TITLE),
         state=state_word(card.state),
         why=plain(card.because, MAX_WHY),
+        since=card.state_at.isoformat(),
         waits=brief(now - card.state_at),
         people=plain(", ".join(card.people)),
         run=card.run_id or "",

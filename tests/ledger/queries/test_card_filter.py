@@ -50,7 +50,7 @@ def db(ledger: Engine) -> Iterator[Connection]:
             card("e", 5, "Works in secret", C.NEEDS_INPUT, "ann", "till"),
             card("f", None, "An idea", C.DRAFT, "fay", "draft"),
             card("g", 7, "Gone basket", C.FAILED, "gus", "gone"),
-            CardArchived(CardId("g"), "archived"),
+            CardArchived(CardId("g"), "archived", "gus"),
             run("r1", "c", "acme/shop", by="cid"),
             run("r2", "e", "acme/secret", by="eve"),
             CardSubscribed(CardId("c"), "Ann", RunId("")),
@@ -107,6 +107,8 @@ CASES = (
     (CardFilter(words=("1' OR '1'='1",)), ""),
     (CardFilter(C.QUEUED, ("acme/shop",), ("ann",), ("bug",), ("basket",)), "a"),
     (CardFilter(C.QUEUED, people=("Bob",)), ""),
+    (CardFilter(C.ARCHIVED), "g"),  # which no other filter lists
+    (CardFilter(C.ARCHIVED, people=("ann",)), ""),
 )
 
 
@@ -131,12 +133,20 @@ def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -
         *everything.repositories, *everything.people, *everything.labels,
     }  # fmt: skip
     assert not {"gus", "gone"} & {*everything.people, *everything.labels}
-    assert names(lanes.waiting(db, [])) == names(lanes.of_lane(db, [], Lane.WORKING, limit=9)) == ""
+    gone = choices(db, [EVERYTHING], archived=True)
+    assert (gone.people, gone.labels) == (("gus",), ("gone",))
+    assert names(lanes.waiting(db, [])) == names(tuple(lanes.by_lane(db, [])[Lane.WORKING].cards)) == ""
 
 
 def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: Connection) -> None:
-    assert names(lanes.of_lane(db, [EVERYTHING], Lane.NEEDS_YOU, own="ANN", limit=9)) == "ed"
-    assert names(lanes.of_lane(db, [EVERYTHING], Lane.NEEDS_YOU, own="eve", limit=1)) == "d"
-    assert names(lanes.of_lane(db, [EVERYTHING], Lane.NEEDS_YOU, own="eve", limit=1, offset=1)) == "e"
-    assert lanes.lane_counts(db, [EVERYTHING])[Lane.WORKING] == 2
+    listed = lanes.by_lane(db, [EVERYTHING])
+
+    def shown(login: str, limit: int, offset: int = 0) -> list[str]:
+        parts = listed[Lane.NEEDS_YOU].of(login, limit=limit, offset=offset)
+        return [names(tuple(part)) for part in parts]
+
+    assert [shown("ANN", 9), shown("fay", 9)] == [["e", "d"], ["", "de"]]
+    assert [shown("ann", 1), shown("ann", 1, 1), shown("ann", 1, 2)] == [["e", ""], ["", "d"], ["", ""]]
+    assert [shown("eve", 1), shown("eve", 1, 1)] == [["d", ""], ["e", ""]]
+    assert len(listed[Lane.WORKING].cards) == 2
     assert names(lanes.waiting(db, [EVERYTHING])) == "deb"

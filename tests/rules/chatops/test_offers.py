@@ -64,7 +64,8 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
         "write",
         ["retry:r1", *HOLD, "move:In Progress"],
     ),
-    (card(run=run(), archived=True), "admin", []),
+    (card(run=run(), archived=True), "write", ["unarchive"]),  # nothing else
+    (card(archived=True), "read", []),
     (card(run=run(), number=None), "admin", []),
     (card(run=run(), board_owner="other"), "admin", []),
 ]

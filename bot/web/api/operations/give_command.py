@@ -74,11 +74,9 @@ def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
 
 def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
     """Record it once. Raises ApiError, BusyError, CardBusyError, GithubError, ReusedKeyError."""
-    # These are about a card that left the board, too: one archives again whose answer was lost.
-    gone = given.command in ("archive", "unarchive")
-    card = jobs.card_of(call, given, archived=gone)
+    card = jobs.card_of(call, given)
     _require_pace(call, card, given.command.partition(":")[0])
-    about = record.card_of(call.site.services, card.card_id, archived=gone)
+    about = record.card_of(call.site.services, card.card_id, given.command)
     if about is None:
         raise not_found()
     number = int.from_bytes(hashlib.sha256(call.key.encode()).digest()) % 2**NUMBER_BITS + 1

@@ -12,7 +12,6 @@ from bot.web.api.jobs import JobSummary, summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import lanes
-from ledger.queries.card_filter import choices
 
 PATH = "/jobs"
 EXAMPLE: Mapping[str, Any] = {"state": "needs_input", "limit": 10}
@@ -48,7 +47,8 @@ def run(call: ApiRequest, given: JobQuery) -> JobPage:
     """Return a page of them. Raises ApiError, BusyError, FilterError."""
     scopes = [board.scope for board in call.boards_named(given.board)]
     with event_store.reading(call.site.engine) as db:
-        wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), choices(db, scopes))
+        known = card_filters.choices(db, scopes, given.state)
+        wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), known)
         place = cursor.read(given.after) if given.after else None
         if given.subscribed:
             wanted = replace(wanted, subscriber=call.visit.login)

@@ -84,6 +84,9 @@ def test_a_card_is_archived_and_brought_back_in_words(pages: Pages) -> None:
     (away,) = pages.cardinal.events(CardArchived)
     assert (item.archived_at is None, away.by, away.role) == (False, "bob", "write")
     assert bob.command(path, "cancel").status_code == 404  # a card that left is about nothing but this
+    shown = bob.get(path)
+    assert (shown["state"], [it["name"] for it in shown["offers"]]) == ("archived", ["unarchive"])
+    assert [it["number"] for it in bob.get("/jobs?state=archived")["jobs"]] == [shown["number"]]
     assert bob.command(path, "unarchive").status_code == 200
     pages.cardinal.settle()
     assert (item.archived_at, pages.cardinal.card(item).state) == (None, "draft")

@@ -37,7 +37,9 @@ def lines_after(engine: Engine, after: int) -> PageUpdate:
     return PageUpdate(sent, message("now", f"up to {fresh.last}", fresh.last), fresh.last, fresh.more, over)
 
 
-def application(pull: Callable[[int], PageUpdate], pause_s: float = 0.0, *, reloads: bool = True) -> Flask:
+def application(
+    pull: Callable[[int], PageUpdate], pause_s: float = 0.0, *, reloads: bool = True, standing: bool = False
+) -> Flask:
     """Return an application that lets everybody follow the run; /<number> says which person asks."""
     app = Flask(__name__)
 
@@ -46,8 +48,9 @@ def application(pull: Callable[[int], PageUpdate], pause_s: float = 0.0, *, relo
         after = int(request.headers.get("Last-Event-ID", "0"))
         about, is_list = run_lines.stream_of(RUNS[0]), pause_s > 0
         return StreamResponse(
-            about, person, after, pull, of_all=is_list, pause_s=pause_s, reloads=is_list and reloads
-        )
+            about, person, after, pull, of_all=is_list, pause_s=pause_s, reloads=is_list and reloads,
+            standing=standing, login=f"p{person}",
+        )  # fmt: skip
 
     @app.get("/healthz")
     def health() -> str:
@@ -230,6 +233,40 @@ def test_the_more_pages_are_loaded_anew_for_news_the_less_often_each_is_told(beg
                 say(begun, RUNS[0], str(number))
             assert b": alive" in mine.answer.read()
     assert len(pulled) == 1  # when it began: it comes back for the rest
+
+
+def test_a_list_is_made_once_for_all_its_readers_and_shown_to_each_as_their_own(begun: Engine) -> None:
+    pulled = list[int]()
+
+    def pull(after: int) -> PageUpdate:
+        pulled.append(after)
+        last = lines_after(begun, after).last
+        return PageUpdate(b"", lambda login: message("list", f"{login} at {len(pulled)}", last), last)
+
+    app, crowd = (
+        application(pull, 0.01, reloads=False, standing=True),
+        [Reader(("", 0), f"/{n}") for n in range(20)],
+    )
+    with serving(app, begun, StreamLimits(look_s=0.01, loads_per_s=0.5)) as place:
+        for reader in crowd:
+            reader.place = place
+        with opened(*crowd):
+            read = [reader.messages() for reader in crowd]
+            assert [next(each).data for each in read] == [f"p{number} at 1" for number in range(20)]
+            for number in range(5):
+                say(begun, RUNS[0], str(number))
+            assert [next(each).data for each in read] == [f"p{number} at 2" for number in range(20)]
+    assert len(pulled) == 2  # two seconds lie between two of them, whatever happens meanwhile
+
+
+def test_a_list_whose_ledger_is_away_ends(begun: Engine) -> None:
+    def pull(after: int) -> PageUpdate:
+        raise OperationalError("SELECT", {}, Exception("the server closed the connection"))
+
+    with serving(application(pull, 0.01, reloads=False, standing=True), begun) as place:
+        mine = Reader(place, "/1")
+        with opened(mine):
+            assert mine.answer.read().startswith(b"retry: ")
 
 
 def test_no_page_slows_down_a_program_that_loads_none(begun: Engine) -> None:

@@ -3,7 +3,9 @@
 import re
 from dataclasses import replace
 
+from bot.web.authorization import KEPT_S
 from bot.web.pages.cards import MAX_ASKED, UNASKED
+from ledger.events.board import CardArchived
 from ledger.events.conversation import PersonSaid
 from ledger.events.pull import PullOpened
 from ledger.events.run import CHECK, QuestionAsked, ToolUsed, UsageMetered
@@ -14,6 +16,7 @@ from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.runs.test_dependencies import close, waiting
 from tests.bot.web.api.test_follow_events import happens, queued
+from tests.bot.web.pages.forms import forms, page_of, send
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
 
@@ -282,3 +285,33 @@ def test_a_pull_request_that_nobody_reviewed_says_so(pages: Pages) -> None:
     path = re.findall(r'"(/cards/[^"]+)"', pages.browser("alice").get("/").text)[0]
     happens(pages, PullOpened(run.card_id, "acme/shop", 77, "PR", "branch", "a" * 40, draft=False))
     assert "#77 (open, no review yet)" in pages.browser("alice").get(path).text
+
+
+def test_a_card_that_left_the_board_keeps_its_page_and_comes_back_from_there(pages: Pages) -> None:
+    item = pages.cardinal.new("Old & new", column="Tasks")
+    pages.cardinal.settle()
+    bob, path, board = (
+        pages.browser("bob"),
+        page_of(pages, item),
+        f"/boards/acme/{pages.cardinal.project.number}",
+    )
+    archive = forms(bob, path)[""] | {"name": "archive", "text": ""}
+    assert send(bob, archive).status_code == 303
+    pages.cardinal.settle()
+    assert "acted=before" in send(bob, archive).headers["Location"]  # it acts once, and its page is there
+    assert path not in bob.get(board).text
+    assert path in bob.get(f"{board}?state=archived&search=old").text
+    shown = bob.get(path.rpartition("/")[0])
+    assert (shown.status_code, "<p>Archived by bob, " in shown.text) == (200, True)
+    assert list(forms(bob, path)) == ["unarchive"]
+    assert list(forms(pages.browser("mallory"), path)) == []
+    hide(pages.cardinal)
+    pages.cardinal.clock.forward(KEPT_S + 1)
+    assert [pages.browser(login).get(path).status_code for login in ("mallory", "bob")] == [404, 200]
+    assert path not in pages.browser("mallory").get(f"{board}?state=archived").text
+    assert send(bob, forms(bob, path)["unarchive"]).status_code == 303
+    pages.cardinal.settle()
+    assert path in bob.get(board).text
+    happens(pages, CardArchived(pages.cardinal.card(item).card_id, "deleted"))
+    assert "<p>Deleted on the board by somebody, " in bob.get(path).text
+    assert list(forms(bob, path)) == []

@@ -1,7 +1,9 @@
 """Pages of cards say that there is news: of what their reader may see, and of nothing else."""
 
 import re
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from html import unescape
 
 from bot.web.live.streams import StreamLimits
 from ledger.event import Event
@@ -12,7 +14,7 @@ from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.card_news import MAX_EVENTS
 from ledger.views import cards
-from tests.bot.web.live.reading import Reader
+from tests.bot.web.live.reading import Message, Reader
 from tests.bot.web.live.serving import serving
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.test_boards import BOARD, hidden_card
@@ -41,7 +43,8 @@ def test_each_page_of_cards_says_when_its_own_cards_change(pages: Pages) -> None
     inbox, board, card = (place_of(bob, path) for path in ("/", BOARD, f"/cards/acme/shop/{number}"))
 
     def seen() -> list[bool]:
-        return [news(bob, place) == ["news"] for place in (inbox, board, card)]
+        told = [(inbox, "list"), (board, "list"), (card, "news")]
+        return [news(bob, place) == [event] for place, event in told]
 
     assert seen() == [False, False, False]
     happens(pages, AgentSaid(other.run_id, "of another card"))
@@ -70,7 +73,7 @@ def test_nothing_tells_of_what_its_reader_may_not_see(pages: Pages) -> None:
     hide(pages.cardinal)
     mallory = pages.browser("mallory")
     assert mallory.get(f"/live/cards/{run.card_id}").status_code == 404
-    assert news(mallory, (f"/live{BOARD}", "1")) == ["news"]  # the board itself, whose policy is public
+    assert news(mallory, (f"/live{BOARD}", "1")) == ["list"]  # the board itself, whose policy is public
     places = [place_of(mallory, path) for path in ("/", BOARD)]
     happens(pages, CardExplained(run.card_id, "hush"), AgentSaid(run.run_id, "hush"))
     assert [news(mallory, place) for place in places] == [[], []]
@@ -82,23 +85,62 @@ def test_a_page_that_was_away_for_long_is_told_at_once(pages: Pages) -> None:
     said: list[Event] = [CardExplained(CardId("nobody"), "of no card")] * (MAX_EVENTS + 1)
     happens(pages, AgentSaid(run, "early"), *said)
     (late,) = messages(bob.get(f"{before[0]}?after={before[1]}"))
-    assert (late.event, int(late.last)) == ("news", int(before[1]) + MAX_EVENTS + 2)
+    assert (late.event, int(late.last)) == ("list", int(before[1]) + MAX_EVENTS + 2)
 
 
-def test_an_open_page_is_told_soon_and_not_of_each_event(pages: Pages) -> None:
-    run, bob = pages.run(), pages.browser("bob")
-    engine = pages.cardinal.services.engine
-    cookie = bob.here.get_cookie("__Host-cardinal", domain="cardinal.example.com")
-    assert cookie is not None
-    headers = {"Host": "cardinal.example.com", "Cookie": f"__Host-cardinal={cookie.value}"}
-    mine = Reader(("", 0), "/live/inbox", place_of(bob, "/")[1], headers)
-    with serving(pages.app, engine, StreamLimits()) as mine.place, closing(mine):
-        assert mine.open() == 200
-        happens(pages, AgentSaid(run, "first"))
-        got = mine.messages()
-        assert next(got).event == "news"
-        happens(pages, *[AgentSaid(run, str(number)) for number in range(20)])
-        assert next(got).event == "news"
-        happens(pages, AgentSaid(run, "last"))
+def test_an_open_list_is_what_its_reader_would_load_but_for_forms_and_times(pages: Pages) -> None:
+    run, bob = pages.cardinal.run(pages.run()), pages.browser("bob")
+    hidden_card(pages, "S")
+    paths = ["/", "/?search=nowhere", "/?lane=Working", BOARD, f"{BOARD}?state=queued", f"{BOARD}?page=x"]
+    places = [place_of(bob, path) for path in paths]
+    happens(pages, CardExplained(run.card_id, "<b> waits"))
+    for path, (live, seen) in zip(paths, places, strict=True):
+        separator = "&" if "?" in live else "?"
+        (sent,) = messages(bob.get(unescape(f"{live}{separator}after={seen}")))
+        loaded = bob.get(path).text.partition('<div id="list">')[2]
+        assert _bare(sent.data) in _bare(loaded), path
+        assert ("&lt;b&gt; waits" in sent.data) == ("nowhere" not in path and "page=x" not in path), path
+
+
+def _bare(html: str) -> str:
+    """Return a list without what its readers differ in, or what a script writes."""
+    without = re.sub(r"<form.*?</form>|<details>.*?</details>", "", html, flags=re.DOTALL)
+    return re.sub(r"\s*\n", "\n", re.sub(r'(<span data-since="[^"]*">)[^<]*', r"\1", without)).strip()
+
+
+def test_readers_of_a_list_share_it_and_get_it_only_where_it_changed(pages: Pages) -> None:
+    run = pages.cardinal.run(pages.run())
+    engine, place = pages.cardinal.services.engine, ("", 0)
+    hide(pages.cardinal)
+    names = [run.by, next(login for login in ("alice", "bob") if login != run.by), "mallory"]
+    readers = []
+    for login in names:
+        browser = pages.browser(login)
+        cookie = browser.here.get_cookie("__Host-cardinal", domain="cardinal.example.com")
+        assert cookie is not None
+        headers = {"Host": "cardinal.example.com", "Cookie": f"__Host-cardinal={cookie.value}"}
+        readers.append(Reader(place, "/live/inbox", place_of(browser, "/")[1], headers))
+    with serving(pages.app, engine, StreamLimits()) as place, ExitStack() as opened:
+        got = []
+        for reader in readers:
+            reader.place = place
+            assert reader.open() == 200
+            opened.enter_context(closing(reader))
+            got.append(reader.messages())
+        happens(pages, CardExplained(run.card_id, "first"))
+        *got, hidden = got  # the last may not read the repository
+        assert ["first" in _until(each, "first") for each in got] == [True, True]
+        assert "/cards/" not in next(hidden).data
+        happens(pages, AgentSaid(run.run_id, "no list has it"))
         with event_store.reading(engine) as db:
-            assert int(next(got).last) == event_store.last_seq(db)
+            before = event_store.last_seq(db)
+        lines = iter(lambda: readers[0].answer.readline().decode(), "")
+        assert any(f"id: {before}" in line for line in lines)  # it was looked at
+        happens(pages, CardExplained(run.card_id, "second"))
+        sent = [next(each).data for each in got]  # and nothing was sent between
+        assert [("second" in text, "Yours" in text) for text in sent] == [(True, True), (True, False)]
+
+
+def _until(got: Iterator[Message], word: str) -> str:
+    """Return the first message with the word."""
+    return next(it.data for it in got if word in it.data)

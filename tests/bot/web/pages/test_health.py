@@ -39,7 +39,7 @@ def test_where_nothing_stands_still_that_is_said_beside_queues_budget_and_hosts(
     bob = pages.browser("bob")
     shown = bob.get("/health")
     assert shown.status_code == 200
-    for text in (NOTHING, "deliveries that wait", "points of this minute", "No host was seen yet"):
+    for text in (NOTHING, "deliveries that wait", "points are spent this minute", "No host was seen yet"):
         assert text in shown.text
 
 
@@ -84,13 +84,16 @@ def test_what_there_is_no_room_for_is_counted(pages: Pages) -> None:
     assert shown.count("write comment was given up") == MAX_EACH
 
 
-def test_a_run_of_an_archived_card_stands_still_too_and_leads_to_the_run(pages: Pages) -> None:
+def test_a_run_of_an_archived_card_stands_still_too_and_leads_to_the_card(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     run = pages.cardinal.run(run_id)
     happens(pages, RunClaimed(run_id, 1, "b-1", "b"), CardArchived(run.card_id, "archived"))
     pages.cardinal.clock.forward(timedelta(hours=1).total_seconds())
     shown = bob.get("/health").text
-    assert re.search(f'<a href="/runs/{run_id}">[a-z/]+#[0-9]+, archived</a>: <bdi>{run_id} is', shown)
+    assert re.search(
+        f'<a href="/cards/acme/shop/[0-9]+/{run.card_id}">[a-z/]+#[0-9]+, archived</a>: <bdi>{run_id} is',
+        shown,
+    )
 
 
 def test_a_delivery_about_a_repository_on_no_board_is_listed_for_its_readers_alone(pages: Pages) -> None:
@@ -130,7 +133,7 @@ def test_the_doctors_last_findings_are_there_with_who_looked_and_when(pages: Pag
     for text in (
         "On host <bdi>b-host</bdi>",
         "ago, by cardinal doctor.",
-        '<span class="state">ok</span> disk: <bdi>9 GB are free.</bdi></li>',
+        '<span class="state done">ok</span> disk: <bdi>9 GB are free.</bdi></li>',
         '<span class="state failed">fail</span> webhook: <bdi>&lt;b&gt;it&lt;/b&gt; leads away.</bdi><br>',
         "1 check found nothing wrong.",
     ):

@@ -48,12 +48,12 @@ def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) 
     pages.cardinal.settle()
     shown = bob.get(PATH).text
     for text in (
-        "<td>budget_usd</td><td><bdi>7.5</bdi></td>",
-        '<td class="prose">Dollars for one run; reached, it parks and asks.</td>',
-        "<td>runs_per_repository</td>",
+        '<td>budget_usd<br><span class="quiet">Dollars for one run; reached, it parks and asks.</span></td>'
+        "<td><bdi>7.5</bdi></td>",
+        "<td>runs_per_repository<br>",
         "A newer file is not in force",
         "What changed when it came into force",
-        '<td class="prose">instructions, budget_usd</td>',
+        "<dt>settings that differ</dt><dd>instructions, budget_usd</dd>",
         "/blob/",
     ):
         assert text in shown, text
@@ -66,7 +66,7 @@ def test_a_pasted_file_is_compared_and_nothing_is_kept(pages: Pages) -> None:
     with event_store.reading(pages.cardinal.services.engine) as db:
         before = event_store.last_seq(db)
     changed = paste(bob, with_column(budget_usd="9")).text
-    assert "<td><bdi>In Progress</bdi></td><td>1</td>" in changed
+    assert '<h3><bdi>In Progress</bdi> <span class="quiet">1 card now</span></h3>' in changed
     assert "up to $9.00" in changed
     wrong = paste(bob, "version: 1\nboard: {columns: {Tasks: {archetype: inbx}}}\n<b>").text
     assert "It cannot be used" in wrong
