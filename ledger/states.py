@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from ledger.errors import IllegalStepError
 
+BY_ITSELF = "Cardinal"  # in place of a person: whoever lifts a halt, or answers, because its cause is gone
+
 
 class CardState(StrEnum):
     """The state of a card, as people read it on its face."""

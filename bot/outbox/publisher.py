@@ -48,6 +48,7 @@ LOST_S = 300  # until access is checked again
 # These write to the organisation's board: a repository out of reach does not hold them up.
 ON_THE_BOARD = frozenset({"update_face", "move_card", "describe_columns", "update_ticker"})
 CLOSING = ("uninstalled", "suspended")
+UNACCEPTED = ("core_permissions", "permissions")
 
 
 @dataclass(slots=True)
@@ -265,4 +266,4 @@ def _is_waiting(context: OutboxContext, entry: Entry) -> bool:
     with context.reading() as db:
         card = snapshots.of_card(db, entry.card_id)  # a board's entry has the board's id instead
         board_id = card.board_id if card else BoardId(entry.card_id)
-        return any(loss.reason == "permissions" for loss in snapshots.board_losses(db, board_id))
+        return any(loss.reason in UNACCEPTED for loss in snapshots.board_losses(db, board_id))

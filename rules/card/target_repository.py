@@ -132,7 +132,7 @@ def problem(policy: Policy, snapshot: Snapshot) -> str:
     if snapshot.open_pull:
         return ""  # it says where
     if target is None:
-        return LOOKING if is_shared(policy, snapshot.repository) else ""
+        return LOOKING if _is_unread(policy, snapshot) else ""
     if target.problem:
         return target.problem
     moved = target.worked_in and target.worked_in.casefold() != target.repository.casefold()
@@ -142,11 +142,17 @@ def problem(policy: Policy, snapshot: Snapshot) -> str:
     return ""
 
 
+def _is_unread(policy: Policy, snapshot: Snapshot) -> bool:
+    """Tell whether the next sync of the card finds its repository, so that nobody is asked yet."""
+    known = snapshot.astray or snapshot.open_pull or snapshot.target
+    return not known and is_shared(policy, snapshot.repository)
+
+
 def ask(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block the card with the question, and put it in a comment: once for each question."""
     because = problem(policy, snapshot)
     shown = change(policy, snapshot, CardState.BLOCKED, because, Reason.REPOSITORY_UNCLEAR)
-    if because == LOOKING:
+    if _is_unread(policy, snapshot):
         return shown
     digest = sha256(because.encode()).hexdigest()[:16]
     notice = Say(

@@ -187,7 +187,7 @@ def _judge(run: RunContext, result: TurnResult) -> None:
     if result.stop is not None:
         raise StopRequested(result.stop.how, result.stop.by, result.took_s)
     if result.verdict is ExceededLimit.PROVIDER:
-        raise failed("provider", result.problem)
+        raise failed("provider", result.problem, result.cause)
     if result.verdict is ExceededLimit.DISK:
         raise failed("guardrail", result.problem)
     if result.verdict is not None:
