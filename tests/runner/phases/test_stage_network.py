@@ -11,7 +11,8 @@ import pytest
 
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
 from runner.agents.scripted.adapter import Scripted
-from runner.gateway.control.link import NETWORK, Gateway, Terms
+from runner.gateway.control.link import NETWORK, Gateway
+from runner.gateway.control.terms import Terms
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.prepare import set_up
