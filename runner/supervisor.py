@@ -25,12 +25,12 @@ from runner.phases.recheck import recheck
 from runner.phases.stages import play_stages
 from runner.phases.validate import demand_checks, validate
 from runner.phases.work import make_plan, work
-from runner.run.context import RunContext
 from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequested, failed
 from runner.run.log import RunLog
 from runner.run.provider import Provider
 from runner.run.run_spec import Clock, Remote, RunSpec
 from runner.run.secrecy import secrecy_of
+from runner.session.context import RunContext
 from runner.session.tool_servers import ending_servers
 from runner.text.plain import cut, one_line, redact
 from runner.workspaces.contract import Workspace

@@ -17,8 +17,9 @@ from bot.github.errors import (
     UnavailableError,
 )
 from bot.outbox import handlers as acts
-from bot.outbox.contract import ActResult, GivenUpError, OutboxContext, TooSoonError, TryAgainError
+from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.state import served_boards, snapshots
+from bot.state.outbox_context import OutboxContext
 from bot.system import liveness
 from ledger.errors import LedgerError, StaleClaimError
 from ledger.events.publication import EntryGivenUp, EntryPublished

@@ -30,9 +30,8 @@ from ledger.events.stage import SnapshotTaken
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
-from ledger.model.reasons import Reason
 from ledger.queries import attempts, run_queue, siblings
-from ledger.states import RunState
+from ledger.states import Reason, RunState
 from ledger.views import (
     base_moves,
     briefings,

@@ -60,7 +60,8 @@ def _installation(services: Services) -> tuple[str, str] | None:
     if installed.get("suspended_at"):
         return "suspended", ""
     granted = installed.get("permissions") or {}
-    wanted, lacking = manifest(), manifest().lacking(granted)
+    wanted = manifest(events=())
+    lacking = wanted.lacking(granted)
     core = {name: wanted.permissions[name] for name in CORE_PERMISSIONS}
     reason = "permissions" if lacking == wanted.lacking({**granted, **core}) else "core_permissions"
     return (reason, ", ".join(lacking)) if lacking else None

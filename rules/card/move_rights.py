@@ -24,8 +24,7 @@ from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.placement import RepositoryResolved
 from ledger.events.run import RunSteered
-from ledger.model.reasons import Reason
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 from rules.card.agent_choice import chooses
 from rules.card.state import change, explain
 from rules.intents import by_command, internal, outbound, rule_results

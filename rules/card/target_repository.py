@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
-from ledger.model.reasons import Reason
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 from rules.card.state import change
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy

@@ -5,8 +5,7 @@ from datetime import datetime
 
 from ledger.ids import QuestionId, RunId
 from ledger.model.limit_answers import AnswerChoice, Code, Subject
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, Reason
 from rules.intents.outbound import Intent
 
 

@@ -12,10 +12,10 @@ from runner.errors import KilledError
 from runner.guards.report import refusal
 from runner.phases.stage_transitions import close, reopen
 from runner.prompts.compose import CI_TURN, compose
-from runner.run.context import RunContext
 from runner.run.exits import AwaitApproval, Park, StopRequested, failed
 from runner.run.facts import GUARD_TURN, Question
 from runner.run.limits import ASKS, ExceededLimit, RunUsage
+from runner.session.context import RunContext
 from runner.session.turn import TurnResult, play
 
 _SUBJECTS = {ExceededLimit.TIME: Subject.TIME, ExceededLimit.TURNS: Subject.TURNS}

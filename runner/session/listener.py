@@ -12,12 +12,12 @@ from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
 from runner.agents import contract
 from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
-from runner.artifacts.keep import keep
 from runner.gateway.control import messages
 from runner.gateway.control.claim import MAX_HOSTS, host_reached, secret_sent
-from runner.run.context import RunContext
 from runner.run.limits import ExceededLimit
 from runner.session import permission
+from runner.session.context import RunContext
+from runner.session.keep import keep
 from runner.session.records import Batch
 from runner.session.text_tools import calls_in
 from runner.session.tool_effects import Effect, effect_of

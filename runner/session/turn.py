@@ -11,8 +11,8 @@ from runner.exec.child import BEAT_S, DEFAULT_GRACE, SIGKILLED, Child, StopGrace
 from runner.exec.stream import Closed, Flooded, Heard, Line
 from runner.gateway.control.claim import settle
 from runner.git.checkout import identity
-from runner.run.context import RunContext
 from runner.run.limits import ExceededLimit, RunUsage
+from runner.session.context import RunContext
 from runner.session.listener import AgentListener
 from runner.session.records import Transcript
 from runner.session.tool_servers import begin_servers

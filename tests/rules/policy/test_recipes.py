@@ -13,13 +13,13 @@ from ledger.ids import CardId, RunId
 from ledger.states import CardState, Ending, RunState
 from rules.card.agent_choice import played
 from rules.card.dependencies import waiting
-from rules.card.schedule import coming
 from rules.card.target_repository import Hints, resolve
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.intents.internal import AnswerQuestion, ApprovePlan, QueueRun
 from rules.intents.outbound import CreateCard, Intent, MoveCard, RuleEvent, RunTask, Say
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
+from rules.policy.schedule import coming
 from rules.policy.validate import Installed
 from rules.runs.queue import Load, Station, Waiting, choose
 from rules.snapshot import BlockerSeen, FollowUpSeen, Standing

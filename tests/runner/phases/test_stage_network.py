@@ -16,8 +16,8 @@ from runner.gateway.control.terms import Terms
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.prepare import set_up
-from runner.run.context import RunContext
 from runner.run.run_spec import StageSpec, ToolSpec, ValidationSpec
+from runner.session.context import RunContext
 from runner.workspaces.contract import Tenancy
 from runner.workspaces.local.backend import Local
 from tests.runner.gateway.world import Line

@@ -9,10 +9,10 @@ import pytest
 from runner import agents
 from runner.agents.contract import PermissionAsked, Phase, Task
 from runner.gateway.control.messages import CallRefusal, GatewayEvent, ProviderFailure
-from runner.run.context import RunContext
 from runner.run.run_spec import ToolSpec
 from runner.run.secrecy import Secrecy
 from runner.session import permission
+from runner.session.context import RunContext
 from runner.session.listener import AgentListener
 from tests.runner.world import CARD, World
 
