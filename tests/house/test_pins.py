@@ -16,7 +16,7 @@ from tests.house.source import PACKAGES, ROOT, Source, sources, tracked
 LISTS = ("app", "dev")  # what one environment takes; the lists of the images stand alone
 IMAGES = ("browser", "node")
 PROVIDERS = packages_distributions()  # of a package that is imported
-INSIDE = "runner/exec/in_container/"  # what a container's image has, and neighbours
+INSIDE = "/in_container/"  # what a container's image has, and neighbours
 PIN = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.]+)(?: ; [^\\#@]+)?(?: --hash=sha256:[0-9a-f]{64})+")
 INSTALL = re.compile(r"\b(?:pip|pip\[@\]\}\"|uv)\"? (?:--?[\w-]+ )*install (?P<rest>[^\n]*)")
 
@@ -75,7 +75,7 @@ def undeclared(sources: Iterable[Source], groups: Iterable[Iterable[str]]) -> It
     declared = {canonicalize_name(Requirement(text).name) for group in groups for text in group}
     own = {*sys.stdlib_module_names, *PACKAGES, "docs", "tests"}
     for source in sources:
-        if source.path.startswith(INSIDE):
+        if INSIDE in source.path:
             continue
         for top in {full.split(".")[0] for _, full in source.imported_names()} - own:
             names = {canonicalize_name(name) for name in PROVIDERS.get(top, ())}
