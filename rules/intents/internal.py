@@ -41,33 +41,6 @@ class QueueRun(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovePlan(Intent):
-    """Record the approval of the plan; `bound` is the digest of all that it is about."""
-
-    run_id: RunId
-    by: str
-    bound: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RebindPlan(Intent):
-    """Let the next approval of the plan be about this base commit and policy."""
-
-    run_id: RunId
-    base: str
-    policy: str
-
-
-@dataclass(frozen=True, slots=True)
-class RedirectPlan(Intent):
-    """Send the plan back with words."""
-
-    run_id: RunId
-    by: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class AnswerQuestion(Intent):
     """Record the answer: `code` is its meaning, `text` is for people."""
 
