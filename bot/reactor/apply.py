@@ -85,9 +85,7 @@ def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
             return True
 
 
-def _is_of_waiting_plan(
-    db: Connection, event: on_run.PlanApproved | on_run.PlanRebound | on_run.PlanRedirected
-) -> bool:
+def _is_of_waiting_plan(db: Connection, event: on_run.PlanDecision) -> bool:
     run = runs.get(db, event.run_id)
     if run is None or (run.state, run.plan_revision) != (RunState.AWAITING_APPROVAL, event.revision):
         return False

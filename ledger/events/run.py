@@ -148,6 +148,9 @@ class PlanRedirected(RunEvent):
     text: str
 
 
+PlanDecision = PlanApproved | PlanRebound | PlanRedirected
+
+
 @dataclass(frozen=True, slots=True)
 class PlanTicked(RunEvent):
     """The first `done` steps of the plan are done."""
