@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 
 from bot.github.client import Hub
 from bot.github.errors import GithubError
-from bot.outbox.contract import OutboxContext
 from bot.state import served_boards
+from bot.state.outbox_context import OutboxContext
 from bot.state.served_boards import ServedBoard
 from bot.system import config as configuration
 from bot.system import liveness

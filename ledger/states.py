@@ -1,9 +1,11 @@
-"""The two vocabularies of state with their legal steps: of a card and of a run."""
+"""The two vocabularies of state with their legal steps, of a card and of a run; and the codes of reasons."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 from ledger.errors import IllegalStepError
+
+BY_ITSELF = "Cardinal"  # in place of a person: whoever lifts a halt, or answers, because its cause is gone
 
 
 class CardState(StrEnum):
@@ -23,6 +25,24 @@ class CardState(StrEnum):
     APPROVED = "approved"
     DONE = "done"
     ARCHIVED = "archived"
+
+
+class Reason(StrEnum):
+    """Why a card stands as it does, where something depends on it: the sentence beside it is for people.
+
+    A code is stored: never rename one. OTHER: nothing depends on the reason.
+    """
+
+    OTHER = ""
+    BLOCKED = "blocked"
+    CHECKS_RED = "checks_red"
+    DEPENDENCY = "dependency"
+    MERGE_LANE = "merge_lane"
+    MERGE_QUEUE = "merge_queue"
+    MERGE_TURN = "merge_turn"
+    MOVER_UNKNOWN = "mover_unknown"
+    OUT_OF_REACH = "out_of_reach"
+    REPOSITORY_UNCLEAR = "repository_unclear"
 
 
 # Cards that wait for a person, in this order: who is stopped, what failed, what may be looked at or go on.

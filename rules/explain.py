@@ -5,9 +5,9 @@ from datetime import datetime
 from ledger.states import CardState, RunState
 from rules.card.move_rights import may_move, refusal
 from rules.card.state import rest_of
+from rules.card.stops import stopped_by
 from rules.chatops.parser import needs
 from rules.policy.model import Policy
-from rules.runs.queue import stopped_by
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import alternatives, code, in_queue, plain, sentence, state_word, usd
 

@@ -7,8 +7,7 @@ from enum import StrEnum
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Ending, Gate, RunState
+from ledger.states import CardState, Ending, Gate, Reason, RunState
 from rules.card.loss import Loss, is_outside, outside
 from rules.card.shared_files import SharedFiles
 

@@ -25,12 +25,12 @@ from runner.phases.recheck import recheck
 from runner.phases.stages import play_stages
 from runner.phases.validate import demand_checks, validate
 from runner.phases.work import make_plan, work
-from runner.run.context import RunContext
 from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequested, failed
 from runner.run.log import RunLog
 from runner.run.provider import Provider
 from runner.run.run_spec import Clock, Remote, RunSpec
 from runner.run.secrecy import secrecy_of
+from runner.session.context import RunContext
 from runner.session.tool_servers import ending_servers
 from runner.text.plain import cut, one_line, redact
 from runner.workspaces.contract import Workspace
@@ -82,7 +82,9 @@ def execute(
     except StageExit as leave:
         _leave(order, log, leave)
     except (errors.RunnerError, UnknownPartError) as error:
-        _leave(order, log, failed(_reason(error), str(error)))
+        reason = _reason(error)
+        cause = _cause(error) if reason == "spawn_failed" else ""
+        _leave(order, log, failed(reason, str(error), cause))
     except Exception as error:
         _leave(order, log, failed("internal", f"{type(error).__name__}: {error}"))
         raise
@@ -215,6 +217,12 @@ def _reason(error: errors.RunnerError | UnknownPartError) -> str:
     return "internal"
 
 
+def _cause(error: Exception) -> str:
+    """Return the code of an error that other cards meet, too: its class, and what its subject is called."""
+    facts = (str(getattr(error, name, "")) for name in ("agent", "name", "image"))
+    return ":".join((type(error).__name__, *filter(None, facts)))
+
+
 def _leave(order: RunSpec, log: RunLog, leave: StageExit) -> None:
     """Write the run's exit to the log; a run that was requeued meanwhile stays queued."""
     run_id, history = order.run_id, log.history
@@ -229,5 +237,6 @@ def _leave(order: RunSpec, log: RunLog, leave: StageExit) -> None:
         case StopRequested(by=by, took_s=took_s, commits=commits):
             stopped = f"stopped in {took_s:.1f} s by {by}"
             log.append(RunEnded(run_id, Ending.CANCELLED, "cancelled", stopped, last_known, commits))
-        case Finish(ending=ending, reason=reason, detail=detail):
-            log.append(RunEnded(run_id, ending, reason, cut(redact(detail), _DETAIL_BYTES), last_known))
+        case Finish(ending=ending, reason=reason, detail=detail, cause=cause):
+            said = cut(redact(detail), _DETAIL_BYTES)
+            log.append(RunEnded(run_id, ending, reason, said, last_known, cause=cause))

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from bot.admin.doctor import CheckResult, DoctorContext
 from bot.system.config import Config
-from bot.system.scrub import scrub
+from bot.system.logs import scrub
 from bot.system.secret import secrets_in
 from ledger.lifecycle.private_files import write_file
 from ledger.log import event_store

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, make_url
 
-from bot.daemon import lock_file
 from bot.system import config as configuration
-from bot.system import program
+from bot.system import lock_file, program
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from ledger.errors import CardinalError, OlderLedgerError

@@ -15,11 +15,11 @@ from bot.admin.setup.errors import MissingWishError, UnwritableError
 from bot.admin.setup.progress import Registered
 from bot.cli import _home
 from bot.cli._show import line
+from bot.github.app_manifest import WEBHOOK_PATH
 from bot.system import github_address
 from bot.system.clock import utc_now
 from bot.system.config import Config
 from bot.system.setting_types import BoardAddress, board_address
-from bot.web.webhook import PATH as WEBHOOK_PATH
 
 PUBLIC = re.compile(r"https?://[^\s/?#@\\]+/?")
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}")

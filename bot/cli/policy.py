@@ -11,17 +11,18 @@ from bot.admin.clone import proposal as proposals
 from bot.cli import CommandGroup
 from bot.cli._show import block, clone_option, json_option, line, show
 from bot.render import missing_checks
-from bot.repo_config import paths, personas, policy_names, skills
+from bot.repo_config import paths, personas, skills
 from bot.repo_config import profiles as profile_files
 from bot.repo_config.skill_sources import Shelf, folder_shelf
+from bot.state import policy_names
 from bot.system.clock import utc_now
 from ledger.parts import charter
-from rules.card.schedule import coming
 from rules.errors import PersonaError, PolicyError
 from rules.policy.messages import capped
 from rules.policy.model import Policy, parse
 from rules.policy.persona import MAX_BYTES as PERSONA_BYTES
 from rules.policy.persona import parse_persona
+from rules.policy.schedule import coming
 from rules.policy.stages import is_persona
 from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY

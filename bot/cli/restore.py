@@ -6,7 +6,7 @@ import click
 
 from bot.cli import _home
 from bot.cli._show import json_option, show
-from bot.daemon import lock_file
+from bot.system import lock_file
 from ledger.lifecycle import backup as backups
 
 

@@ -12,20 +12,20 @@ from tempfile import TemporaryFile
 from types import FrameType
 
 from bot.bootstrap import Services, current
-from bot.daemon import lock_file, web_server, workers
+from bot.daemon import web_server, workers
 from bot.daemon.child import RESTS, ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
-from bot.daemon.lock_file import Presence
 from bot.daemon.standby import stand_by
+from bot.github.app_manifest import WEBHOOK_PATH
 from bot.scheduler import ticker
 from bot.scheduler.queues import QueueName
 from bot.state import served_boards
 from bot.system import config as configuration
-from bot.system import git_exclude, model_keys, program
+from bot.system import git_exclude, lock_file, model_keys, program
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from bot.system.host_name import host_name
-from bot.web.webhook import PATH
+from bot.system.lock_file import Presence
 from ledger.errors import CardinalError
 from ledger.lifecycle import upgrade_backup
 from ledger.lifecycle.open import open_ledger
@@ -141,7 +141,7 @@ def _open_home(home: Path) -> None:
 def _way_in(config: Config, address: str) -> str:
     """Return the sentence about the way in: webhooks, or looks at the board."""
     if config.webhooks:
-        return f"webhooks are received at {address}{PATH}"
+        return f"webhooks are received at {address}{WEBHOOK_PATH}"
     return (
         f"no webhooks (CARDINAL_WEBHOOKS is false): the board is looked at every {config.sweep_s:.0f} s; "
         "what is said in comments and reviews is not heard"

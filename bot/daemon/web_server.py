@@ -11,6 +11,7 @@ from types import FrameType
 
 import uvicorn
 
+from bot.github.app_manifest import WEBHOOK_PATH
 from bot.scheduler import delivery_wakeups
 from bot.system import redis as embedded_redis
 from bot.system.clock import utc_now
@@ -19,7 +20,7 @@ from bot.web.app import make_app, make_door
 from bot.web.connections import MAX_CONNECTIONS, MAX_HELD_BYTES, ConnectionLimits, Connections
 from bot.web.live.streams import Streams
 from bot.web.mcp.door import McpDoor
-from bot.web.webhook import MAX_BYTES, PATH
+from bot.web.webhook import MAX_BYTES
 from bot.web.wsgi import Bridge
 from ledger.errors import CardinalError
 from ledger.lifecycle.open import open_ledger
@@ -67,7 +68,7 @@ def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) ->
     door, streams = make_door(config, engine, wake, utc_now), Streams(engine)
     bridge = Bridge(
         make_app(config, engine, wake, utc_now, door=door),
-        deliveries=PATH,
+        deliveries=WEBHOOK_PATH,
         threads=THREADS,
         most_bytes=MAX_BYTES,
         follow=streams.serve,

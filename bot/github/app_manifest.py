@@ -13,9 +13,9 @@ import yaml
 from bot.github.errors import UnavailableError, from_answer
 from bot.github.oauth import BACK
 from bot.github.transport import CONNECT_S, plain_headers, send_plain
-from bot.ingest.events import EVENTS
 from bot.system.secret import Secret
 
+WEBHOOK_PATH = "/webhooks/github"
 READ_S = 30.0
 CALL = "POST /app-manifests/…/conversions"  # the code stays out of messages
 LEVELS = ("none", "read", "write", "admin")
@@ -61,10 +61,9 @@ class Manifest:
 
 
 @cache
-def manifest() -> Manifest:
-    """Return the App as `app.yml` has it, with the events that have a file in `bot/ingest/events/`."""
+def manifest(events: tuple[str, ...]) -> Manifest:
+    """Return the App as `app.yml` has it, subscribed to `events`."""
     fields = yaml.safe_load(pkgutil.get_data("bot", "app.yml") or b"")
-    events = tuple(name for name, event in EVENTS.all() if event.SUBSCRIBED)
     return Manifest(
         fields["name"], fields["default_permissions"], events, {**fields, "default_events": [*events]}
     )

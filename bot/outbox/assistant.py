@@ -5,11 +5,12 @@ from datetime import datetime, time, timedelta
 
 from bot.github.api import roles
 from bot.github.client import Hub
-from bot.outbox.contract import ActResult, GivenUpError, OutboxContext, TooSoonError, TryAgainError
+from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
 from bot.runspec import builder, policy_fields
 from bot.state import snapshots
+from bot.state.outbox_context import OutboxContext
 from bot.system import model_keys
 from bot.system.config import ConfigError
 from ledger.events.conversation import AssistantFailed, AssistantMetered
@@ -19,8 +20,8 @@ from ledger.queries import timeline
 from ledger.queue.outbox import Entry
 from ledger.views import spend
 from ledger.views.cards import CardRow
+from rules.card.stops import stopped_by
 from rules.policy.repository import IMAGE
-from rules.runs.queue import stopped_by
 from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError
 from runner.session import chat
 

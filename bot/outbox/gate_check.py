@@ -9,13 +9,14 @@ from sqlalchemy import Connection
 
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import ActResult, GivenUpError
 from bot.outbox.posting import last_of
 from bot.outbox.targets import MAX_RUNS
 from bot.render.markdown.marker import digest_of
 from bot.render.pull.gate_check import NAME, Seen, log_head
-from bot.repo_config import policy_file, policy_names, profiles
-from bot.state import policies
+from bot.repo_config import policy_file, profiles
+from bot.state import policies, policy_names
+from bot.state.outbox_context import OutboxContext
 from ledger.log import hash_chain
 from ledger.queue.outbox import Entry
 from ledger.states import Gate, RunState

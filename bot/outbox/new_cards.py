@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from bot.github.api import issues, projects
 from bot.github.client import repository_path
 from bot.github.errors import RefusedError
-from bot.outbox.contract import OutboxContext
 from bot.outbox.posting import made_before, publish
 from bot.outbox.targets import Talk
 from bot.render.markdown.escape import code
 from bot.render.markdown.marker import mark
+from bot.state.outbox_context import OutboxContext
 from ledger.ids import BoardId, CardId
 from ledger.queue.outbox import Entry
 from ledger.views import boards, cards, links

@@ -1,8 +1,8 @@
 """The check run on a commit of the policy's repository."""
 
 from bot.github.client import repository_path
-from bot.outbox.contract import OutboxContext
 from bot.render.pull import policy_check
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import ActResult, OutboxContext, TooSoonError
+from bot.outbox.contract import ActResult, TooSoonError
 from bot.outbox.targets import Talk
 from bot.render.markdown.marker import Marker, digest_of, mark, marker_of
+from bot.state.outbox_context import OutboxContext
 from ledger.ids import CardId, EntryKey
 from ledger.queue.outbox import Entry
 from ledger.states import RunState

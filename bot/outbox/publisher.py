@@ -17,8 +17,9 @@ from bot.github.errors import (
     UnavailableError,
 )
 from bot.outbox import handlers as acts
-from bot.outbox.contract import ActResult, GivenUpError, OutboxContext, TooSoonError, TryAgainError
+from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.state import served_boards, snapshots
+from bot.state.outbox_context import OutboxContext
 from bot.system import liveness
 from ledger.errors import LedgerError, StaleClaimError
 from ledger.events.publication import EntryGivenUp, EntryPublished
@@ -48,6 +49,7 @@ LOST_S = 300  # until access is checked again
 # These write to the organisation's board: a repository out of reach does not hold them up.
 ON_THE_BOARD = frozenset({"update_face", "move_card", "describe_columns", "update_ticker"})
 CLOSING = ("uninstalled", "suspended")
+UNACCEPTED = ("core_permissions", "permissions")
 
 
 @dataclass(slots=True)
@@ -264,4 +266,4 @@ def _is_waiting(context: OutboxContext, entry: Entry) -> bool:
     with context.reading() as db:
         card = snapshots.of_card(db, entry.card_id)  # a board's entry has the board's id instead
         board_id = card.board_id if card else BoardId(entry.card_id)
-        return any(loss.reason == "permissions" for loss in snapshots.board_losses(db, board_id))
+        return any(loss.reason in UNACCEPTED for loss in snapshots.board_losses(db, board_id))

@@ -6,8 +6,9 @@ from datetime import timedelta
 from sqlalchemy import Connection
 
 from bot.outbox import handlers
-from bot.outbox.contract import GivenUpError, OutboxContext, TooSoonError
+from bot.outbox.contract import GivenUpError, TooSoonError
 from bot.render.run.story import Story
+from bot.state.outbox_context import OutboxContext
 from ledger.ids import CardId, RunId
 from ledger.queries import timeline
 from ledger.queries.timeline import Zoom

@@ -68,6 +68,8 @@ def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
             return card is not None and card.held_back != event.wanted
         case on_board.HaltLifted():
             return halts.of_board(db, event.board_id) is not None
+        case on_run.PlanApproved() | on_run.PlanRebound() | on_run.PlanRedirected():
+            return _is_of_waiting_plan(db, event)
         case CardToolAllowed():
             return event.pattern not in grants.of_card(db, event.card_id, exact=False)
         case SkillsPinned():
@@ -83,6 +85,13 @@ def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
             return True
 
 
+def _is_of_waiting_plan(db: Connection, event: on_run.PlanDecision) -> bool:
+    run = runs.get(db, event.run_id)
+    if run is None or (run.state, run.plan_revision) != (RunState.AWAITING_APPROVAL, event.revision):
+        return False
+    return not run.plan_approved or isinstance(event, on_run.PlanRedirected)
+
+
 def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardState) -> tuple[Event, ...]:
     card = cards.get(db, intent.card_id)
     if card is None:
@@ -96,27 +105,6 @@ def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardSta
     if card.state is not intent.after:
         check_card_step(legal, card.state, intent.after, moved=moved)
     return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because, intent.reason),)
-
-
-def _approve(db: Connection, policy: Policy, intent: internal.ApprovePlan) -> tuple[Event, ...]:
-    run = runs.get(db, intent.run_id)
-    if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
-        return ()
-    return (on_run.PlanApproved(run.run_id, run.plan_revision, intent.by, intent.bound),)
-
-
-def _rebind(db: Connection, policy: Policy, intent: internal.RebindPlan) -> tuple[Event, ...]:
-    run = runs.get(db, intent.run_id)
-    if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
-        return ()
-    return (on_run.PlanRebound(run.run_id, run.plan_revision, intent.base, intent.policy),)
-
-
-def _redirect(db: Connection, policy: Policy, intent: internal.RedirectPlan) -> tuple[Event, ...]:
-    run = runs.get(db, intent.run_id)
-    if run is None or run.state is not RunState.AWAITING_APPROVAL:
-        return ()
-    return (on_run.PlanRedirected(run.run_id, run.plan_revision, intent.by, intent.text),)
 
 
 def _answer(db: Connection, policy: Policy, intent: internal.AnswerQuestion) -> tuple[Event, ...]:
@@ -183,9 +171,6 @@ def _ended(run: runs.RunRow, ending: Ending, reason: str, detail: str) -> on_run
 _INWARD: Mapping[type[outbound.Intent], Callable[..., tuple[Event, ...]]] = {
     internal.ChangeCardState: _change_state,
     internal.QueueRun: run_requests.queue_run,
-    internal.ApprovePlan: _approve,
-    internal.RebindPlan: _rebind,
-    internal.RedirectPlan: _redirect,
     internal.AnswerQuestion: _answer,
     internal.AskQuestion: _ask,
     internal.RaiseBudget: _raise_budget,

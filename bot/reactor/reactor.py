@@ -36,10 +36,9 @@ from ledger.events.run import QuestionAnswered, RunEvent
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import cursors, event_store
 from ledger.model.limit_answers import Code
-from ledger.model.reasons import Reason
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.card import merge_lane, sibling_rebase
 from rules.card.state import settle

@@ -9,8 +9,8 @@ from ledger.events.schedule import ScheduleDue
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.views import schedules
-from rules.card.schedule import CardSchedule
 from rules.intents.outbound import CreateScheduledCard
+from rules.policy.schedule import CardSchedule
 
 
 def request(

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from bot.github.api import contents
 from bot.github.client import Hub
-from bot.repo_config.policy_names import PROFILES_FOLDER
+from bot.state.policy_names import PROFILES_FOLDER
 from rules.errors import PolicyError
+from rules.policy import front_matter
 from rules.policy.board import BoardRules
 from rules.policy.model import parse_repository
-from rules.policy.profile import ProfileFile, parse_profile
-from rules.policy.repository import RepositoryRules
+from rules.policy.repository import Names, PolicyModel, RepositoryRules, setting
 from rules.policy.validate import NO_PROFILE
 from rules.registry import PROFILES
 from runner.guards import builtin as guards
@@ -18,6 +18,35 @@ from runner.text.visible import strip_hidden
 
 PROFILE_BYTES = 16_000
 MAX_OWN = 100
+
+
+class ProfileFrontMatter(PolicyModel):
+    """The front matter of a profile."""
+
+    skills: Names = setting((), "Skills for every card of the repository, in this order.")
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFile:
+    """A profile that was read."""
+
+    text: str
+    skills: tuple[str, ...] = ()
+
+
+def parse_profile(path: str, text: str) -> ProfileFile:
+    """Return the profile in the file; one that does not begin with `---` is all text.
+
+    Raises PolicyError with a sentence for each problem of the front matter.
+    """
+    if not front_matter.begins(text):
+        return ProfileFile(text)
+    try:
+        head, body = front_matter.split(text)
+        front = front_matter.read(head, ProfileFrontMatter, "skills: […]")
+    except PolicyError as error:
+        raise PolicyError(tuple(f"{path}: {problem}" for problem in error.problems)) from error
+    return ProfileFile(body.strip() + "\n", front.skills)
 
 
 def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """Skills of a run: those that it could have, and layers and files of those that it gets."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -20,8 +19,6 @@ from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, ch
 from runner.run.instructions import Layer, LayerKind, SkillContent
 from runner.text.untrusted import without_invisible
 from runner.text.visible import clean, strip_hidden
-
-_TRIGGER = re.compile(r"\Atrigger `[^`]*` in")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,29 +113,21 @@ def _equipment(choices: tuple[ConsideredSkill, ...], known: Mapping[tuple[str, s
             layers.append(layer)
             files += contents
             offer = replace(offer, digest=layer.digest)
-            why = f"{why}; left out: {', '.join(left)}" if left else why
-        private = offer.source == OPERATOR
+            names = "some files left out" if offer.is_private else f"left out: {', '.join(left)}"
+            why = f"{why}; {names}" if left else why
         considered.append(
             SkillConsidered(
                 offer.name,
                 offer.source,
                 offer.version,
                 offer.digest,
-                private,
+                offer.is_private,
                 choice.requested,
                 choice.loaded,
-                _public(why, offer),
+                why,
             )
         )
     return Equipment(tuple(layers), tuple(files), tuple(considered))
-
-
-def _public(why: str, offer: Offer) -> str:
-    """Return the reason for everybody: trigger words and file names of a private skill are secret."""
-    if offer.source != OPERATOR:
-        return why
-    why = _TRIGGER.sub("a trigger of its own in", why)
-    return f"{why.partition('; left out: ')[0]}; some files left out" if "; left out: " in why else why
 
 
 def _loaded(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], list[str]]:
@@ -157,7 +146,7 @@ def _loaded(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], l
         f"{without_invisible(file.description)}\n\n{strip_hidden(file.text, paths=True)}",
         digest.hexdigest(),
         file.version,
-        private=here.offer.source == OPERATOR,
+        private=here.offer.is_private,
         files=tuple(file.path.partition("/")[2] for file in contents),
     )
     return layer, contents, left

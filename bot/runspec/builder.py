@@ -11,13 +11,14 @@ from bot.bootstrap import Services
 from bot.github.api import git_commits, repositories
 from bot.github.client import Hub
 from bot.github.errors import GithubError, RateLimitedError, UnavailableError
-from bot.repo_config import guides, policy_file, policy_names, profiles, skills
+from bot.repo_config import guides, policy_file, profiles, skills
 from bot.runspec import branch_rules, elsewhere, reproduction
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.committer import committer_of, signing_key
 from bot.runspec.policy_fields import from_policy, validation_of
 from bot.state import policies as policies_in_force
+from bot.state import policy_names
 from bot.system.config import Config
 from ledger.errors import LedgerError
 from ledger.events.run import CHECK
@@ -35,7 +36,6 @@ from rules.commands.approve import BY_RULES
 from rules.policy.column import ColumnPolicy
 from rules.policy.repository import RepositoryRules
 from rules.runs import plan_approval
-from runner.artifacts.backend import StoreSpec
 from runner.checks.by_path import describe_paths
 from runner.errors import RemoteAwayError, UnverifiedCommitError
 from runner.guards.path_patterns import protected
@@ -47,6 +47,7 @@ from runner.run.run_spec import (
     MadeCommit,
     ReviewThread,
     RunSpec,
+    StoreSpec,
 )
 from runner.text.untrusted import delimit_untrusted, flat
 

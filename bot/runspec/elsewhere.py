@@ -5,7 +5,6 @@ from functools import partial
 from bot.bootstrap import Services
 from bot.github.api import repositories, roles
 from bot.github.client import Hub
-from bot.state import other_repositories
 from bot.state import policies as policies_in_force
 from ledger.log import event_store
 from ledger.views.cards import CardRow
@@ -24,7 +23,7 @@ def offered(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...]:
         return ()
     own = {run.repository, card.repository or run.repository}
     with event_store.reading(services.engine) as db:
-        served = other_repositories.beside(db, card.board_id, services.board.owner, *own)
+        served = policies_in_force.other_repositories(db, card.board_id, services.board.owner, *own)
         policy = policies_in_force.in_force(db, card.board_id)
     may = partial(_may_be_named, services.hub, policy)
     if not served or not all(map(may, own)):

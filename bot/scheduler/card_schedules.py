@@ -11,7 +11,7 @@ from ledger.events.schedule import ScheduleSet
 from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.views import schedules
-from rules.card.schedule import CardSchedule, next_after
+from rules.policy.schedule import CardSchedule, next_after
 
 LOOK_S = 10  # a tick in that many seconds looks
 

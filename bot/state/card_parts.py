@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 from sqlalchemy import Connection
 
 from ledger.ids import RunId
-from ledger.model.shared_failures import BY_ITSELF
-from ledger.states import CardState, Ending, RunState
+from ledger.states import BY_ITSELF, CardState, Ending, RunState
 from ledger.views import cards, links, questions, runs
 from rules.snapshot import BlockerSeen, FailedPart, RunSeen
 

@@ -5,12 +5,14 @@ from functools import cache, lru_cache
 
 from sqlalchemy import Connection
 
-from bot.repo_config.policy_names import installed
 from bot.state import board_state
+from bot.state.policy_names import installed
 from ledger.ids import BoardId
+from ledger.queries import cards
 from rules.errors import PolicyError
 from rules.policy.model import Policy, default_policy, parse
 
+MAX_OTHERS = 8  # repositories: each of them costs a question about somebody's role there
 log = logging.getLogger(__name__)
 
 
@@ -36,6 +38,20 @@ def is_known(db: Connection, board_id: BoardId) -> bool:
 def is_readable(text: str) -> bool:
     """Tell whether this version can read a policy that another version may have accepted."""
     return bool(of_text(text).board.columns)
+
+
+def other_repositories(db: Connection, board_id: BoardId, owner: str, *own: str | None) -> tuple[str, ...]:
+    """Return those at the board's owner, of its cards and labels, without the card's `own`; by name."""
+    policy = in_force(db, board_id)
+    named = (*policy.board.repositories.labels.values(), *cards.repositories_of(db, board_id))
+    folded = {name.casefold(): name for name in sorted(named)}
+    mine = {name.casefold() for name in own if name}
+    here = (
+        name
+        for key, name in sorted(folded.items())
+        if key not in mine and key.partition("/")[0] == owner.casefold()
+    )
+    return tuple(here)[:MAX_OTHERS]
 
 
 @lru_cache(maxsize=32)

@@ -30,10 +30,8 @@ from ledger.events.stage import SnapshotTaken
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
-from ledger.model.reasons import Reason
-from ledger.model.shared_failures import shared_cause
 from ledger.queries import attempts, run_queue, siblings
-from ledger.states import RunState
+from ledger.states import Reason, RunState
 from ledger.views import (
     base_moves,
     briefings,
@@ -130,8 +128,7 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
             question_id = event.question_id
             wanted = _proposed(db, event.run_id, lambda seen: seen.question_id == question_id)
             return replace(snapshot, proposed=wanted)
-        case RunEnded():
-            cause = shared_cause(event.reason, event.detail)
+        case RunEnded(cause=cause):
             struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
             seen = _ci(db, snapshot, card_id)
             return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id), ci=seen)

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 REPOSITORIES_EVERY_S = 600  # without a delivery about a change
 MAX_ASKED_AGAIN = 20  # cards at once; the others follow with their next change
+# Without these nothing can be done at all; without others some things wait.
+CORE_PERMISSIONS = ("contents", "issues", "pull_requests", "organization_projects")
 INSTALLED = ("uninstalled", "suspended")
 
 
@@ -57,8 +59,12 @@ def _installation(services: Services) -> tuple[str, str] | None:
         return "uninstalled", ""
     if installed.get("suspended_at"):
         return "suspended", ""
-    lacking = manifest().lacking(installed.get("permissions") or {})
-    return ("permissions", ", ".join(lacking)) if lacking else None
+    granted = installed.get("permissions") or {}
+    wanted = manifest(events=())
+    lacking = wanted.lacking(granted)
+    core = {name: wanted.permissions[name] for name in CORE_PERMISSIONS}
+    reason = "permissions" if lacking == wanted.lacking({**granted, **core}) else "core_permissions"
+    return (reason, ", ".join(lacking)) if lacking else None
 
 
 def _is_due(services: Services) -> bool:

@@ -9,9 +9,9 @@ from bot.github.api import projects as github_board
 from bot.github.api.project_models import CardLook
 from bot.github.errors import NotFoundError, StatusMissingError
 from bot.reactor import reactor
-from bot.repo_config import policy_file, policy_names, profiles
+from bot.repo_config import policy_file, profiles
 from bot.state import policies as policies_in_force
-from bot.state import served_boards
+from bot.state import policy_names, served_boards
 from ledger.event import Event
 from ledger.events.board import BoardSeen, BoardServed, ColumnsChanged, Renaming, StatusFound, StatusLost
 from ledger.events.policy import PolicyLoaded, PolicyRejected

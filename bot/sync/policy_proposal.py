@@ -4,8 +4,9 @@ import hashlib
 
 from bot.bootstrap import Services
 from bot.reactor import reactor
-from bot.repo_config import policy_file, policy_names, profiles
+from bot.repo_config import policy_file, profiles
 from bot.state import policies as policies_in_force
+from bot.state import policy_names
 from ledger.events.policy import ColumnChange, PolicyProposed
 from ledger.ids import BoardId
 from ledger.log import event_store

@@ -21,6 +21,7 @@ from gidgethub import ValidationFailure
 from gidgethub.sansio import validate_event
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from bot.github.app_manifest import WEBHOOK_PATH
 from bot.system.clock import Clock
 from bot.system.secret import Secret
 from bot.web.group_commit import GroupCommit, Incoming
@@ -30,7 +31,6 @@ from runner.gateway.control.asgi import Scope, Send
 
 log = logging.getLogger(__name__)
 
-PATH = "/webhooks/github"
 # GitHub sends no larger one. Source: docs.github.com/webhooks/webhook-events-and-payloads.
 MAX_BYTES = 25 * 1024 * 1024
 TOO_LARGE = "a delivery has at most 25 MB"
@@ -116,7 +116,7 @@ class Door:
         """Return `POST /webhooks/github` for Flask: large deliveries wait in a thread."""
         blueprint = Blueprint("webhook", __name__)
 
-        @blueprint.post(PATH)
+        @blueprint.post(WEBHOOK_PATH)
         def receive() -> ResponseReturnValue:
             headers = {name.lower(): value for name, value in request.headers.items()}
             try:

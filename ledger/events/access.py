@@ -9,7 +9,8 @@ from ledger.events.board import BoardEvent
 class AccessLost(BoardEvent):
     """Cardinal cannot work there any more. `target`: an organisation, or a repository as owner/name.
 
-    `reason`: uninstalled, suspended, permissions, archived or removed; `detail` names the permissions.
+    `reason`: uninstalled, suspended, core_permissions, permissions (without which only some things wait),
+    archived or removed; `detail` names the permissions.
     """
 
     target: str

@@ -5,8 +5,7 @@ from datetime import datetime
 
 from ledger.event import Event
 from ledger.ids import BoardId, CardId
-from ledger.model.reasons import Reason
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 
 # The reasons that give the work up. Source: docs.github.com/rest/issues/issues (state_reason).
 ABANDONED = ("not_planned", "duplicate")

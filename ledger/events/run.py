@@ -148,6 +148,9 @@ class PlanRedirected(RunEvent):
     text: str
 
 
+PlanDecision = PlanApproved | PlanRebound | PlanRedirected
+
+
 @dataclass(frozen=True, slots=True)
 class PlanTicked(RunEvent):
     """The first `done` steps of the plan are done."""
@@ -364,6 +367,8 @@ class RunEnded(RunEvent):
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
     stopped, superseded, conflict, no_changes, no_validation, cancelled, repository or internal; `detail` is
     what a person can act on. `commits` are those of the run that its workspace keeps, None uncounted.
+    `cause` is a code that is the same for the same cause on other cards: a provider, its key, the engine, an
+    image; empty for one of the card's own.
     """
 
     ending: Ending
@@ -371,3 +376,4 @@ class RunEnded(RunEvent):
     detail: str
     last_known: str
     commits: int | None = None
+    cause: str = ""

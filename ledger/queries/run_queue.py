@@ -24,8 +24,7 @@ from ledger.db.statements import Statement
 from ledger.db.tables import refresh_requests
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
-from ledger.model.reasons import Reason
-from ledger.states import RunState
+from ledger.states import Reason, RunState
 from ledger.views import links
 from ledger.views.cards import cards
 from ledger.views.runs import QueuedRow, runs

@@ -6,8 +6,7 @@ from sqlalchemy import Connection, Select, and_, literal, or_, select
 
 from ledger.db.statements import statement
 from ledger.ids import BoardId, CardId, RunId
-from ledger.model.reasons import Reason
-from ledger.states import RunState
+from ledger.states import Reason, RunState
 from ledger.views import checks, signed_commits
 from ledger.views.boards import boards
 from ledger.views.cards import cards

@@ -62,8 +62,7 @@ from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
-from ledger.model.reasons import Reason
-from ledger.states import ATTENTION, CardState
+from ledger.states import ATTENTION, CardState, Reason
 
 UNRANKED = 1_000_000  # a card whose place in its column was not read yet stands below all others
 _WANTED = f"state IN ({', '.join(repr(state.value) for state in ATTENTION)})"

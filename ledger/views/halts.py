@@ -14,8 +14,7 @@ from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
 from ledger.events.run import CHECK, RunClaimed, RunEnded, RunParked, RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
-from ledger.model.shared_failures import BY_ITSELF, shared_cause
-from ledger.states import Ending
+from ledger.states import BY_ITSELF, Ending
 from ledger.views import runs as known_runs
 
 
@@ -79,9 +78,8 @@ def _ended(db: Connection, it: Recorded, event: RunEnded) -> None:
         return
     if event.ending is Ending.SUCCEEDED:
         drop(db, causes, board_id=run.board_id)
-    cause = shared_cause(event.reason, event.detail) if event.ending is Ending.FAILED else ""
-    if cause:
-        failed = {"board_id": run.board_id, "card_id": run.card_id, "cause": cause, "at": it.at}
+    if event.cause:
+        failed = {"board_id": run.board_id, "card_id": run.card_id, "cause": event.cause, "at": it.at}
         keep(db, causes, {"run_id": event.run_id}, failed)
 
 

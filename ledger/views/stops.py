@@ -12,7 +12,7 @@ from ledger.events.board import ColumnsChanged, HaltLifted, StopLifted, StopOrde
 from ledger.events.run import RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId
-from ledger.model.shared_failures import BY_ITSELF
+from ledger.states import BY_ITSELF
 from ledger.views import runs as known_runs
 
 

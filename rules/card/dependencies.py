@@ -2,8 +2,7 @@
 
 from ledger.ids import RunId
 from ledger.model.limit_answers import GO_WITHOUT, RETRY_PART, STOP, Subject, subject_of
-from ledger.model.shared_failures import BY_ITSELF
-from ledger.states import CardState
+from ledger.states import BY_ITSELF, CardState
 from rules.intents.internal import AnswerQuestion, AskQuestion
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy

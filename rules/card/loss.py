@@ -4,16 +4,18 @@ from dataclasses import dataclass
 
 from rules.text import plain
 
-# Without these nothing can be done at all; without others some things wait.
-CORE_PERMISSIONS = ("contents:", "issues:", "pull_requests:", "organization_projects:")
 _OUT_OF_REACH = "{target} is out of reach ({reason}): see `cardinal doctor`"
+_UNACCEPTED = (
+    "{target} has not accepted what the App needs ({detail}): an owner does in {target}'s settings, under "
+    "GitHub Apps"
+)
 _LOST = {
     "uninstalled": "the App is not installed on {target} any more: install it again, `cardinal init` "
     "shows where",
     "suspended": "the App is suspended on {target}: an owner lifts it in {target}'s settings, under "
     "GitHub Apps",
-    "permissions": "{target} has not accepted what the App needs ({detail}): an owner does in {target}'s "
-    "settings, under GitHub Apps",
+    "permissions": _UNACCEPTED,
+    "core_permissions": _UNACCEPTED,
     "archived": "{target} is archived, so nothing can be written there: unarchive it in its settings "
     "to go on",
     "removed": "the App cannot see {target}: an owner adds it to the App's repositories in the "
@@ -32,7 +34,7 @@ class Loss:
     @property
     def blocks(self) -> bool:
         """Nothing can be done there; else some things wait, and the rest goes on."""
-        return self.reason != "permissions" or any(name in self.detail for name in CORE_PERMISSIONS)
+        return self.reason != "permissions"
 
     @property
     def sentence(self) -> str:

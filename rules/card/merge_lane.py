@@ -3,8 +3,7 @@
 from datetime import datetime
 
 from ledger.events.pull import MergeOutdated
-from ledger.model.reasons import Reason
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 from rules.card import sibling_rebase
 from rules.card.column_actions import act
 from rules.card.move_rights import may_move

@@ -23,9 +23,8 @@ from ledger.events.board import (
 from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.placement import RepositoryResolved
-from ledger.events.run import RunSteered
-from ledger.model.reasons import Reason
-from ledger.states import CardState
+from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunSteered
+from ledger.states import CardState, Reason
 from rules.card.agent_choice import chooses
 from rules.card.state import change, explain
 from rules.intents import by_command, internal, outbound, rule_results
@@ -51,9 +50,9 @@ STEERED = (
 # is not here only shows what is: tests/rules/card/test_move_rights.py has the reason for each.
 ACTS: tuple[type[Intent | RuleEvent], ...] = (
     internal.QueueRun,
-    internal.ApprovePlan,
-    internal.RebindPlan,
-    internal.RedirectPlan,
+    PlanApproved,
+    PlanRebound,
+    PlanRedirected,
     internal.RaiseBudget,
     CardToolAllowed,
     SkillsPinned,

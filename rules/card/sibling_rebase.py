@@ -3,8 +3,7 @@
 from datetime import datetime
 
 from ledger.events.run import CHECK, RunEnded, RunEvent
-from ledger.model.reasons import Reason
-from ledger.states import Ending
+from ledger.states import Ending, Reason
 from rules.card.state import explain
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say

@@ -5,14 +5,13 @@ from datetime import datetime
 
 from ledger.events.board import CardExplained
 from ledger.ids import CardId
-from ledger.model.reasons import Reason
-from ledger.states import ATTENTION, CARD_STEPS, CardState, RunState
+from ledger.states import ATTENTION, CARD_STEPS, CardState, Reason, RunState
 from rules.card.dependencies import waiting
+from rules.card.stops import blocked_by
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
 from rules.policy.model import Policy
 from rules.registry import ARCHETYPES, Archetype
-from rules.runs.queue import blocked_by
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import code, plain
 

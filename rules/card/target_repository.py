@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
-from ledger.model.reasons import Reason
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 from rules.card.state import change
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
@@ -132,7 +131,7 @@ def problem(policy: Policy, snapshot: Snapshot) -> str:
     if snapshot.open_pull:
         return ""  # it says where
     if target is None:
-        return LOOKING if is_shared(policy, snapshot.repository) else ""
+        return LOOKING if _is_unread(policy, snapshot) else ""
     if target.problem:
         return target.problem
     moved = target.worked_in and target.worked_in.casefold() != target.repository.casefold()
@@ -142,11 +141,17 @@ def problem(policy: Policy, snapshot: Snapshot) -> str:
     return ""
 
 
+def _is_unread(policy: Policy, snapshot: Snapshot) -> bool:
+    """Tell whether the next sync of the card finds its repository, so that nobody is asked yet."""
+    known = snapshot.astray or snapshot.open_pull or snapshot.target
+    return not known and is_shared(policy, snapshot.repository)
+
+
 def ask(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block the card with the question, and put it in a comment: once for each question."""
     because = problem(policy, snapshot)
     shown = change(policy, snapshot, CardState.BLOCKED, because, Reason.REPOSITORY_UNCLEAR)
-    if because == LOOKING:
+    if _is_unread(policy, snapshot):
         return shown
     digest = sha256(because.encode()).hexdigest()[:16]
     notice = Say(

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected
 from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import RunState
 from rules.card.trigger import was_before
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import approved_plan, refusal_to_answer
 from rules.chatops.replies import beaten, beaten_by, choose, say
-from rules.intents.internal import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
+from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Decision, Intent, UntickBoxes
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -65,7 +66,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if stale is not None:
         return stale
     card, because = snapshot.card_id, f"{given.by} approved plan {run.plan_revision} of {run.run_id}"
-    approved = ApprovePlan(card, run.run_id, given.by, plan_approval.bound(snapshot, run))
+    approved = PlanApproved(run.run_id, run.plan_revision, given.by, plan_approval.bound(snapshot, run))
     return Decision((approved, RequeueRun(card, run.run_id, "approved")), (because,))
 
 
@@ -98,14 +99,17 @@ def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | 
             f"{plan} was not approved: {plan_approval.ISSUE} changed since it was made, so it is made anew."
         )
         why = f"Nobody objected, but {plan_approval.ISSUE} changed: read it again in the briefing."
-        again = (RedirectPlan(card, run.run_id, BY_RULES, why), RequeueRun(card, run.run_id, "redirected"))
+        again = (
+            PlanRedirected(run.run_id, run.plan_revision, BY_RULES, why),
+            RequeueRun(card, run.run_id, "redirected"),
+        )
         return Decision(again, (anew,)) + say(snapshot, given, anew)
     changed = plan_approval.moved_on(snapshot, run, given.base)
     if not changed:
         return None
     text = f"{plan} was not approved yet: since it was made, {' and '.join(changed)}."
     text += " Approve it again if it still fits, or `/cardinal redirect <text>`."
-    rebind = RebindPlan(card, run.run_id, given.base or run.plan_base, snapshot.policy_digest)
+    rebind = PlanRebound(run.run_id, run.plan_revision, given.base or run.plan_base, snapshot.policy_digest)
     boxed = given.source.startswith("box:")
     untick: tuple[Intent, ...] = (UntickBoxes(card, given.place, given.comment_id),) if boxed else ()
     return Decision((rebind, *untick), (text,)) + say(snapshot, given, text)

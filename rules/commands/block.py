@@ -5,13 +5,13 @@ from datetime import datetime
 
 from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven
+from rules.card.stops import blocked_by
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
 from rules.commands import link
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.runs.queue import blocked_by
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 

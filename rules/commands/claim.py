@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from rules.card.stops import blocked_by
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import about, say
 from rules.commands import block
@@ -11,7 +12,6 @@ from rules.intents.by_command import ChangeAssignees
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.runs.queue import blocked_by
 from rules.snapshot import Snapshot
 
 USAGE = "/cardinal claim"

@@ -6,6 +6,7 @@ from datetime import datetime
 from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven
 from ledger.states import RUN_HELD, RunState
+from rules.card.stops import stop_words
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
 from rules.intents.internal import StopRun
@@ -13,7 +14,6 @@ from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.runs.kill_switch import targets
-from rules.runs.queue import stop_words
 from rules.snapshot import Snapshot
 
 USAGE = "/cardinal pause [column|board]"

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from ledger.events.run import RunSteered
+from ledger.events.run import PlanRedirected, RunSteered
 from ledger.states import RUN_HELD, RunState
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
-from rules.intents.internal import RedirectPlan, RequeueRun
+from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -39,7 +39,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     run, card = snapshot.live_run, snapshot.card_id
     if run and run.state is RunState.AWAITING_APPROVAL:
         intents = (
-            RedirectPlan(card, run.run_id, given.by, given.argument),
+            PlanRedirected(run.run_id, run.plan_revision, given.by, given.argument),
             RequeueRun(card, run.run_id, "redirected"),
         )
         return Decision(intents, (f"{given.by} redirected plan {run.plan_revision} of {run.run_id}",))

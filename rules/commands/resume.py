@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
+from rules.card.stops import blocked_by, stopped_by
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import SEEN_STOP, Parsed, RefusedCommand, permit
 from rules.chatops.replies import STALE_STOP, is_stale_stop, say
@@ -13,7 +14,6 @@ from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.runs.kill_switch import targets
-from rules.runs.queue import blocked_by, stopped_by
 from rules.snapshot import Snapshot
 from rules.text import sentence
 

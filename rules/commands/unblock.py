@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.board import StopLifted
 from ledger.events.conversation import CommandGiven
+from rules.card.stops import blocked_by
 from rules.chatops.offers import MAX_ASKED, CommandOffer, Urgency
 from rules.chatops.parser import SEEN_STOP
 from rules.chatops.replies import STALE_STOP, is_stale_stop, say
@@ -12,7 +13,6 @@ from rules.commands import block, link
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.runs.queue import blocked_by
 from rules.snapshot import Snapshot
 from rules.text import plain
 

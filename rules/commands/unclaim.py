@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from rules.card.stops import blocked_by
 from rules.chatops.replies import about, say
 from rules.commands import unblock
 from rules.intents.by_command import ChangeAssignees
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.runs.queue import blocked_by
 from rules.snapshot import Snapshot
 from rules.text import sentence
 

@@ -1,12 +1,11 @@
 """Lost and regained access: its meaning for the cards of a repository or an organisation."""
 
-from ledger.model.reasons import Reason
-from ledger.states import RUN_HELD, CardState
+from ledger.states import RUN_HELD, CardState, Reason
 from rules.card.state import change, settle
+from rules.card.stops import stopped_by
 from rules.intents.internal import RequeueRun, StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
-from rules.runs.queue import stopped_by
 from rules.snapshot import Snapshot
 from rules.text import plain
 

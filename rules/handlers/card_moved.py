@@ -13,8 +13,7 @@ from ledger.events.board import (
     MoverFound,
 )
 from ledger.events.placement import RepositoryResolved
-from ledger.model.reasons import Reason
-from ledger.states import CardState, RunState
+from ledger.states import CardState, Reason, RunState
 from rules.card.column_actions import act
 from rules.card.drag_out import came_back, is_leaving, leave, let_go, only_waits, returned
 from rules.card.state import settle

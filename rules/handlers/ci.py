@@ -4,8 +4,7 @@ from datetime import datetime, timedelta
 
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, Reason
 from rules.card.state import change, explain, feedback_waits, settle
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, CommandRefused
 from rules.card.trigger import was_before
-from rules.chatops.late_commands import with_the_first
 from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, door_of
 from rules.chatops.replies import say, talk_of
 from rules.handlers import check_buttons
+from rules.handlers.late_commands import with_the_first
 from rules.intents.outbound import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
 from rules.policy.model import Policy
 from rules.policy.roles import Role, role_of

@@ -3,8 +3,7 @@
 from datetime import datetime
 
 from ledger.events.related import LinksSeen
-from ledger.model.reasons import Reason
-from ledger.states import RunState
+from ledger.states import Reason, RunState
 from rules.card.dependencies import ask_about_blockers, asks_about_part, waiting
 from rules.card.state import settle
 from rules.intents.outbound import Decision, UpdateFace

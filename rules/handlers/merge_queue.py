@@ -4,8 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Gate
+from ledger.states import CardState, Gate, Reason
 from rules.card.move_rights import may_move
 from rules.card.state import change, explain
 from rules.card.trigger import stamp

@@ -11,6 +11,7 @@ from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
 from rules.card.drag_out import release
 from rules.card.state import settle
+from rules.card.stops import stopped_by
 from rules.handlers import ci, failed_run, job
 from rules.handlers.card_moved import enter
 from rules.intents.internal import EndRun, QueueRun, RequeueRun
@@ -40,7 +41,6 @@ from rules.runs import circuit_breaker
 from rules.runs.gate import leaves_draft
 from rules.runs.kill_switch import SWITCHED
 from rules.runs.mode import INVESTIGATE
-from rules.runs.queue import stopped_by
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import plain
 

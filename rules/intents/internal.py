@@ -5,8 +5,7 @@ from datetime import datetime
 
 from ledger.ids import QuestionId, RunId
 from ledger.model.limit_answers import AnswerChoice, Code, Subject
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, Reason
 from rules.intents.outbound import Intent
 
 
@@ -39,33 +38,6 @@ class QueueRun(Intent):
     rebases: bool = False
     waits_for_parts: bool = False
     other_agent: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovePlan(Intent):
-    """Record the approval of the plan; `bound` is the digest of all that it is about."""
-
-    run_id: RunId
-    by: str
-    bound: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RebindPlan(Intent):
-    """Let the next approval of the plan be about this base commit and policy."""
-
-    run_id: RunId
-    base: str
-    policy: str
-
-
-@dataclass(frozen=True, slots=True)
-class RedirectPlan(Intent):
-    """Send the plan back with words."""
-
-    run_id: RunId
-    by: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

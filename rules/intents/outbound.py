@@ -11,7 +11,7 @@ from ledger.events.agent import CardToolAllowed
 from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLifted, StopLifted, StopOrdered
 from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import AgentPinned, SkillsPinned
-from ledger.events.run import RunSteered
+from ledger.events.run import PlanDecision, RunSteered
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import CardId, QuestionId, RunId
 
@@ -30,6 +30,7 @@ RuleEvent = (
     | StopLifted
     | BoardHalted
     | HaltLifted
+    | PlanDecision
 )
 
 
@@ -388,10 +389,7 @@ class RunTask(Intent):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Intents and their reasons; `because` has one short sentence for each thing that was considered.
-
-    An event among the intents is appended as it is, unless it would change nothing.
-    """
+    """Intents, and a short sentence for each thing that was considered. An event without news is dropped."""
 
     intents: tuple[Intent | RuleEvent, ...] = ()
     because: tuple[str, ...] = ()

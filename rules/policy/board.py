@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from rules.card.schedule import CardSchedule
 from rules.policy.column import ColumnPolicy, Dollars
 from rules.policy.repository import Name, PolicyModel, RepositoryRules, positive, setting, whole
+from rules.policy.schedule import CardSchedule
 from rules.policy.stages import Specialist, SpecialistName
 
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")]

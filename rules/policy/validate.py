@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rules.card.schedule import schedule_problems
 from rules.policy.board import BoardRules
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import located, sentences, unknown
@@ -14,6 +13,7 @@ from rules.policy.network import secret_problems
 from rules.policy.paths import path_problems
 from rules.policy.repository import Guardrails, RepositoryRules
 from rules.policy.roles import Role
+from rules.policy.schedule import schedule_problems
 from rules.policy.stages import MARK, stage_problems
 from rules.policy.yaml_reader import Path, Written
 from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES

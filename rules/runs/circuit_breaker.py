@@ -4,8 +4,7 @@ from datetime import datetime, timedelta
 
 from ledger.events import run as runs
 from ledger.events.board import BoardHalted, HaltLifted
-from ledger.model.shared_failures import BY_ITSELF, shared_cause
-from ledger.states import Ending, RunState
+from ledger.states import BY_ITSELF, Ending, RunState
 from rules.card.trigger import stamp
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
@@ -19,13 +18,12 @@ _ALIVE = (RunState.AWAITING_APPROVAL, RunState.VALIDATING, RunState.PUBLISHING)
 
 def is_shared(snapshot: Snapshot, event: runs.RunEnded) -> bool:
     """Return whether the run's cause of failure halts the board: then it needs no report of its own."""
-    cause = _cause(event)
-    return bool(cause) and snapshot.halt is not None and snapshot.halt.cause == cause
+    return bool(event.cause) and snapshot.halt is not None and snapshot.halt.cause == event.cause
 
 
 def halts(policy: Policy, snapshot: Snapshot, event: runs.RunEnded) -> bool:
     """Return whether this ending is the one too many of its cause."""
-    return bool(_cause(event)) and snapshot.halt is None and snapshot.struck >= policy.limits.same_failures
+    return bool(event.cause) and snapshot.halt is None and snapshot.struck >= policy.limits.same_failures
 
 
 def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
@@ -59,7 +57,7 @@ def came_through(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Deci
 def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     said = plain(event.detail or event.reason, 200)
     cards = count(snapshot.struck, "card")
-    halt = BoardHalted(snapshot.board_id, _cause(event), said, now + FIRST_WAIT, 0)
+    halt = BoardHalted(snapshot.board_id, event.cause, said, now + FIRST_WAIT, 0)
     text = (
         f"Runs of {cards} failed for the same cause, so none starts on the board for now:\n\n> {said}\n\n"
         f"Cardinal tries again by itself in {FIRST_WAIT.seconds // 60} minutes, and this is the only message"
@@ -73,7 +71,3 @@ def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
 
 def _lift(snapshot: Snapshot, halt: Halt, because: str) -> Decision:
     return Decision((HaltLifted(snapshot.board_id, halt.cause, BY_ITSELF),), (because,))
-
-
-def _cause(event: runs.RunEnded) -> str:
-    return shared_cause(event.reason, event.detail) if event.ending is Ending.FAILED else ""

@@ -49,10 +49,13 @@ def unreviewed(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
 
 def unmergeable(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
     """Return why the pull request may not be merged as it is, with the way out; empty when it may."""
-    finished = snapshot.run is not None and snapshot.run.has_finished_work
-    if pull.draft and not finished:
+    if _is_unfinished(snapshot, pull):
         return f"it is a draft and {_UNFINISHED}"
     return unreviewed(snapshot, pull, requires) or why_not(pull)
+
+
+def _is_unfinished(snapshot: Snapshot, pull: PullSeen) -> bool:
+    return pull.draft and not (snapshot.run is not None and snapshot.run.has_finished_work)
 
 
 def merge_of(policy: Policy) -> str:
@@ -68,7 +71,7 @@ def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: C
     if stale:
         return Rest(otherwise, f"{number} is not ready to be merged: {stale}")
     because = unmergeable(snapshot, pull, merge_of(policy))
-    if because and (because != why_not(pull) or not _is_checked_first(policy, snapshot, pull)):
+    if because and (_is_unfinished(snapshot, pull) or not _is_checked_first(policy, snapshot, pull)):
         return Rest(CardState.BLOCKED, f"{number} is approved and cannot be merged: {because}")
     first = " (its commit is checked first)" if because else ""
     return Rest(CardState.APPROVED, f"{number} is approved: drag the card on{first}")

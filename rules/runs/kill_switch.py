@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 
 from ledger.events.board import StopLifted, StopOrdered
-from ledger.model.reasons import Reason
-from ledger.states import RUN_HELD
+from ledger.states import RUN_HELD, Reason
 from rules.card.state import settle
+from rules.card.stops import blocked_by, stopped_by
 from rules.intents.internal import RequeueRun, StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
-from rules.runs.queue import blocked_by, stopped_by
 from rules.snapshot import Snapshot
 from rules.text import code
 

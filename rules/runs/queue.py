@@ -8,6 +8,7 @@ from datetime import datetime
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
 from rules.card.loss import Loss, is_outside, outside
+from rules.card.stops import halted, lost_by, stopped_by
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Grant, Share
 from rules.snapshot import Halt, Stop
@@ -15,7 +16,6 @@ from rules.text import code, count, plain
 
 _NO_WORKER = "no worker is free"
 _OTHERS_TURN = "the free workers go to other boards first"
-LIFTS = {"board": "/cardinal resume board", "column": "/cardinal resume column", "card": "/cardinal resume"}
 MAX_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
 
 
@@ -139,40 +139,6 @@ def choose(
             continue
         reasons[run.run_id] = obstacle
     return RunSelection(tuple(starts), reasons, gate.grants, gate.hosts, gate.workers.stations)
-
-
-def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> str:
-    """Return the sentence about the widest stop that holds the card, or an empty string."""
-    for scope, target in (("board", None), ("column", column), ("card", card_id)):
-        for stop in stops:
-            if stop.scope == scope and target in (None, stop.target):
-                done, lift = stop_words(scope, stop.by, stop.because)
-                return f"the {scope} is {done}: {lift} lets it go on"
-    return ""
-
-
-def stop_words(scope: str, by: str, because: str) -> tuple[str, str]:
-    """Return what was done to the scope and by whom, and the command that lets it go on."""
-    if because:
-        return f"blocked by {plain(by, 40)} ({plain(because, 200)})", "/cardinal unblock"
-    return f"stopped by {plain(by, 40)}", LIFTS[scope]
-
-
-def blocked_by(stops: Sequence[Stop], card_id: CardId) -> str:
-    """Return the sentence about who blocked the card itself, and why; or an empty string."""
-    return stopped_by([it for it in stops if it.scope == "card" and it.because], card_id, None)
-
-
-def lost_by(losses: Sequence[Loss], repository: str) -> str:
-    """Return the sentence about the loss of the repository, or an empty string."""
-    near = (repository, repository.partition("/")[0])
-    return next((loss.sentence for loss in losses if loss.blocks and loss.target in near), "")
-
-
-def halted(halt: Halt) -> str:
-    """Return the sentence about a halt, with who tries next and the way out."""
-    tries = f"{halt.probe} tries" if halt.probe else f"one run tries at {halt.until:%H:%M} UTC"
-    return f"the board is halted: {plain(halt.because, 160)} ({tries}; {LIFTS['board']})"
 
 
 def limited(until: datetime) -> str:

@@ -31,6 +31,11 @@ class Offer:
     triggers: tuple[str, ...] = ()
     problem: str = ""
 
+    @property
+    def is_private(self) -> bool:
+        """Whether its trigger words and file names are secret."""
+        return self.source == OPERATOR
+
 
 @dataclass(frozen=True, slots=True)
 class SkillContext:
@@ -173,5 +178,6 @@ def _triggered(offer: Offer, labels: tuple[str, ...], title: str) -> str:
         word = re.compile(rf"(?<!\w){re.escape(trigger)}(?!\w)", re.IGNORECASE)
         place = "a label" if any(map(word.search, labels)) else "the title" if word.search(title) else ""
         if place:
-            return f"trigger {code(trigger, 60)} in {place}"
+            named = "a trigger of its own" if offer.is_private else f"trigger {code(trigger, 60)}"
+            return f"{named} in {place}"
     return ""

@@ -27,6 +27,11 @@ MAX_KEPT = 100  # of a card's newest runs; no policy allows as many in an hour b
 
 def obstacle(policy: Policy, snapshot: Snapshot) -> str:
     """Return why no run may start on the card, or an empty string."""
+    return _barrier(policy, snapshot) or unplaced(policy, snapshot)
+
+
+def _barrier(policy: Policy, snapshot: Snapshot) -> str:
+    """Return the obstacle on the card itself: not that its repository is unclear."""
     if snapshot.archived:
         return "the card left the board"
     if snapshot.pull and snapshot.pull.state == "merged":
@@ -37,16 +42,15 @@ def obstacle(policy: Policy, snapshot: Snapshot) -> str:
         return "the issue is closed: reopen it, then /cardinal retry"
     if snapshot.live_run:
         return f"{snapshot.live_run.run_id} is alive already"
-    return unplaced(policy, snapshot)
+    return ""
 
 
 def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Decision:
     """Queue a run for a card that entered, when there is something to do; else say why not."""
-    because = obstacle(policy, snapshot)
-    if because and because == unplaced(policy, snapshot):
-        return ask_for_repository(policy, snapshot)
-    if because:
+    if because := _barrier(policy, snapshot):
         return settle(policy, snapshot, because)
+    if unplaced(policy, snapshot):
+        return ask_for_repository(policy, snapshot)
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
     run, mode = snapshot.run, chosen(policy, snapshot).mode

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import FileIO
 from typing import BinaryIO, Protocol
 
@@ -34,22 +34,6 @@ class OversizedBlobError(StoreError):
     def __init__(self, address: str, what: str) -> None:
         most = f"{MAX_BLOB_BYTES // 1_000_000} MB are the most for one blob"
         super().__init__(address, what, most, "make what the run leaves smaller")
-
-
-@dataclass(frozen=True, slots=True)
-class StoreSpec:
-    """Where blobs are kept. `address` is a folder or `s3://bucket/prefix`; empty: the home's own folder.
-
-    `endpoint` is the root of an S3-compatible server, empty for Amazon's. Without `access_key` the library
-    looks for credentials as its documentation says. `encryption_key` is empty where blobs stay as they are.
-    """
-
-    address: str = ""
-    endpoint: str = ""
-    region: str = ""
-    access_key: str = ""
-    secret_key: str = field(default="", repr=False)
-    encryption_key: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

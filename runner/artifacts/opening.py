@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from runner.artifacts.backend import StoreSpec
 from runner.artifacts.blobs import BlobStore
 from runner.artifacts.folder import FolderStore
 from runner.artifacts.s3 import S3Store
 from runner.artifacts.sealing import key_of
+from runner.run.run_spec import StoreSpec
 
 
 def opened(spec: StoreSpec, own: Path) -> BlobStore:

@@ -22,11 +22,11 @@ from runner.artifacts.backend import (
     Listed,
     OversizedBlobError,
     StoreError,
-    StoreSpec,
     pieces,
     slow,
     unheard,
 )
+from runner.run.run_spec import StoreSpec
 
 CONNECT_S, SILENCE_S = 5.0, 30.0
 ATTEMPTS = 3

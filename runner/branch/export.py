@@ -10,8 +10,8 @@ from dataclasses import replace
 from runner.branch.rebase import note_head, seen
 from runner.errors import LongHistoryError
 from runner.git.commits import Commit, git_time, own
-from runner.run.context import RunContext
 from runner.run.run_spec import Committer
+from runner.session.context import RunContext
 
 _PACK_CAP_BYTES = 500_000_000
 

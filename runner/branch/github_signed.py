@@ -5,8 +5,8 @@ from runner.branch.export import head_name, published, remember_stamped
 from runner.errors import UnverifiedCommitError
 from runner.git.commits import Commit
 from runner.git.credentials import answered
-from runner.run.context import RunContext
 from runner.run.run_spec import MadeCommit
+from runner.session.context import RunContext
 from runner.text.plain import one_line
 
 MAX_COMMITS = 100  # a call each

@@ -2,7 +2,7 @@
 
 from ledger.events.run import Progressed
 from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
-from runner.run.context import RunContext
+from runner.session.context import RunContext
 
 _SHOWN = 10
 

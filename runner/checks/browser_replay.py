@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ledger.events import reproduction
-from runner.artifacts.keep import keep_files
 from runner.checks.by_path import set_up_of
 from runner.checks.places import BROWSER, clean_room, note_hosts, start_command
 from runner.errors import CommandTimeoutError, KilledError, RunnerError, WorkspaceError
 from runner.exec.child import SIGKILLED, Child, finish
-from runner.run.context import RunContext, Scales
 from runner.run.run_spec import ReproductionSpec
+from runner.session.context import RunContext, Scales
+from runner.session.keep import keep_files
 from runner.text.plain import one_line, redact, tail
 from runner.workspaces.contract import Workspace
 

@@ -9,8 +9,8 @@ from runner import workspaces
 from runner.exec.child import Child
 from runner.gateway.control.claim import requested_hosts
 from runner.git.checkout import Checkout
-from runner.run.context import RunContext
 from runner.run.run_spec import RunSpec
+from runner.session.context import RunContext
 from runner.workspaces.contract import Tenancy, Workspace
 
 LOOK = "look-"  # begins the id of the place in which a card is investigated

@@ -8,9 +8,9 @@ from ledger.events.run import QuestionAsked
 from ledger.model.limit_answers import GO_ON, PUBLISH, STOP, Size, Subject
 from runner.git.mirror import DiffStat
 from runner.guards.report import listed
-from runner.run.context import RunContext
 from runner.run.facts import FailedRounds
 from runner.run.run_spec import Limits
+from runner.session.context import RunContext
 from runner.text.plain import one_line
 
 GROWING_ROUNDS = 3  # in which the change only grew; fewer say nothing yet

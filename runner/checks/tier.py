@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from ledger.events.bounds import RoundFailed
 from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
-from runner.artifacts.keep import artifact_events
 from runner.artifacts.store import CAP_BYTES, Store, Stored, store_of
 from runner.checks import failure
 from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
-from runner.run.context import RunContext
 from runner.run.run_spec import ValidationSpec
+from runner.session.context import RunContext
+from runner.session.keep import artifact_events
 from runner.text.plain import redact, tail
 from runner.workspaces.contract import Workspace
 

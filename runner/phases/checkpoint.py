@@ -21,7 +21,6 @@ from ledger.views.checkpoints import CheckpointRow
 from runner.artifacts import session_archive
 from runner.artifacts.backend import Beat, StoreError
 from runner.artifacts.blobs import BlobStore
-from runner.artifacts.keep import keep
 from runner.artifacts.opening import opened
 from runner.artifacts.store import CAP_BYTES, store_of
 from runner.checks.places import tenancy
@@ -33,8 +32,9 @@ from runner.errors import (
     WorkspaceError,
 )
 from runner.git.checkout import Checkout
-from runner.run.context import CheckpointPace, RunContext
 from runner.run.run_spec import RunSpec
+from runner.session.context import CheckpointPace, RunContext
+from runner.session.keep import keep
 from runner.session.records import transcript_of
 from runner.text.plain import one_line
 

@@ -10,7 +10,7 @@ from runner.git.mirror import DiffStat
 from runner.guards.report import listed
 from runner.phases.guard import judgement, unanswered
 from runner.phases.publish import doubts, measure, push
-from runner.run.context import RunContext
+from runner.session.context import RunContext
 from runner.text.plain import one_line
 
 _WHY_CHARS = 300

@@ -17,9 +17,9 @@ from runner.guards.diff import Known, change_of
 from runner.guards.path_patterns import is_workflow
 from runner.guards.report import question, reason
 from runner.phases.work import repair_change
-from runner.run.context import RunContext
 from runner.run.exits import Finish, failed
 from runner.run.run_spec import Guards
+from runner.session.context import RunContext
 from runner.text.plain import one_line
 
 _MAX = 100  # findings in one event

@@ -17,7 +17,7 @@ from runner.phases.prepare import (
     unpack_session,
 )
 from runner.phases.work import work
-from runner.run.context import RunContext
+from runner.session.context import RunContext
 from runner.text.plain import one_line
 
 MAX_DISCARDED = 50  # paths that are named

@@ -12,7 +12,6 @@ from ledger.events.run import BriefingMade, Progressed, RunEvent
 from ledger.events.workspace import WorkspaceTaken
 from ledger.states import RunState
 from runner import errors, workspaces
-from runner.artifacts.keep import keep
 from runner.branch.export import export_commit, head_name
 from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
 from runner.checks.by_path import all_lines, set_up_of
@@ -22,10 +21,11 @@ from runner.git.mirror import Heads
 from runner.phases.checkpoint import FILES, KEPT, Brought, as_folder, bring, restored, signature
 from runner.phases.stage_transitions import stands_at
 from runner.prompts.briefing import digest_of
-from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.instructions import stack_event
-from runner.run.stage_machine import may_edit
+from runner.session.context import RunContext
+from runner.session.keep import keep
+from runner.session.stage_machine import may_edit
 from runner.text.plain import one_line, redact
 
 ASIDE = "set-aside.patch"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from ledger.events.run import MAX_FILES, BranchExported, BranchPushed, RunEnded
 from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject
 from ledger.states import Ending, RunState
-from runner.artifacts import keep
 from runner.branch.export import export_commit, missing, published, rebased
 from runner.branch.github_signed import signed
 from runner.branch.rebase import seen, stand_on
@@ -16,9 +15,10 @@ from runner.errors import MovedBranchError
 from runner.git.commits import Commit
 from runner.git.mirror import DiffStat
 from runner.phases.guard import ask_people
-from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.instructions import digest_of
+from runner.session import keep
+from runner.session.context import RunContext
 from runner.session.tool_effects import report
 from runner.text.plain import one_line
 from runner.text.untrusted import flat

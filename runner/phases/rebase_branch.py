@@ -6,8 +6,8 @@ from runner.branch.rebase import stand_on
 from runner.errors import MovedBranchError
 from runner.git.mirror import Heads
 from runner.phases.publish import push
-from runner.run.context import RunContext
 from runner.run.exits import failed
+from runner.session.context import RunContext
 from runner.text.plain import one_line
 
 _SHOWN = 10

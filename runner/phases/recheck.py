@@ -15,10 +15,10 @@ from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.rebase_branch import rebase_branch
 from runner.phases.validate import same_checks
-from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.log import RunLog
 from runner.run.run_spec import Clock, Remote, RunSpec
+from runner.session.context import RunContext
 from runner.workspaces.contract import Workspace
 
 PREFIX = "check-"  # begins the names of the places in which such runs stand

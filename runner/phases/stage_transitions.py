@@ -13,12 +13,12 @@ from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
 from runner.phases.checkpoint import checkpoint
 from runner.prompts.compose import of_stage
-from runner.run.context import RunContext
 from runner.run.exits import Park
 from runner.run.facts import StageVisit
 from runner.run.instructions import digest_of
 from runner.run.run_spec import StageSpec
-from runner.run.stage_machine import Ask, Enter, may_edit, named
+from runner.session.context import RunContext
+from runner.session.stage_machine import Ask, Enter, may_edit, named
 from runner.text.plain import cut, redact, tail
 from runner.text.untrusted import flat
 

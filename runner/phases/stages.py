@@ -5,10 +5,10 @@ from runner.agents.contract import Phase
 from runner.phases.early import publish_early
 from runner.phases.stage_transitions import ask, brief, close, enter, leave
 from runner.phases.work import cut_short, deliver_answer, resume, take_turn
-from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.facts import StageVisit
-from runner.run.stage_machine import Enter, admit
+from runner.session.context import RunContext
+from runner.session.stage_machine import Enter, admit
 
 
 def play_stages(run: RunContext) -> None:

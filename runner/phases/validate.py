@@ -11,9 +11,9 @@ from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bou
 from runner.checks.tier import Tier, run_tier
 from runner.phases.early import publish_early
 from runner.phases.work import repair
-from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.run_spec import RunSpec, ValidationSpec
+from runner.session.context import RunContext
 
 
 def validate(run: RunContext, start: str) -> None:

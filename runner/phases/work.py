@@ -12,10 +12,10 @@ from runner.errors import KilledError
 from runner.guards.report import refusal
 from runner.phases.stage_transitions import close, reopen
 from runner.prompts.compose import CI_TURN, compose
-from runner.run.context import RunContext
 from runner.run.exits import AwaitApproval, Park, StopRequested, failed
 from runner.run.facts import GUARD_TURN, Question
 from runner.run.limits import ASKS, ExceededLimit, RunUsage
+from runner.session.context import RunContext
 from runner.session.turn import TurnResult, play
 
 _SUBJECTS = {ExceededLimit.TIME: Subject.TIME, ExceededLimit.TURNS: Subject.TURNS}
@@ -187,7 +187,7 @@ def _judge(run: RunContext, result: TurnResult) -> None:
     if result.stop is not None:
         raise StopRequested(result.stop.how, result.stop.by, result.took_s)
     if result.verdict is ExceededLimit.PROVIDER:
-        raise failed("provider", result.problem)
+        raise failed("provider", result.problem, result.cause)
     if result.verdict is ExceededLimit.DISK:
         raise failed("guardrail", result.problem)
     if result.verdict is not None:

@@ -5,7 +5,7 @@ from itertools import accumulate
 from runner.run.facts import StageVisit
 from runner.run.history import History
 from runner.run.run_spec import RunSpec, StageSpec
-from runner.run.stage_machine import may_edit, named, ways
+from runner.session.stage_machine import may_edit, named, ways
 from runner.text.plain import cut, redact
 from runner.text.untrusted import flat
 from runner.text.visible import strip_hidden

@@ -20,10 +20,10 @@ class AwaitApproval(StageExit):
 
 
 class Finish(StageExit):
-    """The run has ended. `reason` is one of RunEnded's; empty for succeeded."""
+    """The run has ended. `reason` is one of RunEnded's, empty for succeeded; `cause` is its, too."""
 
-    def __init__(self, ending: Ending, reason: str = "", detail: str = "") -> None:
-        self.ending, self.reason, self.detail = ending, reason, detail
+    def __init__(self, ending: Ending, reason: str = "", detail: str = "", cause: str = "") -> None:
+        self.ending, self.reason, self.detail, self.cause = ending, reason, detail, cause
         super().__init__(f"{ending} {reason} {detail}")
 
 
@@ -39,6 +39,6 @@ class StopRequested(StageExit):
         super().__init__(how)
 
 
-def failed(reason: str, detail: str) -> Finish:
+def failed(reason: str, detail: str, cause: str = "") -> Finish:
     """Return the exit of a failed run."""
-    return Finish(Ending.FAILED, reason, detail)
+    return Finish(Ending.FAILED, reason, detail, cause)

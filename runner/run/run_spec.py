@@ -8,7 +8,6 @@ from typing import Protocol
 
 from ledger.events.instruction import SkillConsidered
 from ledger.ids import CardId, RunId
-from runner.artifacts.backend import StoreSpec
 from runner.run.host_secret import HostSecretSpec
 from runner.run.instructions import Layer, SkillContent, stack
 
@@ -183,6 +182,22 @@ class ReproductionSpec:
     limit_s: float = 300.0
     image: str = ""
     absent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSpec:
+    """Where blobs are kept. `address` is a folder or `s3://bucket/prefix`; empty: the home's own folder.
+
+    `endpoint` is the root of an S3-compatible server, empty for Amazon's. Without `access_key` the library
+    looks for credentials as its documentation says. `encryption_key` is empty where blobs stay as they are.
+    """
+
+    address: str = ""
+    endpoint: str = ""
+    region: str = ""
+    access_key: str = ""
+    secret_key: str = field(default="", repr=False)
+    encryption_key: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

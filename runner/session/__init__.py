@@ -1,1 +1,1 @@
-"""Dialogue with one agent: turns, tools, questions, progress."""
+"""The session of a run: its context, the dialogue with one agent, tools, questions, kept files."""

@@ -12,8 +12,9 @@ from runner.errors import CommandTimeoutError, RunnerError, UnsandboxedError
 from runner.exec.child import BEAT_S, Child
 from runner.exec.stream import Heard, Line
 from runner.gateway.control.claim import gateway_for, settle
-from runner.gateway.control.link import Gateway, Terms
+from runner.gateway.control.link import Gateway
 from runner.gateway.control.messages import CallRefusal, ProviderFailure, believable
+from runner.gateway.control.terms import Terms
 from runner.run.provider import Provider
 from runner.run.run_spec import HostPaths
 from runner.text.plain import cut, redact

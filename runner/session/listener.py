@@ -12,12 +12,12 @@ from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
 from runner.agents import contract
 from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
-from runner.artifacts.keep import keep
 from runner.gateway.control import messages
 from runner.gateway.control.claim import MAX_HOSTS, host_reached, secret_sent
-from runner.run.context import RunContext
 from runner.run.limits import ExceededLimit
 from runner.session import permission
+from runner.session.context import RunContext
+from runner.session.keep import keep
 from runner.session.records import Batch
 from runner.session.text_tools import calls_in
 from runner.session.tool_effects import Effect, effect_of
@@ -50,7 +50,7 @@ class AgentListener:
         self.end: contract.TurnEnd | None = None
         self.parks = False
         self.verdict: ExceededLimit | None = None
-        self.problem = ""
+        self.problem = self.cause = ""
 
     def line(self, text: str) -> None:
         """Take one line of the agent."""
@@ -61,7 +61,8 @@ class AgentListener:
         """Take one message of the gateway."""
         gateway = self._run.gateway
         if not text and self.verdict is None:
-            self.verdict, self.problem = ExceededLimit.PROVIDER, "the run's gateway ended: retry"
+            self.verdict, self.cause = ExceededLimit.PROVIDER, "gateway"
+            self.problem = "the run's gateway ended: retry"
         for event in gateway.decode(text) if gateway is not None else ():
             self._take_gateway_event(event)
 
@@ -229,8 +230,8 @@ class AgentListener:
             seen.ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row)
         )
         if failure.final and self.verdict is None:
-            self.verdict = ExceededLimit.PROVIDER
-            self.problem = detail
+            self.verdict, self.problem = ExceededLimit.PROVIDER, detail
+            self.cause = f"{failure.provider}:{failure.status}"
 
     def _refused(self, kind: str, detail: str) -> None:
         detail = one_line(redact(detail), 600)
@@ -239,7 +240,7 @@ class AgentListener:
             self.batch.add(seen.CallRefused(self._run.order.run_id, kind, detail))
         if self.verdict is None and kind in ("budget", "key", "model"):
             self.verdict = ExceededLimit.BUDGET if kind == "budget" else ExceededLimit.PROVIDER
-            self.problem = detail
+            self.problem, self.cause = detail, f"{self._run.order.agent}:{kind}"
 
 
 def attached(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, ...], Mapping[str, object]]:

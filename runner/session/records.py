@@ -9,7 +9,7 @@ from ledger.events.run import AgentSaid, RunEvent, UsageMetered
 from runner.agents.contract import Usage
 from runner.exec.child import BEAT_S
 from runner.gateway.control.messages import believable
-from runner.run.context import RunContext
+from runner.session.context import RunContext
 from runner.text.plain import REDACTED, cut, redact
 
 MAX = 20

@@ -11,8 +11,8 @@ from ledger.model.limit_answers import MAKE_CARD, NO_CARD, Subject, is_reserved,
 from runner.agents import board_tools
 from runner.run.history import History
 from runner.run.run_spec import RunSpec
-from runner.run.stage_machine import refusal_of_stage
 from runner.session.card_limits import limit_reached
+from runner.session.stage_machine import refusal_of_stage
 from runner.text.plain import cut, each_text, redact
 from runner.text.untrusted import without_invisible
 from runner.text.visible import strip_hidden

@@ -8,8 +8,8 @@ from ledger.events.agent import ToolServerCalled, ToolServerFailed
 from ledger.events.run import RunEvent
 from runner.errors import MissingSecretError, RunnerError
 from runner.gateway.control.messages import ServerCallMade, ServerMessage
-from runner.run.context import RunContext
 from runner.run.run_spec import ToolServerSpec
+from runner.session.context import RunContext
 from runner.text.plain import one_line, redact
 
 _NAME_BYTES, _DETAIL_BYTES = 60, 400

@@ -11,8 +11,8 @@ from runner.exec.child import BEAT_S, DEFAULT_GRACE, SIGKILLED, Child, StopGrace
 from runner.exec.stream import Closed, Flooded, Heard, Line
 from runner.gateway.control.claim import settle
 from runner.git.checkout import identity
-from runner.run.context import RunContext
 from runner.run.limits import ExceededLimit, RunUsage
+from runner.session.context import RunContext
 from runner.session.listener import AgentListener
 from runner.session.records import Transcript
 from runner.session.tool_servers import begin_servers
@@ -35,7 +35,7 @@ class TurnResult:
     """Result of a turn. `outcome` as in TurnEnded; `verdict` and `stop` say why it was stopped.
 
     `problem` says why it broke; `killed`: from outside, for unknown reasons. `session_gone`: the agent does
-    not know its session any more, and began nothing.
+    not know its session any more, and began nothing. `cause` is RunEnded's, of a provider.
     """
 
     outcome: str
@@ -47,6 +47,7 @@ class TurnResult:
     problem: str
     killed: bool = False
     session_gone: bool = False
+    cause: str = ""
 
 
 class Turn:
@@ -106,7 +107,8 @@ class Turn:
         self._run.log.append(self._ended(outcome, exit_code, took_s))
         killed = outcome == "broken" and exit_code in SIGKILLED and not self._child.fate
         gone = outcome == "broken" and self._listener.end is not None and self._listener.end.session_gone
-        return TurnResult(outcome, exit_code, took_s, verdict, stop, self._spent(), problem, killed, gone)
+        spent, cause = self._spent(), self._listener.cause
+        return TurnResult(outcome, exit_code, took_s, verdict, stop, spent, problem, killed, gone, cause)
 
     def _attend(self, wait_s: float) -> None:
         for piece in self._child.hear(wait_s):

@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from pysqlite3 import dbapi2 as sqlite
 
@@ -107,12 +108,20 @@ def _measured(names: Sequence[str], *, quick: bool) -> Iterator[Figure]:
 def machine() -> dict[str, object]:
     """Return what the figures depend on."""
     return {
+        "processor": _row("/proc/cpuinfo", "model name"),
         "cores": len(os.sched_getaffinity(0)),
+        "memory": f"{int(_row('/proc/meminfo', 'MemTotal').split()[0]) / 1e6:.0f} GB",
         "load_before": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
         "sqlite": sqlite.sqlite_version,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
     }
+
+
+def _row(path: str, name: str) -> str:
+    """Return the value of the first line of that name; `0` without one."""
+    lines = (line.partition(":") for line in Path(path).read_text(encoding="ascii").splitlines())
+    return next((value.strip() for key, _, value in lines if key.strip() == name), "0")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ import psutil
 import requests
 from sqlalchemy import func, select
 
-from bot.daemon import lock_file
 from bot.github import rate_limit
 from bot.system import config as configuration
+from bot.system import lock_file
 from bot.system import redis as embedded_redis
 from forge.demo.launch import Scene
 from forge.demo.people import REPOSITORY, wait_for

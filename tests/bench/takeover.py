@@ -14,9 +14,8 @@ from ledger.events.turn import BoardToolCalled, TurnStarted
 from ledger.events.workspace import Checkpointed
 from ledger.log import event_store
 from ledger.queue import leases
-from runner.artifacts.backend import StoreSpec
 from runner.run.log import RunLog
-from runner.run.run_spec import HostPaths, RunSpec
+from runner.run.run_spec import HostPaths, RunSpec, StoreSpec
 from runner.supervisor import execute
 from tests.bench.figures import Figure
 from tests.runner.world import LIMITS, RUN, World, make_world

@@ -15,7 +15,7 @@ import psutil
 import requests
 from sqlalchemy import Engine
 
-from bot.daemon import lock_file
+from bot.system import lock_file
 from forge.demo import launch
 from forge.demo.people import Team
 from ledger.lifecycle.open import open_ledger

@@ -11,7 +11,8 @@ from threading import Thread
 import pytest
 
 from ledger.ids import RunId
-from runner.gateway.control.link import Gateway, Terms
+from runner.gateway.control.link import Gateway
+from runner.gateway.control.terms import Terms
 from runner.gateway.servers.terms import ToolServerTerms
 from runner.run.run_spec import ToolServerSpec
 from runner.workspaces.card_folder import folder_name

@@ -8,8 +8,7 @@ import pytest
 from ledger.events.run import Progressed
 from ledger.states import Ending
 from runner import agents
-from runner.artifacts.backend import StoreSpec
-from runner.run.run_spec import HostPaths, RunSpec
+from runner.run.run_spec import HostPaths, RunSpec, StoreSpec
 from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, LIMITS, Stand, first_of_all
 from tests.runner.flows.test_travel import killed_in_its_turn
 from tests.runner.world import CARD

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from runner.exec.child import finish
-from runner.gateway.control.link import Gateway, Terms
+from runner.gateway.control.link import Gateway
 from runner.gateway.control.messages import HostRequest
+from runner.gateway.control.terms import Terms
 from tests.containers.conftest import bench
 from tests.containers.engine import Bench, hear_until, start
 from tests.escape.outside import SECRET, Outside, outside

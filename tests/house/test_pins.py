@@ -5,15 +5,18 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
+from importlib.metadata import packages_distributions
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.house.source import ROOT, tracked
+from tests.house.source import PACKAGES, ROOT, Source, sources, tracked
 
 LISTS = ("app", "dev")  # what one environment takes; the lists of the images stand alone
 IMAGES = ("browser", "node")
+PROVIDERS = packages_distributions()  # of a package that is imported
+INSIDE = "/in_container/"  # what a container's image has, and neighbours
 PIN = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.]+)(?: ; [^\\#@]+)?(?: --hash=sha256:[0-9a-f]{64})+")
 INSTALL = re.compile(r"\b(?:pip|pip\[@\]\}\"|uv)\"? (?:--?[\w-]+ )*install (?P<rest>[^\n]*)")
 
@@ -65,6 +68,31 @@ def test_what_the_images_take_is_what_the_tests_have() -> None:
 
 def test_no_package_is_in_two_lists_of_one_environment() -> None:
     assert sum(len(pins(written(name))) for name in LISTS) == len(pins(*map(written, LISTS)))
+
+
+def undeclared(sources: Iterable[Source], groups: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the imports of packages that only another package's needs bring along."""
+    declared = {canonicalize_name(Requirement(text).name) for group in groups for text in group}
+    own = {*sys.stdlib_module_names, *PACKAGES, "docs", "tests"}
+    for source in sources:
+        if INSIDE in source.path:
+            continue
+        for top in {full.split(".")[0] for _, full in source.imported_names()} - own:
+            names = {canonicalize_name(name) for name in PROVIDERS.get(top, ())}
+            if not names & declared and not top.startswith("_"):
+                yield f"{source.path} imports {top}"
+
+
+def test_everything_that_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: texts for name, texts in project["optional-dependencies"].items() if name != "dev"}
+    shipped = [project["dependencies"], *extras.values()]
+    assert list(undeclared(sources(*PACKAGES), shipped)) == []
+    every = [*shipped, project["optional-dependencies"]["dev"]]
+    assert list(undeclared(sources("docs", "tests"), every)) == []
+    assert "runner/gateway/control/mcp_server.py imports starlette" in list(
+        undeclared(sources("runner"), [["mcp"]])
+    )
 
 
 def test_everything_that_the_project_names_is_pinned() -> None:

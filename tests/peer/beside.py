@@ -18,14 +18,14 @@ from werkzeug.serving import make_server
 
 from bot.bootstrap import Services
 from bot.github.api import project_queries
+from bot.github.app_manifest import WEBHOOK_PATH
 from bot.github.client import Hub
 from bot.ingest import delivery
 from bot.outbox import handlers, publisher
-from bot.outbox.contract import OutboxContext
 from bot.outbox.publisher import Published
 from bot.reactor import reactor
+from bot.state.outbox_context import OutboxContext
 from bot.system import redis as embedded_redis
-from bot.web import webhook
 from bot.web.app import make_app
 from ledger.event import Event
 from ledger.events.policy import PolicyLoaded
@@ -239,7 +239,7 @@ def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
     thread.start()
     cardinal.know_card()
     side.relay.wait(cardinal.repository, "issues", "opened")  # of before Cardinal was there
-    side.relay.target = f"http://127.0.0.1:{server.server_port}{webhook.PATH}"
+    side.relay.target = f"http://127.0.0.1:{server.server_port}{WEBHOOK_PATH}"
     try:
         yield cardinal
     finally:

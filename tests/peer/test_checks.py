@@ -6,7 +6,8 @@ import pytest
 
 from bot.github.client import Hub
 from bot.github.errors import RefusedError
-from bot.repo_config import policy_file, policy_names
+from bot.repo_config import policy_file
+from bot.state import policy_names
 from tests.peer.side import Side
 
 BRANCH = "cardinal/1-totals"

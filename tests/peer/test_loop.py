@@ -2,7 +2,7 @@
 
 import requests
 
-from bot.web import webhook
+from bot.github.app_manifest import WEBHOOK_PATH
 from ledger.events.conversation import CommandGiven, CommandRefused, PersonSaid
 from ledger.events.pull import PullOpened, ReviewSubmitted
 from ledger.events.run import PlanApproved
@@ -78,7 +78,7 @@ def test_a_delivery_that_was_changed_on_its_way_is_refused(cardinal: Cardinal) -
     cardinal.ingest()
     assert cardinal.waiting() == 0
     url = cardinal.side.relay.target
-    assert url.endswith(webhook.PATH)
+    assert url.endswith(WEBHOOK_PATH)
     headers = {name: value for name, value in sent.headers.items() if name.startswith(("x-", "content-type"))}
     changed = requests.post(url, data=sent.raw.replace(b"hello", b"jello"), headers=headers, timeout=60)
     assert changed.status_code == 401

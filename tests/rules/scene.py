@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 
 from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Ending, Gate, RunState, check_card_step
+from ledger.states import CardState, Ending, Gate, Reason, RunState, check_card_step
 from rules.card.state import legal_states
 from rules.decide import decide
 from rules.intents.internal import ChangeCardState

@@ -14,7 +14,7 @@ from bot.admin.clone.own_git import (
     git_output,
     quarantine,
 )
-from bot.repo_config.policy_names import PATH, PROFILES_FOLDER, installed
+from bot.state.policy_names import PATH, PROFILES_FOLDER, installed
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import DEFAULT_TEXT, Policy, parse

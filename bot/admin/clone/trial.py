@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
 from bot.admin.clone.proposal import proposed
-from bot.repo_config.policy_names import PATH, installed
+from bot.state.policy_names import PATH, installed
 from bot.system.env_file import parse as settings_of
 from bot.system.program import TRIAL
 from rules.policy.model import Policy, parse

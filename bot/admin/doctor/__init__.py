@@ -9,11 +9,10 @@ from typing import Protocol, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from bot.daemon import lock_file
 from bot.github.client import Hub
 from bot.github.errors import GithubError, UnavailableError
 from bot.state import policies, served_boards
-from bot.system import program
+from bot.system import lock_file, program
 from bot.system.config import Config, ConfigError
 from ledger.log import event_store
 from ledger.parts import Registry

@@ -13,9 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bot.admin.doctor import CheckResult, DoctorContext, Level, fail, ok, warn
-from bot.daemon import lock_file
 from bot.github import failed_deliveries as hook_deliveries
-from bot.github.app_manifest import manifest
+from bot.github.app_manifest import WEBHOOK_PATH, manifest
 from bot.github.errors import NotFoundError
 from bot.github.rate_limit import (
     CONTENTS_PER_HOUR,
@@ -24,7 +23,8 @@ from bot.github.rate_limit import (
     ApiBudget,
     until_now,
 )
-from bot.web import webhook
+from bot.ingest.events import subscribed
+from bot.system import lock_file
 from ledger.ids import DeliveryId
 from ledger.queue import inbox
 
@@ -103,8 +103,8 @@ def _installed_at(patient: DoctorContext, owner: str) -> Iterator[CheckResult]:
 
 def _compared(registered: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[CheckResult]:
     """Compare permissions and events with the manifest's."""
-    lacking = manifest().lacking(registered.get("permissions") or {})
-    unsubscribed = manifest().unsubscribed(tuple(registered.get("events") or ()))
+    lacking = manifest(subscribed()).lacking(registered.get("permissions") or {})
+    unsubscribed = manifest(subscribed()).unsubscribed(tuple(registered.get("events") or ()))
     if lacking:
         yield fail(name, f"{whose} lacks {', '.join(lacking)}", step)
     if unsubscribed:
@@ -126,8 +126,8 @@ def hook(patient: DoctorContext) -> Iterator[CheckResult]:
     if not url:
         message = "the App has no webhook: only the sweep finds changes"
         yield warn("webhook", message, f"set one in {SETTINGS}, or leave it so behind a firewall")
-    elif not urlsplit(url).path.endswith(webhook.PATH):
-        message = f"the webhook leads to {url}, not to {webhook.PATH}"
+    elif not urlsplit(url).path.endswith(WEBHOOK_PATH):
+        message = f"the webhook leads to {url}, not to {WEBHOOK_PATH}"
         yield warn("webhook", message, f"{step}, unless it is a relay that sends on to there")
     elif config.get("content_type") != "json":
         yield fail("webhook", "the webhook's content type is not application/json", step)
@@ -198,7 +198,7 @@ def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
     }
     door = HTTPConnection(urlsplit(address).netloc, timeout=ANSWER_S)
     try:
-        door.request("POST", webhook.PATH, body, headers)
+        door.request("POST", WEBHOOK_PATH, body, headers)
         return door.getresponse().status
     finally:
         door.close()

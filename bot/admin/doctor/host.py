@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
-from bot.daemon import lock_file
+from bot.system import lock_file
 from bot.system import redis as embedded_redis
 from bot.system.config import ConfigError
 from ledger.lifecycle.migrate import current_number

@@ -8,7 +8,8 @@ from bot.github.api import projects as github_board
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError
 from bot.render.board.card_fields import KINDS, FaceField
-from bot.repo_config import policy_file, policy_names
+from bot.repo_config import policy_file
+from bot.state import policy_names
 from rules.card.column_actions import consequence
 from rules.errors import PolicyError
 from rules.policy.model import Policy, default_policy, parse

@@ -25,9 +25,10 @@ from bot.admin.setup.errors import (
 from bot.admin.setup.local_server import BACK, LocalServer, Registration
 from bot.admin.setup.progress import Notes, Registered
 from bot.bootstrap import open_services
-from bot.github.app_manifest import convert, manifest
+from bot.github.app_manifest import WEBHOOK_PATH, convert, manifest
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, TokenError, UnavailableError
+from bot.ingest.events import subscribed
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.system import config as configuration
@@ -36,7 +37,6 @@ from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.system.secret import Secret
 from bot.system.setting_types import BoardAddress
-from bot.web.webhook import PATH as WEBHOOK_PATH
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.views import boards as known_boards
@@ -140,7 +140,7 @@ def _register(
     begun = Notes(wishes.owner, registration.state, front.port, place.clock().isoformat())
     progress.write(config.home, begun)
     back = f"http://127.0.0.1:{front.port}{BACK}"
-    wanted = manifest().filled(
+    wanted = manifest(subscribed()).filled(
         name=wishes.name,
         webhook=wishes.webhook,
         active=not wishes.poll,
@@ -208,8 +208,8 @@ def _check_app(hub: Hub, place: Place, app_id: int) -> str:
         app = hub.as_app("GET", "/app").body
     except (TokenError, NotFoundError) as error:
         raise KeyRefusedError(app_id) from error
-    lacking = manifest().lacking(app.get("permissions") or {})
-    unsubscribed = manifest().unsubscribed(tuple(app.get("events") or ()))
+    lacking = manifest(subscribed()).lacking(app.get("permissions") or {})
+    unsubscribed = manifest(subscribed()).unsubscribed(tuple(app.get("events") or ()))
     page = str(app["html_url"])
     if lacking:
         place.say(f"the App lacks permissions: {', '.join(lacking)}; grant them on its page {page}")
@@ -283,7 +283,7 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
             return False
         if installation.get("suspended_at"):
             raise SuspendedError(wishes.owner, str(installation["html_url"]))
-        seen["lacking"] = ", ".join(manifest().lacking(installation.get("permissions") or {}))
+        seen["lacking"] = ", ".join(manifest(subscribed()).lacking(installation.get("permissions") or {}))
         seen["page"] = str(installation["html_url"])
         seen["owner"] = str(installation["account"]["login"])
         return True

@@ -30,6 +30,11 @@ class WebhookEvent(Protocol):
 EVENTS = Registry[WebhookEvent]("webhook event", __name__, WebhookEvent)
 
 
+def subscribed() -> tuple[str, ...]:
+    """Return the events to which an App subscribes."""
+    return tuple(name for name, event in EVENTS.all() if event.SUBSCRIBED)
+
+
 @cache
 def _subjects() -> dict[str, frozenset[str]]:
     return {event: frozenset(part.SUBJECT) for event, part in EVENTS.all()}

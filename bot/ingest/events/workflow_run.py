@@ -15,7 +15,7 @@ from bot.reactor import scheduled_cards
 from bot.state import policies, served_boards
 from ledger.event import Event
 from ledger.log import event_store
-from rules.card.schedule import awaits
+from rules.policy.schedule import awaits
 
 if TYPE_CHECKING:
     from bot.bootstrap import Services

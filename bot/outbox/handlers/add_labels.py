@@ -3,8 +3,9 @@
 from sqlalchemy import Connection
 
 from bot.github.api import issues
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.targets import issue_of, read_card
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardDescribed
 from ledger.queue.outbox import Entry

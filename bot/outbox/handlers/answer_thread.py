@@ -3,11 +3,12 @@
 from bot.github.api import reviews
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import made_before
 from bot.outbox.targets import Talk, card_of, pull_of, run_of
 from bot.render.markdown.marker import digest_of, mark
 from bot.render.pull.body import thread_reply
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import threads
 from rules.intents.outbound import AnswerThread

@@ -3,9 +3,10 @@
 from sqlalchemy import Connection
 
 from bot.github.api import projects
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import read_card
 from bot.state import snapshots
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardArchived, CardRestored
 from ledger.queue.outbox import Entry

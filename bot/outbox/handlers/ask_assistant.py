@@ -5,10 +5,11 @@ from datetime import timedelta
 from sqlalchemy import Connection
 
 from bot.outbox import assistant
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext, TooSoonError
+from bot.outbox.contract import Act, ActResult, GivenUpError, TooSoonError
 from bot.outbox.targets import card_of
 from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.conversation import AssistantReplied
 from ledger.queue.outbox import Entry

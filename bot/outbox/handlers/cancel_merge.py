@@ -4,8 +4,9 @@ from sqlalchemy import Connection
 
 from bot.github.api import merge_queue
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.targets import pull_of, read_card
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import MergeAwaited
 from ledger.queue.outbox import Entry

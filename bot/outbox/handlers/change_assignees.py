@@ -1,8 +1,9 @@
 """Assigns the card's issue to people, or unassigns them."""
 
 from bot.github.api import issues
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import issue_of, read_card
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from rules.intents.by_command import ChangeAssignees
 

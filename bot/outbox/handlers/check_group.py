@@ -2,9 +2,10 @@
 
 from bot.github.errors import RefusedError
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import card_of, pull_of
 from bot.render.pull import gate_check as gate
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views.cards import CardRow
 from rules.intents.outbound import CheckGroup

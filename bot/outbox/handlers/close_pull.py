@@ -4,10 +4,11 @@ from sqlalchemy import Connection
 
 from bot.github.api import pulls
 from bot.github.errors import RefusedError
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish
 from bot.outbox.targets import pull_of, read_card
 from bot.render.markdown.escape import line
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import PullChanged
 from ledger.queue.outbox import Entry

@@ -4,8 +4,9 @@ from sqlalchemy import Connection
 
 from bot.github.api import projects as board
 from bot.github.errors import NotFoundError, RefusedError
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import card_of
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardConverted
 from ledger.queries import cards as card_queries

@@ -8,12 +8,13 @@ from sqlalchemy import Connection
 from bot.github.api import issues, roles
 from bot.github.client import Hub
 from bot.github.errors import RefusedError
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.new_cards import make_issue, put_on_board, wait_for
 from bot.outbox.targets import Talk, read_card, run_of
 from bot.render import new_issue
 from bot.render.markdown.marker import digest_of
-from bot.state import other_repositories
+from bot.state import policies
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.findings import FollowUpMade
 from ledger.events.job import JobMade, JobRequested
@@ -91,7 +92,7 @@ def _require_leave(context: OutboxContext, intent: CreateCard, card: CardRow) ->
     both write there.
     """
     with context.reading() as db:
-        served = other_repositories.beside(db, card.board_id, context.board.owner, card.repository)
+        served = policies.other_repositories(db, card.board_id, context.board.owner, card.repository)
         starter = run_of(db, intent.run_id).by
     if intent.repository not in served:
         raise GivenUpError(f"the board does not serve {intent.repository} any more: put a card of it there")

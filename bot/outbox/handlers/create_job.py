@@ -1,10 +1,11 @@
 """Makes the issue and the card that a program asked for."""
 
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.new_cards import make_issue, put_on_board, wait_for
 from bot.outbox.targets import Talk
 from bot.render import new_issue
 from bot.render.markdown.marker import digest_of
+from bot.state.outbox_context import OutboxContext
 from ledger.events.job import JobMade
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry

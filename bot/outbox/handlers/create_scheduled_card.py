@@ -1,8 +1,9 @@
 """Makes the issue and the card of a schedule's time."""
 
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.new_cards import make_issue, put_on_board
 from bot.render.markdown.marker import digest_of
+from bot.state.outbox_context import OutboxContext
 from ledger.events.schedule import ScheduledCardMade
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry

@@ -1,8 +1,9 @@
 """Deletes the card's branch on GitHub."""
 
 from bot.github.api import pulls
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.targets import read_card
+from bot.state.outbox_context import OutboxContext
 from ledger.events.pull import BranchDeleted
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import DeleteBranch

@@ -1,8 +1,9 @@
 """Writes the consequence of a drag into each column's description, if it differs."""
 
 from bot.github.api import projects
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.render.markdown.marker import digest_of
+from bot.state.outbox_context import OutboxContext
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.views import boards

@@ -3,10 +3,11 @@
 from sqlalchemy import Connection
 
 from bot.github.api import issues
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import card_of, issue_of
 from bot.render.markdown.escape import COMMENT_LIMIT, closed, folded, tame
 from bot.render.markdown.marker import digest_of, mark, marker_of
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardDescribed
 from ledger.events.conversation import BodyExpanded

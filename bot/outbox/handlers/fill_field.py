@@ -1,8 +1,9 @@
 """Chooses an option of a project field that is empty, as a rule's model answered."""
 
 from bot.github.api import projects
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import card_of
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import boards
 from rules.intents.rule_results import FillField

@@ -4,8 +4,9 @@ from sqlalchemy import Connection
 
 from bot.github.api import issues
 from bot.github.errors import RefusedError
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import card_of
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import cards, links
 from ledger.views.cards import CardRow

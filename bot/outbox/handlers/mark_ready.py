@@ -5,8 +5,9 @@ from sqlalchemy import Connection
 from bot.github.api import pulls, reviews
 from bot.github.errors import RefusedError
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import card_of, pull_of
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import PullChanged
 from ledger.queue.outbox import Entry

@@ -10,13 +10,14 @@ from bot.github.api.checks import Light
 from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import Talk, card_of, pull_of
 from bot.render.markdown.escape import code
 from bot.render.pull.body import title_of
 from bot.render.pull.gate_check import OWN_CHECKS
 from bot.render.run.story import issue_of as issue_named
 from bot.state import snapshots
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import MergeAwaited, MergeOutdated, PullChanged
 from ledger.queries import siblings

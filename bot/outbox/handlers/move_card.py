@@ -3,8 +3,9 @@
 from sqlalchemy import Connection
 
 from bot.github.api import projects
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import card_of
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardMoved
 from ledger.queue.outbox import Entry

@@ -3,10 +3,11 @@
 from sqlalchemy import Connection
 
 from bot.github.api import pulls
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.targets import story_of
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import body as pull_body
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import PullOpened
 from ledger.queue.outbox import Entry

@@ -1,9 +1,10 @@
 """Posts a plan that waits for approval, as a comment that notifies."""
 
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish
 from bot.outbox.targets import Talk, story_of, talk_of_run
 from bot.render import plan as text
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import plans
 from rules.intents.outbound import PostPlan, SettlePlan

@@ -1,10 +1,11 @@
 """Posts a question as a comment that notifies."""
 
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish
 from bot.outbox.targets import Talk, talk_of_run
 from bot.render import question as text
 from bot.render.mention import called
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import questions, runs
 from rules.intents.outbound import PostQuestion, SettleQuestion

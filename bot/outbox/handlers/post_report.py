@@ -1,9 +1,10 @@
 """Posts the final report of a run, or its failure with the last known state."""
 
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish
 from bot.outbox.targets import story_of, talk_of_run
 from bot.render.run import report
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import PostReport
 

@@ -2,8 +2,9 @@
 
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.targets import place_of, read_card
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import React
 

@@ -1,10 +1,11 @@
 """Reports on the commit, as a check run, whether the policy file is valid."""
 
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.policy_check import write_check
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import policy_check
 from bot.state import structure
+from bot.state.outbox_context import OutboxContext
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.views import policies

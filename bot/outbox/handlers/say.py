@@ -1,9 +1,10 @@
 """Posts a comment of the rules: a reply, a refusal, the assistant's words."""
 
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish
 from bot.outbox.targets import issue_of, pull_of, read_card
 from bot.render.markdown.escape import fit, tame
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import Say
 

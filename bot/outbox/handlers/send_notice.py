@@ -7,8 +7,9 @@ from sqlalchemy import Connection
 
 from bot.github.api import roles
 from bot.outbox import notice_channel, subscribers
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext, TryAgainError
+from bot.outbox.contract import Act, ActResult, GivenUpError, TryAgainError
 from bot.outbox.notice_channel import Notice
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.subscription import CardUnsubscribed
 from ledger.ids import CardId, QuestionId

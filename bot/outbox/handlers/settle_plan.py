@@ -1,8 +1,9 @@
 """Edits the plan's comment to name the person who approved or redirected it; the boxes go."""
 
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.handlers import post_plan
 from bot.outbox.posting import settle
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import SettlePlan
 

@@ -1,7 +1,8 @@
 """Removes a dependency of GitHub's own between two cards."""
 
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.handlers import link_card
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from rules.intents.by_command import UnlinkCard
 

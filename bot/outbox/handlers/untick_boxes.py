@@ -2,10 +2,11 @@
 
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import own_marker
 from bot.outbox.targets import place_of, read_card
 from bot.render.markdown import checkboxes
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import UntickBoxes
 

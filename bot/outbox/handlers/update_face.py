@@ -5,11 +5,12 @@ from sqlalchemy import Connection
 from bot.github.api import projects
 from bot.github.client import Hub
 from bot.github.errors import RefusedError
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.posting import last_of, wait_for_more
 from bot.outbox.targets import card_of
 from bot.render.board.card_fields import KINDS, FaceField, values
 from bot.render.markdown.marker import digest_of
+from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
 from ledger.queries import run_queue

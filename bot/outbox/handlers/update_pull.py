@@ -1,11 +1,12 @@
 """Updates Cardinal's part of the pull request's description: the whole change and its evidence."""
 
 from bot.github.api import pulls
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import last_of
 from bot.outbox.targets import card_of, pull_of, story_of
 from bot.render.markdown.marker import digest_of, put_part
 from bot.render.pull import body as pull_body
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.states import Ending
 from rules.intents.outbound import UpdatePull

@@ -7,11 +7,12 @@ from sqlalchemy import Connection
 
 from bot.github.api import projects
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import last_of
 from bot.render.board import status_update
 from bot.render.markdown.marker import digest_of
 from bot.state import policies, snapshots, structure
+from bot.state.outbox_context import OutboxContext
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.states import CardState

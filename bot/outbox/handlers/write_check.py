@@ -1,11 +1,12 @@
 """Writes Cardinal's check on the pull request's commit: the gate's verdict, and buttons that apply."""
 
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import last_of
 from bot.outbox.targets import card_of, pull_of
 from bot.render.pull import gate_check as gate
 from bot.state import snapshots
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from rules.handlers import check_buttons
 from rules.intents.outbound import WriteCheck

@@ -1,9 +1,10 @@
 """Writes the comment with an investigation's findings, later with the cards made of its follow-ups."""
 
-from bot.outbox.contract import Act, ActResult, GivenUpError, OutboxContext
+from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.posting import publish
 from bot.outbox.targets import story_of, talk_of_run
 from bot.render.run import findings as text
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import findings
 from rules.intents.outbound import WriteFindings

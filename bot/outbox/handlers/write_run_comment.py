@@ -1,9 +1,10 @@
 """Writes or edits the run's one sticky comment from the ledger's current state."""
 
-from bot.outbox.contract import Act, ActResult, OutboxContext
+from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import last_of, publish, wait_for_more
 from bot.outbox.targets import story_of, talk_of_run
 from bot.render.run import comment
+from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.states import RunState
 from rules.intents.outbound import WriteRunComment

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from bot.render.markdown.escape import cut, tame
-from ledger.model.reasons import Reason
-from ledger.states import CardState, RunState
+from ledger.states import CardState, Reason, RunState
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.text import count, in_queue, state_word

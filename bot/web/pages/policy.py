@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from bot.github.errors import GithubError
-from bot.repo_config.policy_names import PATH, installed
 from bot.state import policies, served_boards
+from bot.state.policy_names import PATH, installed
 from bot.web.authorization import RequestLimiter
 from bot.web.pages.act import later
 from bot.web.site import other_policy, parameters

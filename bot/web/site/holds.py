@@ -14,7 +14,7 @@ from ledger.ids import BoardId, CardId
 from ledger.queries import run_queue, siblings
 from ledger.views import cards, halts, stops
 from ledger.views.stops import StopRow
-from rules.runs.queue import LIFTS, halted, stop_words
+from rules.card.stops import LIFTS, halted, stop_words
 from rules.text import brief, plain
 
 MAX_QUEUED = 50  # lines of all columns

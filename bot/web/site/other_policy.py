@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.github.errors import NotFoundError, RateLimitedError
-from bot.repo_config import policy_file, policy_names, profiles
-from bot.state import served_boards
+from bot.repo_config import policy_file, profiles
+from bot.state import policy_names, served_boards
 from bot.web.authorization import LAST
 from bot.web.site.layout import Site, VisibleBoard
 from ledger.log import event_store

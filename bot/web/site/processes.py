@@ -8,8 +8,7 @@ from typing import NamedTuple
 from redis.exceptions import RedisError
 
 from bot.bootstrap import Services
-from bot.daemon import lock_file
-from bot.system import program
+from bot.system import lock_file, program
 from bot.system import redis as known
 from rules.text import brief, plain
 

@@ -79,7 +79,7 @@ class OpenCode:
 
 
 class OpenCodeDialogue(JsonLinesDialogue):
-    """The lines of `runner/exec/in_container/opencode_bridge.py`."""
+    """The lines of `runner/agents/opencode/in_container/opencode_bridge.py`."""
 
     def __init__(self, task: contract.Task, layout: contract.Layout) -> None:
         provider, model = _model(task.model)

@@ -14,8 +14,9 @@ from ledger.ids import RunId
 from runner.agents.contract import AgentAdapter
 from runner.errors import MissingSecretError
 from runner.exec.deadline import Deadline
-from runner.gateway.control.link import Gateway, Terms
+from runner.gateway.control.link import Gateway
 from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, SecretUse, Settled
+from runner.gateway.control.terms import Terms
 from runner.gateway.network.added_header import AddedHeader
 from runner.gateway.servers.terms import ToolServerTerms
 from runner.run.provider import Provider

@@ -17,8 +17,8 @@ import uvicorn.protocols.http.h11_impl  # uvicorn would import it in every gatew
 from runner.exec.deadline import Deadline
 from runner.exec.launch import detach, with_parent
 from runner.gateway.control.asgi import App, Receive, Scope, Send
-from runner.gateway.control.link import Terms
 from runner.gateway.control.messages import Warned
+from runner.gateway.control.terms import Terms
 from runner.gateway.control.uplink import Order, Uplink
 from runner.gateway.models import prices, routes, upstream
 from runner.gateway.models.proxy import Models

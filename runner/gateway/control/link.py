@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import SpawnError
@@ -16,9 +15,8 @@ from runner.exec.deadline import Deadline
 from runner.exec.proxy import CERTIFICATES
 from runner.gateway.control import messages
 from runner.gateway.control.messages import GatewayEvent
-from runner.gateway.network.added_header import AddedHeader
+from runner.gateway.control.terms import Terms
 from runner.gateway.network.authority import system_bundle
-from runner.gateway.servers.terms import ToolServerTerms
 from runner.run.provider import Provider
 
 # In the folder of a gateway.
@@ -27,39 +25,6 @@ _BACKLOG = 128
 _READY_S = 10.0
 _SEND_S = 5.0
 _CLOSE_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """Timeouts of a provider's answer: to connect, to the first byte, and between two bytes.
-
-    A model may think in silence for minutes; an unstreamed answer comes whole at its end.
-    """
-
-    connect_s: float = 10.0
-    first_byte_s: float = 600.0
-    idle_s: float = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """Grants of a gateway for a whole claim. `models` may be asked for; `narrow` may restrict the network.
-
-    `failures` of a provider in a row end its calls. `calls_per_minute` counts calls of models. `server_calls`
-    are those of the run's earlier claims. `added` are headers with secrets for hosts.
-    """
-
-    models: tuple[str, ...]
-    network: str = "none"
-    hosts: tuple[str, ...] = ()
-    private_hosts: tuple[str, ...] = ()
-    failures: int = 5
-    calls_per_minute: int = 120
-    request_bytes: int = 32_000_000  # source: docs.anthropic.com/en/api/overview, its own limit
-    waits: Waits = Waits()
-    servers: tuple[ToolServerTerms, ...] = ()
-    server_calls: int = 0
-    added: tuple[AddedHeader, ...] = ()
 
 
 class Gateway:
@@ -91,7 +56,7 @@ class Gateway:
         It is forked and never exec'd: gateways share the memory of their parent's imports (see `warm`).
         """
         warm()
-        from runner.gateway.control.lifecycle import fork
+        from runner.gateway.control.lifecycle import fork  # here: it imports what only gateways use
 
         listeners: list[socket.socket] = []
         try:

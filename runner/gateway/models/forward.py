@@ -9,8 +9,8 @@ import httpx2
 from runner.agents.contract import Usage
 from runner.errors import RunnerError
 from runner.gateway.control.asgi import Headers, Send, answer
-from runner.gateway.control.link import Waits
 from runner.gateway.control.messages import Answering, CallRefusal, GatewayMessage, Warned
+from runner.gateway.control.terms import Waits
 from runner.gateway.models import routes, sse
 from runner.gateway.models.limits import SETTINGS, Streaks
 from runner.gateway.models.meter import Meter

@@ -7,8 +7,8 @@ import httpx2
 
 from runner.errors import RunnerError
 from runner.gateway.control import asgi
-from runner.gateway.control.link import Terms
 from runner.gateway.control.messages import CallRefusal, Settled, Warned
+from runner.gateway.control.terms import Terms
 from runner.gateway.control.uplink import Order, Uplink
 from runner.gateway.models.forward import CutError, Forward, ModelCall
 from runner.gateway.models.limits import SETTINGS, RateLimiter, RunBudget, Streaks

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import httpx2
 
-from runner.gateway.control.link import Waits
+from runner.gateway.control.terms import Waits
 from runner.gateway.models.anthropic import Messages
 from runner.gateway.models.openai import Chat, Responses
 from runner.gateway.models.protocol import Wire

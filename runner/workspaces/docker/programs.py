@@ -9,7 +9,8 @@ from pathlib import Path
 
 from runner.workspaces.bubblewrap import MIRROR, PLAYER
 
-_INSIDE = Path(__file__).parents[2] / "exec" / "in_container"
+_RUNNER = Path(__file__).parents[2]
+_INSIDE = ("exec/in_container", "agents/*/in_container")  # every agent's own programs, too
 _ENDINGS = (".py", ".sh")
 
 
@@ -42,7 +43,8 @@ def programs(state: Path, uid: int, gid: int) -> Path:
 
 
 def _content(uid: int, gid: int) -> Mapping[str, bytes]:
-    sources = [PLAYER / "player.py", *(path for path in _INSIDE.glob("*") if path.suffix in _ENDINGS)]
+    inside = (path for folder in _INSIDE for path in _RUNNER.glob(f"{folder}/*") if path.suffix in _ENDINGS)
+    sources = [PLAYER / "player.py", *inside]
     return {
         "passwd": f"agent:x:{uid}:{gid}:agent:/workspace/home:/bin/sh\n".encode(),
         "group": f"agent:x:{gid}:\n".encode(),

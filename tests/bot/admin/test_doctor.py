@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
-from bot.daemon.lock_file import look
+from bot.system.lock_file import look
 from bot.system.program import TRIAL
 from ledger.db.rows import change, insert
 from ledger.db.tables import EditionState, ExaminationSubject, editions

@@ -14,11 +14,11 @@ from werkzeug.serving import make_server
 from bot.admin import support_bundle
 from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, github, mend
 from bot.admin.doctor import board as checkups
-from bot.daemon import lock_file
-from bot.daemon.lock_file import Presence
 from bot.github.failed_deliveries import RETENTION
 from bot.sync import board
+from bot.system import lock_file
 from bot.system.config import Config
+from bot.system.lock_file import Presence
 from bot.system.secret import Secret
 from bot.web.app import make_app
 from forge.store.board import FieldType

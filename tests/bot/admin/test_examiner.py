@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.admin.doctor import Level, checks, checks_of_host
-from bot.daemon import lock_file
-from bot.daemon.lock_file import Presence
 from bot.scheduler.examiner import examine_due
+from bot.system import lock_file
+from bot.system.lock_file import Presence
 from ledger.db.tables import ExaminationSubject
 from ledger.log import event_store
 from ledger.queue import examinations

@@ -18,7 +18,7 @@ from sqlalchemy import Engine
 
 from bot.cli import main
 from bot.cli._show import ago, table
-from bot.daemon import lock_file
+from bot.system import lock_file
 from bot.system.config import Config
 from bot.system.program import TRIAL
 from ledger.events import board as on_board

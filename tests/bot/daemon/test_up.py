@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from sqlalchemy import Engine
 
-from bot.daemon import lock_file
-from bot.daemon.lock_file import Presence
 from bot.daemon.up import NoRedisError, work
 from bot.scheduler import queues
 from bot.system import config as configuration
+from bot.system import lock_file
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
+from bot.system.lock_file import Presence
 from forge.seed import load
 from forge.server import Forge
 from ledger.ids import DeliveryId

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from bot.bootstrap import Services
 from bot.github.client import Hub
-from bot.outbox.contract import OutboxContext
+from bot.state.outbox_context import OutboxContext
 from bot.system import config
 from bot.system import redis as embedded_redis
 from forge.clock import Clock as ForgeClock

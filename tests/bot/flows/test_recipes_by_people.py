@@ -15,7 +15,7 @@ from ledger.events.run import (
     SessionStarted,
     UsageMetered,
 )
-from ledger.model.reasons import Reason
+from ledger.states import Reason
 from ledger.states import CardState, Ending
 from rules.policy.column import ColumnPolicy
 from tests.bot.flows.cardinal import Cardinal

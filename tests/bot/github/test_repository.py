@@ -11,7 +11,8 @@ from bot.github.api import pulls, reviews, roles
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, PermissionMissingError
 from bot.github.transport import READ, ApiCall, CallSlots, Wire
-from bot.repo_config import policy_file, policy_names
+from bot.repo_config import policy_file
+from bot.state import policy_names
 from forge.store.models import Pull, Role
 from forge.store.reviews import LineComment
 from tests.bot.github.conftest import Clock, Scripted

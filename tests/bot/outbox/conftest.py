@@ -10,8 +10,8 @@ import pytest
 
 from bot.github.client import Hub
 from bot.outbox import handlers
-from bot.outbox.contract import OutboxContext
 from bot.outbox.publisher import Published, publish_due
+from bot.state.outbox_context import OutboxContext
 from bot.system.config import Config, read
 from forge.clock import Clock as ForgeClock
 from forge.server import Forge

@@ -9,9 +9,9 @@ import pytest
 
 from bot.github.client import Hub
 from bot.outbox import handlers, publisher
-from bot.outbox.contract import OutboxContext
 from bot.outbox.publisher import MAX_ATTEMPTS
 from bot.render.markdown.marker import mark
+from bot.state.outbox_context import OutboxContext
 from bot.system import liveness
 from forge.store.reviews import LineComment
 from ledger.events.board import CardArchived

@@ -11,8 +11,7 @@ from ledger.events.pull import PullOpened
 from ledger.events.run import Progressed, RunEnded, UsageMetered
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, Reason
 from ledger.views import runs
 from tests.bot.render.past import CARD, RUN, Past, R
 

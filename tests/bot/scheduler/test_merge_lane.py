@@ -20,9 +20,8 @@ from ledger.events.run import CHECK, RunClaimed, RunEnded, ValidationEnded
 from ledger.ids import BoardId, CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.model.reasons import Reason
 from ledger.queries import siblings
-from ledger.states import Ending
+from ledger.states import Ending, Reason
 from ledger.views import cards, runs
 from rules.intents.outbound import MergePull
 from tests.ledger.samples import BOARD, board_seen, card_seen, later, run_queued

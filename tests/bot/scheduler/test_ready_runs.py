@@ -15,9 +15,8 @@ from ledger.events.policy import PolicyLoaded
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.model.reasons import Reason
 from ledger.queries import run_queue
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 from ledger.views import cards
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 from tests.ledger.traced import traced

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, select
 
 from bot.github.client import Hub
 from bot.ingest import delivery
-from bot.outbox.contract import OutboxContext
+from bot.state.outbox_context import OutboxContext
 from bot.system.secret import Secret
 from bot.web.app import make_app
 from forge.store.board import DraftIssue, Item

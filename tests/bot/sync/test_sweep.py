@@ -9,7 +9,7 @@ import pytest
 from bot.github.client import Hub
 from bot.github.errors import UnavailableError
 from bot.ingest import delivery as deliveries
-from bot.outbox.contract import OutboxContext
+from bot.state.outbox_context import OutboxContext
 from bot.system.setting_types import BoardAddress
 from forge.store.board import Item, Project
 from ledger.events.board import CardSeen

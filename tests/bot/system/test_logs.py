@@ -8,7 +8,7 @@ import pytest
 
 from bot.system import logs
 from bot.system.config import Config
-from bot.system.scrub import scrub
+from bot.system.logs import scrub
 from bot.system.secret import Secret
 
 

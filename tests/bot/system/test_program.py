@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from bot.daemon.lock_file import AlreadyUpError
 from bot.daemon.up import NoRedisError
 from bot.state.standstill import way_out
 from bot.system import program
+from bot.system.lock_file import AlreadyUpError
 from bot.system.program import TRIAL
 from ledger.queries.standstill import StandstillKind
 

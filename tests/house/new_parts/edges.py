@@ -24,12 +24,11 @@ SAMPLES = {
             return (Starred(login(payload, "sender")),)
         ''',
         """
-        from bot.github.app_manifest import manifest
         from bot.ingest import events
         from bot.ingest.resolve import resolve
 
         facts = events.read("star", {"starred_at": "now", "sender": {"login": "alice"}}, bot_id=1)
-        print("star" in manifest().events, *(make(None) for make in resolve(None, facts).makers))
+        print("star" in events.subscribed(), *(make(None) for make in resolve(None, facts).makers))
         """,
         "True ('alice',)",
     ),

@@ -183,7 +183,7 @@ SAMPLES = {
         ''',
         """
         from pathlib import Path
-        from bot.repo_config.policy_names import installed
+        from bot.state.policy_names import installed
         from rules.policy.model import parse
         from runner import agents, workspaces
         from runner.run.run_spec import HostPaths

@@ -98,7 +98,7 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
     pick = chance.choice
     told += [any_event(pick, kind) for kind in every]
     told += [run_queued("r8"), RunClaimed(RunId("r8"), 1, "w1"), RunRequeued(RunId("r8"), "reclaimed")]
-    told += [run_queued("r9"), RunEnded(RunId("r9"), Ending.FAILED, "provider", "no answer", "queued")]
+    told += [run_queued("r9"), RunEnded(RunId("r9"), Ending.FAILED, "provider", "", "queued", cause="x")]
     told += [
         BoardHalted(BOARD, "provider", "No answer.", later(60), 0),
         PullOpened(CARD, "acme/shop", 7, "PR_7", "cardinal/7", "c0", False),

@@ -9,8 +9,7 @@ from ledger.events.board import CardExplained
 from ledger.events.related import LinksSeen
 from ledger.events.run import RunQueued
 from ledger.ids import CardId, QuestionId, RunId
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, Reason, RunState
 from rules.card.dependencies import waiting
 from rules.handlers.failed_run import retry_part
 from rules.intents.internal import AnswerQuestion, AskQuestion, ChangeCardState, QueueRun

@@ -19,8 +19,7 @@ from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewDism
 from ledger.events.run import RunEnded
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import RunId
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, Reason, RunState
 from rules.card.move_rights import ACTS, may_move
 from rules.explain import why
 from rules.intents import by_command, internal, outbound, rule_results

@@ -6,8 +6,7 @@ import pytest
 
 from ledger.events.board import CardConverted, CardMoved
 from ledger.events.placement import RepositoryResolved
-from ledger.model.reasons import Reason
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 from rules.card.loss import Loss
 from rules.card.target_repository import (
     ASKS,

@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.intents.internal import AnswerQuestion, ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
+from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import Say, UntickBoxes, WriteRunComment
 from rules.runs.plan_approval import bound, issue_digest
 from rules.snapshot import Snapshot
@@ -26,14 +27,14 @@ BOUND = card(
 
 def test_it_approves_the_plan_and_lets_the_run_go_on() -> None:
     approved, requeued = obeyed("approve", WAITING)
-    assert isinstance(approved, ApprovePlan)
+    assert isinstance(approved, PlanApproved)
     assert (approved.run_id, approved.by, requeued) == (R1, "bob", RequeueRun(CARD, R1, "approved"))
 
 
 def test_a_ticked_box_approves_and_is_written_anew() -> None:
     intents = asks(WAITING, given("approve", source="box:approve:r1:1"))
     assert intents[-1] == WriteRunComment(CARD, R1)
-    assert "ApprovePlan" in kinds(intents)
+    assert "PlanApproved" in kinds(intents)
 
 
 @pytest.mark.parametrize(
@@ -55,20 +56,20 @@ def test_where_no_plan_waits_it_says_so(snapshot: Snapshot, said: str) -> None:
 def test_a_box_approves_only_the_plan_that_it_stands_under(box: str) -> None:
     intents = asks(WAITING, given("approve", source=box))
     assert "older plan" in only(intents, Say).text
-    assert "ApprovePlan" not in kinds(intents)
+    assert "PlanApproved" not in kinds(intents)
 
 
 def test_a_word_from_before_the_plan_does_not_approve_it() -> None:
     waiting = card(run=run(RunState.AWAITING_APPROVAL, plan_revision=2, plan_at=NOW))
     early = NOW - timedelta(seconds=6)
     assert "Plan 2 was posted after" in told("approve", waiting, said_at=early)
-    assert kinds(obeyed("approve", waiting, said_at=NOW))[0] == "ApprovePlan"
+    assert kinds(obeyed("approve", waiting, said_at=NOW))[0] == "PlanApproved"
 
 
 def test_what_is_approved_is_bound_by_its_digest() -> None:
     assert BOUND.run is not None
     intents = obeyed("approve", BOUND, base="a" * 40)
-    digest = only(intents, ApprovePlan).bound
+    digest = only(intents, PlanApproved).bound
     assert digest == bound(BOUND, BOUND.run)
     for changed in ({"briefed": "x"}, {"plan_digest": "x"}, {"plan_base": "x"}, {"plan_policy": "x"}):
         assert bound(BOUND, replace(BOUND.run, **changed)) != digest
@@ -77,8 +78,8 @@ def test_what_is_approved_is_bound_by_its_digest() -> None:
 def test_a_plan_for_another_text_is_not_approved_but_made_anew() -> None:
     edited = replace(BOUND, body="As an admin")
     intents = obeyed("approve", edited, base="a" * 40)
-    assert kinds(intents) == ["RedirectPlan", "RequeueRun", "Say"]
-    assert only(intents, RedirectPlan).by == "Cardinal"
+    assert kinds(intents) == ["PlanRedirected", "RequeueRun", "Say"]
+    assert only(intents, PlanRedirected).by == "Cardinal"
     assert only(intents, RequeueRun).why == "redirected"
     assert "the issue's text changed since it was made" in only(intents, Say).text
 
@@ -94,18 +95,18 @@ def test_on_another_base_or_policy_it_has_to_be_approved_again(
     waiting: Snapshot, base: str, said: str
 ) -> None:
     intents = obeyed("approve", waiting, base=base)
-    assert kinds(intents) == ["RebindPlan", "Say"]
+    assert kinds(intents) == ["PlanRebound", "Say"]
     assert said in only(intents, Say).text
-    told_of = only(intents, RebindPlan)
+    told_of = only(intents, PlanRebound)
     assert waiting.run is not None
     again = replace(waiting, run=replace(waiting.run, plan_base=told_of.base, plan_policy=told_of.policy))
-    assert kinds(obeyed("approve", again, base=base)) == ["ApprovePlan", "RequeueRun"]
+    assert kinds(obeyed("approve", again, base=base)) == ["PlanApproved", "RequeueRun"]
 
 
 def test_a_box_that_was_ticked_for_something_stale_is_restored() -> None:
     intents = asks(BOUND, given("approve", source="box:approve:r1:1", base="b" * 40))
     assert only(intents, UntickBoxes).comment_id == 77
-    assert "ApprovePlan" not in kinds(intents)
+    assert "PlanApproved" not in kinds(intents)
 
 
 def test_a_box_that_is_ticked_again_is_answered_again() -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from ledger.events.board import StopLifted, StopOrdered
 from ledger.ids import RunId
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, Reason, RunState
 from rules.card.state import rest_of
 from rules.explain import why
 from rules.intents.by_command import UnlinkCard

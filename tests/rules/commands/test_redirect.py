@@ -2,9 +2,9 @@
 
 import pytest
 
-from ledger.events.run import RunSteered
+from ledger.events.run import PlanRedirected, RunSteered
 from ledger.states import RunState
-from rules.intents.internal import RedirectPlan, RequeueRun
+from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
@@ -14,7 +14,7 @@ from tests.rules.scene import CARD, R1, card, ended, run
 def test_it_sends_the_plan_back() -> None:
     snapshot = card(run=run(RunState.AWAITING_APPROVAL))
     assert obeyed("redirect", snapshot, "use SQLite") == (
-        RedirectPlan(CARD, R1, "bob", "use SQLite"),
+        PlanRedirected(R1, 1, "bob", "use SQLite"),
         RequeueRun(CARD, R1, "redirected"),
     )
 

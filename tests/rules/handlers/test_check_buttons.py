@@ -7,13 +7,13 @@ import pytest
 
 from ledger.events.conversation import CommandRefused
 from ledger.events.pull import PullChanged
-from ledger.events.run import RunStepped
+from ledger.events.run import PlanApproved, RunStepped
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, RunState
 from rules.chatops.parser import Parsed, approved_plan, of_button, pressed_run
 from rules.handlers import check_buttons
 from rules.handlers.check_buttons import of_check
-from rules.intents.internal import ApprovePlan, QueueRun, StopRun
+from rules.intents.internal import QueueRun, StopRun
 from rules.intents.outbound import Say, WriteCheck
 from rules.snapshot import RunSeen, Snapshot
 from tests.rules.scene import CARD, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run
@@ -125,7 +125,7 @@ def test_a_press_about_an_older_run_does_nothing_and_says_so() -> None:
 def test_an_older_plan_is_not_approved_by_its_button() -> None:
     seen = card(run=run(S.AWAITING_APPROVAL, plan_revision=2), pull=pull())
     assert "older plan" in only(asks(seen, pressed("approve", "approve:r1:1")), Say).text
-    assert only(asks(seen, pressed("approve", "approve:r1:2")), ApprovePlan).by == "bob"
+    assert only(asks(seen, pressed("approve", "approve:r1:2")), PlanApproved).by == "bob"
 
 
 def test_a_refused_press_is_told_on_the_pull_request_once_an_hour() -> None:

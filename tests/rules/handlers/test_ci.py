@@ -8,9 +8,8 @@ import pytest
 
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import RunEnded
-from ledger.model.reasons import Reason
 from ledger.states import CardState as S
-from ledger.states import Ending, RunState
+from ledger.states import Ending, Reason, RunState
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
 from rules.policy.model import Policy

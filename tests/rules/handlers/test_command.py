@@ -5,10 +5,10 @@ from typing import Any
 
 from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven, CommandRefused
-from ledger.events.run import RunSteered
+from ledger.events.run import PlanApproved, PlanRedirected, RunSteered
 from ledger.ids import RunId
 from ledger.states import RunState
-from rules.intents.internal import AnswerQuestion, ApprovePlan, QueueRun, RedirectPlan
+from rules.intents.internal import AnswerQuestion, QueueRun
 from rules.intents.outbound import Say
 from tests.rules.scene import CARD, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, run
 
@@ -49,14 +49,14 @@ def test_a_form_about_an_older_run_question_or_plan_does_nothing_and_says_so() -
     planned = card(run=run(S.AWAITING_APPROVAL, plan_revision=2))
     assert "older plan" in only(asks(planned, sent("approve:r1:1")), Say).text
     assert kinds(asked) == ["Say"]
-    assert only(asks(planned, sent("approve:r1:2")), ApprovePlan).by == "bob"
+    assert only(asks(planned, sent("approve:r1:2")), PlanApproved).by == "bob"
 
 
 def test_words_of_a_form_have_a_number_of_their_own() -> None:
     steered = only(asks(card(run=run()), sent("redirect:r1", "mind the tests")), RunSteered)
     assert steered == RunSteered(R1, "bob", "mind the tests", -9)
     back = asks(card(run=run(S.AWAITING_APPROVAL)), sent("redirect:r1", "smaller"))
-    assert only(back, RedirectPlan).text == "smaller"
+    assert only(back, PlanRedirected).text == "smaller"
 
 
 def test_a_run_knows_that_a_page_asked_for_it() -> None:

@@ -8,8 +8,7 @@ from ledger.events.board import CardExplained
 from ledger.events.pull import GroupFormed, GroupGone
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
-from ledger.model.reasons import Reason
-from ledger.states import CardState, Ending, Gate
+from ledger.states import CardState, Ending, Gate, Reason
 from rules.handlers.merge_queue import WAITS
 from rules.intents.outbound import CancelMerge, CheckGroup
 from rules.snapshot import Snapshot

@@ -8,18 +8,18 @@ from typing import Any
 
 from ledger.events.board import CardMoved
 from ledger.events.instruction import AgentPinned
-from ledger.events.run import RunEnded, RunSteered
+from ledger.events.run import PlanApproved, RunEnded, RunSteered
 from ledger.ids import CardId, RunId
 from ledger.states import CardState, Ending, RunState
 from rules.card.agent_choice import played
 from rules.card.dependencies import waiting
-from rules.card.schedule import coming
 from rules.card.target_repository import Hints, resolve
 from rules.chatops.parser import Parsed, Permitted, permit
-from rules.intents.internal import AnswerQuestion, ApprovePlan, QueueRun
+from rules.intents.internal import AnswerQuestion, QueueRun
 from rules.intents.outbound import CreateCard, Intent, MoveCard, RuleEvent, RunTask, Say
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
+from rules.policy.schedule import coming
 from rules.policy.validate import Installed
 from rules.runs.queue import Load, Station, Waiting, choose
 from rules.snapshot import BlockerSeen, FollowUpSeen, Standing
@@ -136,7 +136,7 @@ def test_a_human_in_the_loop_approves_the_plan_and_answers_in_plain_words() -> N
     people = (("alice", "write"), ("bob", "write"), ("carol", "maintain"))
     may = [permit(policy, Parsed("approve", ""), role=role, login=who) for who, role in people]
     assert [isinstance(answer, Permitted) for answer in may] == [True, False, True]
-    assert only(asks(waits, given("approve", by="alice"), by=policy), ApprovePlan).by == "alice"
+    assert only(asks(waits, given("approve", by="alice"), by=policy), PlanApproved).by == "alice"
     parked = card(run=run(RunState.PARKED, question=QUESTION))
     assert only(asks(parked, said("8081, please"), by=policy), AnswerQuestion).text == "8081, please"
     assert [stage.approval for stage in column(policy, "In Progress").stages] == ["off", "required"]

@@ -7,7 +7,6 @@ import pytest
 
 from ledger.events import run as runs
 from ledger.events.board import BoardHalted, HaltLifted
-from ledger.model.shared_failures import shared_cause
 from ledger.states import Ending, RunState
 from rules.intents.outbound import Say
 from rules.runs.queue import Load, Station, Waiting, choose
@@ -16,35 +15,15 @@ from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, R1, asks, card, ended, given, kinds, only, run
 
 WHY = "anthropic refuses the key (401): check CARDINAL_ANTHROPIC_KEY, then retry."
-CAUSE = shared_cause("provider", WHY)
-FAILED = runs.RunEnded(R1, Ending.FAILED, "provider", WHY, "working")
+CAUSE = "anthropic:401"
+FAILED = runs.RunEnded(R1, Ending.FAILED, "provider", WHY, "working", cause=CAUSE)
 OTHER = runs.RunEnded(R1, Ending.FAILED, "agent_error", "it crashed", "working")
 HALT = Halt(CAUSE, WHY, NOW, 0, probing=True, probe=R1)
 AFTER = card(run=ended(Ending.FAILED, reason="provider", detail=WHY))
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        (("provider", "failed 5 times in a row"), ("provider", "failed 6 times in a row"), True),
-        (
-            ("spawn_failed", "no image sha256:abcdef0123"),
-            ("spawn_failed", "no image sha256:0123abcdef"),
-            True,
-        ),
-        (("provider", "openai failed"), ("provider", "anthropic failed"), False),
-        (("provider", "gone"), ("spawn_failed", "gone"), False),
-    ],
-)
-def test_the_same_cause_is_told_by_its_words_and_not_by_its_numbers(
-    one: tuple[str, str], other: tuple[str, str], same: bool
-) -> None:
-    assert (shared_cause(*one) == shared_cause(*other)) is same
-
-
-@pytest.mark.parametrize("reason", ["agent_error", "validation", "guardrail", "repository", ""])
-def test_a_failure_of_the_cards_own_is_shared_with_nobody(reason: str) -> None:
-    assert shared_cause(reason, "whatever") == ""
+def test_a_failure_of_the_cards_own_halts_nothing() -> None:
+    assert "BoardHalted" not in kinds(asks(replace(AFTER, struck=9), OTHER))
 
 
 def test_the_card_too_many_halts_the_board_with_one_message_instead_of_its_report() -> None:

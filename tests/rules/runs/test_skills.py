@@ -112,6 +112,11 @@ def test_the_words_of_people_without_write_access_load_nothing() -> None:
     ]
 
 
+def test_the_trigger_words_of_a_private_skill_are_not_said() -> None:
+    private = replace(MIGRATE, source=OPERATOR)
+    assert loaded(CARD, private, rules=Skills()) == [("safe-migration", "a trigger of its own in the title")]
+
+
 def test_of_two_with_one_name_the_repositorys_counts() -> None:
     private = offer("style", source=OPERATOR)
     choices = choose(RULES, CARD, (private, STYLE))

@@ -34,7 +34,11 @@ class Bridge:
     def __init__(self, folder: Path, session: str = "") -> None:
         self.folder, self.heard, self.noise = folder, list[AgentEvent](), list[str]()
         layout = Layout(
-            f"{folder}/repo", f"{folder}/home", "", sys.executable, f"{ROOT}/runner/exec/in_container"
+            f"{folder}/repo",
+            f"{folder}/home",
+            "",
+            sys.executable,
+            f"{ROOT}/runner/agents/opencode/in_container",
         )
         task = Task(Phase.WORK, "work", "the prompt", "r1", session, "default", False, 9, 1.0, folder)
         self.dialogue = AGENT.begin(task, layout)

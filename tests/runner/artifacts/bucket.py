@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from botocore.session import Session
 
-from runner.artifacts.backend import StoreSpec
+from runner.run.run_spec import StoreSpec
 
 START_S = 60
 _LISTENS = re.compile(rb"Running on (http://[\d.]+:\d+)")

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from runner.artifacts import backend, s3
-from runner.artifacts.backend import OversizedBlobError, StoreError, StoreSpec
+from runner.artifacts.backend import OversizedBlobError, StoreError
 from runner.artifacts.blobs import BlobStore
 from runner.artifacts.opening import opened
+from runner.run.run_spec import StoreSpec
 from tests.runner.artifacts.bucket import in_bucket, s3_server
 
 KEY = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="

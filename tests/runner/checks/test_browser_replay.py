@@ -25,18 +25,18 @@ from ledger.states import Ending
 from rules.runs import browser_steps
 from rules.runs.browser_steps import MAX_STEPS
 from runner import agents, workspaces
-from runner.artifacts import keep
-from runner.artifacts.keep import keep_files
 from runner.artifacts.store import store_of
 from runner.checks.browser_replay import Browsed, ReplayResult
 from runner.checks.places import BROWSER, PURPOSES, clear_away, tenancy
 from runner.errors import OversizedRepositoryError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.run.context import RunContext
 from runner.run.log import RunLog
 from runner.run.run_spec import BrowserStep, Limits, ReproductionSpec, RunSpec
 from runner.run.secrecy import Secrecy
+from runner.session import keep
+from runner.session.context import RunContext
+from runner.session.keep import keep_files
 from runner.supervisor import execute
 from tests.runner.flows.test_kill import die_at
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN

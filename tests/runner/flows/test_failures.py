@@ -120,12 +120,13 @@ def test_a_scenario_that_is_not_there_fails_the_run_before_anything_is_started(
     world: World, model: str
 ) -> None:
     world.run(world.order(model=model))
-    assert world.ended().reason == "spawn_failed"
+    ended = world.ended()
+    assert (ended.reason, ended.cause) == ("spawn_failed", ":".join(filter(None, ("ScenarioError", model))))
 
 
 def test_an_agent_that_is_not_installed_fails_the_run(world: World) -> None:
     world.run(world.order(agent="os"))
-    assert world.ended().reason == "spawn_failed"
+    assert (world.ended().reason, world.ended().cause) == ("spawn_failed", "UnknownPartError:os")
     assert "scripted" in world.ended().detail
 
 

@@ -15,10 +15,9 @@ from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTa
 from ledger.model.limit_answers import answered
 from ledger.states import Ending
 from runner.agents.contract import Phase
-from runner.artifacts.backend import StoreSpec
 from runner.artifacts.store import store_of
 from runner.phases import checkpoint
-from runner.run.run_spec import INVESTIGATE, HostPaths, RunSpec
+from runner.run.run_spec import INVESTIGATE, HostPaths, RunSpec, StoreSpec
 from runner.supervisor import execute
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, leave
 from tests.runner.flows.test_kill import die_at, wait_for_its_end

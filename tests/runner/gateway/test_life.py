@@ -16,7 +16,8 @@ from ledger.db.transactions import writing
 from ledger.lifecycle.open import open_ledger
 from runner.errors import SpawnError
 from runner.exec.deadline import Deadline
-from runner.gateway.control.link import Gateway, Terms
+from runner.gateway.control.link import Gateway
+from runner.gateway.control.terms import Terms
 from tests.runner.gateway.upstream import Answer, messages
 from tests.runner.gateway.world import KEY, LIMIT_S, PATHS, TERMS, Line, ask, providers, scene
 from tests.waiting import until

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.gateway.control.link import Gateway, Terms
+from runner.gateway.control.link import Gateway
 from runner.gateway.control.messages import ServerCallMade, ServerTrouble, read
+from runner.gateway.control.terms import Terms
 from runner.gateway.control.uplink import Uplink
 from runner.gateway.servers.desk import MAX_AT_ONCE, MAX_CALLS, ToolServers
 from runner.gateway.servers.terms import ToolServerTerms

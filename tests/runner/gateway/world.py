@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from runner.gateway.control.link import Gateway, Terms, Waits
+from runner.gateway.control.link import Gateway
 from runner.gateway.control.messages import CallRefusal, GatewayEvent
+from runner.gateway.control.terms import Terms, Waits
 from runner.run.provider import Provider, TokenPrice
 from tests.runner.gateway.upstream import Answer, Upstream, chat, messages, provider, responses
 from tests.waiting import until

@@ -10,7 +10,7 @@ import pytest
 from ledger.states import Ending
 from runner.run.instructions import digest_of
 from runner.run.run_spec import StageSpec, ToolSpec
-from runner.run.stage_machine import ONCE_MORE
+from runner.session.stage_machine import ONCE_MORE
 from tests.runner.flows.test_kill import die_at
 from tests.runner.flows.test_story import EDIT, MOIN, PLAN
 from tests.runner.world import BRANCH, World, checks, copy_world, git

@@ -1,14 +1,18 @@
 """What an agent says, as it is heard: what people allowed is found again, though private words are hushed."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
+
+import pytest
 
 from runner import agents
 from runner.agents.contract import PermissionAsked, Phase, Task
-from runner.run.context import RunContext
+from runner.gateway.control.messages import CallRefusal, GatewayEvent, ProviderFailure
 from runner.run.run_spec import ToolSpec
 from runner.run.secrecy import Secrecy
 from runner.session import permission
+from runner.session.context import RunContext
 from runner.session.listener import AgentListener
 from tests.runner.world import CARD, World
 
@@ -32,13 +36,13 @@ class Asking:
 
 
 def heard(
-    world: World, granted: tuple[str, ...] = (), refused: tuple[str, ...] = ()
+    world: World, granted: tuple[str, ...] = (), refused: tuple[str, ...] = (), gateway: Any = None
 ) -> tuple[AgentListener, Asking]:
     """Return how it went when the agent asked."""
     order, log = world.claim(world.order())
     log.secrecy = Secrecy((PRIVATE,))
     nothing = cast(Any, None)  # no part of this turn
-    run = RunContext(order, log, world.clock, agents.load("scripted"), nothing, nothing, nothing)
+    run = RunContext(order, log, world.clock, agents.load("scripted"), nothing, nothing, nothing, gateway)
     tools = ToolSpec(ask=("deploy*",))
     task = Task(Phase.WORK, "work", "", order.run_id, "s", "test", False, 5, 1.0, Path("/"), tools=tools,
                 granted=granted, refused=refused)  # fmt: skip
@@ -70,3 +74,22 @@ def test_leave_for_a_command_is_found_again_by_its_hushed_words(world: World) ->
 def test_what_people_refused_stays_refused_by_its_hushed_words(world: World) -> None:
     hearing, asking = heard(world, refused=(written(),))
     assert (hearing.parks, asking.answers) == (False, [False])
+
+
+@pytest.mark.parametrize(
+    ("event", "cause"),
+    [
+        (ProviderFailure("openai", 503, "openai failed 5 times in a row", 5, final=True), "openai:503"),
+        (ProviderFailure("openai", 503, "openai failed", 1, final=False), ""),
+        (CallRefusal("key", "there is no key"), "scripted:key"),
+        (CallRefusal("rate", "too fast"), ""),
+        (None, "gateway"),
+    ],
+)
+def test_a_failure_that_other_cards_share_has_a_code(
+    world: World, event: GatewayEvent | None, cause: str
+) -> None:
+    events = () if event is None else (event,)
+    hearing, _ = heard(world, gateway=SimpleNamespace(decode=lambda _: events))
+    hearing.message("" if event is None else "one")
+    assert hearing.cause == cause

@@ -13,9 +13,9 @@ from runner.checks.places import tenancy
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases import work
-from runner.run.context import RunContext
 from runner.run.run_spec import RunSpec, ToolSpec
 from runner.run.secrecy import Secrecy
+from runner.session.context import RunContext
 from runner.session.listener import AgentListener
 from runner.text.plain import REDACTED
 from tests.runner.agents.claude_lines import LAYOUT, asking, written

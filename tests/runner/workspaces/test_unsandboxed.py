@@ -7,8 +7,8 @@ from runner.agents.scripted.adapter import Scripted
 from runner.errors import UnsandboxedError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.run.context import RunContext
 from runner.run.run_spec import ValidationSpec
+from runner.session.context import RunContext
 from runner.supervisor import carry_out
 from runner.workspaces.contract import Tenancy
 from runner.workspaces.local.backend import Local

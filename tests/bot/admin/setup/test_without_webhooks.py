@@ -9,6 +9,7 @@ import pytest
 from bot.admin.setup.progress import Notes, Registered
 from bot.admin.setup.progress import read as read_notes
 from bot.github.app_manifest import manifest
+from bot.ingest.events import subscribed
 from bot.system.config import ConfigError, read
 from bot.web.app import make_app
 from tests.ledgers import new_ledger
@@ -48,9 +49,12 @@ def test_notes_that_cannot_be_read_are_none(tmp_path: Path) -> None:
 
 
 def test_the_manifest_asks_for_what_app_yml_says() -> None:
-    wanted = manifest().filled(name="", webhook="https://a.example/x", active=True, redirect_url="http://b")
+    ours = manifest(subscribed())
+    wanted = ours.filled(name="", webhook="https://a.example/x", active=True, redirect_url="http://b")
     assert wanted["name"] == "Cardinal"
     assert wanted["hook_attributes"] == {"url": "https://a.example/x", "active": True}
     assert wanted["default_permissions"]["checks"] == "write"
-    assert manifest().lacking({**manifest().permissions, "contents": "read"}) == ("contents: write",)
-    assert manifest().lacking({**manifest().permissions, "issues": "admin"}) == ()
+    assert manifest(subscribed()).lacking({**manifest(subscribed()).permissions, "contents": "read"}) == (
+        "contents: write",
+    )
+    assert manifest(subscribed()).lacking({**manifest(subscribed()).permissions, "issues": "admin"}) == ()

@@ -227,6 +227,7 @@ def test_permissions_without_which_nothing_can_be_done_block_the_cards(cardinal:
     cardinal.settle()
     assert cardinal.card(item).state is CardState.BLOCKED
     assert "has not accepted what the App needs (contents: write)" in cardinal.card(item).because
+    assert cardinal.events(AccessLost)[-1].reason == "core_permissions"
 
 
 def test_a_repository_taken_out_of_the_installation_keeps_its_cards(cardinal: Cardinal) -> None:

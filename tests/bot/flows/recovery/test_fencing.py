@@ -20,7 +20,8 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import leases, outbox
 from ledger.queue.leases import Lease
-from runner.gateway.control.link import Gateway, Terms
+from runner.gateway.control.link import Gateway
+from runner.gateway.control.terms import Terms
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
 from tests.ledger.claims import claim_next

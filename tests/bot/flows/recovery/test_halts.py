@@ -15,7 +15,8 @@ BAD_KEY = "anthropic refuses the key (401): check CARDINAL_ANTHROPIC_KEY, then r
 
 def fail(cardinal: Cardinal, run_id: RunId) -> None:
     cardinal.begin(run_id)
-    cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "provider", BAD_KEY, "working"))
+    cause = "anthropic:401"
+    cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "provider", BAD_KEY, "working", cause=cause))
 
 
 def queued(cardinal: Cardinal, count: int) -> list[Item]:

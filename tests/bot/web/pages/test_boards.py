@@ -8,8 +8,7 @@ from ledger.events.board import BoardHalted, CardArchived, CardExplained, CardSe
 from ledger.events.pull import PullOpened
 from ledger.events.run import RunClaimed
 from ledger.ids import CardId
-from ledger.model.reasons import Reason
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
 

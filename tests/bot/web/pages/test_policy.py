@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 import pytest
 from werkzeug.test import TestResponse
 
-from bot.repo_config import policy_names
+from bot.state import policy_names
 from bot.web.pages.policy import MAX_BYTES, PREVIEWS_A_MINUTE
 from ledger.log import event_store
 from tests.bot.flows.cardinal import Cardinal

@@ -8,11 +8,11 @@ from datetime import timedelta
 from redis import Redis
 from rq import SimpleWorker
 
-from bot.daemon import lock_file
-from bot.daemon.lock_file import Presence
 from bot.scheduler.queues import QueueName, host_queue, queue
+from bot.system import lock_file
 from bot.system import redis as known
 from bot.system.clock import utc_now
+from bot.system.lock_file import Presence
 from bot.web.site.processes import NO_REDIS, processes
 from tests.bot.web.pages.world import Pages
 

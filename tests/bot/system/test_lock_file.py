@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.daemon import lock_file
-from bot.daemon.lock_file import AlreadyUpError, Presence
+from bot.system import lock_file
+from bot.system.lock_file import AlreadyUpError, Presence
 
 HOLD = """
 import sys
 from pathlib import Path
-from bot.daemon import lock_file
+from bot.system import lock_file
 with lock_file.hold(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

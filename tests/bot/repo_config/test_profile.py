@@ -2,8 +2,8 @@
 
 import pytest
 
+from bot.repo_config.profiles import ProfileFile, parse_profile
 from rules.errors import PolicyError
-from rules.policy.profile import ProfileFile, parse_profile
 
 PATH = ".github/cardinal/profiles/ours.md"
 

@@ -14,8 +14,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.exec.in_container.opencode_facts import Facts, cut, fault
-    from runner.exec.in_container.opencode_server import (
+    from runner.agents.opencode.in_container.opencode_facts import Facts, cut, fault
+    from runner.agents.opencode.in_container.opencode_server import (
         CALL_S,
         START_S,
         Api,

@@ -16,7 +16,7 @@ from runner.prompts.compose import compose
 from runner.prompts.stage import SNAPSHOTS_BYTES
 from runner.run.history import History
 from runner.run.run_spec import StageSpec, ToolSpec
-from runner.run.stage_machine import AS_MANY, MAX_ENTRIES, ONCE_MORE, Ask, Enter, admit, choices_of
+from runner.session.stage_machine import AS_MANY, MAX_ENTRIES, ONCE_MORE, Ask, Enter, admit, choices_of
 from tests.runner.session.test_board_calls import ORDER, RUN, call, effect_of, history
 
 BUILD = StageSpec("build", "senior-engineer", "Build.", next=("check",), ends=False)

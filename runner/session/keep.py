@@ -9,7 +9,7 @@ from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.events.run import RunEvent
 from runner.artifacts.store import Stored, store_of
 from runner.errors import OversizedRepositoryError, WorkspaceError
-from runner.run.context import RunContext
+from runner.session.context import RunContext
 from runner.text.plain import one_line
 from runner.workspaces.contract import Workspace
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.card.schedule import CardSchedule, coming, next_after
 from rules.errors import PolicyError
 from rules.policy.model import DEFAULT_TEXT, parse
+from rules.policy.schedule import CardSchedule, coming, next_after
 
 NOW = datetime(2026, 3, 28, 12, tzinfo=UTC)
 TIMINGS = ("0 3 * * 1-5", "*/30 * * * *", "30 2 * * *", "0 0 1 * *")

@@ -1,0 +1,1 @@
+"""OpenCode's dialogue inside the container: Python's standard library alone."""

@@ -1,0 +1,39 @@
+"""Terms of a gateway for a claim: what it may reach, how often, and how long it waits."""
+
+from dataclasses import dataclass
+
+from runner.gateway.network.added_header import AddedHeader
+from runner.gateway.servers.terms import ToolServerTerms
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Timeouts of a provider's answer: to connect, to the first byte, and between two bytes.
+
+    A model may think in silence for minutes; an unstreamed answer comes whole at its end.
+    """
+
+    connect_s: float = 10.0
+    first_byte_s: float = 600.0
+    idle_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Grants of a gateway for a whole claim. `models` may be asked for; `narrow` may restrict the network.
+
+    `failures` of a provider in a row end its calls. `calls_per_minute` counts calls of models. `server_calls`
+    are those of the run's earlier claims. `added` are headers with secrets for hosts.
+    """
+
+    models: tuple[str, ...]
+    network: str = "none"
+    hosts: tuple[str, ...] = ()
+    private_hosts: tuple[str, ...] = ()
+    failures: int = 5
+    calls_per_minute: int = 120
+    request_bytes: int = 32_000_000  # source: docs.anthropic.com/en/api/overview, its own limit
+    waits: Waits = Waits()
+    servers: tuple[ToolServerTerms, ...] = ()
+    server_calls: int = 0
+    added: tuple[AddedHeader, ...] = ()

@@ -1,0 +1,1 @@
+"""Decisions, and what becomes of them in the ledger."""

@@ -1,0 +1,51 @@
+"""A decision about a plan that comes too late changes nothing."""
+
+import pytest
+from sqlalchemy import Engine
+
+from bot.reactor.apply import apply
+from ledger.events.run import PlanApproved, PlanProposed, PlanRebound, PlanRedirected, RunClaimed, RunStepped
+from ledger.log import event_store
+from ledger.states import RunState
+from rules.intents.outbound import Decision, RuleEvent
+from rules.policy.model import default_policy
+from tests.ledger.samples import NOW, RUN, board_seen, card_seen, run_queued
+
+AT_WORK = (
+    board_seen(),
+    card_seen(),
+    run_queued(),
+    RunClaimed(RUN, 1, "w1"),
+    RunStepped(RUN, RunState.CLAIMED, RunState.PREPARING),
+    RunStepped(RUN, RunState.PREPARING, RunState.PLANNING),
+    PlanProposed(RUN, 2, "", ()),
+)
+WAITING = (*AT_WORK, RunStepped(RUN, RunState.PLANNING, RunState.AWAITING_APPROVAL))
+APPROVED = (*WAITING, PlanApproved(RUN, 2, "ann"))
+APPROVE, REBIND, REDIRECT = (
+    PlanApproved(RUN, 2, "bob"),
+    PlanRebound(RUN, 2, "b1", "p1"),
+    PlanRedirected(RUN, 2, "bob", "smaller"),
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "event", "counts"),
+    [
+        *((WAITING, event, True) for event in (APPROVE, REBIND, REDIRECT)),
+        *((AT_WORK, event, False) for event in (APPROVE, REBIND, REDIRECT)),
+        (APPROVED, APPROVE, False),
+        (APPROVED, REBIND, False),
+        (APPROVED, REDIRECT, True),
+        (WAITING, PlanApproved(RUN, 1, "bob"), False),
+        (WAITING[:2], APPROVE, False),
+    ],
+)
+def test_only_the_plan_that_waits_is_decided_and_once(
+    ledger: Engine, before: tuple[RuleEvent, ...], event: RuleEvent, counts: bool
+) -> None:
+    with event_store.writing(ledger) as db:
+        event_store.append(db, *before, at=NOW)
+        last = event_store.last_seq(db)
+        apply(db, default_policy(""), Decision((event,)), now=NOW)
+        assert event_store.last_seq(db) - last == int(counts)
