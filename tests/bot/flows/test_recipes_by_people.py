@@ -15,8 +15,7 @@ from ledger.events.run import (
     SessionStarted,
     UsageMetered,
 )
-from ledger.states import Reason
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, Reason
 from rules.policy.column import ColumnPolicy
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
