@@ -152,7 +152,7 @@ def _facts(figures: Stats) -> list[tuple[str, str]]:
         facts.append(
             (
                 "for each of them",
-                f"{usd(figures.usd_per_merge)}, {figures.hours_per_merge:.1f} h of agents' work",
+                f"{usd(figures.usd_per_merge)}, {charts.duration(figures.hours_per_merge * 3600)} of agents' work",
             )
         )
     return facts
