@@ -149,11 +149,8 @@ def test_an_open_inbox_is_kept_up_to_date_but_for_what_somebody_writes_there(
 ) -> None:
     cardinal = town.cardinal
     Pages(cardinal, town.app).run()
-    card_id, state, search = (
-        cardinal.run(RunId("r1")).card_id,
-        page.locator("#live"),
-        page.get_by_role("searchbox"),
-    )
+    card_id, state = cardinal.run(RunId("r1")).card_id, page.locator("#live")
+    search, listed = page.get_by_role("searchbox"), page.locator("#list")
     with serving(town.app, cardinal.services.engine, at=town.place):
         sign_in(page, town, "/")
         expect(state).to_have_text("live")
@@ -178,17 +175,17 @@ def test_an_open_inbox_is_kept_up_to_date_but_for_what_somebody_writes_there(
         expect(search).to_have_value("shop")
         act.focus()
         town.happens(spent)
-        expect(page.locator("#list")).to_contain_text("$0.50")
+        expect(listed).to_contain_text("$0.50")
         expect(answer).to_be_visible()
         expect(act).to_be_focused()
         answer.fill("8080")
         town.happens(spent)
         expect(state).to_contain_text("there is news")
         expect(answer).to_have_value("8080")
-        expect(page.locator("#list")).to_contain_text("$0.50")
+        expect(listed).to_contain_text("$0.50")
         answer.fill("")
         page.evaluate("document.activeElement.blur()")
-        expect(page.locator("#list")).to_contain_text("$1.00")
+        expect(listed).to_contain_text("$1.00")
         expect(state).to_have_text("live")
         answer.fill("8080")
         assert page.evaluate("window.loaded") == "once"

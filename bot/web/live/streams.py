@@ -271,11 +271,13 @@ class Streams:
                 made = await look
             except (DBAPIError, CardinalError) as error:
                 log.warning("streams ended stream=%s reason=%s", response.about, type(error).__name__)
+                channel.is_stale = True  # for who comes before all have left
                 channel.stir(end=True)
-                return
-            channel.latest = made if made.now or not seen else replace(made, now=seen.now)
-            channel.due = now() + self._pause_s(response)
-            channel.stir()
+            else:
+                channel.latest = made if made.now or not seen else replace(made, now=seen.now)
+                channel.stir()
+            finally:
+                channel.due = now() + self._pause_s(response)
 
         self._making.add(task := asyncio.ensure_future(make()))
         task.add_done_callback(self._making.discard)

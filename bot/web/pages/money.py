@@ -149,12 +149,8 @@ def _facts(figures: Stats) -> list[tuple[str, str]]:
         ("merged pull requests", f"{figures.merged:,}"),
     ]
     if figures.usd_per_merge is not None and figures.hours_per_merge is not None:
-        facts.append(
-            (
-                "for each of them",
-                f"{usd(figures.usd_per_merge)}, {figures.hours_per_merge:.1f} h of agents' work",
-            )
-        )
+        worked = charts.duration(figures.hours_per_merge * 3600)
+        facts.append(("for each of them", f"{usd(figures.usd_per_merge)}, {worked} of agents' work"))
     return facts
 
 

@@ -94,7 +94,10 @@ def _page(site: Site, visit: SignIn) -> Response:
     set_up = _mine(known, visit)
     with event_store.reading(site.engine) as db:
         mine = _mine(subscribers.of_people(db, known), visit)
-    own = mine.quiet[-1] if mine is not None and len(mine.quiet) > 1 else NO_QUIET
+    quiet = mine.quiet if mine is not None else ()
+    own = quiet[-1] if len(quiet) > 1 else NO_QUIET
+    if quiet and own == NO_QUIET:
+        own = own._replace(time_zone=quiet[0].time_zone)  # the clock by which they live
     shown = render_template(
         "notices.html",
         title="Notices",
