@@ -77,7 +77,8 @@ AGES = """\
 import hashlib, io, json, pathlib, sys
 from runner.artifacts.backend import StoreSpec
 from runner.artifacts.opening import opened
-store, digest = opened(StoreSpec(**json.loads(sys.argv[1])), pathlib.Path(".")), hashlib.sha256(b"").hexdigest()
+store = opened(StoreSpec(**json.loads(sys.argv[1])), pathlib.Path("."))
+digest = hashlib.sha256(b"").hexdigest()
 store.put(io.BytesIO(), digest)
 print(json.dumps([store.age_s(digest), *(blob.age_s for blob in store.listing() if blob.name == digest)]))
 """
@@ -91,7 +92,7 @@ def test_a_host_whose_clock_is_off_sees_the_age_that_all_others_see(
         pytest.skip("needs faketime: run scripts/services as root")
     spec = StoreSpec(str(tmp_path)) if kind == "folder" else in_bucket(request.getfixturevalue("server"))
     words = ("faketime", "-f", "+2h", sys.executable, "-c", AGES, json.dumps(asdict(spec)))
-    # The kernel writes true times on files, whoever reads them: a shared folder's server has a clock of its own.
+    # Files keep true times, whoever reads them: as from a server with a clock of its own.
     said = subprocess.check_output(words, env={**os.environ, "NO_FAKE_STAT": "1"}, timeout=120)
     ages = json.loads(said)
     assert len(ages) == 2
