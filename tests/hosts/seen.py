@@ -45,7 +45,7 @@ def play(site: Site) -> None:
     _serve_second_board(site)
     for card in first:
         card.drag()
-    until(lambda: _working(first) == len(NAMES) * WORKERS, "six runs are at work at once", STEP_S)
+    until(lambda: _working(first) == len(NAMES) * WORKERS, "six runs are at work at once", 2 * STEP_S)
     for card in second:
         card.drag()
     seq = until(lambda: _queued_by(site, second), "runs of the second board wait", STEP_S)

@@ -7,7 +7,7 @@ import pytest
 from tests.hosts.conftest import Play
 from tests.hosts.storm import REST_S, SECONDS, SEED, TIDY_S, seconds
 
-STORY_S = 600.0
+STORY_S = 900.0
 POWER_S = 300.0
 HERE = "tests/hosts/test_hosts.py::test_a_run_goes_on_elsewhere_when_its_host_loses_its_power"
 START_S = 120.0
