@@ -27,12 +27,14 @@ def boards() -> str:
     memory_mb = figures["idle_memory_per_board"]
     cpu = (figures["idle_boards_cpu"] - figures["idle_cpu"]) / (MANY_BOARDS - 1)
     least, most = (figures[f"sweep_points_an_hour_{name}"] for name in ("quiet_100", "busy_2000"))
+    first = (f"{figures['idle_memory_pss']:.0f} MB", f"{figures['idle_cpu']:.1f} % of a core")
+    points, thousand = f"{least} to {most}", f"{least * 1000:,} to {most * 1000:,}"
     return f"""\
 | of what | the first board | one more at rest | a thousand |
 | --- | ---: | ---: | ---: |
-| memory, over all processes | {figures["idle_memory_pss"]:.0f} MB | {memory_mb:.2f} MB | {memory_mb:.2f} GB more |
-| processor | {figures["idle_cpu"]:.1f} % of a core | {cpu:.2f} % | {cpu * 10:.1f} cores more |
-| GitHub's points an hour for sweeps | {least} to {most} | {least} to {most} | {least * 1000:,} to {most * 1000:,} |"""
+| memory, over all processes | {first[0]} | {memory_mb:.2f} MB | {memory_mb:.2f} GB more |
+| processor | {first[1]} | {cpu:.2f} % | {cpu * 10:.1f} cores more |
+| GitHub's points an hour for sweeps | {points} | {points} | {thousand} |"""
 
 
 def _record() -> dict[str, Any]:
