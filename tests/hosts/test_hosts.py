@@ -9,7 +9,6 @@ from tests.hosts.storm import REST_S, SECONDS, SEED, TIDY_S, seconds
 
 STORY_S = 900.0
 POWER_S = 300.0
-HERE = "tests/hosts/test_hosts.py::test_a_run_goes_on_elsewhere_when_its_host_loses_its_power"
 START_S = 120.0
 STORM_S = seconds() + REST_S + TIDY_S + START_S
 
@@ -36,13 +35,17 @@ def test_the_previous_release_beside_this_one_is_refused_and_its_run_goes_on(pla
 
 
 @pytest.mark.timeout(STORY_S + 20)
-@pytest.mark.soak(instead=HERE)
+@pytest.mark.soak(
+    instead="tests/hosts/test_hosts.py::test_a_run_goes_on_elsewhere_when_its_host_loses_its_power"
+)
 def test_a_run_goes_on_wherever_its_host_was_drained_cut_off_or_killed(play: Play) -> None:
     play("story", STORY_S)
 
 
 @pytest.mark.timeout(STORM_S + 60)
-@pytest.mark.soak(instead=HERE)
+@pytest.mark.soak(
+    instead="tests/hosts/test_hosts.py::test_a_run_goes_on_elsewhere_when_its_host_loses_its_power"
+)
 def test_whatever_breaks_each_run_is_told_once_and_no_commit_is_lost(play: Play) -> None:
     given = {name: os.environ[name] for name in (SECONDS, SEED) if name in os.environ}
     print(play("storm", STORM_S, **given))
