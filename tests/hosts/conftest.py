@@ -11,7 +11,7 @@ import pytest
 from forge.demo.launch import own_environment
 from tests.conftest import TESTS
 
-_PROGRAMS = ("ip", "nsenter", "unshare", "setpriv", "bwrap", "faketime")
+_PROGRAMS = ("ip", "nsenter", "unshare", "setpriv", "bwrap")
 # Interfaces, mounts and processes of the play are in its namespaces alone: when its first process dies, which
 # it does with this one, nothing is left of them.
 _ALONE = ("setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child")

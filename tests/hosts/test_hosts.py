@@ -20,14 +20,6 @@ def test_a_run_goes_on_elsewhere_when_its_host_loses_its_power(play: Play) -> No
 
 @pytest.mark.timeout(STORY_S + 20)
 @pytest.mark.soak(
-    instead="tests/bot/flows/board/test_many_boards.py::test_cards_of_three_boards_of_two_owners_are_worked_on"
-)
-def test_what_was_seen_to_go_wrong_on_several_hosts_does_not(play: Play) -> None:
-    play("seen", STORY_S)
-
-
-@pytest.mark.timeout(STORY_S + 20)
-@pytest.mark.soak(
     instead="tests/ledger/lifecycle/test_upgrade.py::test_the_version_before_works_until_this_one_took_over"
 )
 def test_the_previous_release_beside_this_one_is_refused_and_its_run_goes_on(play: Play) -> None:
