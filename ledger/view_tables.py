@@ -53,7 +53,7 @@ def groups(code: Sources, views: tuple[str, ...]) -> dict[str, frozenset[str]]:
         reached = _reached(code, view)
         joined = [group for group in merged if not reached.isdisjoint(group.intersection(views))]
         merged = [group for group in merged if group not in joined] + [reached.union(*joined)]
-    return {view: group for group in merged for view in group.intersection(views)}
+    return {view: group for group in merged for view in sorted(group.intersection(views))}
 
 
 def name_tables(code: Sources, modules: Mapping[str, ModuleType]) -> dict[str, str]:

@@ -114,6 +114,7 @@ def _is_alive(db: Connection, places: HostPaths, run_id: RunId, generation: int)
 
 
 def _is_old(folder: Path) -> bool:
+    """Tell whether a folder of this host is old; both times are this host's."""
     try:
         return time.time() - folder.stat().st_mtime > CHAT_S
     except FileNotFoundError:

@@ -18,7 +18,7 @@ from bot.scheduler.wakeups import settle, wake
 from bot.sync import card as card_sync
 from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
-from bot.system.clock import WALL
+from bot.system.clock import RunnerClock
 from bot.system.config import ConfigError
 from ledger.errors import CardinalError
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
@@ -162,6 +162,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
         services = services.on_board(run.board_id) if run else services
         spec, remote = retry.make_spec(services, run_id, lease)
         ttl_s = retry.lease_s(services, run.reclaims if run else 0)
+        clock = RunnerClock(services.clock)  # budgets of a day and retention go by the times of these events
         with (
             _watched(services, spec) if process_of_its_own else nullcontext() as watchdog,
             beating(services.engine, lease, watchdog.deadline, ttl_s)
@@ -172,7 +173,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
                 services.engine,
                 run_id,
                 lease,
-                WALL,
+                clock,
                 ttl_s=ttl_s,
                 on_append=partial(settle, services),
                 watchdog=watchdog,
@@ -182,7 +183,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
                 spec,
                 run_log,
                 remote,
-                WALL,
+                clock,
                 allow_unsandboxed=services.config.allow_unsandboxed,
                 providers=model_keys.providers(services.config, services.board.owner),
                 tool_secrets=tool_secrets(services.config, spec.repository),

@@ -50,16 +50,19 @@ def ledger_clock(engine: Engine, here: Clock = utc_now) -> Clock:
     return here if engine.dialect.name == "sqlite" else LedgerClock(engine)
 
 
-class WallClock:
-    """The runner's clock: the wall's, and seconds that never go back."""
+class RunnerClock:
+    """The runner's clock: the time by the clock that it is given, and seconds that never go back."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
 
     def now(self) -> datetime:
         """Return the time in UTC."""
-        return utc_now()
+        return self._clock()
 
     def monotonic(self) -> float:
         """Return seconds since some fixed moment."""
         return time.monotonic()
 
 
-WALL = WallClock()
+WALL = RunnerClock(utc_now)

@@ -1,10 +1,11 @@
-"""The table of docs/benchmark.md, from the record that `scripts/bench --record` keeps."""
+"""Figures on pages, from the record that `scripts/bench --record` keeps."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 RECORD = Path(__file__).parents[1] / "benchmark.json"
+MANY_BOARDS = 20  # in `idle_boards_…`
 HEAD = """\
 | figure | measured | goal | times the raw limit | what | commit |
 | --- | ---: | --- | ---: | --- | --- |"""
@@ -12,12 +13,33 @@ HEAD = """\
 
 def table() -> str:
     """Return the machine and a row for each figure."""
-    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    record = _record()
     machine = ", ".join(
         f"{name} {value}" for name, value in record["machine"].items() if name != "load_before"
     )
     rows = (_row(name, figure) for name, figure in record["figures"].items())
     return f"Machine: {machine}.\n\n" + "\n".join([HEAD, *rows])
+
+
+def boards() -> str:
+    """Return what one more board at rest costs, and what a thousand would."""
+    figures = {name: figure["value"] for name, figure in _record()["figures"].items()}
+    memory_mb = figures["idle_memory_per_board"]
+    cpu = (figures["idle_boards_cpu"] - figures["idle_cpu"]) / (MANY_BOARDS - 1)
+    least, most = (figures[f"sweep_points_an_hour_{name}"] for name in ("quiet_100", "busy_2000"))
+    first = (f"{figures['idle_memory_pss']:.0f} MB", f"{figures['idle_cpu']:.1f} % of a core")
+    points, thousand = f"{least} to {most}", f"{least * 1000:,} to {most * 1000:,}"
+    return f"""\
+| of what | the first board | one more at rest | a thousand |
+| --- | ---: | ---: | ---: |
+| memory, over all processes | {first[0]} | {memory_mb:.2f} MB | {memory_mb:.2f} GB more |
+| processor | {first[1]} | {cpu:.2f} % | {cpu * 10:.1f} cores more |
+| GitHub's points an hour for sweeps | {points} | {points} | {thousand} |"""
+
+
+def _record() -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return record
 
 
 def _row(name: str, figure: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "api operations": api.operations,
     "mcp tools": mcp.tools,
     "benchmark": benchmark.table,
+    "boards at rest": benchmark.boards,
     "board tools": agents.tools,
     "engine troubles": agents.troubles,
     "doctor checks": doctor.table,

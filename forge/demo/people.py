@@ -51,9 +51,11 @@ class Team:
         answer: Json = self.call("alice", "GET", "/_forge/state")
         return answer
 
-    def drag(self, who: str, number: int, column: str, repository: str = REPOSITORY) -> None:
+    def drag(
+        self, who: str, number: int, column: str, repository: str = REPOSITORY, project: int = 1
+    ) -> None:
         """Drag the card of an issue into a column, as the board's page does."""
-        body = {"project": 1, "issue": f"{repository}#{number}", "column": column, "actor": who}
+        body = {"project": project, "issue": f"{repository}#{number}", "column": column, "actor": who}
         self.call(who, "POST", "/_forge/drag", body)
 
     def say(self, who: str, number: int, text: str, repository: str = REPOSITORY) -> int:
@@ -67,13 +69,15 @@ class Team:
         answer: list[Json] = self.call("alice", "GET", path)
         return answer
 
-    def new_card(self, who: str, title: str, body: str, column: str, repository: str = REPOSITORY) -> int:
+    def new_card(
+        self, who: str, title: str, body: str, column: str, repository: str = REPOSITORY, project: int = 1
+    ) -> int:
         """Open an issue, put it on the board, and return its number."""
         issue = self.call(who, "POST", f"/repos/{repository}/issues", {"title": title, "body": body})
-        project = self.graphql(who, '{organization(login:"acme"){projectV2(number:1){id}}}')
+        board = self.graphql(who, f'{{organization(login:"acme"){{projectV2(number:{project}){{id}}}}}}')
         added = "mutation($p:ID!,$c:ID!){addProjectV2ItemById(input:{projectId:$p,contentId:$c}){item{id}}}"
-        self.graphql(who, added, p=project["organization"]["projectV2"]["id"], c=issue["node_id"])
-        self.drag(who, issue["number"], column, repository)
+        self.graphql(who, added, p=board["organization"]["projectV2"]["id"], c=issue["node_id"])
+        self.drag(who, issue["number"], column, repository, project)
         return int(issue["number"])
 
 

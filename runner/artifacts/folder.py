@@ -2,9 +2,8 @@
 
 import os
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
@@ -48,24 +47,31 @@ class FolderStore:
                 return None
 
     def age_s(self, name: str) -> float | None:
-        """Return the seconds since the file was written."""
+        """Return the seconds since the file was written, by the clock of whoever keeps the folder's files."""
         with self._reported("read"):
             try:
-                return time.time() - self._file(name).stat().st_mtime
+                written = self._file(name).stat().st_mtime
             except FileNotFoundError:
                 return None
+            return self._now() - written
 
     def listing(self) -> Iterator[Listed]:
         """Yield the files, half-written ones included."""
-        for file in sorted(self._root.glob("??/*")):
-            age_s = self.age_s(file.name)
-            if age_s is not None:
-                yield Listed(file.name, age_s)
+        with self._reported("read"):
+            now = self._now() if self._root.exists() else 0.0
+            for file in sorted(self._root.glob("??/*")):
+                with suppress(FileNotFoundError):
+                    yield Listed(file.name, now - file.stat().st_mtime)
 
     def delete(self, name: str) -> None:
         """Remove the file."""
         with self._reported("written"):
             self._file(name).unlink(missing_ok=True)
+
+    def _now(self) -> float:
+        """Return the Unix time that a file written now gets: a server's, where hosts share the folder."""
+        with tempfile.TemporaryFile(dir=self._root) as file:
+            return os.fstat(file.fileno()).st_mtime
 
     def _file(self, name: str) -> Path:
         return self._root / name[:2] / name

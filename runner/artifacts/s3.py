@@ -9,7 +9,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from io import FileIO
 from typing import Any, BinaryIO
@@ -84,9 +85,9 @@ class S3Store:
             return file
 
     def age_s(self, name: str) -> float | None:
-        """Return the seconds since the object was last written, by both clocks."""
+        """Return the seconds since the object was last written, by the server's clock."""
         answer = self._find("read", "head_object", name)
-        return None if answer is None else _age_s(answer["LastModified"])
+        return None if answer is None else _age_s(answer["LastModified"], answer)
 
     def listing(self) -> Iterator[Listed]:
         """Yield the objects, page by page."""
@@ -96,7 +97,7 @@ class S3Store:
             for row in page.get("Contents", ()):
                 name = row["Key"].rpartition("/")[2]
                 if DIGEST.fullmatch(name) and row["Key"] == self._key(name):
-                    yield Listed(name, _age_s(row["LastModified"]))
+                    yield Listed(name, _age_s(row["LastModified"], page))
             if not page.get("IsTruncated"):
                 return
             more = {"ContinuationToken": page["NextContinuationToken"]}
@@ -196,5 +197,7 @@ class _Body:
         return self._source.tell()
 
 
-def _age_s(written: datetime) -> float:
-    return (datetime.now(UTC) - written).total_seconds()
+def _age_s(written: datetime, answer: dict[str, Any]) -> float:
+    """Return the seconds from then to the answer's own date, which HTTP demands (RFC 9110, 6.6.1)."""
+    date = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+    return (date - written).total_seconds()

@@ -1,17 +1,23 @@
-"""`python -m tests.hosts PLAY FOLDER`: plays story or storm, alone in its namespaces."""
+"""`python -m tests.hosts PLAY FOLDER`: plays one of the plays, alone in its namespaces."""
 
 import sys
 from pathlib import Path
 
 from ledger.log import event_store
-from tests.hosts import site, storm, story
+from tests.hosts import power, site, storm, story, versions
 from tests.hosts.people import ALL
 
-PLAYS = {"story": story.play, "storm": storm.play}
+PLAYS = {
+    "power": (power.play, power.shape),
+    "storm": (storm.play, site.Shape),
+    "story": (story.play, site.Shape),
+    "versions": (versions.play, versions.shape),
+}
 _, name, folder = sys.argv
-with site.running(Path(folder)) as place:
+play, shape = PLAYS[name]
+with site.running(Path(folder), shape()) as place:
     try:
-        PLAYS[name](place)
+        play(place)
     finally:
         with event_store.reading(place.engine) as db, (Path(folder) / "events.txt").open("w") as log:
             for one in event_store.read(db, limit=ALL):

@@ -15,6 +15,7 @@ from tests.hosts import network
 from tests.waiting import until
 
 GONE_S = 60.0
+COMMAND_S = 120
 PLAYER = "/player.py"
 # As a service manager would. The shell is the first process of its namespace: with it, everything on the host
 # dies at once.
@@ -73,6 +74,20 @@ class Host(Living):
                 stdout=log,
                 stderr=log,
             )
+
+    def cardinal(self, *words: str) -> bytes:
+        """Run `cardinal` with these words there, and return what it printed."""
+        line = (*network.inside(self.name), sys.executable, "-P", "-m", "bot.cli", *words)
+        done = subprocess.run(
+            line,
+            cwd=self.home.parent,
+            env=self.environment,
+            capture_output=True,
+            timeout=COMMAND_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"cardinal {words[0]} on {self.name}: {done.stderr.decode()}"
+        return done.stdout
 
     def kill(self) -> None:
         """Switch its power off."""

@@ -24,6 +24,7 @@ class Card:
 
     site: Site
     title: str
+    project: int = 1
     number: int = 0
     acted: set[str] = field(default_factory=set)
     over: bool = False
@@ -31,9 +32,9 @@ class Card:
     def drag(self, column: str = "In Progress") -> None:
         """Drag it, as a new one at first."""
         if not self.number:
-            self.number = self.site.team.new_card("alice", self.title, "", column)
+            self.number = self.site.team.new_card("alice", self.title, "", column, project=self.project)
         else:
-            self.site.team.drag("alice", self.number, column)
+            self.site.team.drag("alice", self.number, column, project=self.project)
 
     def run(self) -> RunRow | None:
         """Return its newest run."""

@@ -1,6 +1,7 @@
 """What the hosts of a site share: PostgreSQL, Redis and a store, each of its own and in its network."""
 
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ from pathlib import Path
 import psutil
 import psycopg
 import redis
+import requests
 
 from bot.system import redis as embedded_redis
+from tests.conftest import TESTS
 from tests.hosts import network
 from tests.hosts.host import Living, descendants, lives
-from tests.runner.artifacts.bucket import s3_server
 from tests.waiting import until
 
 DATABASE_URL = f"postgresql+psycopg://cardinal@{network.DATABASE}/postgres"
@@ -22,12 +24,23 @@ DATA = Path("/mnt/pg")  # in the memory of the story's own mount namespace
 READY_S = 180.0
 # PostgreSQL refuses to run as root.
 _AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
+STORE_PORT = 9000
+STORE_URL = f"http://{network.STORE}:{STORE_PORT}"
 _STORE_KEY = "not-a-secret"
+SETTINGS = {
+    "CARDINAL_DATABASE_URL": DATABASE_URL,
+    "CARDINAL_REDIS_URL": REDIS_URL,
+    "CARDINAL_STORE": "s3://runs/cardinal",
+    "CARDINAL_STORE_URL": STORE_URL,
+    "CARDINAL_STORE_REGION": "us-east-1",
+    "CARDINAL_STORE_ACCESS_KEY": _STORE_KEY,
+    "CARDINAL_STORE_SECRET_KEY": _STORE_KEY,
+}
 
 
 @dataclass(slots=True)
 class Service(Living):
-    """PostgreSQL or Redis."""
+    """PostgreSQL, Redis or the store."""
 
     name: str
     command: tuple[str, ...]
@@ -41,7 +54,7 @@ class Service(Living):
         if self._group is None:
             with self.log.open("ab") as log:
                 self._group = subprocess.Popen(
-                    self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"
+                    self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=TESTS.parent
                 )
         group = self._group
 
@@ -67,51 +80,24 @@ class Service(Living):
         return [psutil.Process(self._group.pid), *descendants(self._group.pid)]
 
 
-@dataclass(slots=True)
-class Store(Living):
-    """The store, which is stopped at most: its blobs are in its memory."""
-
-    pids: tuple[int, ...]
-    url: str
-
-    def processes(self) -> list[psutil.Process]:
-        """Return its processes."""
-        return [psutil.Process(pid) for pid in self.pids]
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Return what a host has to know."""
-        return {
-            "CARDINAL_STORE": "s3://runs/cardinal",
-            "CARDINAL_STORE_URL": self.url,
-            "CARDINAL_STORE_REGION": "us-east-1",
-            "CARDINAL_STORE_ACCESS_KEY": _STORE_KEY,
-            "CARDINAL_STORE_SECRET_KEY": _STORE_KEY,
-        }
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
     """All three."""
 
     database: Service
     redis: Service
-    store: Store
+    store: Service
 
 
 @contextmanager
 def running(root: Path) -> Iterator[Services]:
     """Run them until the block ends."""
     with ExitStack() as stack:
-        database, cache = postgresql(root), redis_server(root)
-        for service in (database, cache):
+        services = Services(postgresql(root), redis_server(root), store(root))
+        for service in (services.database, services.redis, services.store):
             stack.callback(service.kill)
-        before = {one.pid for one in psutil.Process().children()}
-        url = stack.enter_context(s3_server(network.STORE))
-        pids = tuple(one.pid for one in psutil.Process().children() if one.pid not in before)
-        for service in (database, cache):
             service.start()
-        yield Services(database, cache, Store(pids, url))
+        yield services
 
 
 def postgresql(root: Path) -> Service:
@@ -146,10 +132,22 @@ def redis_server(root: Path) -> Service:
     return Service("redis", (program, *words), root / "redis.log", _redis_answers)
 
 
+def store(root: Path) -> Service:
+    """Return a store that keeps what it took, which is not running yet."""
+    words = (sys.executable, "-m", "tests.hosts.store", network.STORE, str(STORE_PORT), str(root / "store"))
+    return Service("store", words, root / "store.log", _store_answers)
+
+
 def _database_answers() -> bool:
     with suppress(psycopg.OperationalError):
         psycopg.connect(host=network.DATABASE, user="cardinal", dbname="postgres", connect_timeout=2).close()
         return True
+    return False
+
+
+def _store_answers() -> bool:
+    with suppress(requests.RequestException):
+        return requests.get(f"{STORE_URL}/runs", timeout=2).ok
     return False
 
 

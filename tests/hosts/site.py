@@ -4,7 +4,7 @@ import base64
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import requests
@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from forge.demo import launch
 from forge.demo.people import Team
 from forge.server import Forge
-from ledger.lifecycle.open import open_ledger
+from ledger.lifecycle.open import connect, open_ledger
 from tests.chaos.cardinal import QUICK
 from tests.hosts import network, services
 from tests.hosts.host import Host
@@ -45,10 +45,26 @@ board:
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """What a play wants of its site.
+
+    `environments`: variables that a host has besides. `first`: hosts that make the ledger; the others are
+    started by the play.
+    """
+
+    names: tuple[str, ...] = NAMES
+    workers: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+    environments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    first: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """One site that runs."""
 
     root: Path
+    forge: Forge
     team: Team
     hosts: Mapping[str, Host]
     web: Host
@@ -57,7 +73,7 @@ class Site:
 
 
 @contextmanager
-def running(root: Path) -> Iterator[Site]:
+def running(root: Path, shape: Shape) -> Iterator[Site]:
     """Run a site until the block ends; its process must be alone in its namespaces."""
     network.make_bridge()
     with ExitStack() as stack:
@@ -67,14 +83,15 @@ def running(root: Path) -> Iterator[Site]:
         forge.start()
         stack.callback(forge.stop)
         app = _seed(forge.url)
-        engine = open_ledger(services.DATABASE_URL)
+        engine = (connect if shape.first else open_ledger)(services.DATABASE_URL)
         stack.callback(engine.dispose)
-        web, *workers = (_host(root, forge, app, shared, name) for name in (WEB, *NAMES))
+        web, *workers = (_host(root, forge, app, shape, name) for name in (WEB, *shape.names))
         for host in (web, *workers):
             stack.callback(host.kill)
-            host.start()
+            if not shape.first or host.name in shape.first:
+                host.start()
         until(lambda: _answers(f"http://{network.address_of(0)}:{PORT}"), "the web server answers", START_S)
-        yield Site(root, Team(forge.url), {host.name: host for host in workers}, web, shared, engine)
+        yield Site(root, forge, Team(forge.url), {host.name: host for host in workers}, web, shared, engine)
 
 
 def _seed(url: str) -> dict[str, str]:
@@ -91,25 +108,25 @@ def _seed(url: str) -> dict[str, str]:
     return app
 
 
-def _host(root: Path, forge: Forge, app: dict[str, str], shared: Services, name: str) -> Host:
+def _host(root: Path, forge: Forge, app: dict[str, str], shape: Shape, name: str) -> Host:
     """Make a host's network and home."""
-    number = (WEB, *NAMES).index(name)
+    number = (WEB, *shape.names).index(name)
     network.add_host(name, number)
-    host = Host(name, number, root, launch.own_environment(), command="work" if number else "serve")
+    environment = {**launch.own_environment(), **shape.environments.get(name, {})}
+    host = Host(name, number, root, environment, command="work" if number else "serve")
     scenarios = root / "scenarios"
     if not scenarios.exists():
         shutil.copytree(Path(__file__).parent / "scenarios", scenarios)
     settings = {
         **QUICK,
         "CARDINAL_LEASE_S": str(LEASE_S),
-        "CARDINAL_DATABASE_URL": services.DATABASE_URL,
-        "CARDINAL_REDIS_URL": services.REDIS_URL,
         "CARDINAL_HOST": network.address_of(number),
         "CARDINAL_HOST_NAME": name,
         "CARDINAL_PUBLIC_URL": "",
-        "CARDINAL_RUN_WORKERS": "1",
+        "CARDINAL_RUN_WORKERS": str(shape.workers),
         "CARDINAL_SCENARIOS": str(scenarios),
-        **shared.store.settings,
+        **services.SETTINGS,
+        **shape.settings,
     }
     there = f"http://{network.FORGE}:{forge.url.rpartition(':')[2]}"
     launch.write_settings(host.home, there, PORT, app, settings)

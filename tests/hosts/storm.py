@@ -60,7 +60,7 @@ def _blow(site: Site, cards: list[Card], sampler: Sampler, troubles: Troubles) -
     until(lambda: all(card.is_accepted() for card in cards), "every card is approved", TIDY_S, LOOK_S)
     for card in cards:
         card.drag("Done")
-    until(lambda: not _places(site), "every host is tidied up", TIDY_S, LOOK_S)
+    until(lambda: not places(site), "every host is tidied up", TIDY_S, LOOK_S)
     truths.check_ledger(site)
 
 
@@ -81,7 +81,7 @@ def _serve(site: Site, cards: list[Card], *, more: bool) -> list[Card]:
     return _open(cards)
 
 
-def _places(site: Site) -> list[str]:
+def places(site: Site) -> list[str]:
     """Return the workspaces of cards that are left on any host."""
     return [str(path) for host in site.hosts.values() for path in host.home.glob("workspaces/*/card")]
 

@@ -13,7 +13,7 @@ from tests.waiting import until
 
 def play(site: Site) -> None:
     """Play it; raises what was not seen."""
-    until(lambda: _names(site) == set(NAMES), "all hosts are there", STEP_S)
+    until(lambda: names_at_work(site) == set(NAMES), "all hosts are there", STEP_S)
     sampler = Sampler(site).start()
     travels, cut = Card(site, "Twice about travel"), Card(site, "About a wire")
     travels.drag()
@@ -42,27 +42,28 @@ def play(site: Site) -> None:
     site.hosts[second].start()
     cut.ended()
     assert cut.hosts()[-2:] == [third, first]
-    until(lambda: _names(site) == set(NAMES), "all hosts are at work again", STEP_S)
+    until(lambda: names_at_work(site) == set(NAMES), "all hosts are at work again", STEP_S)
     truths.check_ledger(site)  # it waits for what is still to be written to GitHub
     for card, questions in ((travels, 2), (cut, 1)):
-        _check_session(site, card)
+        check_session(site, card, {"approved", "answered"})
         truths.check_card(card, questions)
     sampler.stop()
     assert set(sampler.most.values()) == {1}, f"each host works on one run at once: {sampler.most}"
 
 
-def _names(site: Site) -> set[str]:
+def names_at_work(site: Site) -> set[str]:
+    """Return the hosts that live and are not drained."""
     with event_store.reading(site.engine) as db:
         return {row.name for row in hosts.known(db).at_work}
 
 
-def _check_session(site: Site, card: Card) -> None:
-    """The run had one session on all hosts, and nothing of it was missing anywhere."""
+def check_session(site: Site, card: Card, whys: set[str]) -> None:
+    """The run had one session on all hosts, and nothing of it was missing; `whys`: why it went on."""
     run = card.run()
     assert run is not None
     with event_store.reading(site.engine) as db:
         events = [one.event for one in event_store.read(db, stream=f"run:{run.run_id}", limit=ALL)]
     assert len({one.session_id for one in events if isinstance(one, SessionStarted)}) == 1
     assert [one.missing for one in events if isinstance(one, WorkspaceRestored) and one.missing] == []
-    whys = [one.why for one in events if isinstance(one, RunRequeued)]
-    assert {"approved", "answered"} <= set(whys), whys
+    seen = {one.why for one in events if isinstance(one, RunRequeued)}
+    assert whys <= seen, seen

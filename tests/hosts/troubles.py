@@ -58,6 +58,7 @@ def of_services(site: Site, _: Sampler, chance: random.Random) -> Trouble:
             Trouble("redis stands still", 12, redis.pause, redis.resume),
             Trouble("redis crashes", 8, redis.kill, redis.start),
             Trouble("the store stands still", 20, store.pause, store.resume),
+            Trouble("the store crashes", 20, store.kill, store.start),
         )
     )
 

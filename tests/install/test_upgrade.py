@@ -25,11 +25,10 @@ from ledger.events.run import RunEnded, RunParked
 from ledger.lifecycle.open import connect
 from ledger.log import event_store
 from ledger.states import Ending
-from tests.house.source import ROOT
 from tests.install.conftest import run
+from tests.previous import require_previous
 from tests.story.test_story import BRISK
 
-PREVIOUS = "9360621b"
 # Played in place of the demo's: no pauses for people's eyes.
 SCENARIO = """
 plan:
@@ -59,10 +58,8 @@ class Installed:
 @pytest.fixture
 def installed(built: Path, tmp_path: Path) -> Installed:
     """Return the release before, installed, and both wheels."""
-    known = subprocess.run(("git", "cat-file", "-e", PREVIOUS), cwd=ROOT, capture_output=True, check=False)
-    assert known.returncode == 0, f"this clone has no commit {PREVIOUS}: git fetch --unshallow"
     before = tmp_path / "before"
-    run("scripts/build", PREVIOUS, before)
+    run("scripts/build", require_previous(), before)
     it = Installed(tmp_path / "packages", next(before.glob("*.whl")), next(built.glob("*.whl")))
     it.install(it.old)
     return it

@@ -200,6 +200,13 @@ def test_a_version_that_is_killed_in_the_middle_of_a_step_leaves_the_old_one_at_
     engine.dispose()
 
 
+def test_processes_of_one_edition_name_its_views_in_one_order() -> None:
+    # Those that start together beside an older version fold together, unless they see a difference there.
+    words = (sys.executable, "-P", "-c", "from ledger import views; print(list(views.digests()))")
+    seeds = ({**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed} for seed in "12")
+    assert len({subprocess.check_output(words, env=seed, timeout=60) for seed in seeds}) == 1
+
+
 class Killed(BaseException):
     """Ends an upgrade where a kill would."""
 

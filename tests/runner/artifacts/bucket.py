@@ -18,10 +18,10 @@ _LISTENS = re.compile(rb"Running on (http://[\d.]+:\d+)")
 
 
 @contextmanager
-def s3_server(listen: str = "127.0.0.1", prefix: tuple[str, ...] = ()) -> Iterator[str]:
+def s3_server(prefix: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the address of moto's server, which has one bucket, `runs`; `prefix` is what starts it."""
     server = subprocess.Popen(
-        (*prefix, sys.executable, "-m", "moto.server", "-H", listen, "-p", "0"),
+        (*prefix, sys.executable, "-m", "moto.server", "-p", "0"),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

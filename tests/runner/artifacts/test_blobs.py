@@ -2,8 +2,14 @@
 
 import hashlib
 import io
+import json
+import os
+import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -65,6 +71,33 @@ def test_what_was_put_is_got_again_and_listed_until_it_is_deleted(make: Make, ra
     store.delete(digest)
     store.delete(digest)
     assert (store.get(digest), store.age_s(digest)) == (None, None)
+
+
+# Puts a blob and prints the ages that are seen of it.
+AGES = """\
+import hashlib, io, json, pathlib, sys
+from runner.artifacts.backend import StoreSpec
+from runner.artifacts.opening import opened
+store = opened(StoreSpec(**json.loads(sys.argv[1])), pathlib.Path("."))
+digest = hashlib.sha256(b"").hexdigest()
+store.put(io.BytesIO(), digest)
+print(json.dumps([store.age_s(digest), *(blob.age_s for blob in store.listing() if blob.name == digest)]))
+"""
+
+
+@pytest.mark.parametrize("kind", ["folder", "bucket"])
+def test_a_host_whose_clock_is_off_sees_the_age_that_all_others_see(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    if shutil.which("faketime") is None:
+        pytest.skip("needs faketime: run scripts/services as root")
+    spec = StoreSpec(str(tmp_path)) if kind == "folder" else in_bucket(request.getfixturevalue("server"))
+    words = ("faketime", "-f", "+2h", sys.executable, "-c", AGES, json.dumps(asdict(spec)))
+    # Files keep true times, whoever reads them: as from a server with a clock of its own.
+    said = subprocess.check_output(words, env={**os.environ, "NO_FAKE_STAT": "1"}, timeout=120)
+    ages = json.loads(said)
+    assert len(ages) == 2
+    assert all(-60 < age_s < 60 for age_s in ages), ages
 
 
 def test_other_bytes_under_a_digest_are_not_given_out(make: Make) -> None:
