@@ -1,4 +1,4 @@
-"""A policy file on a branch: its problems, or the columns that it would change, before it is merged."""
+"""A policy file on a branch: its problems, or what it would change, before it is merged."""
 
 import hashlib
 
@@ -7,7 +7,7 @@ from bot.reactor import reactor
 from bot.repo_config import policy_file, profiles
 from bot.state import policies as policies_in_force
 from bot.state import policy_names
-from ledger.events.policy import ColumnChange, PolicyProposed
+from ledger.events.policy import ColumnChange, PolicyProposed, SettingChange
 from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queries import cards
@@ -15,6 +15,7 @@ from ledger.views import policies
 from rules.card.column_actions import changed_columns
 from rules.errors import PolicyError
 from rules.policy.model import parse
+from rules.policy.settings import changed_settings
 
 
 def read(services: Services, board_id: BoardId, commit: str) -> None:
@@ -30,10 +31,13 @@ def read(services: Services, board_id: BoardId, commit: str) -> None:
             return
         problems: tuple[str, ...] = ()
         changes: tuple[ColumnChange, ...] = ()
+        settings: tuple[SettingChange, ...] = ()
         try:
             after = parse(text, home=home, installed=policy_names.installed(), profiles=own)
             before = policies_in_force.in_force(db, board_id)
             changes = changed_columns(before, after, cards.counts(db, board_id))
+            settings = changed_settings(before, after)
         except PolicyError as error:
             problems = error.problems
-        reactor.append(db, PolicyProposed(board_id, digest, commit, problems, changes), now=services.now())
+        proposed = PolicyProposed(board_id, digest, commit, problems, changes, settings)
+        reactor.append(db, proposed, now=services.now())

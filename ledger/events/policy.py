@@ -15,6 +15,18 @@ class PolicyLoaded(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class SettingChange:
+    """A setting that another policy has otherwise, with both values in words; `column` is empty for one that
+    is no column's.
+    """
+
+    column: str
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnChange:
     """What a drag into `column` does now, and would do by another policy; empty where the policy has no such
     column. `cards` stand there.
@@ -28,12 +40,15 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True)
 class PolicyProposed(BoardEvent):
-    """A branch has another policy file at `commit`: its problems, or the columns that it would change."""
+    """A branch has another policy file at `commit`: its problems, or the columns and settings that it would
+    change.
+    """
 
     digest: str
     commit: str
     problems: tuple[str, ...]
     changes: tuple[ColumnChange, ...]
+    settings: tuple[SettingChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

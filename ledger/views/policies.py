@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Table
 from ledger.db.rows import columns, find, keep, record, recorder, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.policy import ColumnChange, PolicyLoaded, PolicyProposed, PolicyRejected
+from ledger.events.policy import ColumnChange, PolicyLoaded, PolicyProposed, PolicyRejected, SettingChange
 from ledger.fold import Fold
 from ledger.ids import BoardId
 
@@ -34,6 +34,7 @@ class ProposalRow:
     digest: str
     problems: tuple[str, ...]
     changes: tuple[ColumnChange, ...]
+    settings: tuple[SettingChange, ...]
 
 
 policies = Table("view_policies", VIEWS, *columns(PolicyRow, "board_id"))

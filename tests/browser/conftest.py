@@ -48,9 +48,9 @@ def town(tmp_path: Path) -> Iterator[Town]:
 
 
 @contextmanager
-def looking(browser: Browser) -> Iterator[Page]:
+def looking(browser: Browser, *, scripts: bool = True) -> Iterator[Page]:
     """Give an empty page of somebody's own, with their cookies; an error in it fails the test."""
-    context = browser.new_context(viewport=DESK)
+    context = browser.new_context(viewport=DESK, java_script_enabled=scripts)
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
     faults: list[str] = []

@@ -19,12 +19,14 @@ from tests.browser.test_live import Watched
 from tests.browser.test_live import town as town  # instead of the package's
 from tests.published import fetching
 
-DESK: ViewportSize = {"width": 1000, "height": 800}
+DESK: ViewportSize = {"width": 1280, "height": 800}
+WIDE: ViewportSize = {"width": 1920, "height": 1080}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 LOOKS: tuple[tuple[Literal["light", "dark"], ViewportSize], ...] = (
     ("light", DESK),
-    ("dark", DESK),
+    ("dark", WIDE),
     ("light", PHONE),
+    ("dark", PHONE),
 )
 # In the dark, nothing but colours is other.
 ALL_RULES, BY_COLOUR = "{}", "{runOnly: ['color-contrast', 'link-in-text-block']}"

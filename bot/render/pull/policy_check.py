@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bot.render.markdown.escape import cut, line
-from ledger.events.policy import ColumnChange
+from ledger.events.policy import ColumnChange, SettingChange
 from rules.text import code, count
 
 NAME = "cardinal/policy"
@@ -32,26 +32,41 @@ def summary(problems: tuple[str, ...], missing: tuple[str, ...] = ()) -> str:
     return said
 
 
-def preview_title(problems: tuple[str, ...], changes: Sequence[ColumnChange]) -> str:
+def preview_title(
+    problems: tuple[str, ...], changes: Sequence[ColumnChange], settings: Sequence[SettingChange]
+) -> str:
     """Return the one line of the check on a branch's commit, before it is merged."""
     if problems:
         return f"{count(len(problems), 'problem')}: once merged, the last good policy would stay in force"
-    return f"Once merged, it changes {count(len(changes), 'column')}" if changes else "It changes no column"
+    parts = (("column", len(changes)), ("setting", len(settings)))
+    changed = " and ".join(count(number, noun) for noun, number in parts if number)
+    return f"Once merged, it changes {changed}" if changed else "It changes nothing"
 
 
-def preview(problems: tuple[str, ...], changes: Sequence[ColumnChange]) -> str:
-    """Return the problems, or a table of what a drag does now and would do; both hold text of people."""
+def preview(
+    problems: tuple[str, ...], changes: Sequence[ColumnChange], settings: Sequence[SettingChange]
+) -> str:
+    """Return the problems, or tables of what a drag does now and would do, and of the settings that differ;
+    all hold text of people.
+    """
     if problems:
         return _problems(problems)
-    if not changes:
-        return "A drag into any column does what it does now. Limits, commands or other settings may differ."
-    rows = [
+    if not changes and not settings:
+        return "Each setting is what it is now."
+    drags = [
         f"| {_cell(code(it.column))} | {it.cards} | {_effect(it.before)} | {_effect(it.after)} |"
         for it in changes[:MAX_COLUMNS]
     ]
-    heads = ["| column | cards now | a drag does now | and once merged |", "| --- | ---: | --- | --- |"]
+    named = ((f"{it.column}: {it.name}" if it.column else it.name, it) for it in settings)
+    rows = [
+        f"| {_cell(code(name, 240))} | {_cell(code(it.before, 160))} | {_cell(code(it.after, 160))} |"
+        for name, it in named
+    ]
+    drag_heads = ["| column | cards now | a drag does now | and once merged |", "| --- | ---: | --- | --- |"]
+    heads = ["| setting | now | once merged |", "| --- | --- | --- |"]
     note = "Runs at work keep the rules with which they began."
-    return cut("\n".join([*heads, *rows, "", note]), SUMMARY_LIMIT)
+    tables = [*((*drag_heads, *drags, "") if drags else ()), *((*heads, *rows, "") if rows else ())]
+    return cut("\n".join([*tables, note]), SUMMARY_LIMIT)
 
 
 def _problems(problems: tuple[str, ...]) -> str:

@@ -1,11 +1,10 @@
 """The policy of a board as people read it, and what another file would change; nothing is kept of that."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import BoundedSemaphore
 
 from flask import Response, make_response, render_template, request
-from pydantic import BaseModel
 from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
 
@@ -17,51 +16,43 @@ from bot.web.pages.act import later
 from bot.web.site import other_policy, parameters
 from bot.web.site.layout import Site, VisibleBoard, when
 from bot.web.site.other_policy import OtherPolicy
-from ledger.events.policy import ColumnChange
+from ledger.events.policy import ColumnChange, SettingChange
 from ledger.log import event_store
 from ledger.queries import lanes, policy_history
 from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
 from rules.card.column_actions import changed_columns, consequence
 from rules.errors import PolicyError
-from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
+from rules.policy.settings import MAX_TEXT, changed_settings, rest, settings_of
 from rules.text import plain
 
 MAX_BYTES = 200_000  # of a form; the reader of policies takes less
 MAX_PASTED = 100_000  # characters
-MAX_TEXT = 400  # of one setting
 BUILT_IN = f"There is no {PATH}: the built-in board applies."
 PREVIEWS_A_MINUTE, PREVIEWS_AN_HOUR = 20, 600  # each is a file to parse
 READS_AT_ONCE = 2  # of branches: each holds a thread while GitHub answers
 TOO_OFTEN = "files were compared too often"
 TOO_LONG = "Nothing was compared: that is longer than any policy file may be."
 SHOWN_APART = ("archetype", "on_entry", "on_exit")  # of a column: the effect of a drag says it
+PARTS = {"The whole board": "board.", "The policy's own repository": "repository."}
+DEPTH = 3  # of what nobody gave: a part of these, not the parts of a part
 
 
 @dataclass(frozen=True, slots=True)
-class SettingView:
-    """One setting: its name, its value in words, and what it means."""
+class ChangesView:
+    """What another policy has otherwise."""
 
-    name: str
-    value: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeView:
-    """A column that differs, and in which settings."""
-
-    change: ColumnChange
-    settings: str
+    columns: tuple[ColumnChange, ...] = ()
+    settings: tuple[SettingChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewView:
-    """What another file would do: problems, or the columns that differ."""
+    """What another file would do: problems, or what differs."""
 
     problems: tuple[str, ...] = ()
-    changes: tuple[ChangeView, ...] = ()
+    changes: ChangesView = ChangesView()
 
 
 def mount(site: Site) -> None:
@@ -124,19 +115,21 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
             (
                 plain(name),
                 plain(consequence(column), MAX_TEXT),
-                list(_settings(column, column.model_fields_set)),
+                [it for it in settings_of(column, depth=0) if not it.name.startswith(SHOWN_APART)],
             )
             for name, column in known.board.columns.items()
         ],
-        limits=list(_settings(known.limits, type(known.limits).model_fields)),
-        commands=[(plain(name), _words(allowed)) for name, allowed in known.board.commands.items()],
+        parts=[
+            (caption, [it for it in rest(known, DEPTH) if it.name.startswith(prefix)])
+            for caption, prefix in PARTS.items()
+        ],
         other=other,
         text=other.text if other is not None and len(other.text) <= MAX_PASTED else "",
         max_pasted=MAX_PASTED,
         preview=preview,
         home=served.home_repository,
         since=when(past[0].at) if past else "",
-        changes=_differing(policies.of_text(past[1].text), known, cards) if len(past) > 1 else (),
+        changes=_differing(policies.of_text(past[1].text), known, cards) if len(past) > 1 else None,
         path=f"/policy/{board.owner}/{board.number}",
         board_path=board.path,
         visit=visit,
@@ -161,42 +154,5 @@ def _cards(db: Connection, board: VisibleBoard) -> dict[str | None, int]:
     return {name: sum(by_state.values()) for name, by_state in counts.items()}
 
 
-def _differing(before: Policy, after: Policy, cards: Mapping[str | None, int]) -> tuple[ChangeView, ...]:
-    return tuple(
-        ChangeView(it, ", ".join(_names(before.column(it.column), after.column(it.column))))
-        for it in changed_columns(before, after, cards)
-    )
-
-
-def _names(before: ColumnPolicy | None, after: ColumnPolicy | None) -> Iterator[str]:
-    """Yield the settings of a column that are others."""
-    for name in ColumnPolicy.model_fields if before and after else ():
-        if getattr(before, name) != getattr(after, name):
-            yield name
-
-
-def _settings(model: BaseModel, names: Collection[str]) -> Iterator[SettingView]:
-    """Yield the settings of these names, in the model's order, each with the model's own words."""
-    for name, field in type(model).model_fields.items():
-        if name in names and name not in SHOWN_APART:
-            yield SettingView(name, _words(getattr(model, name)), (field.description or "").replace("`", ""))
-
-
-def _words(value: object) -> str:
-    """Return a value as a person reads it: what is nested by its set names, nothing as none."""
-    match value:
-        case BaseModel():
-            given = (
-                (name, getattr(value, name))
-                for name in type(value).model_fields
-                if name in value.model_fields_set
-            )
-            return plain("; ".join(f"{name}: {_words(part)}" for name, part in given) or "as usual", MAX_TEXT)
-        case None | () | "":
-            return "none"
-        case tuple() | list():
-            return plain(", ".join(map(_words, value)), MAX_TEXT)
-        case dict():
-            return plain("; ".join(f"{name}: {_words(part)}" for name, part in value.items()), MAX_TEXT)
-        case _:
-            return plain(str(value), MAX_TEXT)
+def _differing(before: Policy, after: Policy, cards: Mapping[str | None, int]) -> ChangesView:
+    return ChangesView(changed_columns(before, after, cards), changed_settings(before, after))

@@ -146,14 +146,19 @@ def test_a_branch_with_another_policy_says_what_it_would_change_and_changes_noth
     cardinal: Cardinal,
 ) -> None:
     before = cardinal.services.context.policy(cardinal.board_id)
-    commit = propose(cardinal, with_column(budget_usd="7.5"))
+    hostile = "  repositories: {labels: {'`|<b>@alice': acme/shop}}\n"
+    commit = propose(cardinal, with_column(budget_usd="7.5") + hostile)
     cardinal.settle()
     ((conclusion, summary),) = checks(cardinal, commit)
     assert conclusion == "success"
-    (row,) = [line for line in summary.splitlines() if line.startswith("| `")]
+    row, *settings = [line for line in summary.splitlines() if line.startswith("| `")]
     assert row.startswith("| `In Progress` | 0 |")
     assert "up to $7.50" in row.split("|")[4]
     assert "up to $7.50" not in row.split("|")[3]
+    assert settings == [
+        "| `In Progress: budget_usd` | `2.0` | `7.5` |",
+        "| `board.repositories.labels.´\\|<b>@alice` | `not set` | `acme/shop` |",
+    ]
     assert cardinal.services.context.policy(cardinal.board_id) == before
     cardinal.settle()
     assert len(cardinal.events(PolicyProposed)) == len(checks(cardinal, commit)) == 1

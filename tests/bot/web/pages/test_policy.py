@@ -9,7 +9,7 @@ from bot.state import policy_names
 from bot.web.pages.policy import MAX_BYTES, PREVIEWS_A_MINUTE
 from ledger.log import event_store
 from tests.bot.flows.cardinal import Cardinal
-from tests.bot.flows.settings import with_column
+from tests.bot.flows.settings import POLICY, with_column
 from tests.bot.web.pages.forms import HERE, TEXTUAL
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Browser, Pages
@@ -48,12 +48,15 @@ def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) 
     pages.cardinal.settle()
     shown = bob.get(PATH).text
     for text in (
-        '<td>budget_usd<br><span class="quiet">Dollars for one run; reached, it parks and asks.</span></td>'
-        "<td><bdi>7.5</bdi></td>",
-        "<td>runs_per_repository<br>",
+        "<td><bdi>budget_usd</bdi><br>"
+        '<span class="quiet">Dollars for one run; reached, it parks and asks.</span>'
+        "</td><td><bdi>7.5</bdi></td>",
+        "<td><bdi>board.limits.runs_per_repository</bdi><br>",
+        "<td><bdi>repository.guardrails.protect</bdi><br>",
         "A newer file is not in force",
         "What changed when it came into force",
-        "<dt>settings that differ</dt><dd>instructions, budget_usd</dd>",
+        "<li><bdi>budget_usd</bdi>: <bdi>2.0</bdi> → <bdi>7.5</bdi></li>",
+        "<bdi>instructions</bdi>: <bdi>none</bdi> → <bdi>&lt;b&gt;</bdi>",
         "/blob/",
     ):
         assert text in shown, text
@@ -68,6 +71,10 @@ def test_a_pasted_file_is_compared_and_nothing_is_kept(pages: Pages) -> None:
     changed = paste(bob, with_column(budget_usd="9")).text
     assert '<h3><bdi>In Progress</bdi> <span class="quiet">1 card now</span></h3>' in changed
     assert "up to $9.00" in changed
+    other = paste(bob, f"{POLICY}  repositories: {{labels: {{'<b>': acme/shop}}}}\n").text
+    name = "board.repositories.labels.&lt;b&gt;"
+    assert f"<li><bdi>{name}</bdi>: <bdi>not set</bdi> → <bdi>acme/shop</bdi></li>" in other
+    assert "Each setting is what it is now." in paste(bob, POLICY).text
     wrong = paste(bob, "version: 1\nboard: {columns: {Tasks: {archetype: inbx}}}\n<b>").text
     assert "It cannot be used" in wrong
     assert "line " in wrong

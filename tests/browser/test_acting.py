@@ -1,0 +1,98 @@
+"""Everything that people do on Cardinal's pages is pressed in a real browser, with scripts and without."""
+
+from playwright.sync_api import Browser, Page, expect
+
+from bot.outbox import subscribers
+from ledger.events.conversation import CommandGiven
+from ledger.events.person import NoticesChosen
+from ledger.events.run import RunParked
+from rules.chatops.notices import Subscriber
+from tests.bot.web.live.serving import serving
+from tests.bot.web.pages.forms import asked, at_work, page_of
+from tests.bot.web.pages.world import Pages
+from tests.browser.conftest import looking
+from tests.browser.test_live import Watched, sign_in
+from tests.browser.test_live import town as town  # instead of the package's
+
+
+def press(page: Page, button: str, command: str, **words: str) -> None:
+    """Fill in the words by what is in the empty field, press the button, and read what became of it."""
+    for field, text in words.items():
+        page.get_by_placeholder(field.replace("_", " ")).fill(text)
+    page.get_by_role("button", name=button, exact=True).click()
+    expect(page.locator("h1 + [role=status]")).to_contain_text(f"alice gave /cardinal {command}")
+
+
+def given(town: Watched) -> list[tuple[str, str]]:
+    return [(it.command, it.argument) for it in town.cardinal.events(CommandGiven)]
+
+
+def choose_notices(page: Page) -> None:
+    page.get_by_label("question").uncheck()
+    page.get_by_role("combobox", name="Send").select_option("60")
+    page.get_by_role("button", name="Change my notices").click()
+    expect(page.get_by_label("question")).not_to_be_checked()
+
+
+def test_each_action_of_the_pages_is_pressed(page: Page, town: Watched) -> None:
+    cardinal = town.cardinal
+    subscribers.write(cardinal.services.config.home, {"alice": Subscriber(address="json://here")})
+    pages = Pages(cardinal, town.app)
+    item = at_work(pages)
+    run_id, place = cardinal.run_of(item).run_id, cardinal.services.config.public_url
+    with serving(town.app, cardinal.services.engine, at=town.place):
+        sign_in(page, town, page_of(pages, item), "alice")
+        press(page, "Tell the agent", "redirect", Your_words="use less")
+        page.get_by_placeholder("Dollars, such as +2").fill("+2")
+        press(page, "Add dollars", "budget")
+        page.get_by_text("More commands").click()
+        page.get_by_role("combobox", name="Command").select_option("link")
+        page.get_by_label("What follows the word").fill("blocked_by #99")
+        press(page, "Give the command", "link")
+        press(page, "Pause", "pause")
+        town.happens(RunParked(run_id, "pause"))
+        press(page, "Go on", "resume")
+        press(page, "Cancel", "cancel")
+        press(page, "Retry", "retry")
+        press(page, "Cancel", "cancel")
+        press(page, "Tasks", "move")
+        page.goto(f"{place}/boards/acme/1")
+        press(page, "Stop all runs", "stop-all")
+        press(page, "Let the board go on", "resume")
+        page.get_by_role("link", name="What its policy says").click()
+        page.get_by_label("Or paste a policy file").fill("version: 2")
+        page.get_by_role("button", name="Compare", exact=True).click()
+        expect(page.get_by_text("It cannot be used")).to_be_visible()
+        page.goto(f"{place}/notices")
+        choose_notices(page)
+    assert given(town) == [
+        ("redirect", "use less"),
+        ("budget", "+2"),
+        ("link", "blocked_by #99"),
+        ("pause", ""),
+        ("resume", ""),
+        ("cancel", ""),
+        ("retry", ""),
+        ("cancel", ""),
+        ("move", "Tasks"),
+        ("stop-all", ""),
+        ("resume", "board"),
+    ]
+    assert len(cardinal.events(NoticesChosen)) == 1
+
+
+def test_the_pages_work_without_scripts(browser: Browser, town: Watched) -> None:
+    cardinal = town.cardinal
+    pages = Pages(cardinal, town.app)
+    run_id = cardinal.run_of(asked(pages, "8080", "8081")).run_id
+    with looking(browser, scripts=False) as page, serving(town.app, cardinal.services.engine, at=town.place):
+        sign_in(page, town, "/", "alice")
+        page.get_by_role("searchbox").fill("what no title has")
+        page.get_by_role("searchbox").press("Enter")
+        expect(page.locator("main").get_by_role("status")).to_have_text("No card that you may see matches.")
+        page.get_by_role("link", name="Show all").click()
+        page.get_by_role("link", name=run_id).click()
+        press(page, "8081", "answer")
+        press(page, "Cancel", "cancel")
+        expect(page.locator("#now .state")).to_have_text("cancelled")
+    assert given(town) == [("answer", "2"), ("cancel", "")]
