@@ -40,7 +40,7 @@ class SlashCommand(Protocol):
     MOVES: bool = False
     offers: "Callable[[Policy, Snapshot], Iterable[CommandOffer]] | None" = None
 
-    def obey(
+    def handle(
         self, policy: "Policy", snapshot: "Snapshot", given: "CommandGiven", now: datetime
     ) -> "Decision":
         """Return the command's decision."""

@@ -22,33 +22,33 @@ MAX_LOG_BYTES = 256 * 1024  # of each log, from its end
 MAX_LOGS = 20
 
 
-def write(path: Path, patient: DoctorContext, findings: Iterable[CheckResult]) -> int:
+def write(path: Path, context: DoctorContext, findings: Iterable[CheckResult]) -> int:
     """Write the archive, readable by this user alone; return its size in bytes. An older one is replaced."""
-    secrets = tuple(secrets_of(patient.config))
+    secrets = tuple(secrets_of(context.config))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, text in _texts(patient, findings):
+        for name, text in _texts(context, findings):
             content = scrub(text, secrets).encode()
             entry = tarfile.TarInfo(f"cardinal-bundle/{name}")
-            entry.size, entry.mode, entry.mtime = len(content), 0o600, int(patient.now.timestamp())
+            entry.size, entry.mode, entry.mtime = len(content), 0o600, int(context.now.timestamp())
             archive.addfile(entry, io.BytesIO(content))
     write_file(path, packed.getvalue())
     return len(packed.getvalue())
 
 
-def _texts(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[tuple[str, str]]:
+def _texts(context: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[tuple[str, str]]:
     yield "findings.json", json.dumps([finding.document() for finding in findings], indent=1)
-    shown = {field.name: str(getattr(patient.config, field.name)) for field in fields(patient.config)}
+    shown = {field.name: str(getattr(context.config, field.name)) for field in fields(context.config)}
     yield "settings.json", json.dumps(shown, indent=1)
-    machine = {"python": platform.python_version(), "system": platform.platform(), "at": str(patient.now)}
+    machine = {"python": platform.python_version(), "system": platform.platform(), "at": str(context.now)}
     yield "machine.json", json.dumps(machine, indent=1)
-    if patient.engine is not None:
-        with event_store.reading(patient.engine) as db:
+    if context.engine is not None:
+        with event_store.reading(context.engine) as db:
             counts = {"events": event_store.last_seq(db), "inbox": inbox.counts(db)}
-            stuck = outbox.stuck(db, patient.now, UNDONE_AFTER.total_seconds(), limit=50)
+            stuck = outbox.stuck(db, context.now, UNDONE_AFTER.total_seconds(), limit=50)
             late = [(entry.act, entry.attempts, entry.error) for entry in stuck]
         yield "ledger.json", json.dumps({**counts, "outbox_late": late}, indent=1, default=str)
-    for log in sorted((patient.config.home / "logs").glob("*.log"))[:MAX_LOGS]:
+    for log in sorted((context.config.home / "logs").glob("*.log"))[:MAX_LOGS]:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - MAX_LOG_BYTES))
             yield f"logs/{log.name}", file.read(MAX_LOG_BYTES).decode("utf-8", "replace")

@@ -68,7 +68,7 @@ def settings() -> Config:
 def absence() -> str:
     """Return a sentence where neither the program of this home nor a worker elsewhere runs."""
     config = settings()
-    if lock_file.look(config.home) is not None:
+    if lock_file.read_presence(config.home) is not None:
         return ""
     client = embedded_redis.connect(config)
     try:

@@ -62,17 +62,17 @@ def command(fix: bool, archive: Path | None, as_json: bool) -> None:
         show([result.document() for result in wrong], as_json=as_json, text=lambda: _lines(wrong, ()))
         raise SystemExit(1) from None
     engine, trouble = _ledger(config)
-    patient = DoctorContext(config, engine, Hub(config, utc_now), utc_now(), trouble)
+    context = DoctorContext(config, engine, Hub(config, utc_now), utc_now(), trouble)
     try:
-        findings = list(examine(patient))
-        mended = list(mend(patient, findings)) if fix else []
+        findings = list(examine(context))
+        mended = list(mend(context, findings)) if fix else []
         show(
             [result.document() for result in findings], as_json=as_json, text=lambda: _lines(findings, mended)
         )
         if engine is not None:
             _keep(config, engine, findings)
         if archive is not None:
-            _pack(archive, patient, findings)
+            _pack(archive, context, findings)
     finally:
         if engine is not None:
             engine.dispose()
@@ -107,9 +107,9 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
         return None, (because, "start that database, or correct CARDINAL_DATABASE_URL")
 
 
-def _pack(archive: Path, patient: DoctorContext, findings: Sequence[CheckResult]) -> None:
+def _pack(archive: Path, context: DoctorContext, findings: Sequence[CheckResult]) -> None:
     try:
-        size = support_bundle.write(archive, patient, findings)
+        size = support_bundle.write(archive, context, findings)
     except OSError as error:
         raise BundleError(archive, error.strerror or str(error)) from error
     click.echo(f"{archive}: {size} bytes; look through it before you send it", err=True)

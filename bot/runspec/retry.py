@@ -18,7 +18,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 # Nothing renews the claim during a call of GitHub. A worker that dies meanwhile is noticed all the same; the
 # log of the run takes the time back to that of the configuration.
 CLAIM_S = 90.0
-MOST_DOUBLINGS = 2  # of a lease: another host waits no longer than that for a dead one
+MAX_DOUBLINGS = 2  # of a lease: another host waits no longer than that for a dead one
 MAX_S = 900.0  # in all; after it the run fails with GitHub's reason, and a person retries
 
 
@@ -32,7 +32,7 @@ def lease_s(services: Services, reclaims: int) -> float:
 
     On a machine where a claim was lost for time, the next one would be lost for the same.
     """
-    return services.config.lease_s * float(2 ** min(reclaims, MOST_DOUBLINGS))
+    return services.config.lease_s * float(2 ** min(reclaims, MAX_DOUBLINGS))
 
 
 def make_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:

@@ -12,8 +12,8 @@ HOST_EVERY_S, ALL_EVERY_S = 600.0, 1800.0
 
 def examine_due(services: Services) -> None:
     """Keep what is found on this host, and what is found in all, where either is due."""
-    patient = DoctorContext(services.config, services.engine, services.context.app, services.now())
-    of_all = routine_checks() if patient.boards() else ()  # before the first sweep nearly all is missing
+    context = DoctorContext(services.config, services.engine, services.context.app, services.now())
+    of_all = routine_checks() if context.boards() else ()  # before the first sweep nearly all is missing
     for subject, name, every_s, chosen in (
         (ExaminationSubject.HOST, f"examination:{services.host}", HOST_EVERY_S, checks_of_host()),
         (ExaminationSubject.INSTALLATION, "examination", ALL_EVERY_S, of_all),
@@ -21,4 +21,4 @@ def examine_due(services: Services) -> None:
         with event_store.writing(services.engine) as db:
             due = bool(chosen) and leases.due(db, name, every_s=every_s)
         if due:
-            keep(services.engine, services.host, subject, Examiner.SCHEDULER, examine(patient, chosen))
+            keep(services.engine, services.host, subject, Examiner.SCHEDULER, examine(context, chosen))

@@ -58,7 +58,7 @@ def record(home: Path, presence: Presence) -> None:
     os.replace(fresh, _pids(home))
 
 
-def look(home: Path) -> Presence | None:
+def read_presence(home: Path) -> Presence | None:
     """Return the group that runs in the home; None without one, also when a killed one left its record."""
     try:
         content = json.loads(_pids(home).read_text(encoding="utf-8"))

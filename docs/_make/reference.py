@@ -53,7 +53,7 @@ def commands() -> str:
 def _command(name: str, part: SlashCommand) -> str:
     lines = [
         f"### /cardinal {name}",
-        f"{charter(part)} {wording.doc(part.obey)}",
+        f"{charter(part)} {wording.doc(part.handle)}",
         f"    {part.USAGE}",
     ]
     facts = f"Lowest role: `{part.ROLE}`. Takes {TAKEN[part.TAKES]}."

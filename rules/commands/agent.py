@@ -17,7 +17,7 @@ ROLE = Role.WRITE
 TAKES = "optional"
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record the choice if `agents` of any column has it; a column that has not keeps its own agent."""
     choice = given.argument.strip().strip("`")
     if choice.lower() == "none":

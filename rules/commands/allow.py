@@ -22,7 +22,7 @@ TAKES = "optional"
 MAX_CHARACTERS = 200
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record the pattern for the card; the next start of an agent knows it."""
     pattern = given.argument.strip().strip("`").strip()
     if not pattern:

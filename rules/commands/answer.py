@@ -34,7 +34,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
             yield CommandOffer(name, "Answer", hint, Urgency.WAITED_FOR, asks="Your answer", subject=about)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record the answer and let the same session go on."""
     run = snapshot.live_run
     question = _meant(run, given) if run else None

@@ -34,7 +34,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer(name, "Approve the plan", "Let the agent work by its plan", Urgency.RUN)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Approve the newest plan where one waits, or let the stage begin that waits."""
     run = snapshot.live_run
     if run is None:

@@ -17,7 +17,7 @@ TAKES = "optional"
 MAX_PEOPLE = 10  # of an issue. Source: docs.github.com/rest/issues/assignees#add-assignees-to-an-issue
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Add them to the issue's assignees; that starts and stops nothing."""
     return change(snapshot, given, wanted=True)
 

@@ -29,7 +29,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer("block", "Block", hint, Urgency.CARD, asks="Why")
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Hold the card until `/cardinal unblock`; the board and whoever asks for a run see the reason."""
     if issue := blocker(given):
         return link.change(snapshot, given, "blocked_by", issue, wanted=True)

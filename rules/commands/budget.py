@@ -33,7 +33,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer(f"budget:{run.run_id}", "Add dollars", hint, Urgency.CARD, asks=asks)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Raise the budget of the live run, and answer its question where it asked for just that."""
     run, amount = snapshot.live_run, _AMOUNT.fullmatch(given.argument.strip())
     added_usd = float(amount["usd"]) if amount else 0.0

@@ -25,7 +25,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer(f"cancel:{run.run_id}", "Cancel", hint, Urgency.END)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Stop the live run for good; a card that was held back moves on once it has ended."""
     run = snapshot.live_run
     checking = snapshot.checking

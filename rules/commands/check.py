@@ -23,7 +23,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer("check", "Check", "Run the checks on this commit, no agent", Urgency.CARD)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Queue a run that only checks, where there is something to check and nothing does so already."""
     because = obstacle(snapshot)
     if because:

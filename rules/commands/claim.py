@@ -27,7 +27,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer("claim", "Claim", hint, Urgency.CARD)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Assign whoever says so and block the card, unless it has a live run or is blocked."""
     run = snapshot.live_run
     if run is not None:

@@ -18,11 +18,11 @@ ALSO = ("move",)
 INSTEAD = "To move it elsewhere: `/cardinal move <column>`."
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Move the card as a drag would, past no gate; of several last columns `/cardinal move` names one."""
     last = [name for name in policy.board.columns if policy.archetype(name).IS_FINAL]
     if len(last) != 1:
         ways = alternatives(code(f"/cardinal move {name}") for name in last)
         text = f"Several columns end a card's way: say {ways}." if last else "No column ends a card's way."
         return say(snapshot, given, text)
-    return move.obey(policy, snapshot, replace(given, argument=last[0]), now)
+    return move.handle(policy, snapshot, replace(given, argument=last[0]), now)

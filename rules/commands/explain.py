@@ -16,6 +16,6 @@ ROLE = Role.READ
 INSTEAD = "It always speaks of this card."
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Post the reason."""
     return say(snapshot, given, sentence(why(policy, snapshot, now)))

@@ -15,7 +15,7 @@ ROLE = Role.WRITE
 INSTEAD = "To tell the agent something: write a plain comment."
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Choose that a run whose card was dragged out goes on to its end."""
     run = snapshot.live_run
     if run is None:

@@ -16,7 +16,7 @@ TAKES = "optional"
 _WANTED = re.compile(r"(?:(?P<run>r[0-9]{1,18}):)?#?(?P<proposal>[0-9]{1,3})")
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Make it once; where there is none of that number, say which there are."""
     follow_up = _meant(snapshot, given.argument)
     if follow_up is None:

@@ -18,7 +18,7 @@ ROLE = Role.READ
 TAKES = "optional"
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Post the table of all commands."""
     return say(snapshot, given, table(policy))
 

@@ -15,7 +15,7 @@ ROLE = Role.WRITE
 TAKES = "optional text"
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Queue a run that only reads, where one may start; what is said with it is for this run.
 
     With `--repro` in the first line, the card's steps are played in a browser, or it is said why not.

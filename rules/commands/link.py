@@ -21,7 +21,7 @@ RELATIONS = ("blocked_by", "blocks")
 NOBODY = RunId("")  # no run's agent wants it
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Add it, unless the two would wait for each other in a circle; a queued run waits for what blocks it."""
     relation, _, issue = given.argument.strip().partition(" ")
     return change(snapshot, given, relation.lower().replace("-", "_"), issue, wanted=True)

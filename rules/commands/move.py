@@ -29,7 +29,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer(name, "Move", hint, Urgency.CARD, choices=columns)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Move it for whoever may drag it; one with a run stays until that is cancelled or has ended."""
     wanted, here = given.argument.strip(), (snapshot.column or "").casefold()
     column = next((name for name in policy.board.columns if name.casefold() == wanted.casefold()), "")

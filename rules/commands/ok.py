@@ -29,7 +29,7 @@ _KINDS = {"issue": "issuecomment-", "pull": "issuecomment-", "review": "discussi
 _TOGETHER = ("issue", "pull")  # whose comments GitHub counts together
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Release the one comment that is meant; of several the command has to say which.
 
     Never simply the newest: somebody could slip in one more just before the command arrives.

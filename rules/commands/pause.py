@@ -30,7 +30,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer(f"pause:{run.run_id}", "Pause", "Stop for now; nothing is lost", Urgency.RUN)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Pause a run that a worker holds; else stop the card, the column or the board."""
     scope = given.argument.strip().lower() or "card"
     run, card = snapshot.live_run, snapshot.card_id

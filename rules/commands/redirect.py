@@ -34,7 +34,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer(name, "Tell the agent", hint, Urgency.WORDS, asks="Your words")
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Redirect the newest plan where one waits for approval, else steer the agent."""
     run, card = snapshot.live_run, snapshot.card_id
     if run and run.state is RunState.AWAITING_APPROVAL:

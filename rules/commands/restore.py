@@ -15,7 +15,7 @@ ROLE = Role.TRIAGE
 INSTEAD = "GitHub's history of edits has older descriptions."
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Write the folded description back, where nobody has edited the model's since."""
     if not snapshot.expanded:
         return say(snapshot, given, "The description is as people wrote it: there is nothing to bring back.")

@@ -37,7 +37,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
             yield CommandOffer(name, label, on, Urgency.RUN, choices=words, of_board=True)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Lift the stop of that scope; without one, requeue the paused run and lift the card's own stop.
 
     A block is lifted by whom the policy lets `unblock` it.

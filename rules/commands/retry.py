@@ -30,7 +30,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer(f"retry:{run.run_id}", "Retry", hint, Urgency.RUN)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Queue a run where one may start; in a terminal column, try the merge again."""
     column = policy.column(snapshot.column)
     final = column and policy.archetype(snapshot.column).IS_FINAL

@@ -18,7 +18,7 @@ TAKES = "optional"
 _HINT = "a skill is a folder in `.github/cardinal/skills/`, and has its name"
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record the names; whether there is such a skill is known when a run begins, and is said there."""
     words = given.argument.replace(",", " ").split()
     if not words:

@@ -15,6 +15,6 @@ ROLE = Role.READ
 INSTEAD = "It always speaks of this card."
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Post the state of the card, its run and its pull request."""
     return say(snapshot, given, status(policy, snapshot, now))

@@ -25,7 +25,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer("stop-all", "Stop all runs", hint, Urgency.END, of_board=True)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Switch the board's kill switch on."""
     if any(stop.scope == "board" for stop in snapshot.stops):
         return say(snapshot, given, "The board is stopped already. `/cardinal resume board` lets it go on.")

@@ -16,7 +16,7 @@ ROLE = Role.READ
 TAKES = "optional"
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record it; what a person, or the operator for them, left out in general does not hold for this card."""
     wanted, run = given.argument.strip().lower(), snapshot.live_run
     if wanted not in ("", "run"):

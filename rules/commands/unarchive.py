@@ -24,6 +24,6 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         yield CommandOffer("unarchive", "Bring it back", hint, Urgency.CARD)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Undo `/cardinal archive`, or an archiving on the board."""
     return archive.change(snapshot, given, wanted=False)

@@ -14,6 +14,6 @@ ROLE = Role.TRIAGE
 TAKES = "optional"
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Remove them; that starts and stops nothing."""
     return assign.change(snapshot, given, wanted=False)

@@ -30,7 +30,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
             yield CommandOffer(name, "Let the card go on", why, Urgency.RUN)
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Lift what `/cardinal block` or `claim` ordered; a run that it paused goes on."""
     if issue := block.blocker(given):
         return link.change(snapshot, given, "blocked_by", issue, wanted=False)

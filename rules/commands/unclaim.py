@@ -19,11 +19,11 @@ ALSO = ("unassign", "unblock")
 INSTEAD = "Others are unassigned with `/cardinal unassign <people>`."
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Undo `/cardinal claim`, for whoever gave it."""
     mine = [it for it in snapshot.stops if it.claims and it.by.casefold() == given.by.casefold()]
     if not blocked_by(mine, snapshot.card_id):
         held = blocked_by(snapshot.stops, snapshot.card_id) or "nobody holds it"
         return say(snapshot, given, sentence(f"You have not claimed this card: {held}"))
     unassign = ChangeAssignees(snapshot.card_id, (given.by,), False, about(given))
-    return unblock.obey(policy, snapshot, given, now) + Decision((unassign,))
+    return unblock.handle(policy, snapshot, given, now) + Decision((unassign,))

@@ -14,7 +14,7 @@ ROLE = Role.TRIAGE
 TAKES = "optional"
 
 
-def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Remove it; a queued run that nothing else blocks starts by itself."""
     relation, _, issue = given.argument.strip().partition(" ")
     return link.change(snapshot, given, relation.lower().replace("-", "_"), issue, wanted=False)

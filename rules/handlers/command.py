@@ -16,7 +16,7 @@ from rules.registry import COMMANDS
 from rules.snapshot import Snapshot
 from rules.text import code, plain
 
-ALWAYS = frozenset({"cancel", "pause", "stop-all"})  # what stops something is obeyed however fast it comes
+ALWAYS = frozenset({"cancel", "pause", "stop-all"})  # what stops something is decided however fast it comes
 MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
 
 
@@ -26,45 +26,45 @@ def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
         return _too_fast(policy, snapshot, event, now)
     if door_of(event.source) in (BUTTON, *APART):
         return _pressed(policy, snapshot, event, now)
-    obeyed = _paced(_obeyed(policy, snapshot, event, now), event, now)
+    decided = _paced(_handled(policy, snapshot, event, now), event, now)
     if door_of(event.source) == BOX:
         # The tick stays in the comment until it is written anew; a reaction to oneself would say nothing.
         run = snapshot.run
         again: tuple[Intent, ...] = (WriteRunComment(snapshot.card_id, run.run_id),) if run else ()
-        return obeyed + Decision(again)
-    answered = bool(obeyed.intents) and all(isinstance(intent, Say) for intent in obeyed.intents)
+        return decided + Decision(again)
+    answered = bool(decided.intents) and all(isinstance(intent, Say) for intent in decided.intents)
     mark = React(snapshot.card_id, event.place, event.comment_id, "eyes" if answered else "+1")
-    return Decision((mark,)) + obeyed
+    return Decision((mark,)) + decided
 
 
-def _obeyed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+def _handled(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     unbound = event.source.removeprefix("box:") in BOXES  # it names no run: it is about the newest one then
     if unbound and snapshot.begun and was_before(event.said_at, snapshot.begun[0]):
         return say(snapshot, event, "That box was ticked before the newest run, so it changed nothing.")
-    obeyed = COMMANDS.load(event.command).obey(policy, snapshot, event, now)
-    return with_the_first(snapshot, event, obeyed, now)
+    decided = COMMANDS.load(event.command).handle(policy, snapshot, event, now)
+    return with_the_first(snapshot, event, decided, now)
 
 
 def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey a button of the check or a form, unless it is about an older run than the card's newest."""
     late = check_buttons.superseded(snapshot, event)
     refused = with_the_first(snapshot, event, say(snapshot, event, late), now) if late else Decision()
-    obeyed = refused if late else _obeyed(policy, snapshot, event, now)
+    decided = refused if late else _handled(policy, snapshot, event, now)
     if door_of(event.source) in APART:
-        return _reported(snapshot, obeyed, event)
-    return _paced(check_buttons.answered(snapshot, obeyed, event, now), event, now)
+        return _reported(snapshot, decided, event)
+    return _paced(check_buttons.answered(snapshot, decided, event, now), event, now)
 
 
-def _reported(snapshot: Snapshot, obeyed: Decision, event: CommandGiven) -> Decision:
+def _reported(snapshot: Snapshot, decided: Decision, event: CommandGiven) -> Decision:
     """Report on the card a command that nobody can see there, with its answer, in one comment."""
     argument = plain(event.argument, MAX_SHOWN)
     where = f"by a program (token {code(event.via, 60)})" if event.place == API else "on Cardinal's page"
     said = f"{code(event.by, 40)} gave `/cardinal {event.command}` {where}"
     said += f": “{argument}”." if argument else "."
-    answers = [intent.text for intent in obeyed.intents if isinstance(intent, Say)]
-    acts = tuple(intent for intent in obeyed.intents if not isinstance(intent, Say))
+    answers = [intent.text for intent in decided.intents if isinstance(intent, Say)]
+    acts = tuple(intent for intent in decided.intents if not isinstance(intent, Say))
     apart = "\n\n" if any(answer.startswith(("- ", "| ")) for answer in answers) else " "  # Markdown wants it
-    return Decision(acts, obeyed.because) + say(snapshot, event, apart.join((said, *answers)))
+    return Decision(acts, decided.because) + say(snapshot, event, apart.join((said, *answers)))
 
 
 def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
@@ -72,7 +72,7 @@ def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: date
     card, place = snapshot.card_id, talk_of(event)
     text = (
         f"{code(event.by, 40)} gave more than {policy.limits.commands_per_minute} commands within a minute:"
-        " until that is over only `/cardinal cancel`, `pause` and `stop-all` are obeyed."
+        " until that is over only `/cardinal cancel`, `pause` and `stop-all` are decided."
     )
     about = f"pace:{event.by}:{now:%Y%m%d%H}"
     marks: tuple[Intent, ...] = (React(card, event.place, event.comment_id, "confused"),)

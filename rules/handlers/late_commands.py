@@ -21,22 +21,22 @@ _NOBODY = frozenset({"", UNKNOWN, BY_PUSH, "policy"})  # in whose name Cardinal 
 _Done = tuple[str, str]  # who did what
 
 
-def with_the_first(snapshot: Snapshot, given: CommandGiven, obeyed: Decision, now: datetime) -> Decision:
+def with_the_first(snapshot: Snapshot, given: CommandGiven, handled: Decision, now: datetime) -> Decision:
     """Return the command's decision; where it is only an answer, with the person who was first."""
-    if not all(isinstance(intent, Say) for intent in obeyed.intents):
-        return obeyed
+    if not all(isinstance(intent, Say) for intent in handled.intents):
+        return handled
     by, did = _first(snapshot, given, now)
     if by in _NOBODY or by.casefold() == given.by.casefold():
-        return obeyed
+        return handled
     notice = f"{code(by, 40)} {did} first."
-    if not obeyed.intents:
-        return obeyed + say(snapshot, given, notice)
+    if not handled.intents:
+        return handled + say(snapshot, given, notice)
     said = (
         replace(intent, text=f"{notice} {intent.text}")
-        for intent in obeyed.intents
+        for intent in handled.intents
         if isinstance(intent, Say)
     )
-    return Decision(tuple(said), (notice, *obeyed.because))
+    return Decision(tuple(said), (notice, *handled.because))
 
 
 def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:

@@ -122,5 +122,5 @@ def _places(validation: ValidationSpec) -> tuple[str, ...]:
 def _folders(mirror: Mirror, commit: str, names: Collection[str]) -> frozenset[str]:
     """Return those of `names` that are folders at the commit, `.` for the root; a link is none."""
     queries = "".join(f"{commit}:{'' if name == '.' else name}\n" for name in names)
-    kinds = mirror.look("cat-file", "--batch-check=%(objecttype)", given=queries.encode()).splitlines()
+    kinds = mirror.query("cat-file", "--batch-check=%(objecttype)", given=queries.encode()).splitlines()
     return frozenset(name for name, kind in zip(names, kinds, strict=True) if kind == "tree")

@@ -163,7 +163,7 @@ class Mirror:
             ran = self._git("index-pack", "--strict", str(pack), objects=quarantine, timeout_s=_FETCH_S)
             if ran.exit_code != 0:
                 raise self._unsound("take the export", ran)
-            check_entries(partial(self.look, objects=quarantine), head)
+            check_entries(partial(self.query, objects=quarantine), head)
             for suffix in (".pack", ".rev", ".idx"):  # the last one is what git looks for
                 for part in packs.glob(f"*{suffix}"):
                     part.replace(inside / "pack" / f"pack-{ran.out.strip()}{suffix}")
@@ -196,7 +196,7 @@ class Mirror:
             shutil.rmtree(quarantine, ignore_errors=True)
         self._check_size()
         taken = self.recall(name)
-        check_entries(self.look, taken)
+        check_entries(self.query, taken)
         return taken
 
     def _take(self, source: str, refs: str, into: Path) -> None:
@@ -213,7 +213,7 @@ class Mirror:
 
     def _measure(self, base: str, head: str) -> DiffStat:
         # A name a line, quoted where it must be: between NULs all of them together would be one line, cut.
-        stat = self.look(
+        stat = self.query(
             *("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"),
             *("--ignore-submodules=none", f"{base}...{head}"),
         )
@@ -250,7 +250,7 @@ class Mirror:
     def differing(self, commit: str, other: str) -> frozenset[str]:
         """Return the paths at which two commits differ."""
         words = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
-        return frozenset(map(unquoted, self.look("diff", *words, commit, other, "--").splitlines()))
+        return frozenset(map(unquoted, self.query("diff", *words, commit, other, "--").splitlines()))
 
     def commits(self, head: str, *known: str) -> tuple[Commit, ...]:
         """Return the commits of `head` without those of `known`, oldest first. Raises LongHistoryError."""
@@ -266,7 +266,7 @@ class Mirror:
             return ()
         wanted = (head, *(f"^{commit}" for commit in known if commit))
         if wanted not in self._listed:
-            listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--")
+            listed = self.query("rev-list", "--topo-order", "--reverse", *wanted, "--")
             self._listed[wanted] = tuple(listed.split())
         return self._listed[wanted]
 
@@ -276,7 +276,7 @@ class Mirror:
         if unread:
             mark = secrets.token_hex(16)  # nobody who wrote a commit knew it
             words = ("cat-file", f"--batch={mark} %(objectname) %(objecttype)")
-            said = self.look(*words, given="".join(f"{name}\n" for name in unread).encode())
+            said = self.query(*words, given="".join(f"{name}\n" for name in unread).encode())
             for answer in said.split(f"{mark} ")[1:]:
                 title, _, text = answer.partition("\n")
                 name, _, kind = title.partition(" ")
@@ -303,7 +303,7 @@ class Mirror:
         self._known[name] = commits.parsed(name, content.decode())
         return name
 
-    def look(self, *words: str, given: bytes = b"", objects: Path | None = None) -> str:
+    def query(self, *words: str, given: bytes = b"", objects: Path | None = None) -> str:
         """Return the whole output of one git command. Raises GitError when it fails or is too long."""
         ran = self._git(*words, given=given, objects=objects)
         self._must(words[0], ran)

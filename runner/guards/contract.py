@@ -90,7 +90,7 @@ class Guard(Protocol):
     FINDS: str  # the subject of a sentence, for people
     ACTION: str  # ask or deny, where the policy does not have its key
 
-    def look(self, change: Change, rules: Guards) -> Iterator[Breach]:
+    def find_breaches(self, change: Change, rules: Guards) -> Iterator[Breach]:
         """Yield the breaches of the rules."""
 
 

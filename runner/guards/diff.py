@@ -59,7 +59,7 @@ def _at_the_end(mirror: Mirror, base: str, head: str, seen: str) -> Iterator[Tou
     differing = mirror.differing(seen, head) if seen else None
     fork = mirror.fork(base, head)
     words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
-    for row in mirror.look("diff-tree", *words, fork, head).splitlines():
+    for row in mirror.query("diff-tree", *words, fork, head).splitlines():
         touched = _parsed(row, "")
         if differing is None or touched.path in differing:
             yield touched
@@ -90,7 +90,7 @@ def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> dict[tuple[str, str]
     words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--stdin")
     for start in range(0, len(pairs), _OBJECTS_AT_ONCE):
         some = pairs[start : start + _OBJECTS_AT_ONCE]
-        said = mirror.look("diff-tree", *words, given=_lines(f"{old} {new}" for old, new in some))
+        said = mirror.query("diff-tree", *words, given=_lines(f"{old} {new}" for old, new in some))
         shown: set[tuple[str, str]] = set()
         pair = ("", "")
         for row in said.splitlines():
@@ -127,7 +127,7 @@ def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
         size = sizes.get(entry.object, 0)
         read = entry
         if entry.mode == LINK:
-            target = mirror.look("cat-file", "blob", entry.object) if size < _TARGET_CHARS else "/"
+            target = mirror.query("cat-file", "blob", entry.object) if size < _TARGET_CHARS else "/"
             read = replace(entry, size_bytes=size, target=target.removesuffix("\n"))
         elif entry.is_file and size:
             fits = new.takes(size)
@@ -171,7 +171,7 @@ def _sizes(mirror: Mirror, objects: set[str]) -> dict[str, int]:
     wanted = sorted(objects)
     for start in range(0, len(wanted), _OBJECTS_AT_ONCE):
         some = wanted[start : start + _OBJECTS_AT_ONCE]
-        said = mirror.look("cat-file", "--batch-check=%(objectname) %(objectsize)", given=_lines(some))
+        said = mirror.query("cat-file", "--batch-check=%(objectname) %(objectsize)", given=_lines(some))
         sizes |= {name: int(size) for name, size in (row.split() for row in said.splitlines())}
     if len(sizes) != len(wanted):
         raise GitError("cat-file", "not every object was measured")

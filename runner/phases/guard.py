@@ -109,7 +109,7 @@ def violations(change: Change, rules: Guards) -> tuple[Violation, ...]:
         _violation(name, action, breach)
         for name, action in actions.items()
         if action != "allow"
-        for breach in builtin.load(name).look(change, rules)
+        for breach in builtin.load(name).find_breaches(change, rules)
     ]
     return tuple(sorted(dict.fromkeys(findings), key=_rank))
 

@@ -213,7 +213,7 @@ def _jobs(redis: Any) -> int:
 
 def _cpu_s(home: Path) -> dict[str, float]:
     """Return the core seconds of each part of `cardinal up`, those of ended children included."""
-    presence = lock_file.look(home)
+    presence = lock_file.read_presence(home)
     spent = {}
     for name, pid in (presence.parts if presence else {}).items():
         times = psutil.Process(pid).cpu_times()

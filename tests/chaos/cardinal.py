@@ -48,7 +48,7 @@ class Cardinal:
 
     def parts(self) -> dict[str, int]:
         """Return the pids by the names of the parts; empty while nothing runs."""
-        found = lock_file.look(self.home)
+        found = lock_file.read_presence(self.home)
         return dict(found.parts) if found else {}
 
     def pid(self, part: str) -> int:

@@ -134,7 +134,7 @@ def found(guard: str, *files: Touched, checked_by: tuple[str, ...] = CHECKS) -> 
     """Return what one guard finds in a change of these files, as `path:line what`."""
     change = Change("b" * 40, "c" * 40, files, (Message("c" * 40, "Work"),))
     rules = Guards({guard: "ask"}, checks=checked_by)
-    return [f"{one.path}:{one.line} {one.what}" for one in builtin.load(guard).look(change, rules)]
+    return [f"{one.path}:{one.line} {one.what}" for one in builtin.load(guard).find_breaches(change, rules)]
 
 
 __all__ = ["BRANCH", "FINISH", "PLAN", "checks", "git"]

@@ -250,7 +250,7 @@ def test_what_was_not_read_is_asked_about_and_does_not_pass_as_nothing() -> None
     (said,) = found("tests", unread)
     assert "was not compared" in said
     change = Change("b" * 40, "c" * 40, (unread,), ())
-    (asked,) = tests.look(change, defaults(tests="deny"))
+    (asked,) = tests.find_breaches(change, defaults(tests="deny"))
     assert asked.doubtful  # it may be harmless: people say
 
 

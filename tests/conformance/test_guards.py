@@ -90,7 +90,7 @@ def test_every_guard_is_tried_here_and_has_its_key_in_the_policy() -> None:
 @pytest.mark.parametrize("name", builtin.names())
 def test_a_guard_finds_each_breach_with_its_rule_and_what_to_do(name: str) -> None:
     for one in AGAINST[name]:
-        found = tuple(builtin.load(name).look(change(one), RULES))
+        found = tuple(builtin.load(name).find_breaches(change(one), RULES))
         assert found, one
         for breach in found:
             assert breach.path == one.path
@@ -102,8 +102,8 @@ def test_a_guard_finds_each_breach_with_its_rule_and_what_to_do(name: str) -> No
 
 @pytest.mark.parametrize("name", builtin.names())
 def test_ordinary_work_passes_and_nothing_at_all_does(name: str) -> None:
-    assert tuple(builtin.load(name).look(change(*ORDINARY), RULES)) == ()
-    assert tuple(builtin.load(name).look(change(said=""), RULES)) == ()
+    assert tuple(builtin.load(name).find_breaches(change(*ORDINARY), RULES)) == ()
+    assert tuple(builtin.load(name).find_breaches(change(said=""), RULES)) == ()
 
 
 @pytest.mark.parametrize("name", builtin.names())
@@ -125,24 +125,24 @@ def test_no_name_and_no_text_makes_a_guard_fail(name: str) -> None:
     for path in odd:
         for mode in (PLAIN, LINK, SUBMODULE, NOTHING):
             one = put(path, mode, target=path, lines=((1, path),), size_bytes=1)
-            tuple(builtin.load(name).look(change(one, said=path), RULES))
+            tuple(builtin.load(name).find_breaches(change(one, said=path), RULES))
 
 
 def test_leave_for_one_content_is_none_for_another_in_its_place() -> None:
     one, other = put("infra/a"), Touched("infra/a", NOTHING, PLAIN, "0" * 40, "2" * 40)
-    marks = {found.mark for found in builtin.load("protected").look(change(one, other), RULES)}
+    marks = {found.mark for found in builtin.load("protected").find_breaches(change(one, other), RULES)}
     assert len(marks) == 2
 
 
 def test_a_secret_in_a_commit_message_is_one_too_and_is_not_repeated() -> None:
-    (found,) = builtin.load("secrets").look(change(said=f"Use {KEY}\n\nand {KEY}"), RULES)
+    (found,) = builtin.load("secrets").find_breaches(change(said=f"Use {KEY}\n\nand {KEY}"), RULES)
     assert found.commit == "c" * 40
     assert KEY not in repr(found)
 
 
 def test_what_is_as_often_an_example_is_doubtful_and_a_word_is_no_password() -> None:
     def doubtful(line: str) -> list[bool]:
-        found = builtin.load("secrets").look(change(put("src/a", lines=((1, line),))), RULES)
+        found = builtin.load("secrets").find_breaches(change(put("src/a", lines=((1, line),))), RULES)
         return [one.doubtful for one in found]
 
     assert doubtful('DB_PASSWORD = "Xk29!sdfQQz81"') == [True]
@@ -153,7 +153,10 @@ def test_what_is_as_often_an_example_is_doubtful_and_a_word_is_no_password() -> 
 
 
 def test_without_a_list_of_allowed_paths_all_are_allowed() -> None:
-    assert tuple(builtin.load("outside").look(change(put("anything")), Guards({"outside": "deny"}))) == ()
+    assert (
+        tuple(builtin.load("outside").find_breaches(change(put("anything")), Guards({"outside": "deny"})))
+        == ()
+    )
 
 
 def test_a_guard_that_is_not_there_is_named() -> None:

@@ -153,7 +153,7 @@ def test_the_example_of_a_command_is_one() -> None:
     exec(compile(next(fenced(text, "python")), "ping.py", "exec"), example)
     required = {name for name, is_required in COMMANDS.members().items() if is_required}
     assert required | {"TAKES", "INSTEAD"} <= set(example)
-    decided = example["obey"](POLICY, card(), given("ping"), NOW)  # type: ignore[operator]
+    decided = example["handle"](POLICY, card(), given("ping"), NOW)  # type: ignore[operator]
     assert isinstance(decided, Decision)
 
 

@@ -155,7 +155,7 @@ def routine_checks() -> tuple[Check, ...]:
     return tuple(check for check in checks() if check not in left)
 
 
-def examine(patient: DoctorContext, chosen: Iterable[Check] | None = None) -> Iterator[CheckResult]:
+def examine(context: DoctorContext, chosen: Iterable[Check] | None = None) -> Iterator[CheckResult]:
     """Yield the findings of all checks, or of the chosen ones.
 
     One that GitHub or the ledger fails says so, the next one goes on. Checks that lack a setting for GitHub
@@ -164,9 +164,9 @@ def examine(patient: DoctorContext, chosen: Iterable[Check] | None = None) -> It
     own = checks_of_host()
     for check in checks() if chosen is None else chosen:
         try:
-            yield from (replace(result, of_host=check in own) for result in check(patient))
+            yield from (replace(result, of_host=check in own) for result in check(context))
         except GithubError as error:
-            yield CheckResult(check.__name__, Level.FAIL, str(error), _way_out(patient, error))
+            yield CheckResult(check.__name__, Level.FAIL, str(error), _way_out(context, error))
         except DBAPIError as error:
             message = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
             yield CheckResult(check.__name__, Level.FAIL, message, "`cardinal restore FILE` with a back-up")
@@ -177,21 +177,21 @@ def examine(patient: DoctorContext, chosen: Iterable[Check] | None = None) -> It
             continue
 
 
-def _way_out(patient: DoctorContext, error: GithubError) -> str:
+def _way_out(context: DoctorContext, error: GithubError) -> str:
     """Return the next step. The small GitHub of `cardinal try` runs only while that does."""
-    home = patient.config.home
-    if (home / program.TRIAL).exists() and lock_file.look(home) is None:
-        return f"start `{patient.program}`: the board's own GitHub runs with it"
+    home = context.config.home
+    if (home / program.TRIAL).exists() and lock_file.read_presence(home) is None:
+        return f"start `{context.program}`: the board's own GitHub runs with it"
     if isinstance(error, UnavailableError):
-        return f"see whether {patient.config.github_url} answers this machine"
+        return f"see whether {context.config.github_url} answers this machine"
     return error.advice
 
 
-def mend(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:
+def mend(context: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:
     """Do the repairs that findings name, each once, and yield a sentence for each, also for a failure."""
     repairs = {name: repair for _, theme in THEMES.all() for name, repair in theme.REPAIRS.items()}
     for name in dict.fromkeys(finding.mends for finding in findings if finding.mends):
         try:
-            yield repairs[name](patient)
+            yield repairs[name](context)
         except GithubError as error:
             yield f"{name}: {error}"

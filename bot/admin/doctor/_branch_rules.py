@@ -14,28 +14,28 @@ from runner.git.commits import trailers
 BRANCH = "cardinal/1-card"  # a branch like those of cards
 
 
-def look(patient: DoctorContext, repository: str, rules: RepositoryRules) -> Iterator[CheckResult]:
+def look(context: DoctorContext, repository: str, rules: RepositoryRules) -> Iterator[CheckResult]:
     """Yield the rules that refuse, or may refuse, what Cardinal does in the repository."""
     try:
-        signing = signing_key(patient.config, rules)
+        signing = signing_key(context.config, rules)
     except ConfigError as error:
         yield fail("rules", f"{repository}: {error.problems[0]}", "set them, or no run starts there")
         return
-    hub = patient.hub_of(repository)
+    hub = context.hub_of(repository)
     base = repositories.default_branch(hub, repository)
     by_github, author = rules.commits.sign == "github", committer_of(hub, repository, rules)
     pushed = pushes(BRANCH, author, signing, trailers("r1", f"{repository}#1"), by_github)
     findings = of_push(rulesets.of_branch(hub, repository, BRANCH), pushed)
     of_base = rulesets.of_branch(hub, repository, base)
-    for method in _methods(patient):
+    for method in _methods(context):
         findings += of_merge(of_base, base, method, "", signed=pushed.signed)
     left = rulesets.binding(hub, repository, tuple(dict.fromkeys(findings)))
     for each in left:
         yield (fail if each.refuses else warn)("rules", f"{repository}: {each.problem}", each.step)
 
 
-def _methods(patient: DoctorContext) -> tuple[str, ...]:
+def _methods(context: DoctorContext) -> tuple[str, ...]:
     """Return the merge methods of the boards' policies."""
-    columns = (column for _, policy in patient.policies() for column in policy.board.columns.values())
+    columns = (column for _, policy in context.policies() for column in policy.board.columns.values())
     steps = (step for column in columns for step in column.entry_actions if step["action"] == "merge")
     return tuple(sorted({str(step.get("method", "squash")) for step in steps}))

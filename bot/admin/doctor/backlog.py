@@ -13,61 +13,61 @@ from rules.text import brief
 STUCK_S = UNDONE_AFTER.total_seconds()
 
 
-def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
+def waiting(context: DoctorContext) -> Iterator[CheckResult]:
     """Does anything wait too long in the inbox or the outbox?"""
-    if patient.engine is None:
+    if context.engine is None:
         return
-    with event_store.reading(patient.engine) as db:
+    with event_store.reading(context.engine) as db:
         inward = inbox.counts(db)
-        stuck, held = outbox.count_stuck(db, patient.now, STUCK_S)
+        stuck, held = outbox.count_stuck(db, context.now, STUCK_S)
         lost = remotes.given_up(db)
-    asleep = inbox.due(patient.engine, late_s=STUCK_S, limit=100)
+    asleep = inbox.due(context.engine, late_s=STUCK_S, limit=100)
     if inward["quarantined"]:
         yield fail("inbox", f"{inward['quarantined']} deliveries are quarantined", REPLAY)
     elif asleep:
         message = f"{len(asleep)} deliveries wait for over {brief(UNDONE_AFTER)}"
-        yield warn("inbox", message, f"look at the workers' log, and whether `{patient.program}` runs")
+        yield warn("inbox", message, f"look at the workers' log, and whether `{context.program}` runs")
     else:
         kept = f"{inward['done']}{' or more' * (inward['done'] >= inbox.MAX_COUNTED)}"
         yield ok("inbox", f"{inward['waiting']} deliveries wait, {kept} are done and kept")
     if held:
         message = f"{held} acts wait: {outbox.SHUT_OUT}"
-        yield warn("outbox", message, way_out(StandstillKind.SHUT_OUT, patient.config.home))
+        yield warn("outbox", message, way_out(StandstillKind.SHUT_OUT, context.config.home))
     late = stuck - held
     if late:
         message = f"{late} entries wait for over {brief(UNDONE_AFTER)}"
-        yield warn("outbox", message, way_out(StandstillKind.UNDONE, patient.config.home))
+        yield warn("outbox", message, way_out(StandstillKind.UNDONE, context.config.home))
     else:
         yield ok("outbox", "no entry of the outbox waits too long")
     if lost:
         message = f"{len(lost)} acts were given up, the last: {lost[-1].because}"
-        yield warn("outbox", message, way_out(StandstillKind.GIVEN_UP, patient.config.home))
+        yield warn("outbox", message, way_out(StandstillKind.GIVEN_UP, context.config.home))
 
 
-def starts(patient: DoctorContext) -> Iterator[CheckResult]:
+def starts(context: DoctorContext) -> Iterator[CheckResult]:
     """Is there a worker for the runs that may start?"""
-    counts = patient.read(stalls.counts, None)
+    counts = context.read(stalls.counts, None)
     if counts is None:
         return
     if counts:
         message = f"{sum(counts.values())} ready runs are taken by no worker"
-        yield fail("starts", message, way_out(StandstillKind.NO_WORKER, patient.config.home))
+        yield fail("starts", message, way_out(StandstillKind.NO_WORKER, context.config.home))
     else:
         yield ok("starts", "what may start is taken")
 
 
-def decisions(patient: DoctorContext) -> Iterator[CheckResult]:
+def decisions(context: DoctorContext) -> Iterator[CheckResult]:
     """Did the rules fail on an event?"""
-    if patient.engine is None:
+    if context.engine is None:
         return
-    with event_store.reading(patient.engine) as db:
+    with event_store.reading(context.engine) as db:
         count, newest = failures.count(db), failures.newest(db, 1)
     if not newest:
         yield ok("decisions", "every event was decided")
         return
     last = newest[0]
     message = f"{count} events were passed by, the last: {last.of} (event {last.failed}): {last.because}"
-    yield fail("decisions", message, way_out(StandstillKind.UNDECIDED, patient.config.home))
+    yield fail("decisions", message, way_out(StandstillKind.UNDECIDED, context.config.home))
 
 
 ORDER = 6

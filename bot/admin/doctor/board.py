@@ -18,25 +18,25 @@ from ledger.views.boards import BoardRow
 from rules.card.column_actions import consequence
 
 
-def boards(patient: DoctorContext) -> Iterator[CheckResult]:
+def boards(context: DoctorContext) -> Iterator[CheckResult]:
     """Is the board known, and its policy in order?"""
-    if patient.engine is None:
+    if context.engine is None:
         return
-    seen = patient.boards()
+    seen = context.boards()
     if not seen:
-        yield warn("board", "no board was seen yet", f"let `{patient.program}` run until its first sweep")
+        yield warn("board", "no board was seen yet", f"let `{context.program}` run until its first sweep")
     for board in seen:
         name = board.address
         yield ok("board", f"{name} has {len(board.columns)} columns, {len(board.fields)} fields")
         yield from _policy(
-            patient, name, patient.read(partial(policies.current, board_id=board.board_id), None)
+            context, name, context.read(partial(policies.current, board_id=board.board_id), None)
         )
 
 
-def _policy(patient: DoctorContext, name: str, policy: policies.PolicyRow | None) -> Iterator[CheckResult]:
+def _policy(context: DoctorContext, name: str, policy: policies.PolicyRow | None) -> Iterator[CheckResult]:
     if policy is None:
         message = f"{name}: its policy was not read yet, so nothing is started"
-        yield warn("policy", message, f"let `{patient.program}` run, and look at its log")
+        yield warn("policy", message, f"let `{context.program}` run, and look at its log")
         return
     if not policies_in_force.is_readable(policy.text):
         message = f"{name}: this version cannot read the policy that was in force, so nothing is started"
@@ -50,12 +50,12 @@ def _policy(patient: DoctorContext, name: str, policy: policies.PolicyRow | None
         yield ok("policy", f"the policy of {name} {where}")
 
 
-def columns(patient: DoctorContext) -> Iterator[CheckResult]:
+def columns(context: DoctorContext) -> Iterator[CheckResult]:
     """Are the board's columns those that the policy names?"""
-    if patient.engine is None:
+    if context.engine is None:
         return
-    for board in patient.boards():
-        with event_store.reading(patient.engine) as db:
+    for board in context.boards():
+        with event_store.reading(context.engine) as db:
             troubles = tuple(structure.troubles(db, board.board_id))
             missing = structure.unknown_to_board(db, board.board_id)
             unnamed = structure.unknown_to_policy(db, board.board_id)
@@ -69,9 +69,9 @@ def columns(patient: DoctorContext) -> Iterator[CheckResult]:
             yield ok("columns", f"the policy does not name {', '.join(unnamed)}: nobody serves cards there")
 
 
-def fields(patient: DoctorContext) -> Iterator[CheckResult]:
+def fields(context: DoctorContext) -> Iterator[CheckResult]:
     """Has the board the fields that a card's face is written in?"""
-    for board in patient.boards():
+    for board in context.boards():
         kinds = {field.name: field.kind for field in board.fields}
         missing = [name for name in FaceField if name not in kinds]
         wrong = [name for name in FaceField if kinds.get(name, KINDS[name]) != KINDS[name]]
@@ -85,18 +85,18 @@ def fields(patient: DoctorContext) -> Iterator[CheckResult]:
             yield ok("fields", f"the board has all {len(KINDS)} fields")
 
 
-def headers(patient: DoctorContext) -> Iterator[CheckResult]:
+def headers(context: DoctorContext) -> Iterator[CheckResult]:
     """Does each column's description say the effect of a drag into it?"""
-    for board in patient.boards():
+    for board in context.boards():
         stale = [
             column.name
             for column in board.columns
-            if wanted_header(patient, board, column.name) != column.description
+            if wanted_header(context, board, column.name) != column.description
         ]
         if not stale:
             yield ok("columns", "the columns' descriptions say what a drag does")
-        elif _are_being_written(patient, board):
-            step = f"the next sweep reads them, within {patient.config.sweep_s:.0f} s"
+        elif _are_being_written(context, board):
+            step = f"the next sweep reads them, within {context.config.sweep_s:.0f} s"
             yield ok(
                 "columns", f"the description of {', '.join(stale)} is being written, and not read yet", step
             )
@@ -105,34 +105,34 @@ def headers(patient: DoctorContext) -> Iterator[CheckResult]:
             yield warn("columns", message, "run `cardinal doctor --fix`", mends="columns")
 
 
-def wanted_header(patient: DoctorContext, board: BoardRow, column: str) -> str | None:
+def wanted_header(context: DoctorContext, board: BoardRow, column: str) -> str | None:
     """Return the description that a column should have: its present one where the policy does not name it."""
-    policy = patient.read(partial(policies_in_force.in_force, board_id=board.board_id), None)
+    policy = context.read(partial(policies_in_force.in_force, board_id=board.board_id), None)
     served = policy.column(column) if policy else None
     if served is not None:
         return consequence(served)
     return next((known.description for known in board.columns if known.name == column), None)
 
 
-def _are_being_written(patient: DoctorContext, board: BoardRow) -> bool:
+def _are_being_written(context: DoctorContext, board: BoardRow) -> bool:
     """Tell whether Cardinal writes the first descriptions, or wrote some and may not have read them yet.
 
     What was read before may be recorded after. Two sweeps later a difference is somebody else's text.
     """
-    if patient.engine is None:
+    if context.engine is None:
         return False
     key = EntryKey(f"columns:{board.board_id}")
-    with event_store.reading(patient.engine) as db:
+    with event_store.reading(context.engine) as db:
         sent = remotes.get(db, key)
         if sent is None:
             return any(entry.key == key for entry in outbox.open_of_card(db, CardId(board.board_id)))
-    return patient.now - sent.at < timedelta(seconds=2 * patient.config.sweep_s)
+    return context.now - sent.at < timedelta(seconds=2 * context.config.sweep_s)
 
 
-def _make_fields(patient: DoctorContext) -> str:
+def _make_fields(context: DoctorContext) -> str:
     made: list[str] = []
-    for known in patient.boards():
-        hub = patient.hub.at(known.owner)
+    for known in context.boards():
+        hub = context.hub.at(known.owner)
         there = {field.name for field in projects.read_board(hub, known.owner, known.number).fields}
         for name in (field for field in FaceField if field not in there):
             try:
@@ -143,11 +143,11 @@ def _make_fields(patient: DoctorContext) -> str:
     return f"fields made: {', '.join(made) or 'none, they are there'}"
 
 
-def _describe_columns(patient: DoctorContext) -> str:
+def _describe_columns(context: DoctorContext) -> str:
     written = 0
-    for known in patient.boards():
-        wanted = {column.name: wanted_header(patient, known, column.name) or "" for column in known.columns}
-        written += projects.describe_columns(patient.hub.at(known.owner), known.status_field_id, wanted)
+    for known in context.boards():
+        wanted = {column.name: wanted_header(context, known, column.name) or "" for column in known.columns}
+        written += projects.describe_columns(context.hub.at(known.owner), known.status_field_id, wanted)
     return f"column descriptions written on {written} boards"
 
 

@@ -11,11 +11,11 @@ from rules.text import count
 SHOWN = 3  # names of views
 
 
-def editions(patient: DoctorContext) -> Iterator[CheckResult]:
+def editions(context: DoctorContext) -> Iterator[CheckResult]:
     """Which version has the ledger, and which folds its views beside, how far?"""
-    if patient.engine is None:  # the check of the ledger says why, and how far this version's views are
+    if context.engine is None:  # the check of the ledger says why, and how far this version's views are
         return
-    with event_store.reading(patient.engine) as db:
+    with event_store.reading(context.engine) as db:
         rows, last = edition.every(db), event_store.last_seq(db)
     for row in rows:
         if row.state is EditionState.LIVE:

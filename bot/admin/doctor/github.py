@@ -35,13 +35,13 @@ SERVER_SINCE = (3, 9)  # docs.github.com has no page about versions of the API f
 SETTINGS = "the App's settings on GitHub"
 
 
-def app(patient: DoctorContext) -> Iterator[CheckResult]:
+def app(context: DoctorContext) -> Iterator[CheckResult]:
     """Is the App that of the settings, with the permissions of app.yml, and do the clocks agree?"""
-    if not patient.config.app_id:
+    if not context.config.app_id:
         return
-    answer = patient.hub.as_app("GET", "/app")
+    answer = context.hub.as_app("GET", "/app")
     yield ok("app", f"the App is {answer.body.get('name')}, as {answer.body.get('slug')}")
-    off_s = _seconds_off(answer.headers.get("date", ""), patient.now)
+    off_s = _seconds_off(answer.headers.get("date", ""), context.now)
     if abs(off_s) > CLOCK_OFF_S:
         yield fail(
             "clock",
@@ -68,22 +68,22 @@ def _server(version: str) -> Iterator[CheckResult]:
     yield warn("server", message, "ask its administrator for a release that GitHub maintains")
 
 
-def installation(patient: DoctorContext) -> Iterator[CheckResult]:
+def installation(context: DoctorContext) -> Iterator[CheckResult]:
     """Is the App installed at each board's owner, awake, and with the permissions that it has now?"""
-    if not patient.config.app_id:
+    if not context.config.app_id:
         return
-    for owner in _owners(patient):
-        yield from _installed_at(patient, owner)
+    for owner in _owners(context):
+        yield from _installed_at(context, owner)
 
 
-def _owners(patient: DoctorContext) -> tuple[str, ...]:
-    names = (patient.config.board_owner, *(board.owner for board in patient.boards()))
+def _owners(context: DoctorContext) -> tuple[str, ...]:
+    names = (context.config.board_owner, *(board.owner for board in context.boards()))
     return tuple({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
 
 
-def _installed_at(patient: DoctorContext, owner: str) -> Iterator[CheckResult]:
+def _installed_at(context: DoctorContext, owner: str) -> Iterator[CheckResult]:
     try:
-        installed = patient.hub.at(owner).installation()
+        installed = context.hub.at(owner).installation()
     except NotFoundError:
         found_not = f"the App is not installed at {owner}"
         yield fail("installation", found_not, "run `cardinal init`: it says where to install it")
@@ -113,14 +113,14 @@ def _compared(registered: Mapping[str, Any], name: str, whose: str, step: str) -
         yield ok(name, f"{whose} has all permissions and events of app.yml")
 
 
-def hook(patient: DoctorContext) -> Iterator[CheckResult]:
+def hook(context: DoctorContext) -> Iterator[CheckResult]:
     """Does the App's webhook lead here, in JSON, with certificates checked?"""
-    if not patient.config.app_id:
+    if not context.config.app_id:
         return
-    if not patient.config.webhooks:
+    if not context.config.webhooks:
         yield ok("webhook", "CARDINAL_WEBHOOKS is false: only the sweep finds changes")
         return
-    config = patient.hub.as_app("GET", "/app/hook/config").body
+    config = context.hub.as_app("GET", "/app/hook/config").body
     url = str(config.get("url") or "")
     step = f"correct the webhook in {SETTINGS}"
     if not url:
@@ -137,20 +137,20 @@ def hook(patient: DoctorContext) -> Iterator[CheckResult]:
         yield ok("webhook", f"the webhook leads to {url}")
 
 
-def deliveries(patient: DoctorContext) -> Iterator[CheckResult]:
+def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
     """Do GitHub's deliveries arrive?"""
-    if not patient.config.app_id or not patient.config.webhooks:
+    if not context.config.app_id or not context.config.webhooks:
         return
-    newest = patient.hub.as_app("GET", "/app/hook/deliveries", params={"per_page": 30}).body
+    newest = context.hub.as_app("GET", "/app/hook/deliveries", params={"per_page": 30}).body
     if not newest:
         yield warn("deliveries", "GitHub sent no delivery in three days", "look at the webhook above")
         return
     came = [attempt for attempt in newest if attempt.get("status_code", 0) in hook_deliveries.OK]
-    lost = hook_deliveries.failed(patient.hub, patient.now, partial(arrived, patient))
+    lost = hook_deliveries.failed(context.hub, context.now, partial(arrived, context))
     if not came:
         message = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
         yield fail("deliveries", message, "let the webhook's address be reached from outside")
-    elif lost and all(delivery.is_hopeless(patient.now) for delivery in lost):
+    elif lost and all(delivery.is_hopeless(context.now) for delivery in lost):
         message = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
         step = "nobody asks for them any more: what was said in comments since then has to be said again"
         yield warn("deliveries", message, step)
@@ -161,31 +161,31 @@ def deliveries(patient: DoctorContext) -> Iterator[CheckResult]:
         yield ok("deliveries", f"{len(came)} of the last {len(newest)} deliveries arrived, none is lost")
 
 
-def arrived(patient: DoctorContext, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
+def arrived(context: DoctorContext, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
     """Return those of the deliveries that the ledger has."""
-    return patient.read(lambda db: frozenset(it for it in ids if inbox.known(db, it)), frozenset())
+    return context.read(lambda db: frozenset(it for it in ids if inbox.known(db, it)), frozenset())
 
 
-def signature(patient: DoctorContext) -> Iterator[CheckResult]:
+def signature(context: DoctorContext) -> Iterator[CheckResult]:
     """Does the receiver of this home take signed deliveries, and no forged ones?"""
-    running = lock_file.look(patient.config.home)
-    if running is None or not patient.config.webhook_secret or not patient.config.webhooks:
+    running = lock_file.read_presence(context.config.home)
+    if running is None or not context.config.webhook_secret or not context.config.webhooks:
         return
     body = json.dumps({"zen": "Is anybody there?"}).encode()
-    guid = f"doctor-{int(patient.now.timestamp())}"
-    secret = patient.config.webhook_secret.reveal().encode()
+    guid = f"doctor-{int(context.now.timestamp())}"
+    secret = context.config.webhook_secret.reveal().encode()
     good = hmac.new(secret, body, hashlib.sha256).hexdigest()
     try:
         answers = [_posted(running.address, body, guid, sign) for sign in (good, "0" * 64)]
     except (OSError, HTTPException) as error:
         message = f"{running.address} does not answer: {type(error).__name__}"
-        yield fail("signature", message, f"start `{patient.program}` again")
+        yield fail("signature", message, f"start `{context.program}` again")
         return
     if answers == [202, 401]:
         yield ok("signature", "what is signed is taken, what is not is refused")
     else:
         message = f"a signed delivery was answered with {answers[0]}, a forged one with {answers[1]}"
-        yield fail("signature", message, f"start `{patient.program}` again with these settings")
+        yield fail("signature", message, f"start `{context.program}` again with these settings")
 
 
 def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
@@ -204,12 +204,12 @@ def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
         door.close()
 
 
-def budget(patient: DoctorContext) -> Iterator[CheckResult]:
+def budget(context: DoctorContext) -> Iterator[CheckResult]:
     """How much of GitHub's and the policy's allowance is left?"""
-    if not patient.config.app_id:
+    if not context.config.app_id:
         return
-    for owner in _owners(patient) or ("",):
-        yield from _left(patient.hub.at(owner).budget, _ceiling(patient, owner))
+    for owner in _owners(context) or ("",):
+        yield from _left(context.hub.at(owner).budget, _ceiling(context, owner))
 
 
 def _left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
@@ -234,9 +234,9 @@ def _left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
     yield ok("budget", used)
 
 
-def _ceiling(patient: DoctorContext, owner: str) -> int | None:
+def _ceiling(context: DoctorContext, owner: str) -> int | None:
     """Return the lowest cap on calls an hour that a policy in force on the owner's boards sets."""
-    mine = (policy for board, policy in patient.policies() if board.owner.casefold() == owner.casefold())
+    mine = (policy for board, policy in context.policies() if board.owner.casefold() == owner.casefold())
     return min((policy.board.limits.points_per_hour for policy in mine), default=None)
 
 
@@ -246,10 +246,10 @@ def _seconds_off(date: str, now: datetime) -> float:
     return (now - parsedate_to_datetime(date).astimezone(UTC)).total_seconds()
 
 
-def _request_redelivery(patient: DoctorContext) -> str:
-    if patient.engine is None:
-        return f"there is no ledger yet: start `{patient.program}` first"
-    sent = hook_deliveries.recover(patient.hub, patient.now, partial(arrived, patient))
+def _request_redelivery(context: DoctorContext) -> str:
+    if context.engine is None:
+        return f"there is no ledger yet: start `{context.program}` first"
+    sent = hook_deliveries.recover(context.hub, context.now, partial(arrived, context))
     if not sent:
         return "the lost deliveries were asked for a moment ago: look again in a few minutes"
     return f"{len(sent)} lost deliveries were asked for again"

@@ -16,36 +16,36 @@ from ledger.log import event_store
 FREE_BYTES, FULL_BYTES = 1024**3, 100 * 1024**2
 
 
-def settings(patient: DoctorContext) -> Iterator[CheckResult]:
+def settings(context: DoctorContext) -> Iterator[CheckResult]:
     """Are the settings complete?"""
     try:
-        patient.config.require_github()
+        context.config.require_github()
     except ConfigError as error:
         for problem in error.problems:
             message, _, step = problem.partition(": ")
             yield fail("settings", message, step)
         return
-    yield ok("settings", f"the settings are complete, the home is {patient.config.home}")
+    yield ok("settings", f"the settings are complete, the home is {context.config.home}")
 
 
-def ledger(patient: DoctorContext) -> Iterator[CheckResult]:
+def ledger(context: DoctorContext) -> Iterator[CheckResult]:
     """Can the ledger be read, is it of this version, and how does it write?"""
-    if patient.ledger_trouble is not None:
-        message, step = patient.ledger_trouble
+    if context.ledger_trouble is not None:
+        message, step = context.ledger_trouble
         yield fail("ledger", message, step)
         return
-    if patient.engine is None:
-        yield warn("ledger", "there is no ledger yet", f"start `{patient.program}`: it makes one")
+    if context.engine is None:
+        yield warn("ledger", "there is no ledger yet", f"start `{context.program}`: it makes one")
         return
-    with event_store.reading(patient.engine) as db:
+    with event_store.reading(context.engine) as db:
         events, number = event_store.last_seq(db), current_number(db)
-    warning = journal_warning(patient.engine)
+    warning = journal_warning(context.engine)
     if warning:
         yield warn("ledger", warning, "follow the sentence; until then it is slower, not unsafe")
     else:
         yield ok(
             "ledger",
-            f"the ledger is in {patient.engine.dialect.name}, with {events} events, of shape {number}",
+            f"the ledger is in {context.engine.dialect.name}, with {events} events, of shape {number}",
         )
 
 
@@ -54,9 +54,9 @@ def free_bytes(place: Path) -> int:
     return shutil.disk_usage(place).free
 
 
-def disk(patient: DoctorContext, free_in: Callable[[Path], int] = free_bytes) -> Iterator[CheckResult]:
+def disk(context: DoctorContext, free_in: Callable[[Path], int] = free_bytes) -> Iterator[CheckResult]:
     """Is there room?"""
-    place = next(folder for folder in (patient.config.home, *patient.config.home.parents) if folder.exists())
+    place = next(folder for folder in (context.config.home, *context.config.home.parents) if folder.exists())
     free = free_in(place)
     if free < FULL_BYTES:
         message = f"it is full: {free / 1e6:.0f} MB are free at {place}"
@@ -67,9 +67,9 @@ def disk(patient: DoctorContext, free_in: Callable[[Path], int] = free_bytes) ->
         yield ok("disk", f"{free / 1e9:.0f} GB are free")
 
 
-def home(patient: DoctorContext, may: Callable[[Path, int], bool] = os.access) -> Iterator[CheckResult]:
+def home(context: DoctorContext, may: Callable[[Path, int], bool] = os.access) -> Iterator[CheckResult]:
     """Can this user write in the home, and nobody else look into it?"""
-    home = patient.config.home
+    home = context.config.home
     if home.exists() and not may(home, os.W_OK):
         step = "let this user write there, or name another folder in CARDINAL_HOME"
         yield fail("home", f"{home} cannot be written", step)
@@ -80,29 +80,29 @@ def home(patient: DoctorContext, may: Callable[[Path, int], bool] = os.access) -
         yield ok("home", "nobody else can look into the home")
 
 
-def group(patient: DoctorContext) -> Iterator[CheckResult]:
+def group(context: DoctorContext) -> Iterator[CheckResult]:
     """Does `cardinal up` run?"""
-    running = lock_file.look(patient.config.home)
+    running = lock_file.read_presence(context.config.home)
     if running is None:
         yield warn(
-            "up", f"`{patient.program}` does not run in this home", "start it, or serve and work elsewhere"
+            "up", f"`{context.program}` does not run in this home", "start it, or serve and work elsewhere"
         )
     else:
         yield ok(
             "up",
-            f"`{patient.program}` runs at {running.address}: pid {running.up}, {len(running.parts)} parts",
+            f"`{context.program}` runs at {running.address}: pid {running.up}, {len(running.parts)} parts",
         )
 
 
-def redis(patient: DoctorContext) -> Iterator[CheckResult]:
+def redis(context: DoctorContext) -> Iterator[CheckResult]:
     """Does Redis answer?"""
-    client = embedded_redis.connect(patient.config)
+    client = embedded_redis.connect(context.config)
     alive = embedded_redis.answers(client)
     client.close()
     if alive:
         yield ok("redis", "Redis answers")
-    elif patient.config.redis_url is None:
-        yield warn("redis", "no Redis runs here", f"`{patient.program}` starts one")
+    elif context.config.redis_url is None:
+        yield warn("redis", "no Redis runs here", f"`{context.program}` starts one")
     else:
         yield fail(
             "redis",

@@ -8,9 +8,9 @@ from ledger.queries.hosts import HostState, HostStatus
 from rules.text import brief, count
 
 
-def dead(patient: DoctorContext) -> Iterator[CheckResult]:
+def dead(context: DoctorContext) -> Iterator[CheckResult]:
     """Is a host listed that is dead?"""
-    listed = _listed(patient)
+    listed = _listed(context)
     silent = [host for host in listed if host.state is HostState.DEAD]
     for host in silent:
         message = f"the host {host.row.name} is dead: its last heartbeat was {brief(host.silence)} ago"
@@ -20,10 +20,10 @@ def dead(patient: DoctorContext) -> Iterator[CheckResult]:
         yield ok("hosts", f"{count(len(listed), 'host')} listed, none is dead")
 
 
-def versions(patient: DoctorContext) -> Iterator[CheckResult]:
+def versions(context: DoctorContext) -> Iterator[CheckResult]:
     """Do all hosts that live run the same version?"""
     by_version: dict[str, list[str]] = {}
-    for host in _listed(patient):
+    for host in _listed(context):
         if host.state is not HostState.DEAD:
             by_version.setdefault(host.row.version, []).append(host.row.name)
     if len(by_version) > 1:
@@ -34,13 +34,13 @@ def versions(patient: DoctorContext) -> Iterator[CheckResult]:
         yield ok("versions", f"all hosts that live run {next(iter(by_version))}")
 
 
-def labels(patient: DoctorContext) -> Iterator[CheckResult]:
+def labels(context: DoctorContext) -> Iterator[CheckResult]:
     """Has a host the labels that each column's `runs_on` demands?
 
     Where no host takes runs at all, labels are not what is missing.
     """
-    offered = [host.row for host in _listed(patient) if host.state is HostState.ALIVE]
-    for board, policy in patient.policies() if offered else ():
+    offered = [host.row for host in _listed(context) if host.state is HostState.ALIVE]
+    for board, policy in context.policies() if offered else ():
         for name, column in policy.board.columns.items():
             if any({*column.runs_on} <= {*host.labels} for host in offered):
                 continue
@@ -53,8 +53,8 @@ def labels(patient: DoctorContext) -> Iterator[CheckResult]:
             yield fail("labels", message, step)
 
 
-def _listed(patient: DoctorContext) -> tuple[HostStatus, ...]:
-    return patient.read(hosts.statuses, ())
+def _listed(context: DoctorContext) -> tuple[HostStatus, ...]:
+    return context.read(hosts.statuses, ())
 
 
 ORDER = 2

@@ -7,10 +7,10 @@ from bot.outbox import subscribers
 from rules.text import code, count
 
 
-def readable(patient: DoctorContext) -> Iterator[CheckResult]:
+def readable(context: DoctorContext) -> Iterator[CheckResult]:
     """Can the subscribers to notices be read?"""
     try:
-        known = subscribers.read(patient.config.home)
+        known = subscribers.read(context.config.home)
     except subscribers.SubscribersError as error:
         yield fail("notices", str(error), "correct the file, or remove and add the subscriber")
         return

@@ -18,44 +18,44 @@ from rules.policy.repository import RepositoryRules
 MAX_REPOSITORIES = 30  # that are asked about: eight calls each, more with a profile or rules
 
 
-def checks(patient: DoctorContext) -> Iterator[CheckResult]:
+def checks(context: DoctorContext) -> Iterator[CheckResult]:
     """Does each repository say how an agent's work there is checked?"""
-    served = patient.policies()
-    named = {name: policy.board for board, policy in served for name in _names(patient, board.board_id)}
+    served = context.policies()
+    named = {name: policy.board for board, policy in served for name in _names(context, board.board_id)}
     for repository, board in sorted(named.items())[:MAX_REPOSITORIES]:
-        yield from _of(patient, repository, board)
+        yield from _of(context, repository, board)
     if len(named) > MAX_REPOSITORIES:
         message = f"{len(named) - MAX_REPOSITORIES} more repositories were not looked at"
         yield warn("checks", message, "`cardinal policy validate` in a clone says the same")
 
 
-def names(patient: DoctorContext) -> Iterator[CheckResult]:
+def names(context: DoctorContext) -> Iterator[CheckResult]:
     """Is each repository called as it is known, or was it renamed or transferred unnoticed?"""
-    for rename in moved(patient):
+    for rename in moved(context):
         message = f"{rename.before} is {rename.after} now, and its cards and runs do not know it"
         step = "`cardinal doctor --fix` tells them; the sweep does within some ten minutes"
         yield warn("repositories", message, step, mends="repositories")
 
 
-def moved(patient: DoctorContext) -> Iterator[RepositoryMoved]:
+def moved(context: DoctorContext) -> Iterator[RepositoryMoved]:
     """Ask GitHub for the repositories by the names that are known, and yield those that have another."""
-    boards = patient.boards()
-    known = {(board.board_id, name) for board in boards for name in _names(patient, board.board_id)}
+    boards = context.boards()
+    known = {(board.board_id, name) for board in boards for name in _names(context, board.board_id)}
     for board_id, name in sorted(known)[:MAX_REPOSITORIES]:
-        now = access.moved_to(patient.hub_of(name), name)
+        now = access.moved_to(context.hub_of(name), name)
         if now:
             yield RepositoryMoved(board_id, name, now)
 
 
-def _names(patient: DoctorContext, board_id: BoardId) -> tuple[str, ...]:
+def _names(context: DoctorContext, board_id: BoardId) -> tuple[str, ...]:
     """Return the repositories of the board's cards, and those in which their runs work."""
-    return patient.read(
+    return context.read(
         lambda db: (*cards.repositories_of(db, board_id), *placements.repositories(db, board_id)), ()
     )
 
 
-def _of(patient: DoctorContext, repository: str, board: BoardRules) -> Iterator[CheckResult]:
-    hub = patient.hub_of(repository)
+def _of(context: DoctorContext, repository: str, board: BoardRules) -> Iterator[CheckResult]:
+    hub = context.hub_of(repository)
     try:
         text, commit = policy_file.read(hub, repository)
         rules = profiles.rules_of(hub, repository, text, commit, board)
@@ -66,17 +66,17 @@ def _of(patient: DoctorContext, repository: str, board: BoardRules) -> Iterator[
         message = f"{repository}: its {missing_checks.FILE} is refused: {error.problems[0]}"
         yield fail("checks", message, f"correct {missing_checks.FILE}, or no run starts there")
     else:
-        yield _profile(patient, repository, commit, rules) or _checked(repository, rules)
-        yield from _guides(patient, repository, commit, rules)
-        yield from _branch_rules.look(patient, repository, rules)
+        yield _profile(context, repository, commit, rules) or _checked(repository, rules)
+        yield from _guides(context, repository, commit, rules)
+        yield from _branch_rules.look(context, repository, rules)
 
 
 def _profile(
-    patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
+    context: DoctorContext, repository: str, commit: str, rules: RepositoryRules
 ) -> CheckResult | None:
     """Return the fault of the repository's own profile, which fails each run there; None without one."""
     try:
-        profiles.load(patient.hub_of(repository), repository, commit, rules)
+        profiles.load(context.hub_of(repository), repository, commit, rules)
     except PolicyError as error:
         message = f"{repository}: its profile is refused: {error.problems[0]}"
         return fail("checks", message, "correct it on the default branch, or no run starts there")
@@ -84,10 +84,10 @@ def _profile(
 
 
 def _guides(
-    patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
+    context: DoctorContext, repository: str, commit: str, rules: RepositoryRules
 ) -> Iterator[CheckResult]:
     """Yield a note on files written for agents that no agent gets."""
-    names = guides.unread(patient.hub_of(repository), repository, commit, rules) if commit else ()
+    names = guides.unread(context.hub_of(repository), repository, commit, rules) if commit else ()
     if names:
         message = f"{repository} has {' and '.join(names)}, which agents are not told"
         wanted = ", ".join((*rules.guides, *names))
@@ -105,11 +105,11 @@ def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
     return ok("checks", f"{repository} says how work is checked")
 
 
-def _follow(patient: DoctorContext) -> str:
-    renames = tuple(moved(patient))
-    if not renames or patient.engine is None:
+def _follow(context: DoctorContext) -> str:
+    renames = tuple(moved(context))
+    if not renames or context.engine is None:
         return "the repositories are followed already"
-    access.record_moved(patient.engine, renames, at=patient.now)
+    access.record_moved(context.engine, renames, at=context.now)
     return f"followed: {', '.join(f'{rename.before} to {rename.after}' for rename in renames)}"
 
 

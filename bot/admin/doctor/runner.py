@@ -23,17 +23,17 @@ from runner.workspaces.docker import engine as docker
 from runner.workspaces.docker.errors import ImageMissingError
 
 
-def workspaces(patient: DoctorContext) -> Iterator[CheckResult]:
+def workspaces(context: DoctorContext) -> Iterator[CheckResult]:
     """Can agents work here?"""
     if shutil.which("git") is None:
         yield fail("git", "git is not on the PATH", "install git")
     if problem := launch_problem():
         yield fail("launcher", "no program can be started", problem)
-    match policy_fields.workspace(patient.config):
+    match policy_fields.workspace(context.config):
         case "docker":
             yield from _containers()
         case "local":
-            yield from _sandbox(patient)
+            yield from _sandbox(context)
         case other if problem := parts.load(other).problem():
             yield fail("workspace", f"{other} cannot be used", problem)
 
@@ -60,13 +60,13 @@ def _containers() -> Iterator[CheckResult]:
         yield ok("browser", f"{BROWSER_IMAGE} is there")
 
 
-def _sandbox(patient: DoctorContext) -> Iterator[CheckResult]:
+def _sandbox(context: DoctorContext) -> Iterator[CheckResult]:
     problem = sandbox_problem()
     step = "let users make namespaces (sysctl user.max_user_namespaces)"
     step = step if shutil.which("bwrap") else "install bubblewrap"
     if not problem:
         yield ok("sandbox", "bubblewrap works")
-    elif patient.config.allow_unsandboxed:
+    elif context.config.allow_unsandboxed:
         yield warn(
             "sandbox",
             f"agents run without a sandbox: {problem}",
@@ -77,11 +77,11 @@ def _sandbox(patient: DoctorContext) -> Iterator[CheckResult]:
         yield warn("sandbox", message, f"{step}, or set CARDINAL_WORKSPACE=docker")
 
 
-def agents(patient: DoctorContext) -> Iterator[CheckResult]:
+def agents(context: DoctorContext) -> Iterator[CheckResult]:
     """Are the policy's agents known, of the image's version, and paid for?"""
-    paid = model_keys.providers(patient.config, patient.config.board.owner)
-    wanted = _wanted(patient)
-    on_images = parts.load(policy_fields.workspace(patient.config)).runs_images
+    paid = model_keys.providers(context.config, context.config.board.owner)
+    wanted = _wanted(context)
+    on_images = parts.load(policy_fields.workspace(context.config)).runs_images
     for name in sorted(wanted):
         if name not in known_agents.names():
             yield fail("agents", f"the policy asks for {name}", "correct .github/cardinal.yml")
@@ -103,10 +103,10 @@ def agents(patient: DoctorContext) -> Iterator[CheckResult]:
         )
 
 
-def _wanted(patient: DoctorContext) -> dict[str, set[str]]:
+def _wanted(context: DoctorContext) -> dict[str, set[str]]:
     """Return the agents that columns name, each with the models that they ask it for."""
     wanted: dict[str, set[str]] = {}
-    for _, policy in patient.policies():
+    for _, policy in context.policies():
         for name, column in policy.board.columns.items():
             kind = policy.archetype(name)
             if kind.STARTS_RUNS or kind.HAS_ASSISTANT:
@@ -157,13 +157,13 @@ def _has(agent: AgentAdapter) -> bool:
 ORDER = 2
 
 
-def owners(patient: DoctorContext) -> Iterator[CheckResult]:
+def owners(context: DoctorContext) -> Iterator[CheckResult]:
     """Has each other owner of a board a key for its agents?"""
-    names = {row.owner.casefold() for row in patient.boards() if row.served}
-    for owner in sorted(names - {patient.config.board.owner.casefold()}):
-        path = model_keys.file_of(patient.config, owner)
+    names = {row.owner.casefold() for row in context.boards() if row.served}
+    for owner in sorted(names - {context.config.board.owner.casefold()}):
+        path = model_keys.file_of(context.config, owner)
         try:
-            paid = model_keys.providers(patient.config, owner)
+            paid = model_keys.providers(context.config, owner)
         except ConfigError as error:
             yield fail("owners", str(error), "correct the file")
             continue

@@ -13,10 +13,10 @@ from runner.artifacts.opening import opened
 _PROBE_BYTES = 64
 
 
-def store(patient: DoctorContext) -> Iterator[CheckResult]:
+def store(context: DoctorContext) -> Iterator[CheckResult]:
     """Write a few bytes, read them again, and remove them."""
-    places = builder.places(patient.config)
-    if not places.store.address and not patient.config.home.exists():
+    places = builder.places(context.config)
+    if not places.store.address and not context.config.home.exists():
         return  # there is no home to write to yet
     blobs, probe = opened(places.store, places.artifacts), secrets.token_bytes(_PROBE_BYTES)
     digest = hashlib.sha256(probe).hexdigest()

@@ -10,7 +10,7 @@ ACTION = "ask"
 _ADVICE = "take the binary file out, or make it when it is needed"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield binary files."""
     for touched in change.touched:
         if touched.binary:

@@ -14,7 +14,7 @@ ACTION = "ask"
 _ADVICE = "leave it as the default branch has it, so that the checks stay what they were"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield the changes of the end state that alter the checks; test files belong to the guard `tests`."""
     rule = f"checks: {rules.action('checks')}"
     for touched in change.touched:

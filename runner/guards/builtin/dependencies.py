@@ -34,7 +34,7 @@ _FOLDERS = re.compile(r"(?:^|/)requirements/[^/]*\.(?:txt|in)$")
 _ADVICE = "take the change of dependencies out; ask people where the work cannot do without"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield every manifest and lock file that changes."""
     for touched in change.touched:
         plain = folded(touched.path)

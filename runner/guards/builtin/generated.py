@@ -23,7 +23,7 @@ _FILES = re.compile(
 _ADVICE = "remove it with `git rm --cached` and name it in .gitignore"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield new files that look generated; files that the repository has already may change."""
     rule = f"generated: {rules.action('generated')}"
     for touched in change.touched:

@@ -11,7 +11,7 @@ _BYTES_PER_KB = 1_000
 _ADVICE = "take the large file out of every commit"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield files over the limit; one that is too large to be read is asked about whatever the limit is."""
     for touched in change.touched:
         large = bool(rules.max_file_kb) and touched.size_bytes > rules.max_file_kb * _BYTES_PER_KB

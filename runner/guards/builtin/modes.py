@@ -12,7 +12,7 @@ _ADVICE = "take the executable bit away with `git update-index --chmod=-x`"
 _ODD = "give the file an ordinary mode"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield files that became executable, and modes that git does not give itself."""
     rule = f"modes: {rules.action('modes')}"
     for touched in change.touched:

@@ -11,7 +11,7 @@ ACTION = "ask"
 _ADVICE = "leave the file as the default branch has it, and keep the work within the allowed paths"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield every path outside; without patterns every path is inside."""
     if not rules.allow:
         return

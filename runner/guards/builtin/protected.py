@@ -11,7 +11,7 @@ ACTION = "ask"
 _ADVICE = "leave the file as the default branch has it"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield every path that a pattern protects: both ends of a rename, and links in place of folders."""
     pattern_by_path = dict(protected({touched.path for touched in change.touched}, rules.protect))
     for touched in change.touched:

@@ -12,7 +12,7 @@ _ADVICE = "take it out of every commit, and have whoever owns it make a new one"
 _UNREAD = "make the change smaller, so that all of it can be looked through"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield added lines and commit messages that look like secrets, by kind."""
     rule = f"secrets: {rules.action('secrets')}"
     for touched in change.touched:

@@ -11,7 +11,7 @@ ACTION = "deny"
 _ADVICE = "remove the submodule and its entry in .gitmodules"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield added, moved and removed gitlinks, and every change of .gitmodules."""
     rule = f"submodules: {rules.action('submodules')}"
     for touched in change.touched:

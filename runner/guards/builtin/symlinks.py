@@ -11,7 +11,7 @@ ACTION = "deny"
 _ADVICE = "remove the link; put a file of its own there"
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield links that are more than a short way to a neighbour."""
     gone = {
         (touched.commit, folded(touched.path).split("/")[0])

@@ -18,7 +18,7 @@ _Count = Callable[[str], int]
 _Trick = tuple[str, str, bool]  # what it does, the plain line, whether it is indented
 
 
-def look(change: Change, rules: Guards) -> Iterator[Breach]:
+def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield files of the end state with fewer tests or assertions than their base, or with disabled ones.
 
     A line that stands in another file of tests now was moved, not removed. Commits on the way are ignored:

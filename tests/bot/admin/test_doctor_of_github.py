@@ -35,7 +35,7 @@ from tests.bot.flows.settings import with_column
 HOOK = "https://cardinal.example/webhooks/github"
 
 
-def patient(cardinal: Cardinal) -> DoctorContext:
+def doctor_context(cardinal: Cardinal) -> DoctorContext:
     services = cardinal.services
     return DoctorContext(services.config, services.engine, services.hub, cardinal.clock())
 
@@ -43,7 +43,7 @@ def patient(cardinal: Cardinal) -> DoctorContext:
 def found(cardinal: Cardinal) -> dict[str, list[CheckResult]]:
     """Return the findings by name."""
     by_name: dict[str, list[CheckResult]] = {}
-    for one in examine(patient(cardinal)):
+    for one in examine(doctor_context(cardinal)):
         assert one.next_step or one.level is Level.OK, one
         by_name.setdefault(one.name, []).append(one)
     return by_name
@@ -101,14 +101,14 @@ def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> 
     cardinal.mail.clear()
     for one in lost:
         one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
-    findings = list(examine(patient(cardinal)))
+    findings = list(examine(doctor_context(cardinal)))
     (finding,) = (one for one in findings if one.name == "deliveries")
     assert finding.level is Level.FAIL
     lost[0].status_code = 202
-    findings = list(examine(patient(cardinal)))
+    findings = list(examine(doctor_context(cardinal)))
     (finding,) = (one for one in findings if one.name == "deliveries")
     assert finding.message == f"{len(lost) - 1} were lost"
-    (said,) = mend(patient(cardinal), [finding])
+    (said,) = mend(doctor_context(cardinal), [finding])
     assert said == f"{len(lost) - 1} lost deliveries were asked for again"
     assert {one.guid for one in cardinal.mail} == {one.guid for one in lost[1:]}
 
@@ -117,7 +117,7 @@ def test_where_no_webhooks_are_wanted_none_is_missed(cardinal: Cardinal) -> None
     (app,) = cardinal.forge.store.apps.all()
     app.webhook_url = "https://github.com/cardinal-board/cardinal"
     config = replace(cardinal.services.config, webhooks=False)
-    asked = replace(patient(cardinal), config=config)
+    asked = replace(doctor_context(cardinal), config=config)
     told = [one for check in (github.hook, github.deliveries, github.signature) for one in check(asked)]
     assert [one.level for one in told] == [Level.OK]
     assert "CARDINAL_WEBHOOKS is false" in told[0].message
@@ -129,7 +129,7 @@ def test_what_was_refused_too_often_is_not_promised_to_be_fixed(cardinal: Cardin
     for other in others:
         other.status_code, other.status, other.delivered_at = 202, "OK", cardinal.clock()
     one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
-    later = replace(patient(cardinal), now=cardinal.clock() + RETENTION)
+    later = replace(doctor_context(cardinal), now=cardinal.clock() + RETENTION)
     (finding,) = github.deliveries(later)
     assert (finding.mends, "say" in finding.next_step or "said" in finding.next_step) == ("", True)
 
@@ -142,22 +142,22 @@ def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardi
     status.options[0].description, status.options[1].description = "", "Old."
     cardinal.clock.forward(2 * cardinal.services.config.sweep_s)
     board.refresh(cardinal.services)
-    findings = list(examine(patient(cardinal)))
+    findings = list(examine(doctor_context(cardinal)))
     assert {one.mends for one in findings} >= {"fields", "columns"}
-    said = list(mend(patient(cardinal), findings))
+    said = list(mend(doctor_context(cardinal), findings))
     assert "fields made: Agent, Cost $" in said
     kinds = {one.name: one.data_type for one in project.fields}
     assert (kinds["Agent"], kinds["Cost $"]) == (FieldType.TEXT, FieldType.NUMBER)
     assert {one.name: one.description for one in status.options} == wanted
     board.refresh(cardinal.services)
-    assert not {one.mends for one in examine(patient(cardinal))} & {"fields", "columns"}
+    assert not {one.mends for one in examine(doctor_context(cardinal))} & {"fields", "columns"}
 
 
 def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: Cardinal) -> None:
     """The log knows the columns as they were before: the next sweep reads what Cardinal wrote."""
 
     def columns() -> list[tuple[Level, bool]]:
-        asked = patient(cardinal)
+        asked = doctor_context(cardinal)
         return [(one.level, "not read yet" in one.message) for one in checkups.headers(asked)]
 
     cardinal.set_policy(with_column(budget_usd="7"))
@@ -179,7 +179,7 @@ def test_a_look_from_before_the_writing_that_is_recorded_after_it_is_no_finding(
         stale = replace(before, title=f"{before.title}, read too late")
         seen = BoardSeen(**{it.name: getattr(stale, it.name) for it in fields(BoardSeen)})
         event_store.append(db, seen, at=cardinal.clock())
-    assert [one.level for one in checkups.headers(patient(cardinal))] == [Level.OK]
+    assert [one.level for one in checkups.headers(doctor_context(cardinal))] == [Level.OK]
 
 
 def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, cardinal: Cardinal) -> None:
@@ -228,7 +228,7 @@ def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tm
     (logs / "huge.log").write_text("x" * 900_000)
     private = config.private_key.reveal()
     path = tmp_path / "bundle.tar.gz"
-    someone = replace(patient(cardinal), engine=cardinal.services.engine)
+    someone = replace(doctor_context(cardinal), engine=cardinal.services.engine)
     support_bundle.write(path, someone, [CheckResult("app", Level.FAIL, f"it says {token}", "look")])
     assert path.stat().st_mode & 0o077 == 0
     with tarfile.open(path) as archive:
@@ -275,7 +275,7 @@ def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
 @pytest.mark.usefixtures("sound")
 def test_the_receiver_takes_what_is_signed_and_the_ping_leads_to_nothing(cardinal: Cardinal) -> None:
     before = cardinal.count()
-    (finding,) = github.signature(patient(cardinal))
+    (finding,) = github.signature(doctor_context(cardinal))
     assert finding == CheckResult("signature", Level.OK, "what is signed is taken, what is not is refused")
     cardinal.settle()
     assert cardinal.count() == before
@@ -283,7 +283,7 @@ def test_the_receiver_takes_what_is_signed_and_the_ping_leads_to_nothing(cardina
 
 @pytest.mark.usefixtures("served")
 def test_a_receiver_with_another_secret_is_found(cardinal: Cardinal) -> None:
-    (finding,) = github.signature(patient(cardinal))
+    (finding,) = github.signature(doctor_context(cardinal))
     assert (finding.level, finding.message) == (
         Level.FAIL,
         "a signed delivery was answered with 401, a forged one with 401",
@@ -293,5 +293,5 @@ def test_a_receiver_with_another_secret_is_found(cardinal: Cardinal) -> None:
 def test_a_receiver_that_is_gone_is_found(cardinal: Cardinal) -> None:
     (cardinal.services.config.home / "run").mkdir(parents=True, exist_ok=True)
     lock_file.record(cardinal.services.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
-    (finding,) = github.signature(patient(cardinal))
+    (finding,) = github.signature(doctor_context(cardinal))
     assert (finding.level, "does not answer" in finding.message) == (Level.FAIL, True)

@@ -50,7 +50,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def patient(engine: Engine, tmp_path: Path) -> DoctorContext:
+def doctor_context(engine: Engine, tmp_path: Path) -> DoctorContext:
     settings = {"CARDINAL_HOME": str(tmp_path / "home"), "CARDINAL_WORKSPACE": "docker"}
     config = replace(configuration.read(settings, tmp_path), anthropic_key=Secret("k"))
     return DoctorContext(config, engine, Hub(config, lambda: NOW), NOW)
@@ -60,10 +60,10 @@ def levels(results: Iterator[CheckResult]) -> list[Level]:
     return [result.level for result in results]
 
 
-def test_a_dead_host_is_said_with_the_command_that_forgets_it(patient: DoctorContext, engine: Engine) -> None:
-    assert levels(hosts.dead(patient)) == [Level.OK]
+def test_a_dead_host_is_said_with_the_command_that_forgets_it(context: DoctorContext, engine: Engine) -> None:
+    assert levels(hosts.dead(context)) == [Level.OK]
     fall_silent(engine, "c")
-    (finding,) = hosts.dead(patient)
+    (finding,) = hosts.dead(context)
     assert (finding.level, finding.message) == (
         Level.WARN,
         "the host c is dead: its last heartbeat was 20 s ago",
@@ -71,33 +71,33 @@ def test_a_dead_host_is_said_with_the_command_that_forgets_it(patient: DoctorCon
     assert "`cardinal hosts --remove c`" in finding.next_step
 
 
-def test_hosts_that_live_should_run_one_version(patient: DoctorContext, engine: Engine) -> None:
-    assert levels(hosts.versions(patient)) == [Level.OK]
+def test_hosts_that_live_should_run_one_version(context: DoctorContext, engine: Engine) -> None:
+    assert levels(hosts.versions(context)) == [Level.OK]
     with event_store.writing(engine) as db:
         known_hosts.beat(db, "c", slots=2, labels=(), version="0.9")
-    (finding,) = hosts.versions(patient)
+    (finding,) = hosts.versions(context)
     assert (finding.level, finding.message) == (
         Level.WARN,
         "the hosts run different versions: 1.0 on b; 0.9 on c",
     )
     fall_silent(engine, "c")
-    assert levels(hosts.versions(patient)) == [Level.OK]
+    assert levels(hosts.versions(context)) == [Level.OK]
 
 
-def test_labels_that_no_host_has_keep_a_columns_runs_waiting(patient: DoctorContext, engine: Engine) -> None:
-    assert levels(hosts.labels(patient)) == []
+def test_labels_that_no_host_has_keep_a_columns_runs_waiting(context: DoctorContext, engine: Engine) -> None:
+    assert levels(hosts.labels(context)) == []
     beat(engine, "b", labels=("gpu",))
     beat(engine, "c", labels=("eu",))
-    (finding,) = hosts.labels(patient)
+    (finding,) = hosts.labels(context)
     assert finding.level is Level.FAIL
     assert "the labels gpu,eu of the column Heavy" in finding.message
     assert "CARDINAL_LABELS=gpu,eu" in finding.next_step
     beat(engine, "b", labels=("gpu", "eu"))
     with event_store.writing(engine) as db:
         known_hosts.drain(db, "b", drained=True)
-    assert levels(hosts.labels(patient)) == [Level.FAIL]
+    assert levels(hosts.labels(context)) == [Level.FAIL]
     fall_silent(engine, "c")
-    assert levels(hosts.labels(patient)) == [], "no host takes runs at all: that is another finding"
+    assert levels(hosts.labels(context)) == [], "no host takes runs at all: that is another finding"
 
 
 @pytest.fixture
@@ -127,8 +127,8 @@ def bare_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("bare_engine")
-def test_only_agents_of_the_image_are_missed_in_it(patient: DoctorContext) -> None:
-    claude, scripted = runner.agents(patient)
+def test_only_agents_of_the_image_are_missed_in_it(context: DoctorContext) -> None:
+    claude, scripted = runner.agents(context)
     assert (claude.level, claude.next_step) == (Level.FAIL, "build it anew: cardinal images agent")
     assert claude.message.startswith(f"{IMAGE} has no claude ")
     assert (scripted.level, scripted.message) == (Level.OK, "scripted 1: can work")
@@ -148,12 +148,12 @@ def test_only_agents_of_the_image_are_missed_in_it(patient: DoctorContext) -> No
     ],
 )
 def test_a_column_whose_models_price_nobody_knows_is_said_before_a_run_is_refused(
-    patient: DoctorContext, engine: Engine, model: str, prices: tuple[TokenPrice, ...], step: str
+    context: DoctorContext, engine: Engine, model: str, prices: tuple[TokenPrice, ...], step: str
 ) -> None:
     policy = POLICY.replace("model: default", f"model: {model}")
     with event_store.writing(engine) as db:
         event_store.append(db, PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
-    claude, _ = runner.agents(replace(patient, config=replace(patient.config, prices=prices)))
+    claude, _ = runner.agents(replace(context, config=replace(context.config, prices=prices)))
     assert claude.next_step.startswith(step)
 
 
@@ -171,14 +171,14 @@ def test_a_column_whose_models_price_nobody_knows_is_said_before_a_run_is_refuse
     ],
 )
 def test_who_pays_for_the_models_of_an_agent_is_said_without_the_key(
-    patient: DoctorContext, engine: Engine, model: str, said: str, step: str
+    context: DoctorContext, engine: Engine, model: str, said: str, step: str
 ) -> None:
     policy = POLICY.replace("agent: scripted, model: test", f"agent: opencode, model: {model}")
     with event_store.writing(engine) as db:
         event_store.append(db, PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
-    config = replace(patient.config, compatible_key=Secret("sesame"), compatible_url="https://llm.example")
+    config = replace(context.config, compatible_key=Secret("sesame"), compatible_url="https://llm.example")
     config = replace(config, anthropic_key=Secret(""), subscription_token=Secret("sesame"))
-    claude, opencode = runner.agents(replace(patient, config=config))
+    claude, opencode = runner.agents(replace(context, config=config))
     assert "CARDINAL_SUBSCRIPTION_TOKEN pays" in claude.message
     assert said in opencode.message
     assert opencode.next_step.startswith(step)
@@ -187,12 +187,12 @@ def test_who_pays_for_the_models_of_an_agent_is_said_without_the_key(
 
 @pytest.mark.usefixtures("bare_engine")
 def test_the_assistant_of_a_planning_column_needs_a_payer_as_well(
-    patient: DoctorContext, engine: Engine
+    context: DoctorContext, engine: Engine
 ) -> None:
     policy = f"{POLICY}    Planning: {{archetype: planning, agent: codex, model: small}}\n"
     with event_store.writing(engine) as db:
         event_store.append(db, PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
-    codex = next(found for found in runner.agents(patient) if "codex" in found.message)
+    codex = next(found for found in runner.agents(context) if "codex" in found.message)
     assert (codex.level, codex.next_step) == (Level.FAIL, "set CARDINAL_OPENAI_KEY")
 
 
@@ -209,35 +209,35 @@ def test_the_assistant_of_a_planning_column_needs_a_payer_as_well(
         ({}, "this machine's own credentials of AWS pay"),
     ],
 )
-def test_a_cloud_that_pays_is_named(patient: DoctorContext, given: dict[str, Any], said: str) -> None:
+def test_a_cloud_that_pays_is_named(context: DoctorContext, given: dict[str, Any], said: str) -> None:
     if not given or "bedrock_access_key" in given:
         given = {**given, "bedrock_region": "eu-west-1", "bedrock_profile": "eu"}
-    config = replace(patient.config, anthropic_key=Secret(""), **given)
-    claude, _ = runner.agents(replace(patient, config=config))
+    config = replace(context.config, anthropic_key=Secret(""), **given)
+    claude, _ = runner.agents(replace(context, config=config))
     assert said in claude.message
     assert "sesame" not in claude.message
 
 
 @pytest.mark.usefixtures("bare_engine")
-def test_an_extra_that_is_missing_is_said(patient: DoctorContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_extra_that_is_missing_is_said(context: DoctorContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore", None)
     cloud = {"bedrock_region": "eu-west-1", "bedrock_profile": "eu"}
-    config = replace(patient.config, anthropic_key=Secret(""), **cloud)
-    claude, _ = runner.agents(replace(patient, config=config))
+    config = replace(context.config, anthropic_key=Secret(""), **cloud)
+    claude, _ = runner.agents(replace(context, config=config))
     assert (claude.level, "pip install 'cardinal-board[bedrock]'" in claude.next_step) == (Level.FAIL, True)
 
 
 def test_where_github_does_not_answer_the_next_step_says_what_to_look_at_or_start(
-    patient: DoctorContext,
+    context: DoctorContext,
 ) -> None:
     def app(asked: DoctorContext) -> Iterator[CheckResult]:
         if asked.engine is not None:
             raise UnavailableError("GET /app", 0, "ConnectionError")
         yield ok("app", "it answers")
 
-    (away,) = examine(patient, [app])
+    (away,) = examine(context, [app])
     assert away.next_step == "see whether https://api.github.com answers this machine"
-    patient.config.home.mkdir()
-    (patient.config.home / TRIAL).touch()
-    (stopped,) = examine(patient, [app])
+    context.config.home.mkdir()
+    (context.config.home / TRIAL).touch()
+    (stopped,) = examine(context, [app])
     assert stopped.next_step == "start `cardinal try`: the board's own GitHub runs with it"

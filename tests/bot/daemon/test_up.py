@@ -90,7 +90,7 @@ def config(environ: dict[str, str], tmp_path: Path) -> Config:
 
 
 def seen(config: Config) -> Presence:
-    found = lock_file.look(config.home)
+    found = lock_file.read_presence(config.home)
     assert found is not None
     return found
 
@@ -109,7 +109,7 @@ def test_it_stops_clean_and_leaves_nothing(environ: dict[str, str], tmp_path: Pa
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
         assert not any(alive(pid) for pid in pids)
-    assert lock_file.look(config.home) is None
+    assert lock_file.read_presence(config.home) is None
     assert not embedded_redis.answers(embedded_redis.connect(config))
 
 
@@ -119,7 +119,7 @@ def test_nothing_of_it_outlives_a_kill(environ: dict[str, str], tmp_path: Path, 
         process.kill()
         process.wait(60)
         until(lambda: not any(alive(pid) for pid in pids), "its processes are gone")
-    assert lock_file.look(config.home) is None
+    assert lock_file.read_presence(config.home) is None
 
 
 def test_every_part_that_is_killed_comes_back(

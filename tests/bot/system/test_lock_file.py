@@ -43,8 +43,8 @@ def test_what_runs_is_told_and_forgotten_at_the_end(tmp_path: Path) -> None:
     here = Presence(os.getpid(), "http://127.0.0.1:8484", {"web": 1})
     with lock_file.hold(tmp_path):
         lock_file.record(tmp_path, here)
-        assert lock_file.look(tmp_path) == here
-    assert lock_file.look(tmp_path) is None
+        assert lock_file.read_presence(tmp_path) == here
+    assert lock_file.read_presence(tmp_path) is None
 
 
 def test_the_record_of_a_killed_group_counts_for_nothing(tmp_path: Path) -> None:
@@ -52,4 +52,4 @@ def test_the_record_of_a_killed_group_counts_for_nothing(tmp_path: Path) -> None
         dead.wait(60)
     (tmp_path / "run").mkdir()
     lock_file.record(tmp_path, Presence(dead.pid, "http://127.0.0.1:1", {}))
-    assert lock_file.look(tmp_path) is None
+    assert lock_file.read_presence(tmp_path) is None

@@ -12,7 +12,7 @@ SAMPLES = {
 
         USAGE, ROLE, TAKES = "/cardinal hello", Role.READ, "none"
 
-        def obey(policy, snapshot, given, now):
+        def handle(policy, snapshot, given, now):
             return say(snapshot, given, "Hello.")
         ''',
         """
@@ -246,7 +246,7 @@ SAMPLES = {
 
         FINDS, ACTION = "Swear words in commit messages", "ask"
 
-        def look(change, rules):
+        def find_breaches(change, rules):
             for one in change.messages:
                 if "damn" in one.text:
                     yield Breach("", "swearing", "swears", "say it otherwise", one.commit)
