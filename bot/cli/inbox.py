@@ -11,7 +11,7 @@ from ledger.states import ATTENTION, CardState
 from ledger.views import boards
 from rules.text import count, state_word
 
-HEADS = ("card", "state", "since", "run", "title", "why")
+HEADS = ("card", "state", "since", "for", "run", "title", "why")
 
 
 @click.command("inbox")
@@ -35,8 +35,8 @@ def command(as_json: bool, **given: str | None) -> None:
         by_column = lanes.counts(db, scopes, wanted)
     blocked = sum(by_state.get(CardState.BLOCKED, 0) for by_state in by_column.values())
     rows = (
-        (_home.name_of(card), state_word(card.state), ago(card.state_at, now), card.run_id, card.title,
-         card.because)
+        (_home.name_of(card), state_word(card.state), ago(card.state_at, now), ", ".join(card.people),
+         card.run_id, card.title, card.because)
         for card in waiting
     )  # fmt: skip
     empty = "nothing waits for anybody"

@@ -2,11 +2,9 @@
 
 import json
 
+from ledger.events.run import BY_PEOPLE
 from ledger.views.runs import RunRow
-from rules.chatops.parser import API, BOX, BUTTON, COMMENT, PAGE
 from rules.policy.roles import LOGIN
-
-BY_PEOPLE = frozenset({"board", "parent", COMMENT, BOX, BUTTON, PAGE, API})  # the doors, see RunQueued
 
 
 def called(run: RunRow) -> str:

@@ -22,6 +22,10 @@ class RunEvent(Event):
         return f"run:{self.run_id}"
 
 
+# Doors through which a person asks for a run, see RunQueued.
+BY_PEOPLE = frozenset({"board", "parent", "comment", "box", "button", "page", "api"})
+
+
 @dataclass(frozen=True, slots=True)
 class RunQueued(RunEvent):
     """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision, retry, repair, or

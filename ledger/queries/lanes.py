@@ -1,5 +1,6 @@
 """Cards for people who may see some repositories: by lane, that is by who has to act next, and by column."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,8 +8,9 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, case, func, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, case, func, null, select
 
+from ledger.events.run import BY_PEOPLE
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queries.card_filter import (
     ALL,
@@ -50,13 +52,15 @@ LANES: Mapping[CardState, Lane] = {
 }
 _FIELDS = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE
 _MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd
+_BY_A_PERSON = runs.c.door.in_(BY_PEOPLE) & (runs.c.by != "") & runs.c.by.not_like("%[bot]")
+_UNASKED = case((_BY_A_PERSON, null()), else_=runs.c.settings)
 # In lanes by what each has first; elsewhere who waits for a person comes first, then all others.
 _BY_LANE = case({state.value: place for place, state in enumerate(LANES)}, value=STATE)
 _BY_NEED = case(NEED, value=STATE, else_=len(NEED))
 
 
 class ListedCard(NamedTuple):
-    """A card in a list. `mover` put it where it stands; the last three are of its newest run, or None.
+    """A card in a list. `mover` put it where it stands; what follows is of its newest run, or None.
 
     `because` is empty where it would name an issue of a repository that is not in sight.
     """
@@ -73,11 +77,14 @@ class ListedCard(NamedTuple):
     run_id: RunId | None
     by: str | None
     usd: float | None
+    reviewers: tuple[str, ...] = ()
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Who asked for the run and who moved the card: the first ones to act."""
-        return tuple(dict.fromkeys(filter(None, (self.by, self.mover))))
+        """Who asked for the run, who moved the card, and the reviewers that its policy names where no person
+        asked: the first ones to act.
+        """
+        return tuple(dict.fromkeys(filter(None, (self.by, self.mover, *self.reviewers))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +206,14 @@ def counts(
 
 
 def _listed(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
-    fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS)
+    fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, _UNASKED)
     seen = in_sight(scopes, archived=wanted.archived)
     return select(*fields).select_from(FROM).where(seen, asked_for(wanted))
 
 
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:
-    return tuple(ListedCard(*row) for row in db.execute(query))
+    listed = db.execute(query)
+    return tuple(
+        ListedCard._make((*card, tuple(json.loads(settings or "{}").get("reviewers") or ())))
+        for *card, settings in listed
+    )

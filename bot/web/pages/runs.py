@@ -1,6 +1,6 @@
 """A run from the log, live while it goes on: stages, plan, question, checks, report, cost and activity."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from flask import Response, current_app, make_response, render_template
@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from bot.render.markdown import links
 from bot.render.run.evidence import LOG
+from bot.render.run.stages import names, used
 from bot.state import policies, snapshots
 from bot.web.acting import offered
 from bot.web.acting.offered import FormView
@@ -30,8 +31,9 @@ from ledger.views.cards import CardRow
 from ledger.views.checks import TierRow
 from ledger.views.questions import QuestionRow
 from ledger.views.runs import RunRow
+from ledger.views.stages import StageRow
 from rules.explain import why
-from rules.text import brief, kind_of_run, plain, sentence, state_word, usd
+from rules.text import brief, count, kind_of_run, plain, sentence, state_word, usd
 
 MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
 MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
@@ -142,10 +144,8 @@ class RunPage:
             "state": state_word(run.ending or run.state),
             "facts": facts_of(run),
             "elapsed": brief((run.ended_at or self._site.clock()) - run.queued_at),
-            "stages": newest_fitting(
-                (plain(row.stage), row.left_at is not None, usd(row.usd))
-                for row in stages.of_run(db, run.run_id)[-MAX_ROWS:]
-            ),
+            "stages": newest_fitting(_crumbs(run, stages.of_run(db, run.run_id))),
+            "changed": _changed(run),
             "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
             "steps": fitting(
                 (
@@ -194,6 +194,22 @@ def _offers(run: RunRow, of_run: Iterable[QuestionRow]) -> str:
     """Return a word that is another one when other forms may be offered; an open page then asks for them."""
     unanswered = (row.question_id for row in of_run if row.answered_at is None and not row.withdrawn)
     return " ".join((run.state, f"{run.plan_revision}{run.plan_approved:d}", *unanswered))
+
+
+def _crumbs(run: RunRow, entered: Sequence[StageRow]) -> list[tuple[str, str, str]]:
+    """Return a name, a mark and what it used for each stage that was entered, then for those to come."""
+    crumbs = [
+        (plain(row.stage), "●" if row.left_at is None else "✓", used([row])) for row in entered[-MAX_ROWS:]
+    ]
+    known = {row.stage for row in entered}
+    to_come = () if run.ended_at else (name for name in names(run) if name not in known)
+    return [*crumbs, *((name, "○", "") for name in to_come)]
+
+
+def _changed(run: RunRow) -> str:
+    return (
+        f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')}" if run.files_changed else ""
+    )
 
 
 def _evidence(gate: TierRow | None) -> dict[str, object] | None:

@@ -206,7 +206,9 @@ def test_outside_text_cannot_move_the_cursor_or_turn_the_line(
 def test_the_inbox_has_what_waits_for_a_person(cardinal: Cardinal, story: Engine) -> None:
     (card,) = printed(cardinal("inbox", "--json"))
     assert (card["number"], card["state"], card["because"]) == (1, "failed", "the agent crashed")
-    assert "acme/shop#1" in cardinal("inbox").stdout
+    head, row = (re.split(r" {2,}", line) for line in cardinal("inbox").stdout.splitlines())
+    waits = dict(zip(head, row, strict=False))
+    assert (waits["card"], waits["for"]) == ("acme/shop#1", "alice")
 
 
 def test_the_runs_name_card_person_age_duration_and_reason(cardinal: Cardinal, story: Engine) -> None:

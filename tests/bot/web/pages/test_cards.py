@@ -3,14 +3,17 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from bot.web.authorization import KEPT_S
 from bot.web.pages.cards import MAX_ASKED, UNASKED
 from ledger.events.board import CardArchived
 from ledger.events.conversation import PersonSaid
 from ledger.events.pull import PullOpened
-from ledger.events.run import CHECK, QuestionAsked, ToolUsed, UsageMetered
+from ledger.events.run import CHECK, QuestionAsked, RunEnded, ToolUsed, UsageMetered
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
+from ledger.states import Ending
 from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -32,6 +35,17 @@ def asked(cardinal: Cardinal) -> str:
     item = cardinal.new(column="In Progress")
     cardinal.settle(work=True)
     return cardinal.run_of(item).run_id
+
+
+@pytest.mark.parametrize(("by", "door", "theirs"), [("carol", "checks", True), ("carol", "board", False)])
+def test_a_run_that_no_person_asked_for_waits_for_the_policys_reviewers(
+    pages: Pages, by: str, door: str, theirs: bool
+) -> None:
+    first = pages.cardinal.run(pages.run())
+    happens(pages, RunEnded(first.run_id, Ending.FAILED, "", "", "queued"))
+    again = replace(queued(first, "r2", first.repository), by=by, door=door)
+    happens(pages, replace(again, settings='{"reviewers": ["Bob", "acme/team"]}'))
+    assert ("Yours" in pages.browser("bob").get("/").text) == theirs
 
 
 def test_the_inbox_says_who_waits_for_whom_and_leads_to_board_card_and_run(pages: Pages) -> None:

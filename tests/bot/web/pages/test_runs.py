@@ -16,6 +16,7 @@ from ledger.events.board import CardSeen
 from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import (
     AgentSaid,
+    BranchExported,
     CommandChecked,
     FinalReported,
     PlanProposed,
@@ -24,14 +25,16 @@ from ledger.events.run import (
     RunEnded,
     RunParked,
     ToolUsed,
+    UsageMetered,
 )
-from ledger.events.stage import StageEntered
+from ledger.events.stage import StageEntered, StageLeft
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries.run_lines import MAX_BEHIND
 from ledger.queries.timeline import Zoom
 from ledger.states import CardState, Ending
 from ledger.views import cards
+from tests.bot.flows.settings import with_column
 from tests.bot.web.live.reading import Message, Reader, parsed
 from tests.bot.web.live.serving import serving
 from tests.bot.web.pages.test_artifacts import hide
@@ -72,6 +75,34 @@ def followed(browser: Browser, run_id: RunId, last: str) -> Iterator[Message]:
             return
         last = fresh[-1].last
     pytest.fail("it never ends")
+
+
+def test_a_run_shows_stages_to_come_and_what_each_used_and_changed(pages: Pages) -> None:
+    ways = ("build, next: [check]", "check, next: [tidy]", "tidy, next: [end]")
+    stages = ", ".join(f"{{persona: tester, name: {way}}}" for way in ways)
+    pages.cardinal.set_policy(with_column(stages=f"[{stages}]"))
+    pages.cardinal.settle()
+    run_id, bob = pages.run(), pages.browser("bob")
+    pages.cardinal.begin(run_id)
+    entered = ("policy", False, "", "", "", "small", "a" * 40)
+    happens(
+        pages,
+        StageEntered(run_id, "build", 1, 1, "", *entered),
+        UsageMetered(run_id, 0.5, 1000, 200, 3, 120.0),
+        StageLeft(run_id, "build", 1, "check", 0.5, 1000, 200, 3, 120.0, 2, 30),
+        StageEntered(run_id, "check", 2, 1, "build", *entered),
+        BranchExported(run_id, "cardinal/x", "a" * 40, "b" * 40, 2, 30, 1),
+    )
+    page = bob.get(f"/runs/{run_id}").text
+    crumbs = page.split('aria-label="Stages">')[1].split("</ol>")[0]
+    texts = [" ".join(re.sub("<[^>]+>", "", it).split()) for it in crumbs.split("</li>")[:-1]]
+    assert texts[0].startswith("build ✓ $0.50 · 1.2k tokens · 2")
+    assert texts[0].endswith("2 files, 30 lines changed")
+    assert texts[1].startswith("check ●")
+    assert texts[2:] == ["tidy ○"]
+    assert f'<a href="/runs/{run_id}/changes">2 files, 30 lines</a>' in page
+    happens(pages, RunEnded(run_id, Ending.CANCELLED, "", "", "working"))
+    assert "tidy" not in bob.get(f"/runs/{run_id}").text
 
 
 def test_what_the_page_shows_and_what_comes_later_is_what_a_finished_run_shows(pages: Pages) -> None:
