@@ -55,7 +55,7 @@ def upgrade(home: Path, wheel: str, copy: str | None, run: Run) -> None:
             raise UpgradeError(words)
 
     with lock_file.hold(home):  # nothing starts while half of a version is there
-        step(sys.executable, "-P", "-m", "pip", "install", "--upgrade", wheel)
+        step(sys.executable, "-P", "-m", "pip", "install", "--quiet", "--upgrade", wheel)
         step(*_program(), "images")
     if copy:
         step(*_program(), "restore", copy, "--overwrite-newer")
