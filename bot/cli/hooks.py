@@ -23,8 +23,9 @@ def command() -> None:
 
 @command.command("install")
 @FOLDER
+@click.option("--update", is_flag=True, help="On a server: refuse single branches, not the whole push.")
 @json_option
-def install(folder: Path, as_json: bool) -> None:
+def install(folder: Path, update: bool, as_json: bool) -> None:
     """Put the hooks into a clone; in a bare repository, the server's.
 
     Hooks that are there go on working. Nothing in the work tree, the index or git's settings is changed.
@@ -34,7 +35,7 @@ def install(folder: Path, as_json: bool) -> None:
       cardinal hooks install
       cardinal hooks install -C shop.git
     """
-    _print(hooks.install(folder, os.environ), as_json=as_json)
+    _print(hooks.install(folder, os.environ, update=update), as_json=as_json)
 
 
 @command.command("status")

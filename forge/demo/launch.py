@@ -88,20 +88,24 @@ def running(
     settings: dict[str, str] | None = None,
     agent: str = "scripted",
     workspace: str = "local",
+    server: str = "",
 ) -> Iterator[Scene]:
     """Run forge and Cardinal until the block ends; nothing of them is left afterwards.
 
     An agent that is not the scripted one gets a scripted model in place of its provider.
+    `server` is the version of the Enterprise Server that the forge is; empty: github.com.
     """
     root.mkdir(parents=True, exist_ok=True)
     forge = Forge(root / "forge", port)
+    forge.store.settings.server_version = server
     forge.start()
     try:
         with model_for(agent, root) as model:
             providers = {} if model is None else paid_by(model)
-            chosen = {"CARDINAL_WORKSPACE": workspace, **providers, **(settings or {})}
+            address = {"CARDINAL_GITHUB_URL": f"{forge.url}/api/v3"} if server else {}
+            chosen = {"CARDINAL_WORKSPACE": workspace, **address, **providers, **(settings or {})}
             with cardinal(forge.url, root, settings=chosen, agent=agent) as scene:
-                yield dataclasses.replace(scene, model=model)
+                yield dataclasses.replace(scene, model=model, team=Team(forge.url, bool(server)))
     finally:
         forge.stop()
 

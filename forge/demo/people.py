@@ -25,12 +25,15 @@ class Team:
     """The people of the demo on one forge; every call is a person's call with that person's token."""
 
     url: str
+    is_server: bool = False  # an Enterprise Server, whose API has paths of its own
 
     def call(self, who: str, method: str, path: str, body: Json | None = None) -> Any:
         """Make one API call as `who` and return its JSON; raises requests.HTTPError on a refusal."""
+        root = "" if not self.is_server or path.startswith("/_forge/") else "/api/v3"
+        root = "/api" if root and path == "/graphql" else root
         answer = requests.request(
             method,
-            self.url + path,
+            self.url + root + path,
             json=body,
             headers={"Authorization": f"token forge-user-{who}"},
             timeout=TIMEOUT_S,

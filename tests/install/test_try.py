@@ -198,12 +198,14 @@ def test_from_the_wheel_to_the_first_merged_card_are_three_commands_and_less_tha
     home = repository.parent / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
-    started = time.monotonic()
+    started = time.monotonic()  # three commands: environment, install, try
     run(python, "-m", "venv", home / "cardinal", cwd=home)
     run(home / "cardinal/bin/pip", "install", "--quiet", wheel, cwd=home, limit_s=FIRST_CARD_S)
     with board(home / "cardinal/bin/cardinal", repository) as it:
         it.play()
-    assert time.monotonic() - started < FIRST_CARD_S
+    took_s = time.monotonic() - started
+    print(f"from the wheel to the first merged card: {took_s / 60:.1f} minutes, 3 commands")
+    assert took_s < FIRST_CARD_S
 
 
 SHAPES: dict[str, Callable[[Path], Path]] = {

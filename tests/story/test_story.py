@@ -1,4 +1,4 @@
-"""The demo's whole story on PostgreSQL; on SQLite it is played in tests/install."""
+"""The demo's whole story on PostgreSQL, and on an Enterprise Server; else it is played in tests/install."""
 
 import json
 import os
@@ -15,6 +15,16 @@ from forge.demo.story import STEPS, play
 # Pauses that are there for people's eyes and for GitHub's hour, and prove nothing here.
 BRISK = {"CARDINAL_TICK_S": "0.2", "CARDINAL_DEBOUNCE_S": "0.2", "CARDINAL_PROGRESS_EVERY_S": "0.5"}
 WITH_POSTGRESQL = bool(os.environ.get("CARDINAL_TEST_POSTGRESQL") or os.environ.get("CI"))
+
+
+@pytest.mark.soak(
+    instead="tests/bot/flows/test_enterprise_server.py::test_a_card_is_delivered_checked_reviewed_and_merged_there"
+)
+@pytest.mark.timeout(480)
+def test_the_story_ends_the_same_on_an_enterprise_server(tmp_path: Path) -> None:
+    with launch.running(tmp_path, settings=BRISK, server="3.18.1") as scene:
+        told = play(Stage(scene.team))
+    assert [one.step for one in told] == [step.name for step in STEPS]
 
 
 if WITH_POSTGRESQL:

@@ -1,4 +1,4 @@
-lines=$(cat)
+case $# in 3) lines="$2 $3 $1" ;; *) lines=$(cat) ;; esac # as `update` it is given one branch, in words
 if [ -x "$before" ]; then printf '%s' "${lines:+$lines
 }" | "$before" "$@" || exit; fi
 set --

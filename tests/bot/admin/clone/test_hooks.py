@@ -230,6 +230,27 @@ def test_a_server_refuses_what_a_guard_denies_by_the_policy_it_has(
     assert "whoever runs this server" in tried(clone, "push", "origin", "work").stderr
 
 
+def test_as_update_a_server_refuses_the_one_branch_and_takes_the_other(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    strict = POLICY.replace("  setup", "  guardrails: {large_files: deny, max_file_kb: 1}\n  setup")
+    commit(clone, policy=strict)
+    git(clone, "push", "--quiet", "origin", "work:main")
+    cardinal("install", folder=origin)
+    cardinal("install", "--update", folder=origin)
+    cardinal("install", folder=origin)  # again keeps what was chosen
+    assert [(place.name, place.state) for place in hooks.places(origin, {})] == [("update", "installed")]
+    assert not (origin / "hooks/pre-receive").exists()
+    good = commit(clone, small="x")
+    commit(clone, large="x" * 2000)
+    done = tried(clone, "push", "origin", f"{good}:refs/heads/good", "HEAD:refs/heads/bad")
+    assert done.returncode == 1
+    assert done.stderr.count("Cardinal refuses it: 'large'") == 1
+    assert git(origin, "branch", "--list", "--format=%(refname:short)", "good", "bad") == "good"
+    cardinal("uninstall", folder=origin)
+    assert not (origin / "hooks/update").exists()
+
+
 def test_a_server_judges_the_commits_of_tags_and_takes_more_than_five_branches(
     clone: Path, origin: Path, cardinal: Hooks
 ) -> None:

@@ -1,0 +1,66 @@
+"""`cardinal upgrade`: another version of Cardinal in this one's place, there or back."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from bot.cli import _home
+from bot.system import lock_file
+from ledger.errors import CardinalError
+
+Run = Callable[[tuple[str, ...]], int]  # runs a command, and returns its exit code
+
+
+class UpgradeError(CardinalError):
+    """A step of an upgrade failed; those after it were not begun."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+        super().__init__(f"`{' '.join(words)}` failed, see above: mend it, and run the same upgrade again")
+
+
+@click.command("upgrade")
+@click.argument("wheel", type=click.Path(exists=True, dir_okay=False, resolve_path=True))
+@click.option(
+    "--restore",
+    "copy",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+    help="The way back: the copy of the ledger that this older version is to go on with.",
+)
+def command(wheel: str, copy: str | None) -> None:
+    """Install another version, make its images, and start it.
+
+    Only while `cardinal up` does not run; WHEEL is the file of the other version. Its start copies the ledger
+    first, and says how to go back. What happened since that copy is not in it.
+
+    \b
+    Examples:
+      cardinal upgrade cardinal_board-0.2.0-py3-none-any.whl
+      cardinal upgrade cardinal_board-0.1.0-py3-none-any.whl --restore .cardinal/data/upgrade-from-0.1.0.db
+    """
+    upgrade(_home.settings().home, wheel, copy, lambda words: subprocess.run(words, check=False).returncode)
+    program = _program()
+    os.execv(program[0], (*program, "up"))  # noqa: S606 -- no shell is the point
+
+
+def upgrade(home: Path, wheel: str, copy: str | None, run: Run) -> None:
+    """Put the wheel's version in place, and its ledger. Raises AlreadyUpError, UpgradeError."""
+
+    def step(*words: str) -> None:
+        if run(words):
+            raise UpgradeError(words)
+
+    with lock_file.hold(home):  # nothing starts while half of a version is there
+        step(sys.executable, "-P", "-m", "pip", "install", "--quiet", "--upgrade", wheel)
+        step(*_program(), "images")
+    if copy:
+        step(*_program(), "restore", copy, "--overwrite-newer")
+
+
+def _program() -> tuple[str, ...]:
+    """Return the command of Cardinal in this very Python, whatever version is installed by now."""
+    return (sys.executable, "-P", "-m", "bot.cli")
