@@ -18,10 +18,10 @@ from bot.state import policy_names
 from bot.system.clock import utc_now
 from ledger.parts import charter
 from rules.errors import PersonaError, PolicyError
+from rules.policy.markdown.persona import MAX_BYTES as PERSONA_BYTES
+from rules.policy.markdown.persona import parse_persona
 from rules.policy.messages import capped
 from rules.policy.model import Policy, parse
-from rules.policy.persona import MAX_BYTES as PERSONA_BYTES
-from rules.policy.persona import parse_persona
 from rules.policy.schedule import coming
 from rules.policy.stages import is_persona
 from rules.registry import PROFILES, BuiltInProfile

@@ -6,8 +6,8 @@ from bot.github.api import contents
 from bot.github.client import Hub
 from bot.state.policy_names import PROFILES_FOLDER
 from rules.errors import PolicyError
-from rules.policy import front_matter
 from rules.policy.board import BoardRules
+from rules.policy.markdown import front_matter
 from rules.policy.model import parse_repository
 from rules.policy.repository import Names, PolicyModel, RepositoryRules, setting
 from rules.policy.validate import NO_PROFILE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.github.api import contents
 from bot.github.client import Hub
-from rules.policy.skill import NAME, SKILL_BYTES
+from rules.policy.markdown.skill import NAME, SKILL_BYTES
 from rules.runs.skills import OPERATOR, REPOSITORY
 
 ROOT = ".github/cardinal/skills"

@@ -13,8 +13,8 @@ from ledger.events.instruction import SkillConsidered
 from ledger.log import event_store
 from ledger.views import instructions
 from ledger.views.cards import CardRow
+from rules.policy.markdown.skill import SkillFile, SkillFileError, parse
 from rules.policy.repository import Skills
-from rules.policy.skill import SkillFile, SkillFileError, parse
 from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, choose, named_in
 from runner.run.instructions import Layer, LayerKind, SkillContent
 from runner.text.untrusted import without_invisible

@@ -8,8 +8,8 @@ from bot.repo_config import personas
 from rules.errors import PersonaError
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
+from rules.policy.markdown.persona import Persona, parse_persona
 from rules.policy.messages import unknown
-from rules.policy.persona import Persona, parse_persona
 from rules.policy.stages import Permission, Stage, chosen_tools, strictest
 from runner.run import run_spec
 from runner.run.run_spec import ToolSpec

@@ -11,8 +11,8 @@ from pydantic import BaseModel, BeforeValidator
 from bot.repo_config import personas as built_in
 from docs._make import wording
 from ledger.parts import charter
+from rules.policy.markdown.persona import parse_persona
 from rules.policy.model import DEFAULT_TEXT, Policy
-from rules.policy.persona import parse_persona
 from rules.policy.repository import Guarded, Guardrails
 from rules.registry import ACTIONS, ARCHETYPES, PROFILES
 from runner.guards.builtin import GUARDS

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from rules.policy.markdown.skill import NAME
 from rules.policy.repository import Skills
-from rules.policy.skill import NAME
 from rules.text import code, count
 
 REPOSITORY, OPERATOR = "repository", "operator"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rules.policy.skill import SKILL_BYTES, SkillFile, SkillFileError, parse
+from rules.policy.markdown.skill import SKILL_BYTES, SkillFile, SkillFileError, parse
 
 GOOD = (
     b"---\nname: cache\ndescription: How we cache.\ntriggers: [redis, hot path]\nversion: 1.2\n---\n"

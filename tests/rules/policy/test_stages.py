@@ -5,8 +5,8 @@ import pytest
 from bot.repo_config import personas
 from rules.columns import execution
 from rules.errors import PersonaError, PolicyError
+from rules.policy.markdown.persona import MAX_BYTES, parse_persona
 from rules.policy.model import parse
-from rules.policy.persona import MAX_BYTES, parse_persona
 from rules.policy.stages import strictest
 
 HEAD = "version: 1\nboard:\n  columns:\n    A:\n      archetype: execution\n"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from rules.errors import PersonaError, PolicyError
-from rules.policy import front_matter
+from rules.policy.markdown import front_matter
 from rules.policy.repository import Line, Name, PolicyModel, setting
 from rules.policy.stages import StageTools
 from rules.text import code

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from rules.errors import PolicyError, RulesError
-from rules.policy import front_matter
+from rules.policy.markdown import front_matter
 from rules.policy.repository import PolicyModel
 from rules.text import code, plain
 

@@ -1,0 +1,1 @@
+"""Markdown files with front matter: personas and skills."""
