@@ -22,7 +22,7 @@ from ledger.events.run import (
     RunStepped,
     UsageMetered,
 )
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.states import Ending, RunState
 from tests.bot.flows.cardinal import Cardinal
@@ -144,6 +144,11 @@ def test_a_question_that_arises_is_answered_on_the_open_page_and_no_typed_word_i
         expect(tell).to_be_visible()
 
 
+def explained(page: Page, town: Watched, card_id: CardId, why: str, seen: str) -> None:
+    town.happens(CardExplained(card_id, f"it waits for {why}"))
+    expect(page.get_by_text(f"it waits for {seen}")).to_be_visible()
+
+
 def test_an_open_inbox_is_kept_up_to_date_but_for_what_somebody_writes_there(
     page: Page, town: Watched
 ) -> None:
@@ -157,13 +162,11 @@ def test_an_open_inbox_is_kept_up_to_date_but_for_what_somebody_writes_there(
         page.evaluate("window.loaded = 'once'")
         page.get_by_text("State, repository, person, label").click()
         page.get_by_role("link", name="r1").focus()
-        town.happens(CardExplained(card_id, f"it waits for {HOSTILE}"))
-        expect(page.get_by_text("it waits for <img")).to_be_visible()
+        explained(page, town, card_id, HOSTILE, "<img")
         expect(page.get_by_role("link", name="r1")).to_be_focused()
         expect(page.locator("details[open]")).to_have_count(1)
         page.locator("summary", has_text="label").focus()
-        town.happens(CardExplained(card_id, "it waits for the sun"))
-        expect(page.get_by_text("it waits for the sun")).to_be_visible()
+        explained(page, town, card_id, "the sun", "the sun")
         expect(page.locator("summary", has_text="label")).to_be_focused()
         search.fill("shop")
         cardinal.begin(RunId("r1"))

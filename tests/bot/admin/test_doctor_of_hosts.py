@@ -50,7 +50,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def doctor_context(engine: Engine, tmp_path: Path) -> DoctorContext:
+def context(engine: Engine, tmp_path: Path) -> DoctorContext:
     settings = {"CARDINAL_HOME": str(tmp_path / "home"), "CARDINAL_WORKSPACE": "docker"}
     config = replace(configuration.read(settings, tmp_path), anthropic_key=Secret("k"))
     return DoctorContext(config, engine, Hub(config, lambda: NOW), NOW)

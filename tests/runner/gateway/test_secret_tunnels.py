@@ -23,7 +23,7 @@ from runner.gateway.network.proxy import serve
 from runner.gateway.network.relay import closed
 from runner.gateway.network.secret_tunnel import SecretTunnels
 from tests.runner.gateway.package_registry import registry_of
-from tests.runner.gateway.wires import WAIT_S, Stage, connect, status
+from tests.runner.gateway.wires import WAIT_S, Stage, connect, served, status
 
 HOST, SECRET = "npm.example.test", "s3cret-of-the-registry"
 OTHER = "files.example.test"
@@ -87,7 +87,7 @@ async def scene(folder: Path, *, is_trusted: bool = True, limit: int = 100) -> A
         tls.context = certificates[name or HOST]
 
     certificates[HOST].sni_callback = choose
-    server = await asyncio.start_server(registry.meet, "127.0.0.1", 0, ssl=certificates[HOST])
+    server = await asyncio.start_server(served(registry.meet), "127.0.0.1", 0, ssl=certificates[HOST])
     registry.port = server.sockets[0].getsockname()[1]
     roots = ssl.create_default_context(cadata=theirs.certificate.decode() if is_trusted else None)
     ours = Authority((HOST,))
@@ -253,15 +253,17 @@ async def door_to(wire: Stage) -> asyncio.Server:
     """Return a port of 127.0.0.1 that leads to the proxy's socket, as one does in a container."""
 
     async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        while chunk := await source.read(65536):
-            target.write(chunk)
-        await closed(target)
+        try:
+            while chunk := await source.read(65536):
+                target.write(chunk)
+        finally:
+            await closed(target)
 
     async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there = await wire.connect()
         await asyncio.gather(copy(reader, there[1]), copy(there[0], writer), return_exceptions=True)
 
-    return await asyncio.start_server(forward, "127.0.0.1", 0)
+    return await asyncio.start_server(served(forward), "127.0.0.1", 0)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
@@ -14,6 +14,25 @@ from runner.gateway.network.proxy import NetworkLimits, serve
 
 WAIT_S = 60.0
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+
+Meet = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
+
+
+def served(meet: Meet) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
+    """Return what serves each connection by `meet`; none is left open when a play ends before its task."""
+    tasks = set[asyncio.Task[None]]()
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def over(task: asyncio.Task[None]) -> None:
+            tasks.discard(task)
+            if task.cancelled():  # perhaps before it began: no `finally` of its own would be enough
+                writer.transport.abort()
+
+        tasks.add(task := asyncio.create_task(meet(reader, writer)))
+        task.add_done_callback(over)
+
+    return begin
 
 
 @dataclass
@@ -87,7 +106,7 @@ async def stage(
     `names` says otherwise. `tls`: that port is one for TLS alone.
     """
     host = Host()
-    server = await asyncio.start_server(host.meet, "127.0.0.1", 0)
+    server = await asyncio.start_server(served(host.meet), "127.0.0.1", 0)
     host.port = server.sockets[0].getsockname()[1]
     made = Stage(folder / "n.sock", host)
     known = names or {}
