@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -55,10 +56,19 @@ def upgrade(home: Path, wheel: str, copy: str | None, run: Run) -> None:
             raise UpgradeError(words)
 
     with lock_file.hold(home):  # nothing starts while half of a version is there
-        step(sys.executable, "-P", "-m", "pip", "install", "--quiet", "--upgrade", wheel)
+        step(*pip(), "install", "--quiet", "--upgrade", wheel)
         step(*_program(), "images")
     if copy:
         step(*_program(), "restore", copy, "--overwrite-newer")
+
+
+def pip() -> tuple[str, ...]:
+    """Return the command of this very environment's pip; pipx may have made it without one."""
+    if not find_spec("pip"):
+        subprocess.run(
+            (sys.executable, "-P", "-m", "ensurepip"), check=False
+        )  # what fails then is pip's own step
+    return (sys.executable, "-P", "-m", "pip")
 
 
 def _program() -> tuple[str, ...]:

@@ -25,6 +25,9 @@ from tests.forge.portable.conftest import besides_git
 from tests.install.conftest import run
 from tests.runner.world import git
 
+PIP_HERE = (
+    "from bot.cli.upgrade import pip; import subprocess; subprocess.run((*pip(), '--version'), check=True)"
+)
 LIMIT_S, FIRST_CARD_S = 240, 300
 TEST = (
     "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertTrue(True)\n"
@@ -206,6 +209,34 @@ def test_from_the_wheel_to_the_first_merged_card_are_three_commands_and_less_tha
     took_s = time.monotonic() - started
     print(f"from the wheel to the first merged card: {took_s / 60:.1f} minutes, 3 commands")
     assert took_s < FIRST_CARD_S
+
+
+@pytest.mark.soak(
+    instead="tests/install/test_wheel.py::test_every_command_says_what_it_is_for_without_a_checkout"
+)
+@pytest.mark.timeout(600)
+def test_pipx_and_uvx_give_a_cardinal_that_can_upgrade_itself(
+    wheel: Path, commit: str, python: Path, tmp_path: Path
+) -> None:
+    """With what pip fetches, these two programs too."""
+    run(python, "-m", "venv", tmp_path / "tools")
+    tools = tmp_path / "tools/bin"
+    run(tools / "pip", "install", "--quiet", "pipx", "uv", cwd=tmp_path)
+    at = (
+        "env",
+        "UV_SYSTEM_CERTS=1",
+        f"HOME={tmp_path}",
+        f"PIPX_HOME={tmp_path}/pipx",
+        f"PIPX_BIN_DIR={tmp_path}/bin",
+    )
+    run(*at, tools / "pipx", "install", wheel, cwd=tmp_path)
+    by_pipx = run(tmp_path / "bin/cardinal", "--version", cwd=tmp_path)
+    by_uvx = run(
+        *at, tools / "uvx", "--python", python, "--from", wheel, "cardinal", "--version", cwd=tmp_path
+    )
+    assert by_pipx == by_uvx
+    assert by_pipx.endswith(f" {commit}\n")
+    run(tmp_path / "pipx/venvs/cardinal-board/bin/python", "-P", "-c", PIP_HERE, cwd=tmp_path)
 
 
 SHAPES: dict[str, Callable[[Path], Path]] = {
