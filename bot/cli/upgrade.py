@@ -41,7 +41,7 @@ def command(wheel: str, copy: str | None) -> None:
     \b
     Examples:
       cardinal upgrade cardinal_board-0.2.0-py3-none-any.whl
-      cardinal upgrade cardinal_board-0.1.0-py3-none-any.whl --restore .cardinal/data/upgrade-from-0.1.0.db
+      cardinal upgrade cardinal_board-0.1.0-py3-none-any.whl --restore before-upgrade.db
     """
     upgrade(_home.settings().home, wheel, copy, lambda words: subprocess.run(words, check=False).returncode)
     program = _program()

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
-from bot.system.lock_file import look
+from bot.system.lock_file import read_presence
 from bot.system.program import TRIAL
 from ledger.db.rows import change, insert
 from ledger.db.tables import EditionState, ExaminationSubject, editions
@@ -200,7 +200,7 @@ def test_an_archive_that_cannot_be_written_is_one_sentence(doctor: Doctor, home:
 def test_a_torn_record_of_what_runs_is_none(home: Path, text: str) -> None:
     (home / "run").mkdir(parents=True)
     (home / "run" / "pids.json").write_text(text)
-    assert look(home) is None
+    assert read_presence(home) is None
 
 
 def test_its_findings_are_kept_for_the_page_health_and_a_ledger_that_takes_none_is_no_obstacle(

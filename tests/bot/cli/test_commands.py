@@ -47,7 +47,9 @@ def test_every_command_has_help_with_examples_that_it_understands(
     monkeypatch.chdir(tmp_path)
     for folder in (".github", "shop.git"):
         Path(folder).mkdir()
-    for file in (".github/cardinal.yml", "before-upgrade.db", "images.txt", "my-board.cardinal", "r12.json"):
+    wheels = [f"cardinal_board-{version}-py3-none-any.whl" for version in ("0.1.0", "0.2.0")]
+    given = (".github/cardinal.yml", "before-upgrade.db", "images.txt", "my-board.cardinal", "r12.json")
+    for file in (*given, *wheels):
         Path(file).touch()
     for path, command in leaves():
         page = cardinal(*path, "--help").stdout
