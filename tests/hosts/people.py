@@ -55,6 +55,16 @@ class Card:
             self._say(f"{run.run_id} again", "/cardinal retry")
         return run.ending is Ending.SUCCEEDED
 
+    def state(self) -> str:
+        """Return where it stands, for whoever reads why a play did not end."""
+        run = self.run()
+        stands = (
+            f"{run.run_id} {run.state} {run.ending} {run.reason} {run.detail!r} {run.last_line!r}"
+            if run
+            else "-"
+        )
+        return f"{self.title!r} #{self.number}: {stands}; people did {sorted(self.acted)}"
+
     def _say(self, what: str, words: str) -> None:
         if what not in self.acted:
             self.acted.add(what)

@@ -50,7 +50,12 @@ def _blow(site: Site, cards: list[Card], sampler: Sampler, troubles: Troubles) -
         time.sleep(LOOK_S)
     troubles.stop()
     say(f"{troubles.count} troubles are over; {len(_open(cards))} of {len(cards)} cards are open")
-    until(lambda: not _serve(site, cards, more=False), "all runs end", REST_S, LOOK_S)
+    try:
+        until(lambda: not _serve(site, cards, more=False), "all runs end", REST_S, LOOK_S)
+    except AssertionError:
+        for card in _open(cards):
+            say(card.state())
+        raise
     truths.check_ledger(site)
     for card in cards:
         truths.check_card(card)
