@@ -39,7 +39,8 @@ def command(names: tuple[str, ...], listed: Path | None, compose_file: bool) -> 
         folder = Path(scratch, "context")
         context.copy_to(folder)
         # One build at a time, over all copies: they lock the original.
-        mine = {"IMAGES_NAME": "cardinal images", "IMAGES_LOCK": str(original)}
+        mine = {"IMAGES_NAME": "cardinal images"}
+        mine |= {"IMAGES_LOCK": os.environ.get("IMAGES_LOCK", str(original))}
         mine |= {"IMAGES_FROM": str(listed)} if listed else {}
         built = subprocess.run(
             ["bash", str(folder / "scripts/images"), *names],

@@ -71,6 +71,7 @@ def stand_in(tmp_path: Path) -> dict[str, str]:
     program.write_text(DOCKER.replace("build*)", NOTED))
     program.chmod(0o755)
     own = {"NOTES": str(tmp_path / "notes"), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    own |= {"IMAGES_LOCK": str(program)}  # real images are built beside these tests
     return {name: text for name, text in os.environ.items() if not name.startswith("DOCKER_")} | own
 
 

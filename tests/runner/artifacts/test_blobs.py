@@ -76,7 +76,7 @@ def test_what_was_put_is_got_again_and_listed_until_it_is_deleted(make: Make, ra
 # Puts a blob and prints the ages that are seen of it.
 AGES = """\
 import hashlib, io, json, pathlib, sys
-from runner.artifacts.backend import StoreSpec
+from runner.run.run_spec import StoreSpec
 from runner.artifacts.opening import opened
 store = opened(StoreSpec(**json.loads(sys.argv[1])), pathlib.Path("."))
 digest = hashlib.sha256(b"").hexdigest()
