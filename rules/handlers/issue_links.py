@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.related import LinksSeen
 from ledger.states import Reason, RunState
 from rules.card.dependencies import ask_about_blockers, asks_about_part, waiting
-from rules.card.state import settle
+from rules.card.state import derive_state
 from rules.intents.outbound import Decision, UpdateFace
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -31,4 +31,4 @@ def update_waiting(policy: Policy, snapshot: Snapshot) -> Decision:
     waits = waiting(policy, snapshot) is not None or asks_about_part(run.question)
     if not waits and snapshot.reason is not Reason.DEPENDENCY:
         return Decision()
-    return settle(policy, snapshot) + ask_about_blockers(policy, snapshot, run.run_id)
+    return derive_state(policy, snapshot) + ask_about_blockers(policy, snapshot, run.run_id)

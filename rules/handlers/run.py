@@ -10,7 +10,7 @@ from ledger.states import Ending, RunState
 from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
 from rules.card.drag_out import release
-from rules.card.state import settle
+from rules.card.state import derive_state
 from rules.card.stops import stopped_by
 from rules.handlers import ci, failed_run, job
 from rules.handlers.card_moved import enter
@@ -60,7 +60,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     run = _newest(snapshot, event)
     if run is None:
         return shown(policy, snapshot, event, now)
-    seen = shown(policy, snapshot, event, now) + settle(policy, snapshot)
+    seen = shown(policy, snapshot, event, now) + derive_state(policy, snapshot)
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     if waits or not isinstance(event, runs.RunStepped):
         seen += _ticker(snapshot) + _told_early(snapshot)
@@ -121,7 +121,7 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
     """Post the question, and show the card as waiting for a person."""
     post = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
     seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
-    state = settle(policy, snapshot) if _newest(snapshot, event) else Decision()
+    state = derive_state(policy, snapshot) if _newest(snapshot, event) else Decision()
     return Decision((post,), (f"{event.run_id} asks",)) + state + seen
 
 
@@ -129,7 +129,7 @@ def answered(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, n
     """Write the answer into the question's comment."""
     settled = SettleQuestion(snapshot.card_id, event.run_id, event.question_id)
     run = _newest(snapshot, event)
-    state = settle(policy, snapshot) if run else Decision()
+    state = derive_state(policy, snapshot) if run else Decision()
     if run and run.state is RunState.QUEUED:
         state += ask_about_blockers(policy, snapshot, run.run_id)
     record = Decision((settled,), (f"{event.by} answered",)) + _agreed_card(snapshot, event)
@@ -273,7 +273,7 @@ def _onward(
     policy: Policy, snapshot: Snapshot, run: RunSeen, event: runs.RunEnded, now: datetime
 ) -> Decision:
     if snapshot.held_back:
-        return settle(policy, snapshot) + release(snapshot, now)
+        return derive_state(policy, snapshot) + release(snapshot, now)
     if (snapshot.column or "").casefold() != run.column.casefold():
         return enter(policy, snapshot, now)  # it was let go at once; now that the run has ended, it is served
     column = policy.column(run.column)
@@ -284,10 +284,12 @@ def _onward(
     if any(isinstance(intent, QueueRun) for intent in red.intents):
         return red
     if move is None:
-        return settle(policy, snapshot) + red + failed_run.try_another(policy, snapshot, run, event, now)
+        return (
+            derive_state(policy, snapshot) + red + failed_run.try_another(policy, snapshot, run, event, now)
+        )
     here = snapshot.column or ""
     onward = MoveCard(snapshot.card_id, move.move, about=f"success:{run.run_id}", source=here)
-    return settle(policy, snapshot) + Decision((onward,), (f"the policy moves it to {move.move}",))
+    return derive_state(policy, snapshot) + Decision((onward,), (f"the policy moves it to {move.move}",))
 
 
 def _newest(snapshot: Snapshot, event: runs.RunEvent) -> RunSeen | None:

@@ -57,12 +57,12 @@ SAMPLES = {
         '''
         """night_shift: agents work here while people sleep."""
         from ledger.states import CardState
-        from rules.card.column_actions import settle_and_act
+        from rules.card.column_actions import derive_and_act
         from rules.card.state import Rest
 
         STATES = (CardState.QUEUED, CardState.WORKING, CardState.BLOCKED, CardState.DISCUSSING)
         STARTS_RUNS, ENTRY_ACTIONS = True, ({"action": "start_run"},)
-        enter = settle_and_act
+        enter = derive_and_act
 
         def rest(policy, snapshot):
             return Rest(CardState.DISCUSSING, "it is night")
