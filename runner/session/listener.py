@@ -118,7 +118,7 @@ class AgentListener:
                 self.batch.add(Progressed(run_id, one_line(redact(text))))
             case messages.ServerCallMade() | messages.ServerTrouble():
                 self.batch.add(record_server_message(self._run, event))
-            case messages.Answering() | messages.Settled():
+            case messages.Answering() | messages.Drained():
                 pass
             case _:
                 assert_never(event)

@@ -9,7 +9,7 @@ from runner.agents import contract
 from runner.agents.board_tools import offered
 from runner.exec.child import BEAT_S, DEFAULT_GRACE, SIGKILLED, Child, StopGrace
 from runner.exec.stream import Closed, Flooded, Heard, Line
-from runner.gateway.control.claim import settle
+from runner.gateway.control.claim import drain_usage
 from runner.git.checkout import identity
 from runner.run.limits import ExceededLimit, RunUsage
 from runner.session.context import RunContext
@@ -84,7 +84,7 @@ class Turn:
             return self._play()
         except SystemExit:
             took_s = self._bring_to_end(None, _HASTY)
-            self._settle()
+            self._drain_usage()
             self._listener.batch.flush(last=True)
             self._run.log.append(self._ended("stopped", self._child.exit_code(), took_s))
             raise
@@ -100,7 +100,7 @@ class Turn:
                 break
         took_s = self._bring_to_end(verdict)
         exit_code = self._child.exit_code()
-        self._settle()
+        self._drain_usage()
         verdict = verdict or self._listener.verdict
         self._listener.batch.flush(last=True)
         outcome, problem = self._outcome(exit_code, stopped=bool(stop or verdict))
@@ -152,13 +152,13 @@ class Turn:
                 break
         return stopped.took_s
 
-    def _settle(self) -> None:
+    def _drain_usage(self) -> None:
         """Shut the gateway and take the usage of the last calls; nothing else reads its messages now."""
         gateway = self._run.gateway
         if gateway is None:
             return
         self._child.close()
-        for message in settle(gateway):
+        for message in drain_usage(gateway):
             self._listener.message(message)
 
     def _take(self, piece: Heard) -> None:

@@ -11,7 +11,7 @@ from runner.gateway.control.messages import MESSAGE_BYTES, GatewayMessage, writt
 
 _WAITING_MESSAGES = 2000
 _DESCRIPTORS = 2  # with one order: a tool server's wire and standard error
-_MUST_ARRIVE = frozenset({"usage", "failed", "call", "settled", "secret_use"})
+_MUST_ARRIVE = frozenset({"usage", "failed", "call", "drained", "secret_use"})
 
 Order = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from runner.gateway.control.messages import (
     GatewayMessage,
     HostRequest,
     ProviderFailure,
-    Settled,
+    Drained,
     Warned,
     read,
     written,
@@ -29,7 +29,7 @@ ALL: tuple[GatewayMessage, ...] = (
     CallRefusal("budget", "no"),
     HostRequest("example.org", 443, allowed=False, why="none"),
     Warned("look"),
-    Settled(),
+    Drained(),
     Usage(0.25, 10, 5, 1),
 )
 
