@@ -141,10 +141,10 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
     return where
 
 
-def settle(run: RunContext) -> None:
+def mark_ready(run: RunContext) -> None:
     """Mark the workspace as complete, and as this claim's."""
     run.workspace.sign(signature(run.order.run_id, run.order.generation))
-    run.workspace.settle()
+    run.workspace.mark_ready()
 
 
 def _check_out(run: RunContext, heads: Heads) -> None:
@@ -153,7 +153,7 @@ def _check_out(run: RunContext, heads: Heads) -> None:
     if not brought:
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)
     set_up(run, heads.base)
-    settle(run)  # not before: a set-up that was cut short, or failed, is no set-up
+    mark_ready(run)  # not before: a set-up that was cut short, or failed, is no set-up
     if brought or heads.branch or run.order.validation.setup:  # else it stands on the base, and is that
         _put_on(run, heads)
 
@@ -172,7 +172,7 @@ def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
     if brought.files and brought.files != brought.head:
         run.checkout.uncommit(f"refs/cardinal/{order.run_id}-{FILES}")
     unpack_session(run, brought)
-    settle(run)
+    mark_ready(run)
     _put_on(run, heads)
 
 

@@ -70,7 +70,7 @@ class Workspace(Protocol):
     def fresh(self) -> bool:
         """Whether nothing was checked out in it yet."""
 
-    def settle(self) -> None:
+    def mark_ready(self) -> None:
         """Remember, where the agent cannot write, that the checkout is complete."""
 
     def sign(self, *claims: str) -> None:
