@@ -2,7 +2,7 @@
 
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action, headlines
-from rules.card.state import Rest, feedback_waits, derive_state
+from rules.card.state import Rest, derive_state, feedback_waits
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy

@@ -1,7 +1,7 @@
 """inbox: ideas wait here; nobody serves them."""
 
 from ledger.states import CardState
-from rules.card.column_actions import headlines, derive_and_act
+from rules.card.column_actions import derive_and_act, headlines
 from rules.card.state import Rest
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy

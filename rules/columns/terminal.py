@@ -1,7 +1,7 @@
 """terminal: the end of a card's way; what is delivered is merged here, where the policy says so."""
 
 from ledger.states import CardState
-from rules.card.column_actions import has_action, headlines, derive_and_act
+from rules.card.column_actions import derive_and_act, has_action, headlines
 from rules.card.state import Rest
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from rules.chatops.offers import CommandOffer, Urgency
-from rules.chatops.replies import say, answer_leaving
+from rules.chatops.replies import answer_leaving, say
 from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy

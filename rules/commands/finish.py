@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.chatops.replies import say, answer_leaving
+from rules.chatops.replies import answer_leaving, say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role

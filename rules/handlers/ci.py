@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.states import CardState, Ending, Reason
-from rules.card.state import change, explain, feedback_waits, derive_state
+from rules.card.state import change, derive_state, explain, feedback_waits
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy

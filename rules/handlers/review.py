@@ -8,7 +8,7 @@ from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewS
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
-from rules.card.state import change, explain, derive_state
+from rules.card.state import change, derive_state, explain
 from rules.card.trigger import RuleTrigger, was_before
 from rules.columns.review import changes_asked
 from rules.handlers import comment

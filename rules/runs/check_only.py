@@ -6,7 +6,7 @@ from ledger.events.run import CHECK, RunEnded, RunEvent
 from ledger.states import Ending, Gate
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
-from rules.card.state import explain, derive_state
+from rules.card.state import derive_state, explain
 from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from ledger.events.conversation import CommandGiven
 from ledger.states import CardState, Ending
 from rules.card.agent_choice import unknown_labels
-from rules.card.state import change, feedback_waits, derive_state
+from rules.card.state import change, derive_state, feedback_waits
 from rules.card.target_repository import ask as ask_for_repository
 from rules.card.target_repository import problem as unplaced
 from rules.chatops.parser import door_of

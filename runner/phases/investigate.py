@@ -11,8 +11,8 @@ from runner.phases.prepare import (
     admit,
     bring_newer,
     forget_session,
-    set_up,
     mark_ready,
+    set_up,
     take_workspace,
     unpack_session,
 )

@@ -15,7 +15,7 @@ from runner.agents.contract import AgentAdapter
 from runner.errors import MissingSecretError
 from runner.exec.deadline import Deadline
 from runner.gateway.control.link import Gateway
-from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, SecretUse, Drained
+from runner.gateway.control.messages import MESSAGE_BYTES, Drained, HostRequest, SecretUse
 from runner.gateway.control.terms import Terms
 from runner.gateway.network.added_header import AddedHeader
 from runner.gateway.servers.terms import ToolServerTerms

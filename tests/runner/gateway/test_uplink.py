@@ -13,10 +13,10 @@ from runner.agents.contract import Usage
 from runner.gateway.control.messages import (
     MESSAGE_BYTES,
     CallRefusal,
+    Drained,
     GatewayMessage,
     HostRequest,
     ProviderFailure,
-    Drained,
     Warned,
     read,
     written,
