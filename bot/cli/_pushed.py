@@ -11,7 +11,7 @@ from bot.admin.clone import in_force
 from bot.admin.clone.guards import findings
 from bot.admin.clone.own_git import commit_of, git, git_output, quarantine
 from bot.cli._show import line
-from bot.cli.check import SHORT, conclusion, look
+from bot.cli.check import SHORT, check_commit, conclusion
 from ledger.errors import CardinalError
 from runner.guards.report import sentence
 
@@ -47,15 +47,15 @@ def _before_push(commit: str, known: str) -> bool:
 
     published = [known] if commit_of(Path.cwd(), known) else []
     try:
-        looked = look(in_force.find(Path.cwd(), commit), "", fast=True, say=say, published=published)
+        judged = check_commit(in_force.find(Path.cwd(), commit), "", fast=True, say=say, published=published)
     except CardinalError as error:  # a push waits for nobody's machine or policy to be mended
         say(f"it is not checked here, the gate will: {error}")
         return False
-    if not looked.passes:
-        for text in conclusion(looked, MAX_LINES):
+    if not judged.passes:
+        for text in conclusion(judged, MAX_LINES):
             say(text)
-        say(f"see all of it: cardinal check --fast {looked.cloned.commit[:SHORT]}")
-    return not looked.passes
+        say(f"see all of it: cardinal check --fast {judged.cloned.commit[:SHORT]}")
+    return not judged.passes
 
 
 def _on_server(commit: str, known: str) -> bool:
