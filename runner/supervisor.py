@@ -102,14 +102,14 @@ def _carry_on(
 ) -> None:
     log.secrecy = secrecy_of(order.layers, order.skill_files)
     agent = agents.load(order.agent)
-    log.obey()
+    log.raise_if_stopped()
     demand_checks(order)
     workspace = _place(order, log)
     # A session of the card may repeat private text of skills that were attached before.
     log.secrecy = secrecy_of(order.layers, order.skill_files, workspace.private_phrases())
     workspace.confide(log.secrecy.phrases)
-    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
-    checkout = Checkout(workspace, mirror.path, order.committer, log.beat_and_obey)
+    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_or_stop)
+    checkout = Checkout(workspace, mirror.path, order.committer, log.beat_or_stop)
     models, calls = _models(order, agent), log.history.server_calls
     with gateway_of(order, agent, models, providers, log.deadline, tool_secrets, calls) as gateway:
         run = RunContext(

@@ -187,7 +187,7 @@ def _in_room(
     weighed = replace(run, workspace=room, scales=Scales())
 
     def beat() -> None:
-        run.log.beat_and_obey()
+        run.log.beat_or_stop()
         overweight = weighed.overweight()
         if overweight:
             raise WorkspaceError("the reproduction", overweight)
