@@ -69,7 +69,7 @@ class AgentListener:
     def _react(self, event: contract.AgentEvent) -> None:
         match event:
             case BoardCall() | BadCall():
-                self._obey(event, self._reply_by_stdin)
+                self._handle_call(event, self._reply_by_stdin)
             case contract.PermissionAsked():
                 self._permit(event)
             case contract.Send(data=data):
@@ -103,7 +103,7 @@ class AgentListener:
         run_id = self._run.order.run_id
         match event:
             case BoardCall() | BadCall():
-                self._obey(event, self._reply_by_gateway)
+                self._handle_call(event, self._reply_by_gateway)
             case contract.Usage():
                 self.batch.meter(event)
             case messages.ProviderFailure():
@@ -143,7 +143,7 @@ class AgentListener:
             self._todos = listed
             self.batch.add(listed)
 
-    def _obey(self, call: BoardCall | BadCall, reply: Reply) -> None:
+    def _handle_call(self, call: BoardCall | BadCall, reply: Reply) -> None:
         if isinstance(call, BadCall):
             reply(call.call_id, {"error": call.problem})
             return
@@ -173,7 +173,7 @@ class AgentListener:
             call_id = f"w{call_id_of(self._task.turn, spoken.tool, spoken.input, count)}"
             problem = spoken.problem or ("" if spoken.tool in offer else f"there is no {spoken.tool!r} now")
             call = BadCall(call_id, spoken.tool, problem) if problem else None
-            self._obey(call or check_call(call_id, spoken.tool, spoken.input), self._reply_by_words)
+            self._handle_call(call or check_call(call_id, spoken.tool, spoken.input), self._reply_by_words)
 
     def _reply_by_words(self, _call_id: str, result: Mapping[str, object]) -> None:
         """Reply in words, unless the call simply succeeded."""

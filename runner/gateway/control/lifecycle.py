@@ -90,12 +90,12 @@ async def _live(
     deadline: Deadline,
     certificates: Path | None,
 ) -> None:
-    def obey(order: Order) -> None:
-        servers.obey(order)
+    def handle_order(order: Order) -> None:
+        servers.handle_order(order)
         if order["type"] != "attach":
-            models.obey(order)
+            models.handle_order(order)
 
-    uplink = Uplink(line, obey=obey, gone=lambda: os._exit(0))
+    uplink = Uplink(line, handle_order=handle_order, gone=lambda: os._exit(0))
     servers = ToolServers(uplink, terms.servers, earlier=terms.server_calls)
     reach = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
     models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, reach)

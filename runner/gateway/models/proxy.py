@@ -59,7 +59,7 @@ class Models:
         self._live: set[asyncio.Task[None]] = set()
         self._turned = asyncio.Event()
 
-    def obey(self, order: Order) -> None:
+    def handle_order(self, order: Order) -> None:
         """Carry out an order of the supervisor about turns, money and the network."""
         if order["type"] == "shut":
             self._shut()

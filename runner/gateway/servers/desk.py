@@ -51,7 +51,7 @@ class ToolServers:
         self._servers: dict[str, _Server] = {}
         self._calls, self._at_once = earlier, 0
 
-    def obey(self, order: Order) -> None:
+    def handle_order(self, order: Order) -> None:
         """Take over a server that has just been started: its wire, and its standard error."""
         if order["type"] != "attach":
             return

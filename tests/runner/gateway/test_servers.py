@@ -63,7 +63,9 @@ async def table(way: str, call_s: float, start_s: float, earlier: int = 0) -> As
     its_wire.close()
     its_errors.close()
     servers = ToolServers(uplink, (TERMS,), call_s, start_s, earlier)
-    servers.obey({"type": "attach", "server": "docs", "descriptors": (wire.detach(), errors.detach())})
+    servers.handle_order(
+        {"type": "attach", "server": "docs", "descriptors": (wire.detach(), errors.detach())}
+    )
     try:
         async with asyncio.timeout(60):
             yield Table(servers, far)

@@ -117,7 +117,7 @@ class OpencodeTurn:
         """Return in how many seconds `look` is due."""
         return _LOOK_S if self._look_at is None else max(0.0, self._look_at - time.monotonic())
 
-    def obey(self, message: dict[str, Any]) -> None:
+    def handle_message(self, message: dict[str, Any]) -> None:
         """Carry out an order of the supervisor."""
         if "steer" in message and not self.ended:
             self._prompt(str(message["steer"]))
@@ -257,7 +257,7 @@ def attend(turn: OpencodeTurn, wire: Wire, server: OpencodeServer) -> None:
         ready = select.select(sources, [], [], turn.wait_s())[0]
         if 0 in ready:
             for message in wire.hear(0):
-                turn.obey(message)
+                turn.handle_message(message)
         if server in ready and not server.drain():
             outputs = []
         if server.ended() and not turn.ended:
