@@ -15,7 +15,7 @@ from ledger.events.board import (
 from ledger.events.placement import RepositoryResolved
 from ledger.states import CardState, Reason, RunState
 from rules.card.column_actions import act
-from rules.card.drag_out import came_back, is_leaving, leave, let_go, only_waits, returned
+from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_go, only_waits, returned
 from rules.card.state import derive_state
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
@@ -51,7 +51,7 @@ def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -
     if run and is_leaving(event, run) and only_waits(run):
         return exit_from(policy, snapshot, event.before, now) + let_go(snapshot, event.after, run)
     if run and is_leaving(event, run):
-        return leave(policy, snapshot, event, run, now)
+        return apply_on_leave(policy, snapshot, event, run, now)
     if run:
         return returned(policy, snapshot, event, run)
     if event.before is None and _nobody_dragged(policy, snapshot):
@@ -86,7 +86,7 @@ def mover_found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: date
     if run is None:
         return enter(policy, snapshot, now)
     move = CardMoved(snapshot.card_id, run.column, event.column, False, event.by, event.role)
-    return leave(policy, snapshot, move, run, now) if is_leaving(move, run) else Decision()
+    return apply_on_leave(policy, snapshot, move, run, now) if is_leaving(move, run) else Decision()
 
 
 def dragger(snapshot: Snapshot) -> str:

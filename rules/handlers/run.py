@@ -9,7 +9,7 @@ from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import Ending, RunState
 from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
-from rules.card.drag_out import release
+from rules.card.left_column import release
 from rules.card.state import derive_state
 from rules.card.stops import stopped_by
 from rules.handlers import ci, failed_run, job

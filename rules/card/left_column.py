@@ -66,7 +66,9 @@ def _doing(run: RunSeen) -> str:
     return "is paused" if run.state is RunState.PARKED else "waits to go on"
 
 
-def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, now: datetime) -> Decision:
+def apply_on_leave(
+    policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, now: datetime
+) -> Decision:
     """Apply the column's rule for leaving; the run goes on until somebody has chosen."""
     column = policy.column(run.column)
     rule = column.on_leave if column else "ask"
