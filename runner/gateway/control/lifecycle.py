@@ -26,7 +26,7 @@ from runner.gateway.network.addresses import NetworkAccess, NetworkRules
 from runner.gateway.network.authority import Authority
 from runner.gateway.network.proxy import serve
 from runner.gateway.network.secret_tunnel import SecretTunnels
-from runner.gateway.servers.desk import ToolServers
+from runner.gateway.servers.tool_servers import ToolServers
 from runner.run.provider import Provider
 
 _BOARD = "/board"

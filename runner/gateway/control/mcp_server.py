@@ -23,7 +23,7 @@ from runner.agents.board_tools import TOOLS, call_id_of, description_of, schema_
 from runner.gateway.control.messages import CallRefusal
 from runner.gateway.control.uplink import Uplink
 from runner.gateway.models.limits import RateLimiter
-from runner.gateway.servers.desk import ToolServers
+from runner.gateway.servers.tool_servers import ToolServers
 
 CALLS_PER_MINUTE = 60
 REQUEST_BYTES = 256 * 1024
@@ -47,9 +47,9 @@ def board_app(
     nothing by itself: only POST is served.
     """
     servers = servers or ToolServers(uplink, ())
-    desk = _Desk(uplink, servers, RateLimiter(CALLS_PER_MINUTE, clock), RateLimiter(1, clock))
+    tools = _Tools(uplink, servers, RateLimiter(CALLS_PER_MINUTE, clock), RateLimiter(1, clock))
     server = Server(
-        _NAME, version="1", instructions=_INSTRUCTIONS, on_list_tools=desk.listed, on_call_tool=desk.called
+        _NAME, version="1", instructions=_INSTRUCTIONS, on_list_tools=tools.listed, on_call_tool=tools.called
     )
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,7 +67,7 @@ def board_app(
     return serve
 
 
-class _Desk:
+class _Tools:
     """Handles the calls of one run's agent."""
 
     def __init__(
