@@ -158,15 +158,15 @@ _PLACE = Statement(_ahead())
 def unrefreshed_dependents(
     db: Connection, board_id: BoardId, since_s: float, limit: int
 ) -> tuple[CardId, ...]:
-    """Return cards whose queued run waits for another issue and that nobody rang for `since_s`."""
+    """Return cards whose queued run waits for another issue without a refresh request for `since_s`."""
     before = database_now(db) - timedelta(seconds=since_s)
     waits = (runs.c.state == RunState.QUEUED) & (runs.c.kind != CHECK)
     queued = select(runs.c.card_id).where(waits, runs.c.board_id == board_id)
-    rung = queued.outerjoin(refresh_requests, refresh_requests.c.card_id == runs.c.card_id).where(
+    requested = queued.outerjoin(refresh_requests, refresh_requests.c.card_id == runs.c.card_id).where(
         runs.c.card_id.in_(links.held()),
         or_(refresh_requests.c.rung_at.is_(None), refresh_requests.c.rung_at < before),
     )
-    return tuple(CardId(card_id) for card_id in db.scalars(rung.order_by(runs.c.serial).limit(limit)))
+    return tuple(CardId(card_id) for card_id in db.scalars(requested.order_by(runs.c.serial).limit(limit)))
 
 
 def queued_dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:
