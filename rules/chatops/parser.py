@@ -256,8 +256,8 @@ def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
         return Parsed(word, "")
     text = rest
     if part.TAKES in ("text", "optional text"):
-        spoken = (line for line in below.split("\n") if not line.lstrip(" ").startswith(">"))
-        text = "\n".join((rest, *spoken)).strip()[:MAX_ARGUMENT]
+        unquoted = (line for line in below.split("\n") if not line.lstrip(" ").startswith(">"))
+        text = "\n".join((rest, *unquoted)).strip()[:MAX_ARGUMENT]
         if not text and part.TAKES == "text":
             return Mistyped(word, f"`/cardinal {word}` needs a text: {code(part.USAGE)}.")
     return Parsed(word, text)

@@ -211,7 +211,7 @@ def _in_room(
     )
     child.write(_plan(wanted, seen.key, max(_LEAST_S, left_s() - _SAVING_S)))
     try:
-        ran = finish(child, what="the reproduction", timeout_s=left_s(), beat=beat, spoken=seen.take)
+        ran = finish(child, what="the reproduction", timeout_s=left_s(), beat=beat, stdout_line=seen.take)
     except CommandTimeoutError as error:
         return str(error)
     if seen.done:

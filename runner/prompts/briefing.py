@@ -217,7 +217,7 @@ def _sections(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
     def fenced(text: str, *, trusted: bool) -> str:
         return text if trusted or not text else delimit_untrusted(text, tag)
 
-    def spoken(message: ConversationMessage, what: str) -> str:
+    def quoted(message: ConversationMessage, what: str) -> str:
         text = texts.clean(message.text, COMMENT_BYTES, f"{what} by {message.author}")
         return _author_line(message) + fenced(text, trusted=message.trusted or bool(message.vouched_by))
 
@@ -227,7 +227,7 @@ def _sections(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
         body = texts.clean(source.body, BODY_BYTES, "description")
         yield f"## Description, by {source.author}\n" + fenced(body, trusted=source.author_trusted)
     if talk := texts.newest(source.conversation, COMMENTS, "comments"):
-        yield "## Conversation\n" + "\n\n".join(spoken(message, "a comment") for message in talk)
+        yield "## Conversation\n" + "\n\n".join(quoted(message, "a comment") for message in talk)
     if attempts := texts.newest(source.earlier, ATTEMPTS, "attempts"):
         yield "## Earlier runs\n" + "\n\n".join(
             f"{run.run_id}: {run.ending}\n"
@@ -237,7 +237,7 @@ def _sections(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
     yield from _material(source, texts, tag)
     if reviews := texts.newest(source.reviews, COMMENTS, "reviews"):
         yield "## Reviews of the pull request\n" + "\n\n".join(
-            spoken(message, "a review") for message in reviews
+            quoted(message, "a review") for message in reviews
         )
     if threads := texts.newest(source.feedback, COMMENTS, "review threads"):
         yield "## Review threads to answer\n" + "\n\n".join(

@@ -167,13 +167,15 @@ class AgentListener:
             threads=bool(self._task.threads),
             investigates=self._task.investigates,
         )
-        for spoken in calls_in(text)[:_WORDS]:
-            self._text_calls[(spoken.tool, repr(spoken.input))] += 1
-            count = self._text_calls[(spoken.tool, repr(spoken.input))]
-            call_id = f"w{call_id_of(self._task.turn, spoken.tool, spoken.input, count)}"
-            problem = spoken.problem or ("" if spoken.tool in offer else f"there is no {spoken.tool!r} now")
-            call = BadCall(call_id, spoken.tool, problem) if problem else None
-            self._handle_call(call or check_call(call_id, spoken.tool, spoken.input), self._reply_by_words)
+        for written in calls_in(text)[:_WORDS]:
+            self._text_calls[(written.tool, repr(written.input))] += 1
+            count = self._text_calls[(written.tool, repr(written.input))]
+            call_id = f"w{call_id_of(self._task.turn, written.tool, written.input, count)}"
+            problem = written.problem or (
+                "" if written.tool in offer else f"there is no {written.tool!r} now"
+            )
+            call = BadCall(call_id, written.tool, problem) if problem else None
+            self._handle_call(call or check_call(call_id, written.tool, written.input), self._reply_by_words)
 
     def _reply_by_words(self, _call_id: str, result: Mapping[str, object]) -> None:
         """Reply in words, unless the call simply succeeded."""
