@@ -35,7 +35,7 @@ Noted = contract.Session | contract.Text | contract.ToolEnd | contract.TodoShown
 
 
 class AgentListener:
-    """Takes one turn's output and messages; `parks`, `verdict` and `end` say how the turn continues."""
+    """Takes one turn's output and messages; `parks`, `exceeded` and `end` say how the turn continues."""
 
     def __init__(
         self, run: RunContext, task: contract.Task, dialogue: contract.Dialogue, write: Write
@@ -49,7 +49,7 @@ class AgentListener:
         self._refusals = 0
         self.end: contract.TurnEnd | None = None
         self.parks = False
-        self.verdict: ExceededLimit | None = None
+        self.exceeded: ExceededLimit | None = None
         self.problem = self.cause = ""
 
     def line(self, text: str) -> None:
@@ -60,8 +60,8 @@ class AgentListener:
     def message(self, text: str) -> None:
         """Take one message of the gateway."""
         gateway = self._run.gateway
-        if not text and self.verdict is None:
-            self.verdict, self.cause = ExceededLimit.PROVIDER, "gateway"
+        if not text and self.exceeded is None:
+            self.exceeded, self.cause = ExceededLimit.PROVIDER, "gateway"
             self.problem = "the run's gateway ended: retry"
         for event in gateway.decode(text) if gateway is not None else ():
             self._take_gateway_event(event)
@@ -208,7 +208,7 @@ class AgentListener:
             read_only=self._task.read_only,
             refused=meant if marked in self._task.refused else (),
         )
-        if judged.verdict is permission.PermissionDecision.ASK and not self.parks:
+        if judged.decision is permission.PermissionDecision.ASK and not self.parks:
             self.batch.flush(now=True)
             question_id = self._run.history.next_question_id(run_id)
             text = redact(permission.question(request, judged.why))
@@ -218,10 +218,10 @@ class AgentListener:
             )
             self.parks = True
             return
-        if judged.verdict is permission.PermissionDecision.DENY and self._refusals < _REFUSALS:
+        if judged.decision is permission.PermissionDecision.DENY and self._refusals < _REFUSALS:
             self._refusals += 1
             self.batch.add(seen.PermissionRefused(run_id, one_line(request.tool, 100), command, judged.why))
-        allowed = judged.verdict is permission.PermissionDecision.ALLOW
+        allowed = judged.decision is permission.PermissionDecision.ALLOW
         answer = self._dialogue.permit(request.ask_id, allowed=allowed, why=judged.why)
         if answer is not None:
             self._write(answer)
@@ -231,8 +231,8 @@ class AgentListener:
         self.batch.add(
             seen.ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row)
         )
-        if failure.final and self.verdict is None:
-            self.verdict, self.problem = ExceededLimit.PROVIDER, detail
+        if failure.final and self.exceeded is None:
+            self.exceeded, self.problem = ExceededLimit.PROVIDER, detail
             self.cause = f"{failure.provider}:{failure.status}"
 
     def _refused(self, kind: str, detail: str) -> None:
@@ -240,8 +240,8 @@ class AgentListener:
         if self._refusals < _REFUSALS:
             self._refusals += 1
             self.batch.add(seen.CallRefused(self._run.order.run_id, kind, detail))
-        if self.verdict is None and kind in ("budget", "key", "model"):
-            self.verdict = ExceededLimit.BUDGET if kind == "budget" else ExceededLimit.PROVIDER
+        if self.exceeded is None and kind in ("budget", "key", "model"):
+            self.exceeded = ExceededLimit.BUDGET if kind == "budget" else ExceededLimit.PROVIDER
             self.problem, self.cause = detail, f"{self._run.order.agent}:{kind}"
 
 

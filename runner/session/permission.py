@@ -33,9 +33,9 @@ class PermissionDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict with its rule, for the agent and for people."""
+    """The decision with its rule, for the agent and for people."""
 
-    verdict: PermissionDecision
+    decision: PermissionDecision
     why: str = ""
 
 
@@ -64,7 +64,7 @@ def judge(
 ) -> Judgement:
     """Return the policy's decision about one use of a tool; `leave` and `refused` are people's."""
     judged = _by_policy(request, tools, leave, read_only=read_only)
-    if judged.verdict is PermissionDecision.ASK and (request.command or request.tool) in refused:
+    if judged.decision is PermissionDecision.ASK and (request.command or request.tool) in refused:
         return _denied("a person was asked, and did not allow it")
     return judged
 
