@@ -164,7 +164,7 @@ def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime)
     live = [run.card_id for run in (*runs.held(db), *runs.parked(db))]
     _apply_to(db, live, lambda _, snapshot: kill_switch.spread(snapshot, event), now)
     if event.scope == "card":
-        _apply_to(db, [CardId(event.target)], kill_switch.shown, now)
+        _apply_to(db, [CardId(event.target)], kill_switch.show_block, now)
 
 
 def _spread_access(

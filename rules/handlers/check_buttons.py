@@ -68,7 +68,7 @@ def check(snapshot: Snapshot) -> Decision:
     return Decision(written)
 
 
-def shown(snapshot: Snapshot, event: Event) -> Decision:
+def rewrite_check(snapshot: Snapshot, event: Event) -> Decision:
     """Write the check anew after events that may change its verdict or its buttons."""
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     return check(snapshot) if waits or isinstance(event, CHANGING) else Decision()

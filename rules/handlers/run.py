@@ -49,7 +49,7 @@ _RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is 
 WAITING = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
 
 
-def shown(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
+def show_run(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
     """Show progress: the sticky comment and the face are written from the ledger as it then is."""
     card = snapshot.card_id
     return Decision((WriteRunComment(card, event.run_id), UpdateFace(card)))
@@ -59,8 +59,8 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     """Show a step, and apply requests that came during it."""
     run = _newest(snapshot, event)
     if run is None:
-        return shown(policy, snapshot, event, now)
-    seen = shown(policy, snapshot, event, now) + derive_state(policy, snapshot)
+        return show_run(policy, snapshot, event, now)
+    seen = show_run(policy, snapshot, event, now) + derive_state(policy, snapshot)
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     if waits or not isinstance(event, runs.RunStepped):
         seen += _ticker(snapshot) + _told_early(snapshot)
@@ -110,9 +110,9 @@ def plan_settled(
 ) -> Decision:
     """Write the decision into the plan's comment; a plan approved by the policy has none."""
     if isinstance(event, runs.PlanApproved) and event.by == "policy":
-        return shown(policy, snapshot, event, now)
+        return show_run(policy, snapshot, event, now)
     settled = SettlePlan(snapshot.card_id, event.run_id, event.revision)
-    return Decision((settled,), (f"{event.by} settled plan {event.revision}",)) + shown(
+    return Decision((settled,), (f"{event.by} settled plan {event.revision}",)) + show_run(
         policy, snapshot, event, now
     )
 
@@ -120,7 +120,7 @@ def plan_settled(
 def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked, now: datetime) -> Decision:
     """Post the question, and show the card as waiting for a person."""
     post = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
-    seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
+    seen = show_run(policy, snapshot, event, now) + _ticker(snapshot)
     state = derive_state(policy, snapshot) if _newest(snapshot, event) else Decision()
     return Decision((post,), (f"{event.run_id} asks",)) + state + seen
 
@@ -133,7 +133,7 @@ def answered(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, n
     if run and run.state is RunState.QUEUED:
         state += ask_about_blockers(policy, snapshot, run.run_id)
     record = Decision((settled,), (f"{event.by} answered",)) + _agreed_card(snapshot, event)
-    return record + state + shown(policy, snapshot, event, now)
+    return record + state + show_run(policy, snapshot, event, now)
 
 
 def _agreed_card(snapshot: Snapshot, event: runs.QuestionAnswered) -> Decision:
@@ -159,7 +159,7 @@ def pushed(policy: Policy, snapshot: Snapshot, event: runs.BranchPushed, now: da
     """Open the draft pull request with the first push; later ones bring its body up to date."""
     card = snapshot.card_id
     pull: Intent = UpdatePull(card) if snapshot.open_pull else OpenPull(card, event.run_id)
-    return Decision((pull,), (f"{event.run_id} pushed its branch",)) + shown(policy, snapshot, event, now)
+    return Decision((pull,), (f"{event.run_id} pushed its branch",)) + show_run(policy, snapshot, event, now)
 
 
 def thread_answered(
@@ -228,7 +228,7 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     posted = () if announced else (_last_word(card, run, event),)
     report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
     report += circuit_breaker.ended(policy, snapshot, event, now)
-    seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
+    seen = show_run(policy, snapshot, event, now) + _ticker(snapshot)
     if run is None:
         return report + seen
     delivered = _delivered(snapshot, event) if run.mode != INVESTIGATE else Decision()

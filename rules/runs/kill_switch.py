@@ -47,7 +47,7 @@ def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
     )
 
 
-def shown(policy: Policy, snapshot: Snapshot) -> Decision:
+def show_block(policy: Policy, snapshot: Snapshot) -> Decision:
     """Show on a card that somebody has blocked it, or does so no more."""
     blocked = blocked_by(snapshot.stops, snapshot.card_id) or snapshot.reason is Reason.BLOCKED
     return derive_state(policy, snapshot) if blocked else Decision()

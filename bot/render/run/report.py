@@ -84,7 +84,7 @@ def _success(story: Story) -> str:
         (
             f"### {run_story.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
             *findings(story),
-            evidence.shown(story),
+            evidence.checks_or_waiver(story),
             reproduction.played_list(story.played, story.site),
             " · ".join(filter(None, facts)),
             _remarks(story),

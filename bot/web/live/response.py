@@ -69,7 +69,7 @@ class StreamResponse(Response):
         self.headers["X-Accel-Buffering"] = "no"
         del self.headers["Content-Length"]
 
-    def shown(self, update: PageUpdate) -> bytes:
+    def rendered(self, update: PageUpdate) -> bytes:
         """Return what its reader is shown now."""
         return update.now if isinstance(update.now, bytes) else update.now(self.login)
 
@@ -82,7 +82,7 @@ class StreamResponse(Response):
         if is_head:
             return ()
         batch = self.pull(self.after)
-        return (OPENING, batch.lines, self.shown(batch), over(batch.last) if batch.ended else b"")
+        return (OPENING, batch.lines, self.rendered(batch), over(batch.last) if batch.ended else b"")
 
 
 def seen() -> int:

@@ -148,7 +148,7 @@ class Streams:
             now_shown = update.now
             if not isinstance(now_shown, bytes):
                 loop = asyncio.get_running_loop()
-                now_shown = await loop.run_in_executor(self._lists, place.response.shown, update)
+                now_shown = await loop.run_in_executor(self._lists, place.response.rendered, update)
             fresh = now_shown if hash(now_shown) != place.shown else b""
             if update.lines or fresh:
                 await self._send(send, update.lines + fresh)

@@ -48,7 +48,7 @@ JOB_TOOLS: Mapping[str, JobTool] = {
 }
 
 
-def shown() -> list[Tool]:
+def listed_tools() -> list[Tool]:
     """Return all tools, as a client lists them."""
     of_api = (
         _tool(name, charter(part), part.Input, part.SCOPE is Scope.READ) for name, part in OPERATIONS.all()

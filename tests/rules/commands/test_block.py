@@ -11,7 +11,7 @@ from rules.card.state import rest_of
 from rules.explain import why
 from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard
-from rules.runs.kill_switch import shown
+from rules.runs.kill_switch import show_block
 from rules.snapshot import Snapshot, Stop
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, QUESTION, asks, card, ended, given, kinds, run
@@ -88,7 +88,7 @@ def test_what_is_at_work_asks_or_is_done_is_shown_as_it_is(seen: Snapshot) -> No
 
 def test_the_card_is_shown_blocked_and_as_before_once_it_is_not() -> None:
     held = card("Tasks", CardState.DRAFT, stops=HELD)
-    assert kinds(shown(POLICY, held).intents) == ["ChangeCardState", "UpdateFace"]
+    assert kinds(show_block(POLICY, held).intents) == ["ChangeCardState", "UpdateFace"]
     free = card("Tasks", CardState.BLOCKED, reason=Reason.BLOCKED, because=SAID)
-    assert kinds(shown(POLICY, free).intents) == ["ChangeCardState", "UpdateFace"]
-    assert shown(POLICY, card("Tasks", CardState.DRAFT)).intents == ()
+    assert kinds(show_block(POLICY, free).intents) == ["ChangeCardState", "UpdateFace"]
+    assert show_block(POLICY, card("Tasks", CardState.DRAFT)).intents == ()
