@@ -8,7 +8,7 @@ import click
 
 from bot.admin.clone import commit as clone
 from bot.admin.clone import in_force
-from bot.admin.clone.guards import findings
+from bot.admin.clone.guards import guard_violations
 from bot.admin.clone.own_git import commit_of, git, git_output, quarantine
 from bot.cli._show import line
 from bot.cli.check import SHORT, check_commit, conclusion
@@ -17,7 +17,7 @@ from runner.guards.report import sentence
 
 MAX_COMMITS = 5  # of one push; each is a set-up and a round of checks
 MAX_REFS = 50  # of one push to a server; each is a look by the guards
-MAX_FINDINGS = 5
+MAX_VIOLATIONS = 5
 MAX_LINES = 12  # of the output of a check that fails: all that is said fits one screen
 REFUSED = 3  # an exit code that no crash and no signal has
 
@@ -78,9 +78,9 @@ def _on_server(commit: str, known: str) -> bool:
     cloned = clone.find(here, tip, "HEAD", environ=os.environ, or_default=True)
     before = commit_of(here, known) if known.strip("0") else ""
     published = [before] if before else []
-    denied = [each for each in findings(cloned, *published) if each.action == "deny"]
-    for finding in denied[:MAX_FINDINGS]:
-        click.echo(line(f"Cardinal refuses it: {sentence(finding)}: {finding.advice}"), err=True)
+    denied = [each for each in guard_violations(cloned, *published) if each.action == "deny"]
+    for violation in denied[:MAX_VIOLATIONS]:
+        click.echo(line(f"Cardinal refuses it: {sentence(violation)}: {violation.advice}"), err=True)
     return bool(denied)
 
 

@@ -11,14 +11,14 @@ from bot.admin.clone import commit as clone
 from bot.admin.clone import in_force
 from bot.admin.clone.check import LocalResult, has_checks, run_checks
 from bot.admin.clone.commit import ClonedCommit
-from bot.admin.clone.guards import findings
+from bot.admin.clone.guards import guard_violations
 from bot.cli._show import block, clone_option, json_option, line, show
 from bot.system import config as configuration
 from ledger.events.guard import Violation
 from ledger.views.checks import CheckRow
 from runner.guards.report import sentence
 
-SHORT, MAX_FINDINGS = 12, 20
+SHORT, MAX_VIOLATIONS = 12, 20
 
 
 @click.command("check")
@@ -58,7 +58,7 @@ def command(
         "why": judged.why,
         "definition": judged.result.definition if judged.result else "",
         "checks": judged.rows,
-        "guards": judged.findings,
+        "guards": judged.violations,
         "agent_view": judged.result.agent_view if judged.result else "",
     }
 
@@ -76,7 +76,7 @@ class JudgedCommit:
     """What guards and checks say of a commit; `result` is None where no check is named."""
 
     cloned: ClonedCommit
-    findings: tuple[Violation, ...]
+    violations: tuple[Violation, ...]
     rows: list[CheckRow]
     result: LocalResult | None = None
 
@@ -88,7 +88,7 @@ class JudgedCommit:
     @property
     def why(self) -> str:
         """Why the gate would refuse it, or nothing."""
-        denied = next((sentence(each) for each in self.findings if each.action == "deny"), "")
+        denied = next((sentence(each) for each in self.violations if each.action == "deny"), "")
         return denied or (self.result.detail if self.result and not self.result.passed else "")
 
 
@@ -106,12 +106,12 @@ def check_commit(
     say(line(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
     if cloned.uncommitted:
         say("What is not committed is not checked.")
-    judged = JudgedCommit(cloned, findings(cloned, *published), [])
-    for finding in judged.findings[:MAX_FINDINGS]:
-        word = "asks a person about" if finding.action == "ask" else "refuses"
-        say(line(f"The guard `{finding.guard}` {word}: {sentence(finding)}"))
-    if len(judged.findings) > MAX_FINDINGS:
-        say(f"and {len(judged.findings) - MAX_FINDINGS} more findings")
+    judged = JudgedCommit(cloned, guard_violations(cloned, *published), [])
+    for violation in judged.violations[:MAX_VIOLATIONS]:
+        word = "asks a person about" if violation.action == "ask" else "refuses"
+        say(line(f"The guard `{violation.guard}` {word}: {sentence(violation)}"))
+    if len(judged.violations) > MAX_VIOLATIONS:
+        say(f"and {len(judged.violations) - MAX_VIOLATIONS} more")
 
     def checked(row: CheckRow) -> None:
         judged.rows.append(row)
