@@ -13,7 +13,7 @@ from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.state.standstill import MAX_BECAUSE, REPLAY, left_out, name_of, way_out, words
 from bot.system import program
-from bot.web.site import findings, parameters, processes
+from bot.web.site import doctor_results, parameters, processes
 from bot.web.site.layout import Site, VisibleBoard, when
 from bot.web.site.lists import path_of
 from ledger.log import event_store
@@ -51,14 +51,14 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     running, trouble = processes.processes(site.services, now)
     with event_store.reading(site.engine) as db:
         whole = len(visible) == len(served_boards.every(db, site.config))
-    all_read = whole and findings.reads_removed(site, visit)
+    all_read = whole and doctor_results.reads_removed(site, visit)
     aside, aside_more = _quarantined(site, visit, now) if whole else ([], 0)
     with event_store.reading(site.engine) as db:
         queues = _queues(db, now) if whole else ()
         stuck = [(board, standstill.of_board(db, board.scope, now, MAX_EACH)) for board in visible]
         listed = hosts.statuses(db)
-        examined = findings.of_hosts(db, now)
-        installation = findings.of_installation(db, now) if all_read else None
+        examined = doctor_results.of_hosts(db, now)
+        installation = doctor_results.of_installation(db, now) if all_read else None
     return render_template(
         "health.html",
         title="Health",
@@ -76,7 +76,7 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         processes=running,
         examined=examined,
         installation=installation,
-        never=findings.NEVER,
+        never=doctor_results.NEVER,
         program=program.of_home(site.config.home),
         trouble=trouble,
         how=HOW.replace("`", ""),
