@@ -129,8 +129,8 @@ def _carry_on(
         try:
             with ending_servers(run):
                 carry_out(run, allow_unsandboxed=allow_unsandboxed)
-        except StopRequested as obeyed:
-            obeyed.commits = _commits_kept(order, log, remote, workspace)
+        except StopRequested as stop:
+            stop.commits = _commits_kept(order, log, remote, workspace)
             checkpoint(run)
             raise
         except (StageExit, errors.RunnerError):

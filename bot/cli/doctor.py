@@ -66,9 +66,7 @@ def command(fix: bool, archive: Path | None, as_json: bool) -> None:
     try:
         results = list(examine(context))
         mended = list(mend(context, results)) if fix else []
-        show(
-            [result.document() for result in results], as_json=as_json, text=lambda: _lines(results, mended)
-        )
+        show([result.document() for result in results], as_json=as_json, text=lambda: _lines(results, mended))
         if engine is not None:
             _keep(config, engine, results)
         if archive is not None:
