@@ -80,13 +80,13 @@ def execute(
     except (StaleClaimError, OperationalError, errors.KilledError):
         raise
     except StageExit as leave:
-        _leave(order, log, leave)
+        _record_exit(order, log, leave)
     except (errors.RunnerError, UnknownPartError) as error:
         reason = _reason(error)
         cause = _cause(error) if reason == "spawn_failed" else ""
-        _leave(order, log, failed(reason, str(error), cause))
+        _record_exit(order, log, failed(reason, str(error), cause))
     except Exception as error:
-        _leave(order, log, failed("internal", f"{type(error).__name__}: {error}"))
+        _record_exit(order, log, failed("internal", f"{type(error).__name__}: {error}"))
         raise
 
 
@@ -223,7 +223,7 @@ def _cause(error: Exception) -> str:
     return ":".join((type(error).__name__, *filter(None, facts)))
 
 
-def _leave(order: RunSpec, log: RunLog, leave: StageExit) -> None:
+def _record_exit(order: RunSpec, log: RunLog, leave: StageExit) -> None:
     """Write the run's exit to the log; a run that was requeued meanwhile stays queued."""
     run_id, history = order.run_id, log.history
     last_known = one_line(f"{history.state}: {history.last_line}" if history.last_line else history.state)

@@ -136,7 +136,7 @@ class Streams:
             log.info("stream closed stream=%s reason=%s", response.about, type(error).__name__)
         finally:
             gone.cancel()
-            self._leave(place)
+            self._drop(place)
 
     async def _follow(self, place: _Place, send: Send) -> None:
         """Send batch after batch, from one place in the log to the next."""
@@ -220,7 +220,7 @@ class Streams:
             self._reader = asyncio.ensure_future(self._read_log())
         return place
 
-    def _leave(self, place: _Place) -> None:
+    def _drop(self, place: _Place) -> None:
         response = place.response
         channel = self._channels[response.about]
         channel.places.discard(place)

@@ -61,7 +61,7 @@ def mount(site: Site) -> None:
         with event_store.reading(site.engine) as db:
             after = event_store.last_seq(db)
             form = _form(db, mine)
-            shown = _shown(db, mine, form)
+            shown = _visible_columns(db, mine, form)
             values = _values(db, mine, form, shown, row_html(), site.clock(), whole=whole)
         return following.page(
             "board.html",
@@ -97,7 +97,7 @@ def _maker(
         return row(replace(card, waits=""), back, in_column=in_column)  # a script says how long
 
     def make(db: Connection) -> ListHtml:
-        values = _values(db, mine, form, _shown(db, mine, form), once, site.clock(), whole=whole)
+        values = _values(db, mine, form, _visible_columns(db, mine, form), once, site.clock(), whole=whole)
         html = template.render(values)
         return lambda _login: html
 
@@ -146,7 +146,7 @@ def _visible(site: Site, visit: SignIn, owner: str, number: int) -> VisibleBoard
     return next((it for it in site.boards_of(visit) if (it.owner.casefold(), it.number) == wanted), None)
 
 
-def _shown(db: Connection, board: VisibleBoard, form: FilterForm) -> list[ColumnCards]:
+def _visible_columns(db: Connection, board: VisibleBoard, form: FilterForm) -> list[ColumnCards]:
     """Return the columns to show."""
     if form.wanted is None:
         return []

@@ -79,7 +79,7 @@ class _Tools:
 
     async def listed(self, _context: object, _page: PaginatedRequestParams | None) -> ListToolsResult:
         """Return the tools of the turn, of the board and of tool servers; none when no turn is open."""
-        own = [_shown(name) for name in self._uplink.tools if name in TOOLS]
+        own = [_offered(name) for name in self._uplink.tools if name in TOOLS]
         return ListToolsResult(tools=[*own, *map(_lent, await self._servers.tools())])
 
     async def called(self, _context: object, request: CallToolRequestParams) -> CallToolResult:
@@ -118,7 +118,7 @@ class _Tools:
         return call_id_of(self._uplink.turn, tool, given, self._seen[first])
 
 
-def _shown(name: str) -> Tool:
+def _offered(name: str) -> Tool:
     return Tool.model_validate(
         {
             "name": name,
