@@ -1,4 +1,4 @@
-"""What git's hooks hand over: judged before a push, or at the door of a server."""
+"""Commits from git's hooks: judged before a push, or at the door of a server."""
 
 import os
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def _before_push(commit: str, known: str) -> bool:
 
 
 def _on_server(commit: str, known: str) -> bool:
-    """Return whether a guard denies what a branch or tag brings; questions are for the pull request.
+    """Return whether a guard denies the commits of a branch or tag; questions are for the pull request.
 
     A policy that cannot be read would let nobody mend it: the default one counts then.
     """

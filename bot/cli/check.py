@@ -73,7 +73,7 @@ def command(
 
 @dataclass(slots=True)
 class JudgedCommit:
-    """What guards and checks say of a commit; `result` is None where no check is named."""
+    """Results of guards and checks for a commit; `result` is None where no check is named."""
 
     cloned: ClonedCommit
     violations: tuple[Violation, ...]
@@ -82,7 +82,7 @@ class JudgedCommit:
 
     @property
     def passes(self) -> bool:
-        """Whether nothing is refused; what guards only ask about is no refusal."""
+        """Whether nothing is refused; a question of a guard is no refusal."""
         return not self.why
 
     @property
