@@ -23,7 +23,7 @@ ALIVE = b": alive\n\n"
 
 @dataclass(frozen=True, slots=True)
 class PageUpdate:
-    """What there is after an event. `lines` comes once; `now` replaces what was shown before it, and may be
+    """A page's update after an event. `lines` comes once; `now` replaces what was shown before it, and may be
     made for each reader, by their login.
 
     `last` is the event up to which both go; `more`: lines follow at once; `ended`: nothing will follow.
@@ -70,7 +70,7 @@ class StreamResponse(Response):
         del self.headers["Content-Length"]
 
     def rendered(self, update: PageUpdate) -> bytes:
-        """Return what its reader is shown now."""
+        """Return the content for its reader now."""
         return update.now if isinstance(update.now, bytes) else update.now(self.login)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:

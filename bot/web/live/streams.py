@@ -189,7 +189,7 @@ class Streams:
             await send({"type": "http.response.body", "body": payload, "more_body": True})
 
     async def _batch(self, response: StreamResponse, after: int) -> PageUpdate:
-        """Return what is later than `after`; readers at the same place share it."""
+        """Return the updates later than `after`; readers at the same place share them."""
         channel = self._channels[response.about]
         if response.standing:
             is_later = channel.latest is not None and channel.latest.last > after

@@ -1,4 +1,4 @@
-"""Tools: every operation of the API, and two that say in a word what agents want of a job most."""
+"""Tools: every operation of the API, and two short ones for the commonest commands of a job."""
 
 import hashlib
 import json
@@ -60,7 +60,7 @@ def listed_tools() -> list[Tool]:
 async def called(
     client: ApiClient, name: str, fields: Mapping[str, Any], session: str, request: object
 ) -> CallToolResult:
-    """Return what the tool gives, or why it does not. The same request of a session acts once."""
+    """Return the tool's result, or why it has none. The same request of a session acts once."""
     about = json.dumps([session, request, name, fields], sort_keys=True)
     key = hashlib.sha256(about.encode()).hexdigest()
     try:

@@ -90,7 +90,7 @@ def mount(site: Site) -> None:
 def _maker(
     site: Site, mine: VisibleBoard, form: FilterForm, *, whole: bool
 ) -> Callable[[Connection], ListHtml]:
-    """Return what makes the list for all its readers, outside of requests."""
+    """Return the maker of the list for all its readers, outside of requests."""
     row, template = row_html(), current_app.jinja_env.get_template("board_list.html")
 
     def once(card: CardView, back: str, *, in_column: bool) -> Markup:
@@ -127,7 +127,7 @@ def _values(
     *,
     whole: bool,
 ) -> dict[str, object]:
-    """Return the values of what a stream replaces: all but the forms."""
+    """Return the values of the part that a stream replaces: all but the forms."""
     columns = _columns(db, board)
     return {
         "filter": form,
@@ -177,7 +177,7 @@ def _view(
 
 
 def _ticker(by_state: Mapping[CardState, int]) -> str:
-    """Return `3 running · 1 waiting on you · 2 queued`, without what there is none of."""
+    """Return `3 running · 1 waiting on you · 2 queued`, without zeros."""
     figures = (
         (sum(by_state.get(state, 0) for state in _WORKING), "running"),
         (sum(by_state.get(state, 0) for state in ATTENTION), "waiting on you"),

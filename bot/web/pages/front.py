@@ -82,7 +82,7 @@ def mount(site: Site) -> None:
 
 
 def _maker(site: Site, form: FilterForm, scopes: Sequence[CardScope]) -> Callable[[Connection], ListHtml]:
-    """Return what makes the list for all its readers, outside of requests."""
+    """Return the maker of the list for all its readers, outside of requests."""
     row, template = row_html(), current_app.jinja_env.get_template("front_list.html")
 
     def make(db: Connection) -> ListHtml:

@@ -1,4 +1,4 @@
-"""What stands still on the operator's boards, and what waits and works in Cardinal: GitHub is not asked."""
+"""Standstills of the operator's boards, and Cardinal's queues and processes: GitHub is not asked."""
 
 from datetime import datetime
 from shlex import quote
@@ -94,7 +94,7 @@ def _lines(hidden: int, anything: bool) -> tuple[str, ...]:
 def _things(
     site: Site, board: VisibleBoard, sort: StandstillSort, now: datetime
 ) -> list[tuple[str, str, str, str]]:
-    """Return name and path of what it is about, what stands still, and the way out."""
+    """Return name and path of its subject, the standstill, and the way out."""
     home = site.config.home
     return [(name_of(it), _path(board, it), words(it, now), way_out(it.kind, home)) for it in sort.oldest]
 
@@ -120,14 +120,14 @@ def _quarantined(site: Site, visit: SignIn, now: datetime) -> tuple[list[tuple[s
 
 
 def _aside(it: Quarantined, repository: str, now: datetime) -> tuple[str, str, str, str]:
-    """Return what the delivery is, its age, why it failed, and the command that releases it."""
+    """Return the delivery's kind, its age, why it failed, and the command that releases it."""
     what = plain(" ".join(filter(None, (repository, it.event, it.action))))
     command = f"cardinal replay {quote(plain(it.delivery_id))}"
     return what, brief(now - it.received_at), plain(it.error, MAX_BECAUSE), command
 
 
 def _queues(db: Connection, now: datetime) -> tuple[tuple[str, int, str], ...]:
-    """Return the queues of the whole installation: name, length, and what to do where it is not empty."""
+    """Return the queues of the whole installation: name, length, and the next step where it is not empty."""
     counts = inbox.counts(db)
     late, _ = outbox.count_stuck(db, now, UNDONE_AFTER.total_seconds())
     return (
@@ -139,7 +139,7 @@ def _queues(db: Connection, now: datetime) -> tuple[tuple[str, int, str], ...]:
 
 
 def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
-    """Return the board's owner, and what is left of GitHub's allowance for the installation there."""
+    """Return the board's owner, and the rest of GitHub's allowance for the installation there."""
     try:
         budget = site.services.on(board).hub.budget
         (spent, now_s), until_s = budget.seen(), budget.barred_until_s()

@@ -30,13 +30,13 @@ class ExaminationView(NamedTuple):
 
 
 def of_hosts(db: Connection, now: datetime) -> list[ExaminationView]:
-    """Return what was found on each host."""
+    """Return the last results of each host."""
     rows = examinations.all_hosts(db, ExaminationSubject.HOST)
     return [_view(row, now, levels=tuple(Level)) for row in rows]
 
 
 def of_installation(db: Connection, now: datetime) -> ExaminationView | None:
-    """Return what was found last about all else, without what is good.
+    """Return the last results about all else, without the good ones.
 
     Only for whom all served boards are whole, and `reads_removed` holds.
     """
