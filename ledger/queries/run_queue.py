@@ -40,7 +40,7 @@ def boards_waiting(db: Connection) -> frozenset[BoardId]:
 
 
 def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedRow, ...]:
-    """Return the head of a column's queue without what waits for other issues, by place, then age.
+    """Return the head of a column's queue without runs that wait for other issues, by place, then age.
 
     A run whose card stands elsewhere is not in it.
     """
@@ -69,7 +69,7 @@ def counts(db: Connection, board_id: BoardId) -> dict[str, int]:
 
 
 def of_column(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedCard, ...]:
-    """Return the head of a column's queue with what waits for other issues, by place, then age."""
+    """Return the head of a column's queue with runs that wait for other issues, by place, then age."""
     card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.because
     in_line = and_(cards.c.column == runs.c.column, _waits_for_none())
     query = select(runs.c.run_id, *card, runs.c.queued_at, in_line)
@@ -114,7 +114,7 @@ def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId
 
 
 def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
-    """Return the sentences about the cards' states; not of cards that say themselves what holds them."""
+    """Return the sentences about the cards' states; not of cards that name their hold themselves."""
     free = cards.c.card_id.in_(tuple(card_ids)) & cards.c.reason.not_in((Reason.BLOCKED, Reason.OUT_OF_REACH))
     query = select(cards.c.card_id, cards.c.because).where(free)
     return {CardId(card_id): because for card_id, because in db.execute(query)}
