@@ -145,7 +145,7 @@ def seen_stop(source: str) -> str | None:
 
 
 def _after(begin: str, source: str) -> str | None:
-    """Return what follows `begin` in the name of a command from beside GitHub; None for any other."""
+    """Return the rest after `begin` in the name of a command from beside GitHub; None for any other."""
     kind, _, name = source.partition(":")
     return name.removeprefix(begin) if kind in APART and name.startswith(begin) else None
 

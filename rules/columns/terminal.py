@@ -1,4 +1,4 @@
-"""terminal: the end of a card's way; what is delivered is merged here, where the policy says so."""
+"""terminal: the end of a card's way; its pull request is merged here, where the policy says so."""
 
 from ledger.states import CardState
 from rules.card.column_actions import derive_and_act, has_action, headlines

@@ -1,4 +1,4 @@
-"""Cancel the run; what it committed is kept."""
+"""Cancel the run; its commits are kept."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -52,7 +52,7 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
 
 
 def _approved(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
-    """Show an approval; merge in a last column only what was approved before somebody dragged it there."""
+    """Show an approval; merge in a last column only if it was approved before somebody dragged it there."""
     column = policy.column(snapshot.column)
     if column is None or not policy.archetype(snapshot.column).IS_FINAL or not snapshot.open_pull:
         return derive_state(policy, snapshot)
@@ -74,7 +74,7 @@ def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: d
 
 
 def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime) -> Decision:
-    """Apply what came before the pull request: the end of the run, or of the card."""
+    """Apply an earlier end of the run, or of the card, to the pull request."""
     card, run = snapshot.card_id, snapshot.run
     taken_away = snapshot.archived and may_move(policy, snapshot.mover)
     if taken_away or snapshot.given_up:
@@ -160,7 +160,7 @@ def abandon(snapshot: Snapshot, because: str) -> Decision:
 
 
 def _stop(snapshot: Snapshot, because: str) -> Decision:
-    """Stop the live run and the check of the pull request: what they would find is of no use any more."""
+    """Stop the live run and the check of the pull request: their results are of no use any more."""
     run, checking = snapshot.live_run, snapshot.checking
     ids = [run.run_id] if run is not None and run.stop_asked != "cancel" else []
     ids += [checking.run_id] if checking is not None and checking.alive and not checking.stop_by else []

@@ -77,7 +77,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
 def files_known(
     policy: Policy, snapshot: Snapshot, event: runs.BranchExported | stage.SnapshotTaken, now: datetime
 ) -> Decision:
-    """Say which other work changes the same files, now that git knows what this run changes."""
+    """Say which other work changes the same files, now that git knows this run's changes."""
     run = _newest(snapshot, event)
     return overlap.noticed(policy, snapshot, run) if run else Decision()
 
@@ -211,7 +211,7 @@ def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, n
 
 
 def limited(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, now: datetime) -> Decision:
-    """Say once that the agent reached a limit of what it may make by itself."""
+    """Say once that the agent reached a limit of cards or links that it may make by itself."""
     what = {"cards": f"{event.most} cards", "links": f"{event.most} links"}.get(event.limit, "no card")
     why = " because its card is a card of agents itself" if event.limit == "depth" else ""
     said = (
@@ -264,7 +264,7 @@ def _delivered(snapshot: Snapshot, event: runs.RunEnded) -> Decision:
 
 
 def _told_early(snapshot: Snapshot) -> Decision:
-    """Say on a pull request with unfinished work what becomes of its run."""
+    """Report the state of its run on a pull request with unfinished work."""
     pull = snapshot.open_pull
     return Decision((UpdatePull(snapshot.card_id),)) if pull and pull.unfinished else Decision()
 

@@ -99,7 +99,7 @@ def queue(
 
 
 def _waits_for_parts(policy: Policy, snapshot: Snapshot, kind: str) -> bool:
-    """Tell whether the run waits for the card's sub-issues; what answers a review does not."""
+    """Tell whether the run waits for the card's sub-issues; an answer to a review does not."""
     column = policy.column(snapshot.column)
     return column is not None and column.sub_issues == "wait" and kind != "revision"
 
