@@ -1,4 +1,4 @@
-"""Early publication: what the guards let pass stands on GitHub while the work goes on."""
+"""Early publication: commits that pass the guards are on GitHub while the work goes on."""
 
 from dataclasses import replace
 

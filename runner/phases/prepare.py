@@ -159,7 +159,7 @@ def _check_out(run: RunContext, heads: Heads) -> None:
 
 
 def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
-    """Fill an empty workspace with what was brought, and say what was not."""
+    """Fill an empty workspace from the checkpoint, and report the missing parts."""
     order = run.order
     if brought.head:
         run.checkout.clone_from(f"refs/cardinal/{order.run_id}-{KEPT}", order.branch, order.base_branch)
@@ -177,7 +177,7 @@ def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
 
 
 def unpack_session(run: RunContext, brought: Brought) -> None:
-    """Put the session in place, and say what was brought and what was not."""
+    """Put the session in place, and report the brought and the missing parts."""
     order = run.order
     if brought.session is None:
         forget_session(run)

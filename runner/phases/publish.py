@@ -94,7 +94,7 @@ def _stands_as_checked(run: RunContext, head: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OpenConcerns:
-    """What people must agree to before a change is published; `text` is empty for nothing."""
+    """Concerns that people must agree to before a change is published; `text` is empty for none."""
 
     text: str
     size: Size

@@ -51,7 +51,7 @@ class ConversationMessage:
 
 @dataclass(frozen=True, slots=True)
 class RuleBrief:
-    """What a model wrote for the card's runs, by a rule of the policy: `rule` is its place there."""
+    """The brief of a model for the card's runs, by a rule of the policy: `rule` is its place there."""
 
     rule: str
     text: str
@@ -191,7 +191,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
 
 
 def own_part(text: str) -> str:
-    """Return a briefing's text up to the first line that can begin what it says of other cards."""
+    """Return a briefing's text up to the first line that can begin its part about other cards."""
     return text.partition(f"\n{_RELATED}\n")[0]
 
 

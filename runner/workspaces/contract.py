@@ -189,13 +189,13 @@ class Backend(Protocol):
         """Return the place of that card, made when it was not there. Raises RunnerError."""
 
     def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
-        """Yield what claims left behind that are not alive any more (run and generation).
+        """Yield the left-overs of claims that are not alive any more (run and generation).
 
         Raises RunnerError, and so may each removal.
         """
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
-        """End, within seconds, what of this claim would outlive its worker and all descendants.
+        """End, within seconds, all of this claim that would outlive its worker and all descendants.
 
         Raises RunnerError when that is not certain.
         """

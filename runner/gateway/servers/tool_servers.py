@@ -1,4 +1,4 @@
-"""The tool servers of one claim: what they offer to the agent, and its calls to them, each with limits."""
+"""The tool servers of one claim: their offers to the agent, and its calls to them, each with limits."""
 
 import asyncio
 import json
