@@ -24,7 +24,7 @@ class ExaminationView(NamedTuple):
     """An examination: where, who looked and when, each result with its level and next step, and a sum."""
 
     host: str
-    looked: str
+    examined: str
     results: tuple[tuple[str, str, str, str], ...]
     good: str
 
