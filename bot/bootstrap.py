@@ -122,7 +122,7 @@ _open: dict[int, Services] = {}
 
 
 def current() -> Services:
-    """Return this process's shop, opened at the first call: connections never cross a fork."""
+    """Return this process's services, opened at the first call: connections never cross a fork."""
     pid = os.getpid()
     if pid not in _open:
         _open.clear()

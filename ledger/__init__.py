@@ -1,1 +1,1 @@
-"""Floor 0: what happened. The only place with SQL; it uses no other package."""
+"""Floor 0: events and views. The only place with SQL; it uses no other package."""

@@ -46,7 +46,7 @@ def canonical(value: Any) -> str:
 def encode(event: Event) -> tuple[str, str]:
     """Return the kind and the body of `event`. A lone surrogate becomes U+FFFD: no database holds one.
 
-    Raises UnfitEventError when a field is not what its kind says, UnknownEventError when the kind is in no
+    Raises UnfitEventError when a field does not fit its kind, UnknownEventError when the kind is in no
     family.
     """
     return _encode(event)[:2]

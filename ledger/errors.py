@@ -2,7 +2,7 @@
 
 
 class CardinalError(Exception):
-    """Every error that Cardinal raises on purpose; its text tells a person what to do next."""
+    """Every error that Cardinal raises on purpose; its text has the next step for a person."""
 
 
 class LedgerError(CardinalError):
@@ -100,4 +100,4 @@ class OlderLedgerError(LedgerError):
 
 
 class BackupError(LedgerError):
-    """A back-up could not be made or restored; the text says what to do instead."""
+    """A back-up could not be made or restored; the text has the way out."""

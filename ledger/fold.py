@@ -15,7 +15,7 @@ class Fold:
     """A view's `fold(db, recorded)`, made of one step per event kind that matters to it.
 
     Folding is total: an event about a card or run that was never seen changes nothing, and a step never
-    refuses. What must be refused is refused before it is appended, by the view's `check`.
+    refuses. An event is refused before it is appended, by the view's `check`.
     """
 
     def __init__(self) -> None:

@@ -106,5 +106,5 @@ class Registry(Generic[Part]):
 
 
 def charter(part: object) -> str:
-    """Return the first line of the part's docstring: what it is, for people."""
+    """Return the first line of the part's docstring, for people."""
     return (part.__doc__ or "").strip().split("\n", maxsplit=1)[0]

@@ -38,7 +38,7 @@ def folds_again() -> bool:
 
 
 def sources() -> Sources:
-    """Return the code of the views and of what they are made with."""
+    """Return the code of the views and of the modules that they use."""
     names = [*MODULES]
     for folder in FOLDERS:
         listed = pkgutil.iter_modules(import_module(folder).__path__)

@@ -1,1 +1,1 @@
-"""Floor 1: what should happen. Pure functions of policy, snapshot, event and now; no I/O."""
+"""Floor 1: decisions. Pure functions of policy, snapshot, event and now; no I/O."""

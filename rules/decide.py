@@ -70,7 +70,7 @@ _SHOWN = (
 )
 _STEPS = (runs.RunQueued, runs.RunClaimed, runs.RunStepped, runs.RunParked, runs.RunRequeued)
 CARD_RULES: Mapping[type[Event], _OfCard] = {
-    **dict.fromkeys(_SHOWN, run.shown),
+    **dict.fromkeys(_SHOWN, run.show_run),
     **dict.fromkeys(_STEPS, run.stepped),
     board.CardSeen: job.seen,
     jobs.JobMade: job.made,
@@ -140,13 +140,15 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
     if snapshot.foreign and not snapshot.archived:
         return _possible(snapshot, foreign(policy, snapshot))
     if snapshot.only_checks and isinstance(event, runs.RunEvent):
-        checked = sibling_rebase.happened(policy, snapshot, event, now) + check_buttons.shown(snapshot, event)
+        checked = sibling_rebase.happened(policy, snapshot, event, now) + check_buttons.rewrite_check(
+            snapshot, event
+        )
         ended = isinstance(event, runs.RunEnded)
         return _possible(snapshot, (merge_queue.astray(policy, snapshot) if ended else Decision()) + checked)
     moved = isinstance(event, STEERED)
     decided = merge_queue.astray(policy, snapshot, moved=moved) if kind in UNSETTLING else Decision()
     decided = guard(policy, snapshot, event, decided + CARD_RULES[kind](policy, snapshot, event, now), now)
-    return _possible(snapshot, decided + check_buttons.shown(snapshot, event))
+    return _possible(snapshot, decided + check_buttons.rewrite_check(snapshot, event))
 
 
 def _possible(snapshot: Snapshot, decided: Decision) -> Decision:

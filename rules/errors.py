@@ -26,7 +26,7 @@ class PersonaError(PolicyError):
 
 
 class BranchRulesError(RulesError):
-    """Rules of its branch would refuse a run's push; each of `refusals` says which one and what to set."""
+    """Rules of its branch would refuse a run's push; each of `refusals` names one and the setting."""
 
     def __init__(self, refusals: tuple[str, ...]) -> None:
         self.refusals = refusals

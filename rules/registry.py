@@ -25,7 +25,7 @@ class SlashCommand(Protocol):
     """A file of `rules/commands/`; its name is the word after `/cardinal`.
 
     `TAKES`: none, optional (a word on the first line), text, or optional text; the latter two go over lines.
-    `INSTEAD` is what to do in place of writing a text that the command does not take. A command that does
+    `INSTEAD` is the advice against a text that the command does not take. A command that does
     what others do needs their roles, too: always those of `ALSO`, and after a first word that of `SCOPES`.
     `MOVES`: it needs the right to move cards. `offers` yields the forms and buttons that fit how a card
     stands, whoever looks; a page has each command for its card without them.
@@ -76,7 +76,7 @@ class Archetype(Protocol):
 
 
 class Action(Protocol):
-    """A file of `rules/actions/`: what `on_entry` and `on_exit` may list, under the file's name."""
+    """A file of `rules/actions/`: an entry of `on_entry` and `on_exit`, under the file's name."""
 
     Settings: type[BaseModel]
 
@@ -93,7 +93,7 @@ class Action(Protocol):
 
 
 class BuiltInProfile(Protocol):
-    """A file of `rules/profiles/`: how people work in one kind of repository, and what checks suit it."""
+    """A file of `rules/profiles/`: how people work in one kind of repository, and the checks that suit it."""
 
     TEXT: str
     SETUP: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ def state_word(state: str) -> str:
 
 
 def kind_of_run(attempt: int, kind: str) -> str:
-    """Return what a run is to its card: an attempt, or no attempt but the checks alone."""
+    """Return the kind of run for its card: an attempt, or no attempt but the checks alone."""
     return "checks only" if kind == CHECK else f"attempt {attempt} ({kind})"
 
 

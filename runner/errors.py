@@ -1,4 +1,4 @@
-"""The runner's errors, by what the run can do about them."""
+"""The runner's errors, by the run's way out."""
 
 import re
 

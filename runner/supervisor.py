@@ -80,13 +80,13 @@ def execute(
     except (StaleClaimError, OperationalError, errors.KilledError):
         raise
     except StageExit as leave:
-        _leave(order, log, leave)
+        _record_exit(order, log, leave)
     except (errors.RunnerError, UnknownPartError) as error:
         reason = _reason(error)
         cause = _cause(error) if reason == "spawn_failed" else ""
-        _leave(order, log, failed(reason, str(error), cause))
+        _record_exit(order, log, failed(reason, str(error), cause))
     except Exception as error:
-        _leave(order, log, failed("internal", f"{type(error).__name__}: {error}"))
+        _record_exit(order, log, failed("internal", f"{type(error).__name__}: {error}"))
         raise
 
 
@@ -102,14 +102,14 @@ def _carry_on(
 ) -> None:
     log.secrecy = secrecy_of(order.layers, order.skill_files)
     agent = agents.load(order.agent)
-    log.obey()
+    log.raise_if_stopped()
     demand_checks(order)
     workspace = _place(order, log)
     # A session of the card may repeat private text of skills that were attached before.
     log.secrecy = secrecy_of(order.layers, order.skill_files, workspace.private_phrases())
     workspace.confide(log.secrecy.phrases)
-    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
-    checkout = Checkout(workspace, mirror.path, order.committer, log.beat_and_obey)
+    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_or_stop)
+    checkout = Checkout(workspace, mirror.path, order.committer, log.beat_or_stop)
     models, calls = _models(order, agent), log.history.server_calls
     with gateway_of(order, agent, models, providers, log.deadline, tool_secrets, calls) as gateway:
         run = RunContext(
@@ -129,8 +129,8 @@ def _carry_on(
         try:
             with ending_servers(run):
                 carry_out(run, allow_unsandboxed=allow_unsandboxed)
-        except StopRequested as obeyed:
-            obeyed.commits = _commits_kept(order, log, remote, workspace)
+        except StopRequested as stop:
+            stop.commits = _commits_kept(order, log, remote, workspace)
             checkpoint(run)
             raise
         except (StageExit, errors.RunnerError):
@@ -223,7 +223,7 @@ def _cause(error: Exception) -> str:
     return ":".join((type(error).__name__, *filter(None, facts)))
 
 
-def _leave(order: RunSpec, log: RunLog, leave: StageExit) -> None:
+def _record_exit(order: RunSpec, log: RunLog, leave: StageExit) -> None:
     """Write the run's exit to the log; a run that was requeued meanwhile stays queued."""
     run_id, history = order.run_id, log.history
     last_known = one_line(f"{history.state}: {history.last_line}" if history.last_line else history.state)

@@ -1,4 +1,4 @@
-"""Examination: the doctor's findings, kept in the ledger for the page Health."""
+"""Examination: the doctor's results, kept in the ledger for the page Health."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -22,10 +22,10 @@ class Examiner(StrEnum):
 def keep(
     engine: Engine, host: str, subject: ExaminationSubject, examiner: Examiner, results: Iterable[CheckResult]
 ) -> None:
-    """Keep the findings in the place of earlier ones about the same; those of hosts as such."""
+    """Keep the results in the place of earlier ones about the same; those of hosts as such."""
     of_host = subject is ExaminationSubject.HOST
-    findings = [
+    kept = [
         KeptFinding(it.name, it.level, it.message, it.next_step) for it in results if it.of_host is of_host
     ]
     with event_store.writing(engine) as db:
-        examinations.record(db, host, subject, examiner, findings)
+        examinations.record(db, host, subject, examiner, kept)

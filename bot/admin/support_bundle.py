@@ -1,4 +1,4 @@
-"""Support bundle: findings, settings without secrets, counts and logs; redacted and small."""
+"""Support bundle: results, settings without secrets, counts and logs; redacted and small."""
 
 import io
 import json
@@ -22,12 +22,12 @@ MAX_LOG_BYTES = 256 * 1024  # of each log, from its end
 MAX_LOGS = 20
 
 
-def write(path: Path, context: DoctorContext, findings: Iterable[CheckResult]) -> int:
+def write(path: Path, context: DoctorContext, results: Iterable[CheckResult]) -> int:
     """Write the archive, readable by this user alone; return its size in bytes. An older one is replaced."""
     secrets = tuple(secrets_of(context.config))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, text in _texts(context, findings):
+        for name, text in _texts(context, results):
             content = scrub(text, secrets).encode()
             entry = tarfile.TarInfo(f"cardinal-bundle/{name}")
             entry.size, entry.mode, entry.mtime = len(content), 0o600, int(context.now.timestamp())
@@ -36,8 +36,8 @@ def write(path: Path, context: DoctorContext, findings: Iterable[CheckResult]) -
     return len(packed.getvalue())
 
 
-def _texts(context: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[tuple[str, str]]:
-    yield "findings.json", json.dumps([finding.document() for finding in findings], indent=1)
+def _texts(context: DoctorContext, results: Iterable[CheckResult]) -> Iterator[tuple[str, str]]:
+    yield "findings.json", json.dumps([result.document() for result in results], indent=1)
     shown = {field.name: str(getattr(context.config, field.name)) for field in fields(context.config)}
     yield "settings.json", json.dumps(shown, indent=1)
     machine = {"python": platform.python_version(), "system": platform.platform(), "at": str(context.now)}

@@ -39,7 +39,7 @@ def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: b
 
 
 def printer(as_json: bool) -> Any:
-    """Return what prints one event."""
+    """Return the printer of an event."""
 
     def show(event: dict[str, Any]) -> None:
         if as_json:

@@ -1,4 +1,4 @@
-"""What git's hooks hand over: judged before a push, or at the door of a server."""
+"""Commits from git's hooks: judged before a push, or at the door of a server."""
 
 import os
 from collections.abc import Sequence
@@ -8,16 +8,16 @@ import click
 
 from bot.admin.clone import commit as clone
 from bot.admin.clone import in_force
-from bot.admin.clone.guards import findings
+from bot.admin.clone.guards import guard_violations
 from bot.admin.clone.own_git import commit_of, git, git_output, quarantine
 from bot.cli._show import line
-from bot.cli.check import SHORT, conclusion, look
+from bot.cli.check import SHORT, check_commit, conclusion
 from ledger.errors import CardinalError
 from runner.guards.report import sentence
 
 MAX_COMMITS = 5  # of one push; each is a set-up and a round of checks
 MAX_REFS = 50  # of one push to a server; each is a look by the guards
-MAX_FINDINGS = 5
+MAX_VIOLATIONS = 5
 MAX_LINES = 12  # of the output of a check that fails: all that is said fits one screen
 REFUSED = 3  # an exit code that no crash and no signal has
 
@@ -47,19 +47,19 @@ def _before_push(commit: str, known: str) -> bool:
 
     published = [known] if commit_of(Path.cwd(), known) else []
     try:
-        looked = look(in_force.find(Path.cwd(), commit), "", fast=True, say=say, published=published)
+        judged = check_commit(in_force.find(Path.cwd(), commit), "", fast=True, say=say, published=published)
     except CardinalError as error:  # a push waits for nobody's machine or policy to be mended
         say(f"it is not checked here, the gate will: {error}")
         return False
-    if not looked.passes:
-        for text in conclusion(looked, MAX_LINES):
+    if not judged.passes:
+        for text in conclusion(judged, MAX_LINES):
             say(text)
-        say(f"see all of it: cardinal check --fast {looked.cloned.commit[:SHORT]}")
-    return not looked.passes
+        say(f"see all of it: cardinal check --fast {judged.cloned.commit[:SHORT]}")
+    return not judged.passes
 
 
 def _on_server(commit: str, known: str) -> bool:
-    """Return whether a guard denies what a branch or tag brings; questions are for the pull request.
+    """Return whether a guard denies the commits of a branch or tag; questions are for the pull request.
 
     A policy that cannot be read would let nobody mend it: the default one counts then.
     """
@@ -78,9 +78,9 @@ def _on_server(commit: str, known: str) -> bool:
     cloned = clone.find(here, tip, "HEAD", environ=os.environ, or_default=True)
     before = commit_of(here, known) if known.strip("0") else ""
     published = [before] if before else []
-    denied = [each for each in findings(cloned, *published) if each.action == "deny"]
-    for finding in denied[:MAX_FINDINGS]:
-        click.echo(line(f"Cardinal refuses it: {sentence(finding)}: {finding.advice}"), err=True)
+    denied = [each for each in guard_violations(cloned, *published) if each.action == "deny"]
+    for violation in denied[:MAX_VIOLATIONS]:
+        click.echo(line(f"Cardinal refuses it: {sentence(violation)}: {violation.advice}"), err=True)
     return bool(denied)
 
 

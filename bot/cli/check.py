@@ -11,14 +11,14 @@ from bot.admin.clone import commit as clone
 from bot.admin.clone import in_force
 from bot.admin.clone.check import LocalResult, has_checks, run_checks
 from bot.admin.clone.commit import ClonedCommit
-from bot.admin.clone.guards import findings
+from bot.admin.clone.guards import guard_violations
 from bot.cli._show import block, clone_option, json_option, line, show
 from bot.system import config as configuration
 from ledger.events.guard import Violation
 from ledger.views.checks import CheckRow
 from runner.guards.report import sentence
 
-SHORT, MAX_FINDINGS = 12, 20
+SHORT, MAX_VIOLATIONS = 12, 20
 
 
 @click.command("check")
@@ -49,95 +49,95 @@ def command(
       cardinal check HEAD~1 --fast
     """
     say = (lambda _: None) if as_json else click.echo
-    looked = look(in_force.find(folder, commit, base), column, fast=fast, say=say)
+    judged = check_commit(in_force.find(folder, commit, base), column, fast=fast, say=say)
     value = {
-        "commit": looked.cloned.commit,
-        "base": looked.cloned.base,
-        "policy": looked.cloned.source,
-        "passed": looked.passes,
-        "why": looked.why,
-        "definition": looked.result.definition if looked.result else "",
-        "checks": looked.rows,
-        "guards": looked.findings,
-        "agent_view": looked.result.agent_view if looked.result else "",
+        "commit": judged.cloned.commit,
+        "base": judged.cloned.base,
+        "policy": judged.cloned.source,
+        "passed": judged.passes,
+        "why": judged.why,
+        "definition": judged.result.definition if judged.result else "",
+        "checks": judged.rows,
+        "guards": judged.violations,
+        "agent_view": judged.result.agent_view if judged.result else "",
     }
 
     def text() -> Iterable[str]:
         if agent_view:
             return block(str(value["agent_view"]) or "Nothing failed: an agent would be told nothing.")
-        return conclusion(looked)
+        return conclusion(judged)
 
     show(value, as_json=as_json, text=text)
-    raise SystemExit(0 if looked.passes else 1)
+    raise SystemExit(0 if judged.passes else 1)
 
 
 @dataclass(slots=True)
-class Looked:
-    """What guards and checks say of a commit; `result` is None where no check is named."""
+class JudgedCommit:
+    """Results of guards and checks for a commit; `result` is None where no check is named."""
 
     cloned: ClonedCommit
-    findings: tuple[Violation, ...]
+    violations: tuple[Violation, ...]
     rows: list[CheckRow]
     result: LocalResult | None = None
 
     @property
     def passes(self) -> bool:
-        """Whether nothing is refused; what guards only ask about is no refusal."""
+        """Whether nothing is refused; a question of a guard is no refusal."""
         return not self.why
 
     @property
     def why(self) -> str:
         """Why the gate would refuse it, or nothing."""
-        denied = next((sentence(each) for each in self.findings if each.action == "deny"), "")
+        denied = next((sentence(each) for each in self.violations if each.action == "deny"), "")
         return denied or (self.result.detail if self.result and not self.result.passed else "")
 
 
-def look(
+def check_commit(
     cloned: ClonedCommit,
     column: str,
     *,
     fast: bool,
     say: Callable[[str], None],
     published: Sequence[str] = (),
-) -> Looked:
+) -> JudgedCommit:
     """Judge the commit and run its checks; `say` gets a line for each step."""
     config = configuration.read(os.environ, Path.cwd())
     name, rules = clone.column_of(cloned, column)
     say(line(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
     if cloned.uncommitted:
         say("What is not committed is not checked.")
-    looked = Looked(cloned, findings(cloned, *published), [])
-    for finding in looked.findings[:MAX_FINDINGS]:
-        word = "asks a person about" if finding.action == "ask" else "refuses"
-        say(line(f"The guard `{finding.guard}` {word}: {sentence(finding)}"))
-    if len(looked.findings) > MAX_FINDINGS:
-        say(f"and {len(looked.findings) - MAX_FINDINGS} more findings")
+    judged = JudgedCommit(cloned, guard_violations(cloned, *published), [])
+    for violation in judged.violations[:MAX_VIOLATIONS]:
+        word = "asks a person about" if violation.action == "ask" else "refuses"
+        say(line(f"The guard `{violation.guard}` {word}: {sentence(violation)}"))
+    if len(judged.violations) > MAX_VIOLATIONS:
+        say(f"and {len(judged.violations) - MAX_VIOLATIONS} more")
 
     def checked(row: CheckRow) -> None:
-        looked.rows.append(row)
+        judged.rows.append(row)
         say(line(_result(row)))
 
     if has_checks(cloned, fast=fast):
-        looked.result = run_checks(cloned, config, rules, fast=fast, say=checked)
+        judged.result = run_checks(cloned, config, rules, fast=fast, say=checked)
     else:
         say(f"No check ran: the policy names {'no fast one; `cardinal check` runs all' if fast else 'none'}.")
-    return looked
+    return judged
 
 
-def conclusion(looked: Looked, most: int | None = None) -> Iterator[str]:
+def conclusion(judged: JudgedCommit, most: int | None = None) -> Iterator[str]:
     """Yield the end of a failed check's output, the evidence, and what the gate would do.
 
     With `most`, only so many lines of the output, and no evidence: digests are for a second look.
     """
-    result, rows = looked.result, looked.rows
+    result, rows = judged.result, judged.rows
     if result is not None:
         if rows and not result.passed:
             yield from [*block(rows[-1].tail)][-(most or 0) :]
         yield from () if most else _evidence(rows, result.definition)
-    if looked.passes:
+    if judged.passes:
         yield "The gate would let it through."
     else:
-        yield line(f"The gate would refuse it: {looked.why}")
+        yield line(f"The gate would refuse it: {judged.why}")
 
 
 def _result(row: CheckRow) -> str:

@@ -10,7 +10,7 @@ from bot.cli import CliError
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands and options.
+    """Print the completion script of a shell.
 
     \b
     Examples:

@@ -44,7 +44,7 @@ class BundleError(CardinalError):
     "--bundle",
     "archive",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write findings, settings and logs, without secrets, into this .tar.gz.",
+    help="Write results, settings and logs, without secrets, into this .tar.gz.",
 )
 @json_option
 def command(fix: bool, archive: Path | None, as_json: bool) -> None:
@@ -64,28 +64,26 @@ def command(fix: bool, archive: Path | None, as_json: bool) -> None:
     engine, trouble = _ledger(config)
     context = DoctorContext(config, engine, Hub(config, utc_now), utc_now(), trouble)
     try:
-        findings = list(examine(context))
-        mended = list(mend(context, findings)) if fix else []
-        show(
-            [result.document() for result in findings], as_json=as_json, text=lambda: _lines(findings, mended)
-        )
+        results = list(examine(context))
+        mended = list(mend(context, results)) if fix else []
+        show([result.document() for result in results], as_json=as_json, text=lambda: _lines(results, mended))
         if engine is not None:
-            _keep(config, engine, findings)
+            _keep(config, engine, results)
         if archive is not None:
-            _pack(archive, context, findings)
+            _pack(archive, context, results)
     finally:
         if engine is not None:
             engine.dispose()
-    raise SystemExit(1 if any(finding.level is Level.FAIL for finding in findings) else 0)
+    raise SystemExit(1 if any(result.level is Level.FAIL for result in results) else 0)
 
 
-def _keep(config: Config, engine: Engine, findings: Sequence[CheckResult]) -> None:
-    """Keep the findings for the page Health; where the ledger takes none, that is said."""
+def _keep(config: Config, engine: Engine, results: Sequence[CheckResult]) -> None:
+    """Keep the results for the page Health; where the ledger takes none, that is said."""
     try:
         for subject in ExaminationSubject:
-            keep(engine, host_name(config), subject, Examiner.DOCTOR, findings)
+            keep(engine, host_name(config), subject, Examiner.DOCTOR, results)
     except (DBAPIError, OSError) as error:
-        click.echo(f"the findings are not kept for the page Health: {line(str(error))}", err=True)
+        click.echo(f"the results are not kept for the page Health: {line(str(error))}", err=True)
 
 
 def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
@@ -107,23 +105,23 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
         return None, (because, "start that database, or correct CARDINAL_DATABASE_URL")
 
 
-def _pack(archive: Path, context: DoctorContext, findings: Sequence[CheckResult]) -> None:
+def _pack(archive: Path, context: DoctorContext, results: Sequence[CheckResult]) -> None:
     try:
-        size = support_bundle.write(archive, context, findings)
+        size = support_bundle.write(archive, context, results)
     except OSError as error:
         raise BundleError(archive, error.strerror or str(error)) from error
     click.echo(f"{archive}: {size} bytes; look through it before you send it", err=True)
 
 
-def _lines(findings: Sequence[CheckResult], mended: Sequence[str]) -> Iterable[str]:
-    """Yield a line for each finding, in a terminal below its heads; a step that several have is said once."""
+def _lines(results: Sequence[CheckResult], mended: Sequence[str]) -> Iterable[str]:
+    """Yield a line for each result, in a terminal below its heads; a step that several have is said once."""
     width = screen().width
-    for place, finding in enumerate(findings):
-        steps_next = {following.next_step for following in findings[place + 1 : place + 2]}
-        is_told = finding.next_step and finding.next_step not in steps_next
-        step = f" → {sentence(finding.next_step)}" if is_told else ""
-        head = f"{finding.level:<5} {finding.name:<14} "
-        text = f"{sentence(line(finding.message))}{step}"
+    for place, result in enumerate(results):
+        steps_next = {following.next_step for following in results[place + 1 : place + 2]}
+        is_told = result.next_step and result.next_step not in steps_next
+        step = f" → {sentence(result.next_step)}" if is_told else ""
+        head = f"{result.level:<5} {result.name:<14} "
+        text = f"{sentence(line(result.message))}{step}"
         yield from textwrap.wrap(
             text, width, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False
         )

@@ -15,7 +15,7 @@ from bot.scheduler import cleanup
 @click.option("--dry-run", is_flag=True, help="Remove nothing; old deliveries are not looked for.")
 @json_option
 def command(dry_run: bool, as_json: bool) -> None:
-    """Remove what nobody needs any more.
+    """Remove folders, files and rows that nobody needs any more.
 
     Workspaces of finished cards, containers and files of dead claims, refs of old runs, old artifacts and old
     deliveries: on this host, and by the same rules as the clean-up of every minute. Of two at once only one

@@ -68,7 +68,7 @@ def uninstall(folder: Path, as_json: bool) -> None:
 @click.argument("name", type=click.Choice(("pre-push", "pre-receive")))
 @click.argument("pushed", nargs=-1, metavar="COMMIT:KNOWN...")
 def run(name: str, pushed: tuple[str, ...]) -> None:
-    """Judge what is pushed, as a hook.
+    """Judge a push, as a hook.
 
     The pre-commit framework names it in the environment. Source: pre-commit.com, "pre-commit during push".
     """

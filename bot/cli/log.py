@@ -1,4 +1,4 @@
-"""`cardinal log`: what a run's agent and its checks said, at the depths of its card's page."""
+"""`cardinal log`: the words of a run's agent and its checks, at the depths of its card's page."""
 
 import json
 import threading
@@ -31,7 +31,7 @@ MAX_HELD = 1000  # steps in a row whose sum is awaited
 )
 @json_option
 def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
-    """Print what a run did, from its beginning.
+    """Print the events of a run, from its beginning.
 
     At the depth activity the steps of the agent in a row are one line, such as "ran 14 commands"; debug has
     each of them, and the agent's words. Commands come with the end of their output. With --json, one object

@@ -1,4 +1,4 @@
-"""`cardinal notify`: who is told what by chat or mail."""
+"""`cardinal notify`: notices by chat or mail, and who gets them."""
 
 import secrets
 import sys

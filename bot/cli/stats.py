@@ -1,4 +1,4 @@
-"""`cardinal stats`: what runs cost, how they ended, and who waited for whom."""
+"""`cardinal stats`: costs of runs, their endings, and waits for each other."""
 
 from collections.abc import Iterable
 from dataclasses import fields

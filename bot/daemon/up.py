@@ -207,11 +207,11 @@ def _looped(name: str, loop: Callable[[Services, threading.Event], None]) -> Pro
     def run(ready: Ready) -> None:
         stop = threading.Event()
 
-        def leave(_number: int, _frame: FrameType | None) -> None:
+        def on_signal(_number: int, _frame: FrameType | None) -> None:
             stop.set()
 
-        signal.signal(signal.SIGTERM, leave)
-        signal.signal(signal.SIGINT, leave)
+        signal.signal(signal.SIGTERM, on_signal)
+        signal.signal(signal.SIGINT, on_signal)
         services = current()
         ready()
         loop(services, stop)

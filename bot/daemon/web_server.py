@@ -62,7 +62,7 @@ def address(listener: socket.socket) -> str:
 def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until SIGTERM or SIGINT; ends by SystemExit."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)  # uvicorn raises the signal once more when it has stopped
+        signal.signal(number, _on_signal)  # uvicorn raises the signal once more when it has stopped
     engine = open_ledger(config.database_url)
     wake = partial(delivery_wakeups.request, embedded_redis.connect(config))
     door, streams = make_door(config, engine, wake, utc_now), Streams(engine)
@@ -143,5 +143,5 @@ def _room(config: Config) -> ConnectionLimits:
     return ConnectionLimits(min(MAX_CONNECTIONS, soft - OTHER_FILES), held_bytes)
 
 
-def _leave(_number: int, _frame: FrameType | None) -> None:
+def _on_signal(_number: int, _frame: FrameType | None) -> None:
     raise SystemExit(0)

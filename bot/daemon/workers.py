@@ -216,7 +216,7 @@ class RunWorker(_Prompt, Worker):
     def setup_work_horse_signals(self) -> None:
         """Let SIGTERM raise in the child, so that it closes its files; RQ's child would just die."""
         super().setup_work_horse_signals()  # type: ignore[no-untyped-call]  # rq 3.0
-        signal.signal(signal.SIGTERM, _leave)
+        signal.signal(signal.SIGTERM, _on_signal)
 
     def stop_run(self) -> None:
         """Stop the run as well: it may need half an hour, and another worker takes it up again."""
@@ -235,7 +235,7 @@ def _marks(call: QueuedCall | None) -> tuple[str, ...]:
     return () if call is None else (mark_key(call.job_id),)
 
 
-def _leave(number: int, _frame: FrameType | None) -> None:
+def _on_signal(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 

@@ -42,7 +42,7 @@ def publish(
     return ActResult(str(answer.body["id"]), digest)
 
 
-def settle(context: OutboxContext, key: EntryKey, repository: str, text: str) -> ActResult:
+def edit_posted(context: OutboxContext, key: EntryKey, repository: str, text: str) -> ActResult:
     """Edit the comment posted under `key`; one that was never posted or is gone needs nothing."""
     known = last_of(context, key)
     digest = digest_of(text)

@@ -41,7 +41,7 @@ from ledger.queries import cards as card_queries
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.card import merge_lane, sibling_rebase
-from rules.card.state import settle
+from rules.card.state import derive_state
 from rules.decide import decide, has_rule
 from rules.handlers import access, failed_run, issue_links
 from rules.intents.outbound import Decision
@@ -164,7 +164,7 @@ def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime)
     live = [run.card_id for run in (*runs.held(db), *runs.parked(db))]
     _apply_to(db, live, lambda _, snapshot: kill_switch.spread(snapshot, event), now)
     if event.scope == "card":
-        _apply_to(db, [CardId(event.target)], kill_switch.shown, now)
+        _apply_to(db, [CardId(event.target)], kill_switch.show_block, now)
 
 
 def _spread_access(
@@ -209,7 +209,7 @@ def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: date
     legal = {name: policy.archetype(name).STATES for name in served}
 
     def rule(policy: Policy, snapshot: Snapshot) -> Decision:
-        return Decision() if snapshot.foreign else settle(policy, snapshot)
+        return Decision() if snapshot.foreign else derive_state(policy, snapshot)
 
     _apply_to(db, card_queries.out_of_place(db, board_id, legal, MAX_CARDS), rule, now)
 

@@ -16,12 +16,12 @@ from ledger.log import event_store
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 1.0  # between two looks at the figures that all hosts share
+REREAD_S = 1.0  # between two reads of the figures that all hosts share
 LONG = timedelta(minutes=1)  # the start of a run waits for less with its claim in hand
 
 
 @dataclass(slots=True)
-class _Look:
+class _Pauses:
     """What this process saw last: the owner of each board, and until when owners wait; which are reported."""
 
     at: float = float("-inf")
@@ -30,39 +30,39 @@ class _Look:
     reported: frozenset[str] = frozenset()
 
 
-_looks: WeakKeyDictionary[Engine, _Look] = WeakKeyDictionary()
+_seen: WeakKeyDictionary[Engine, _Pauses] = WeakKeyDictionary()
 
 
 def pauses(services: Services, longer_than: timedelta = timedelta()) -> dict[BoardId, datetime]:
     """Return until when GitHub takes no call for a board, for each that waits longer than that."""
-    look, end = _look(services), services.now() + longer_than
-    until = {board_id: look.until.get(owner) for board_id, owner in look.owners.items()}
+    seen, end = _read_pauses(services), services.now() + longer_than
+    until = {board_id: seen.until.get(owner) for board_id, owner in seen.owners.items()}
     return {board_id: at for board_id, at in until.items() if at is not None and at > end}
 
 
 def report(services: Services) -> None:
     """Log once that the limit of an owner's installation is spent, and once that this is over."""
-    look, now = _look(services), services.now()
-    waiting = {owner for owner, until in look.until.items() if until > now}
-    spent = {owner for owner in waiting if look.until[owner] > now + LONG}
-    for owner in sorted(spent - look.reported):
-        until = f"{look.until[owner]:%H:%M:%S}"
+    seen, now = _read_pauses(services), services.now()
+    waiting = {owner for owner, until in seen.until.items() if until > now}
+    spent = {owner for owner in waiting if seen.until[owner] > now + LONG}
+    for owner in sorted(spent - seen.reported):
+        until = f"{seen.until[owner]:%H:%M:%S}"
         log.warning("GitHub's limit is spent owner=%s until=%s step=none_it_goes_on_by_itself", owner, until)
-    for owner in sorted(look.reported - waiting):
+    for owner in sorted(seen.reported - waiting):
         log.warning("GitHub takes calls again owner=%s", owner)
-    look.reported = look.reported & waiting | spent
+    seen.reported = seen.reported & waiting | spent
 
 
-def _look(services: Services) -> _Look:
-    look, at = _looks.setdefault(services.engine, _Look()), time.monotonic()
-    if at - look.at >= LOOK_S:
+def _read_pauses(services: Services) -> _Pauses:
+    seen, at = _seen.setdefault(services.engine, _Pauses()), time.monotonic()
+    if at - seen.at >= REREAD_S:
         with event_store.reading(services.engine) as db:
             boards = served_boards.every(db, services.config)
-        look.owners = {board.board_id: board.owner.casefold() for board in boards if board.board_id}
+        seen.owners = {board.board_id: board.owner.casefold() for board in boards if board.board_id}
         ends = {
             owner: services.context.app.at(owner).budget.barred_until_s()
-            for owner in set(look.owners.values())
+            for owner in set(seen.owners.values())
         }
-        look.until = {owner: datetime.fromtimestamp(end_s, UTC) for owner, end_s in ends.items() if end_s}
-        look.at = at
-    return look
+        seen.until = {owner: datetime.fromtimestamp(end_s, UTC) for owner, end_s in ends.items() if end_s}
+        seen.at = at
+    return seen

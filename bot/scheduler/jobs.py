@@ -14,7 +14,7 @@ from bot.runspec import retry
 from bot.runspec.tool_secrets import tool_secrets
 from bot.scheduler import cleanup, dispatch, examiner, github_pauses
 from bot.scheduler.queues import MAX_TOGETHER
-from bot.scheduler.wakeups import settle, wake
+from bot.scheduler.wakeups import react_and_wake, wake
 from bot.sync import card as card_sync
 from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
@@ -112,7 +112,7 @@ def publish(lane: str) -> None:
     services = current()
     counts = publisher.publish_due(services.context, lane, within_s=PUBLISH_S)
     if counts.settled or counts.given_up:
-        settle(services)
+        react_and_wake(services)
 
 
 def sweep_board(owner: str, number: str) -> None:
@@ -175,7 +175,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
                 lease,
                 clock,
                 ttl_s=ttl_s,
-                on_append=partial(settle, services),
+                on_append=partial(react_and_wake, services),
                 watchdog=watchdog,
                 heartbeat=heartbeat,
             )
@@ -193,7 +193,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
         failure = error
     finally:
         dispatch.let_go(services.engine, run_id, lease, now=services.now(), error=failure)
-        settle(services)
+        react_and_wake(services)
 
 
 def _claim(services: Services, run_id: RunId) -> Lease | None:

@@ -223,7 +223,7 @@ STEPS: tuple[Step, ...] = (
     card_schedules.make_due_cards,
     show_places,
     notices.request_new,
-    wakeups.settle,
+    wakeups.react_and_wake,
     alarms.watch_starts,
 )
 

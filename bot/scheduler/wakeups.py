@@ -14,7 +14,7 @@ MAX_TURNS = 20  # then the next tick goes on
 LANES = (("github", QueueName.PUBLISH), ("assist", QueueName.ASSIST), ("notice", QueueName.ASSIST))
 
 
-def settle(services: Services) -> None:
+def react_and_wake(services: Services) -> None:
     """Let the rules see new events, then wake whoever has to act on them."""
     for _ in range(MAX_TURNS):
         with event_store.reading(services.engine) as db:

@@ -43,7 +43,7 @@ class InstructionStack:
         if not self.layers:
             yield Section("briefing", self.briefing.text, own=False)
         if self.skills:
-            yield Section("skills that were considered", "\n".join(map(_verdict, self.skills)))
+            yield Section("skills that were considered", "\n".join(map(_skill_line, self.skills)))
         by_entry = {row.entry: row for row in self.entered}
         for brief in self.stages:
             yield _of_stage(brief, by_entry.get(brief.entry))
@@ -68,10 +68,10 @@ def _of_layer(layer: LayerRow, briefing: BriefingRow) -> Section:
     return Section(f"{layer.place}. {layer.kind}: {_line(layer.name)} ({source})", text, own=not is_card)
 
 
-def _verdict(skill: SkillRow) -> str:
-    verdict = "loaded" if skill.loaded else "skipped"
+def _skill_line(skill: SkillRow) -> str:
+    state = "loaded" if skill.loaded else "skipped"
     of = f" of the {skill.source}" if skill.source else ""
-    return f"{verdict}  {_line(skill.name)}{of}: {_line(skill.why)}"
+    return f"{state}  {_line(skill.name)}{of}: {_line(skill.why)}"
 
 
 def _of_stage(brief: StageBriefed, entered: StageRow | None) -> Section:

@@ -13,7 +13,7 @@ from ledger.db.transactions import reading
 
 Clock = Callable[[], datetime]  # returns the time, aware and in UTC
 
-LOOK_S = 10.0  # between two looks at the database's clock
+REREAD_S = 10.0  # between two reads of the database's clock
 
 
 def utc_now() -> datetime:
@@ -22,23 +22,23 @@ def utc_now() -> datetime:
 
 
 class LedgerClock:
-    """The time by the database's clock: seen every LOOK_S seconds, and counted on between.
+    """The time by the database's clock: seen every REREAD_S seconds, and counted on between.
 
     While the database is away it is counted on from what was seen last. It is late by one answer's way.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._seen, self._seen_at, self._looked_at = self._look()
+        self._seen, self._seen_at, self._read_at = self._read()
 
     def __call__(self) -> datetime:
-        if time.monotonic() - self._looked_at > LOOK_S:
-            self._looked_at = time.monotonic()
+        if time.monotonic() - self._read_at > REREAD_S:
+            self._read_at = time.monotonic()
             with suppress(OperationalError):  # whoever needs the database now says so
-                self._seen, self._seen_at, self._looked_at = self._look()
+                self._seen, self._seen_at, self._read_at = self._read()
         return self._seen + timedelta(seconds=time.monotonic() - self._seen_at)
 
-    def _look(self) -> tuple[datetime, float, float]:
+    def _read(self) -> tuple[datetime, float, float]:
         with reading(self._engine) as db:
             now = database_now(db)
             at = time.monotonic()

@@ -14,7 +14,7 @@ from ledger.log import event_store
 
 
 def make_door(config: Config, engine: Engine, wake: Wake, clock: Clock) -> Door | None:
-    """Return what takes deliveries, and starts workers for them by `wake`; None where nobody sends any."""
+    """Return the receiver of deliveries, which starts workers by `wake`; None where nobody sends any."""
     if not config.webhooks:
         return None
     commits = GroupCommit(engine, wake, Keeper(config.home, clock).take)

@@ -178,7 +178,7 @@ class Readers:
         return repository.casefold(), visit.user_id, visit.login
 
     def _access(self, visit: SignIn, repository: str) -> RepositoryAccess:
-        """Return what is known, or GitHub's answer: to another thread's question, if it asks just now."""
+        """Return the known answer, or GitHub's: to another thread's question, if it asks just now."""
         known = partial(self._known.get, self._key(visit, repository))
         with self._turn(visit, known) as access:
             return access or self._keep(visit, repository, self._fetch(visit, repository))
@@ -232,7 +232,7 @@ class Readers:
                 log.warning("no listing for a visitor, each repository is asked about reason=%s", error)
 
     def _unlisted(self, names: Collection[str]) -> Iterator[tuple[str, RepositoryAccess]]:
-        """Yield what is sure about repositories that a visitor's listing should have, and has not.
+        """Yield the certain answers about repositories that a visitor's listing should have, and has not.
 
         A private one is for nobody who is not named, a public one for everybody. Raises GithubError.
         """

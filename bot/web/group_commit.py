@@ -42,7 +42,7 @@ class NotStoredError(CardinalError):
 class Incoming:
     """A verified delivery. `stored` becomes whether it is new once it is on disk, or NotStoredError.
 
-    `by_app` tells whether an app did what it reports; the names of `headers` are in lower case.
+    `by_app` tells whether an app did the reported act; the names of `headers` are in lower case.
     """
 
     delivery: Delivery
@@ -57,7 +57,7 @@ Keep = Callable[[Sequence[tuple[Delivery, Mapping[str, str]]]], None]
 
 
 class Batches(Generic[T]):
-    """Hands what waits to `take`, all that came meanwhile at once; between two calls it rests for `rest_s`.
+    """Hands all waiting deliveries to `take` at once; between two calls it rests for `rest_s`.
 
     Its thread works while something waits.
     """

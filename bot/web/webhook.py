@@ -55,7 +55,7 @@ class RefusedDeliveryError(Exception):
 
 
 class Door:
-    """Takes deliveries. `serve` needs no thread and no Flask: they are most of what a busy board sends."""
+    """Takes deliveries. `serve` needs no thread and no Flask: a busy board sends little else."""
 
     def __init__(self, commits: GroupCommit, secret: Secret, clock: Clock) -> None:
         self._commits, self._secret, self._clock = commits, secret, clock

@@ -84,12 +84,12 @@ class Team:
         return int(issue["number"])
 
 
-def wait_for(step: str, look: Callable[[], str | None], *, limit_s: float) -> str:
-    """Call `look` until it returns a text, and return that; raises StoryError after `limit_s`."""
+def wait_for(step: str, poll: Callable[[], str | None], *, limit_s: float) -> str:
+    """Call `poll` until it returns a text, and return that; raises StoryError after `limit_s`."""
     start = time.monotonic()
     pause_s = 0.02
     while time.monotonic() - start < limit_s:
-        seen = look()
+        seen = poll()
         if seen:
             return seen
         time.sleep(pause_s)

@@ -119,27 +119,27 @@ class Stage:
         )
         self.team.call(who, "PATCH", f"/repos/{REPOSITORY}/issues/comments/{comment['id']}", {"body": body})
 
-    def wait(self, step: str, look: Callable[[], str | None]) -> str:
+    def wait(self, step: str, poll: Callable[[], str | None]) -> str:
         """Call `look` until it returns a text, and return that; raises StoryError after `patience_s`."""
-        return wait_for(step, look, limit_s=self.patience_s)
+        return wait_for(step, poll, limit_s=self.patience_s)
 
     def says(self, step: str, *words: str) -> str:
         """Wait for a comment of Cardinal's with all the words; return the start of its first line."""
 
-        def look() -> str | None:
+        def poll() -> str | None:
             comment = self.comment_with(*words)
             return None if comment is None else str(comment["body"]).splitlines()[0][:100]
 
-        return self.wait(step, look)
+        return self.wait(step, poll)
 
     def sees(self, step: str, **expected: Any) -> str:
         """Wait until each named face field holds its words."""
 
-        def look() -> str | None:
+        def poll() -> str | None:
             card = self.card()
             shown = {name: str(card["fields"].get(name) or "") for name in expected}
             if all(str(want).lower() in shown[name].lower() for name, want in expected.items()):
                 return ", ".join(f"{name}: {text}" for name, text in shown.items())
             return None
 
-        return self.wait(step, look)
+        return self.wait(step, poll)

@@ -91,7 +91,7 @@ def _approved(stage: Stage) -> str:
 
 
 def _progress(stage: Stage) -> str:
-    def look() -> str | None:
+    def poll() -> str | None:
         shown = stage.face("Progress")
         if "discount" in shown.lower():
             return f"Progress: {shown}"
@@ -99,7 +99,7 @@ def _progress(stage: Stage) -> str:
         observed = stage.comment_with("<!-- cardinal:run:", "Writing the discount") if late else None
         return "the agent asks already; its progress stands in the run's comment" if observed else None
 
-    return stage.wait("progress is on the card's face", look)
+    return stage.wait("progress is on the card's face", poll)
 
 
 def _question_asked(stage: Stage) -> str:

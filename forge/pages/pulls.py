@@ -20,7 +20,7 @@ from forge.store.reviews import LineComment
 MAX_LINE_COMMENTS = 200
 
 
-def shown(pull: Pull, tab: str, template: str) -> ResponseReturnValue:
+def render_tab(pull: Pull, tab: str, template: str) -> ResponseReturnValue:
     """Render one tab of a pull request."""
     state = store()
     return render_template(
@@ -49,17 +49,17 @@ def pull(repo: Repo, number: int) -> ResponseReturnValue:
     issue = store().issues.get(repo, number)
     if issue.pull is None:
         return redirect(address(issue))
-    return shown(issue.pull, "conversation", "pull.html")
+    return render_tab(issue.pull, "conversation", "pull.html")
 
 
 @pages.below_repo("/pull/<int:number>/commits")
 def pull_commits(repo: Repo, number: int) -> ResponseReturnValue:
-    return shown(store().pulls.get(repo, number), "commits", "pull_commits.html")
+    return render_tab(store().pulls.get(repo, number), "commits", "pull_commits.html")
 
 
 @pages.below_repo("/pull/<int:number>/files")
 def pull_files(repo: Repo, number: int) -> ResponseReturnValue:
-    return shown(store().pulls.get(repo, number), "files", "pull_files.html")
+    return render_tab(store().pulls.get(repo, number), "files", "pull_files.html")
 
 
 @pages.below_repo("/pulls")

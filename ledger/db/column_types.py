@@ -21,7 +21,7 @@ Serial = BigInteger().with_variant(Integer(), "sqlite")
 def stamp(moment: datetime) -> str:
     """Return `moment` in UTC as text of a fixed width, so that text order is time order.
 
-    Raises ValueError for a moment without a time zone: what it means would depend on the machine.
+    Raises ValueError for a moment without a time zone: its meaning would depend on the machine.
     """
     if moment.tzinfo is None:
         raise ValueError(f"{moment!r} has no time zone")
@@ -79,7 +79,7 @@ class Moment(TextColumn[datetime]):
 
 
 class Prose(TextColumn[str]):
-    """Text written by others: what a database cannot hold is replaced, the rest is kept as it is."""
+    """Text written by others: characters that a database cannot hold are replaced, the rest is kept."""
 
     cache_ok = True
 

@@ -77,7 +77,7 @@ def drive(db: Connection, sql: str, parameters: Any = (), *, for_each: bool = Fa
 
 
 class Statement:
-    """A statement with named parameters, to be kept: a module's constant, or cached by what it is about.
+    """A statement with named parameters, to be kept: a module's constant, or cached by its subject.
 
     A list of values for IN is not possible: SQLAlchemy writes such SQL anew for each length.
     """

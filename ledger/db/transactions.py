@@ -57,7 +57,7 @@ def writing(engine: Engine, *, alone: bool = False) -> AbstractContextManager[Co
     """Give the ledger's only writing transaction of this moment; commit at the end, roll back on any error.
 
     `alone`: nobody writes `beside` it either. Raises SQLAlchemy's OperationalError when the turn does not
-    come within WAIT_S seconds, and what the engine's guard raises.
+    come within WAIT_S seconds, and the errors of the engine's guard.
     """
     if engine.dialect.name == "sqlite":
         return _in_sqlite(engine, writes=True)
@@ -196,7 +196,7 @@ def _guard(engine: Engine, db: Connection) -> None:
 
 
 def _explain(engine: Engine) -> None:
-    """Raise what the guard raises, where that is why a table is missing."""
+    """Raise the guard's error, where that is why a table is missing."""
     if GUARD in engine.get_execution_options():
         with (
             suppress(DBAPIError),
@@ -207,7 +207,7 @@ def _explain(engine: Engine) -> None:
 
 @contextmanager
 def undoable(db: Connection) -> Iterator[None]:
-    """Undo what is written within, and nothing else of the transaction, when an error leaves it."""
+    """Undo the writes within, and no others of the transaction, when an error leaves it."""
     drive(db, "SAVEPOINT undoable")
     try:
         yield

@@ -13,7 +13,7 @@ ABANDONED = ("not_planned", "duplicate")
 
 @dataclass(frozen=True, slots=True)
 class BoardEvent(Event):
-    """The base of what belongs to a whole board."""
+    """The base of events of a whole board."""
 
     board_id: BoardId
 
@@ -24,7 +24,7 @@ class BoardEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class CardEvent(Event):
-    """The base of what belongs to one card."""
+    """The base of events of one card."""
 
     card_id: CardId
 

@@ -1,4 +1,4 @@
-"""The dollars of a run: what its claim may spend of what others share, and what people added."""
+"""The dollars of a run: its claim's share of common limits, and additions by people."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a person decides for themselves, whatever the board."""
+"""Decisions of a person for themselves, whatever the board."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from ledger.event import Event
 
 @dataclass(frozen=True, slots=True)
 class PersonEvent(Event):
-    """The base of what a person did in their own matters. `user_id` is GitHub's."""
+    """The base of a person's acts in their own matters. `user_id` is GitHub's."""
 
     user_id: int
 

@@ -1,4 +1,4 @@
-"""The life of a run: queued, claimed, stepping, parked, ended; what its agent said and did on the way."""
+"""The life of a run: queued, claimed, stepping, parked, ended; its agent's words and acts on the way."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ MAX_FILES = 300  # that BranchExported names
 
 @dataclass(frozen=True, slots=True)
 class RunEvent(Event):
-    """The base of what belongs to one run."""
+    """The base of events of one run."""
 
     run_id: RunId
 

@@ -1,4 +1,4 @@
-"""The stages of a run: each entry into one, what it handed over, what it cost, what people were asked."""
+"""The stages of a run: each entry with its hand-over, its cost, and questions to people."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Who follows a card or a run, beside what they generally want to hear of."""
+"""Who follows a card or a run, beside their general choice of notices."""
 
 from dataclasses import dataclass
 

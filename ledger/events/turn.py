@@ -1,4 +1,4 @@
-"""The turns of a run: each time its agent was started, what it called, and how the turn went."""
+"""The turns of a run: each start of its agent, its calls, and the end of the turn."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Which claim has the workspace of a card, on which host, and what of it is in the store."""
+"""Which claim has the workspace of a card, on which host, and its checkpoints in the store."""
 
 from dataclasses import dataclass
 

@@ -105,7 +105,7 @@ def require_sound(file: Path) -> None:
 
 
 def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainReport:
-    """Put the back-up `source` in the place of the ledger at `url`; return what was checked before.
+    """Put the back-up `source` in the place of the ledger at `url`; return the checks before.
 
     A database of PostgreSQL must be empty. Nothing may be running on the ledger. Raises NewerLedgerError when
     the ledger has more events than the back-up, unless `overwrite_newer`; BackupError and BrokenChainError

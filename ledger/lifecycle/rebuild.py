@@ -17,7 +17,7 @@ def rebuild(engine: Engine) -> int:
 
 
 def refold(db: Connection) -> int:
-    """Do what `rebuild` does inside the caller's transaction."""
+    """Rebuild as `rebuild` does, inside the caller's transaction."""
     views.parts()  # their import declares the tables
     VIEWS.drop_all(db)
     VIEWS.create_all(db, checkfirst=False)

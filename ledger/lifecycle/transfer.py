@@ -21,7 +21,7 @@ TAKEN = (
 
 
 def take_in(source: Path, url: str) -> ChainReport:
-    """Copy the rows of the SQLite ledger `source` into the empty one at `url`; return what was checked.
+    """Copy the rows of the SQLite ledger `source` into the empty one at `url`; return the checks.
 
     `source` may be anybody's, and is migrated. Raises BackupError, BrokenChainError.
     """

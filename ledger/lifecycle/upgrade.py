@@ -83,7 +83,7 @@ def fold_beside(
     back: bool = False,
     most: int = PAGE,
 ) -> tuple[str, ...]:
-    """Do what `upgrade` does, whatever is live; `take_over` ends the transaction of the last page."""
+    """Upgrade as `upgrade` does, whatever is live; `take_over` ends the transaction of the last page."""
     done: tuple[str, ...] | None = None
     while done is None:
         with beside(engine) as db:

@@ -34,7 +34,7 @@ _NAME = cards.c.repository + "#" + cast(cards.c.number, Text)
 
 @dataclass(frozen=True, slots=True)
 class CardScope:
-    """What somebody may see of a board: cards about the repositories in `seen`, or about any for None.
+    """Somebody's view of a board: cards about the repositories in `seen`, or about any for None.
 
     `drafts`: those that are no issue yet, too.
     """
@@ -71,7 +71,7 @@ ALL = CardFilter()
 
 @dataclass(frozen=True, slots=True)
 class CardChoices:
-    """What there is to ask for, in order: nothing of a card that may not be seen."""
+    """Values to filter by, in order: none of a card that may not be seen."""
 
     repositories: tuple[str, ...]
     people: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What happened to cards that somebody may see, for pages and programs that follow the log."""
+"""News of cards that somebody may see, for pages and programs that follow the log."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -60,7 +60,7 @@ _BY_NEED = case(NEED, value=STATE, else_=len(NEED))
 
 
 class ListedCard(NamedTuple):
-    """A card in a list. `mover` put it where it stands; what follows is of its newest run, or None.
+    """A card in a list. `mover` put it where it stands; the fields below are of its newest run, or None.
 
     `because` is empty where it would name an issue of a repository that is not in sight.
     """

@@ -25,7 +25,7 @@ _SHOWN = events.c.kind.in_([literal(kind) for kind in KINDS])
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One event as a line of `text`, and what a program wrote: `output` has line breaks and colour codes.
+    """One event as a line of `text`, and a program's output: `output` has line breaks and colour codes.
 
     `step` is the event of a line about the use of a tool.
     """

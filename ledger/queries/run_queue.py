@@ -40,7 +40,7 @@ def boards_waiting(db: Connection) -> frozenset[BoardId]:
 
 
 def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedRow, ...]:
-    """Return the head of a column's queue without what waits for other issues, by place, then age.
+    """Return the head of a column's queue without runs that wait for other issues, by place, then age.
 
     A run whose card stands elsewhere is not in it.
     """
@@ -69,7 +69,7 @@ def counts(db: Connection, board_id: BoardId) -> dict[str, int]:
 
 
 def of_column(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedCard, ...]:
-    """Return the head of a column's queue with what waits for other issues, by place, then age."""
+    """Return the head of a column's queue with runs that wait for other issues, by place, then age."""
     card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.because
     in_line = and_(cards.c.column == runs.c.column, _waits_for_none())
     query = select(runs.c.run_id, *card, runs.c.queued_at, in_line)
@@ -114,7 +114,7 @@ def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId
 
 
 def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
-    """Return the sentences about the cards' states; not of cards that say themselves what holds them."""
+    """Return the sentences about the cards' states; not of cards that name their hold themselves."""
     free = cards.c.card_id.in_(tuple(card_ids)) & cards.c.reason.not_in((Reason.BLOCKED, Reason.OUT_OF_REACH))
     query = select(cards.c.card_id, cards.c.because).where(free)
     return {CardId(card_id): because for card_id, because in db.execute(query)}
@@ -158,15 +158,15 @@ _PLACE = Statement(_ahead())
 def unrefreshed_dependents(
     db: Connection, board_id: BoardId, since_s: float, limit: int
 ) -> tuple[CardId, ...]:
-    """Return cards whose queued run waits for another issue and that nobody rang for `since_s`."""
+    """Return cards whose queued run waits for another issue without a refresh request for `since_s`."""
     before = database_now(db) - timedelta(seconds=since_s)
     waits = (runs.c.state == RunState.QUEUED) & (runs.c.kind != CHECK)
     queued = select(runs.c.card_id).where(waits, runs.c.board_id == board_id)
-    rung = queued.outerjoin(refresh_requests, refresh_requests.c.card_id == runs.c.card_id).where(
+    requested = queued.outerjoin(refresh_requests, refresh_requests.c.card_id == runs.c.card_id).where(
         runs.c.card_id.in_(links.held()),
         or_(refresh_requests.c.rung_at.is_(None), refresh_requests.c.rung_at < before),
     )
-    return tuple(CardId(card_id) for card_id in db.scalars(rung.order_by(runs.c.serial).limit(limit)))
+    return tuple(CardId(card_id) for card_id in db.scalars(requested.order_by(runs.c.serial).limit(limit)))
 
 
 def queued_dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:

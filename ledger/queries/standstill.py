@@ -1,4 +1,4 @@
-"""What stands still on a board: acts, runs and decisions that nothing moves any more."""
+"""Standstills of a board: acts, runs and decisions that nothing moves any more."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -62,9 +62,9 @@ class StandstillSort(NamedTuple):
 
 
 def of_board(db: Connection, scope: CardScope, now: datetime, limit: int) -> tuple[StandstillSort, ...]:
-    """Return what stands still on the board by its kind, at most `limit` of each, the oldest first.
+    """Return the standstills of the board by their kind, at most `limit` of each, the oldest first.
 
-    Of cards only those in the scope; what is about the board itself is always there.
+    Of cards only those in the scope; those of the board itself are always there.
     """
     board = _Board(scope, now, limit)
     queries = [board.shut_out(), board.undone(), board.given_up(), board.silent(), board.unanswered()]

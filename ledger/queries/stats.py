@@ -1,4 +1,4 @@
-"""Money and flow: what runs cost, how they ended, and who waited for whom, since a moment."""
+"""Money and flow: costs, endings and waits of runs since a moment."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class CardWait(NamedTuple):
 
     @property
     def seconds(self) -> tuple[float, float, float]:
-        """What it waited for people, for a worker, and for an agent at work."""
+        """Its waits for people, for a worker, and for an agent at work."""
         return self.people_s, self.worker_s, self.agent_s
 
 
@@ -101,7 +101,7 @@ class Stats:
 
 
 class _Begun(NamedTuple):
-    """What is counted of a run."""
+    """The counts of a run."""
 
     ending: Ending | None
     reason: str

@@ -32,7 +32,7 @@ def find(db: Connection, key: str, request: str, now: datetime) -> int | None:
 
 
 def keep(db: Connection, key: str, request: str, seq: int, *, now: datetime, ttl: timedelta) -> None:
-    """Remember the event of a key's first request; what is over is forgotten."""
+    """Remember the event of a key's first request; forget those that are over."""
     db.execute(acted_requests.delete().where(acted_requests.c.until <= now))
     values = {"key_digest": _digest(key), "request_digest": _digest(request), "seq": seq, "until": now + ttl}
     db.execute(acted_requests.insert().values(values))

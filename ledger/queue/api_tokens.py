@@ -19,7 +19,7 @@ MAX_NAME = 60
 
 
 class Scope(StrEnum):
-    """What a token is for; each has those before it."""
+    """Scopes of a token; each includes those before it."""
 
     READ = "read"
     ACT = "act"

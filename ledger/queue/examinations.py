@@ -26,7 +26,7 @@ class KeptFinding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExaminationRow:
-    """What `examiner` found at `at`; `findings` as JSON."""
+    """Results of `examiner` at `at`; `findings` as JSON."""
 
     host: str
     subject: ExaminationSubject
@@ -54,5 +54,5 @@ def all_hosts(db: Connection, subject: ExaminationSubject) -> tuple[ExaminationR
 
 
 def forget(db: Connection, host: str) -> None:
-    """Drop what was found on the host."""
+    """Drop the results of the host."""
     drop(db, examinations, host=host)

@@ -61,7 +61,7 @@ def drain(db: Connection, name: str, *, drained: bool) -> bool:
 
 
 def remove(db: Connection, name: str) -> bool:
-    """Forget the host and what was found there; False for an unknown one.
+    """Forget the host and its results; False for an unknown one.
 
     One that lives is there again with its next heartbeat.
     """

@@ -34,7 +34,7 @@ class Lease:
 def take(db: Connection, name: str, holder: str, *, ttl_s: float) -> Lease | None:
     """Return a lease of a new generation; None while somebody else's is alive.
 
-    A holder that takes its own again gets a new generation too: what it did before the restart is stale.
+    A holder that takes its own again gets a new generation too: its writes from before the restart are stale.
     """
     held, now = find(db, Lease, leases, name=name), database_now(db)
     if held is not None and held.holder not in ("", holder) and held.until > now:

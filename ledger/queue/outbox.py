@@ -133,7 +133,7 @@ def put(db: Connection, draft: Draft, now: datetime) -> bool:
 
 
 def _replace(db: Connection, waiting: Entry, draft: Draft, due_at: datetime) -> None:
-    """Give the entry what is new in the draft: most often nothing, and each change writes five indexes."""
+    """Give the entry the draft's new values: most often none, and each change writes five indexes."""
     wanted = {
         "payload": draft.payload,
         "act": draft.act,
@@ -156,7 +156,7 @@ def get(db: Connection, key: EntryKey) -> Entry | None:
 def reopen(db: Connection, key: EntryKey) -> bool:
     """Put an entry that was given up back in line; False where none of that key was.
 
-    It counts as tried once: whoever carries it out looks for what an earlier attempt left outside.
+    It counts as tried once: whoever carries it out looks for the traces of an earlier attempt outside.
     """
     fresh = {"state": "pending", "attempts": 1, "holder": "", "error": "", "sending": False}
     given_up = {"key": key, "state": "given_up"}
@@ -221,7 +221,7 @@ def postpone(db: Connection, entry: Entry, wait_s: float, error: str, count_atte
 
 
 def let_go_on(db: Connection) -> None:
-    """Make due now what is held: access or a board came back."""
+    """Make held entries due now: access or a board came back."""
     held = (outbox.c.state == "pending") & (outbox.c.error == SHUT_OUT)
     db.execute(outbox.update().where(held).values(due_at=database_now(db)))
 
@@ -243,7 +243,7 @@ _HOLDERS = Statement(select(outbox.c.holder).where(_CLAIMED).distinct())
 
 
 def release(db: Connection, holder: str, wait_s: float) -> int:
-    """Let others take over in `wait_s` what `holder`, who is known to be dead, had claimed for longer.
+    """Let others take over, in `wait_s`, the longer claims of `holder`, who is known to be dead.
 
     Return how many entries those were.
     """

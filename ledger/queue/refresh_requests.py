@@ -1,7 +1,7 @@
 """Refresh requests: a board delivery says *read this card*; one read answers all that wait.
 
-One thing a look cannot see: that a card left its column and came back. Deliveries tell of moves, so a
-doorbell keeps those that are not recorded yet.
+One thing a read cannot see: that a card left its column and came back. Deliveries tell of moves, so a
+request keeps those that are not recorded yet.
 """
 
 import json
@@ -35,7 +35,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class RefreshRequest:
-    """A card that waits to be looked at: answer it with the `rung` that is given here."""
+    """A card that waits to be read: its read answers the first `rung` requests."""
 
     card_id: CardId
     board_id: BoardId
@@ -58,9 +58,9 @@ def board_of(db: Connection, card_id: CardId) -> BoardId | None:
 
 
 def add(db: Connection, card_id: CardId, board_id: BoardId, reported: Move | None = None) -> int:
-    """Count one more ring and return the count.
+    """Count one more request and return the count.
 
-    `rung_at` is that of the first ring not yet answered, by the database's clock.
+    `rung_at` is that of the first request not yet answered, by the database's clock.
     """
     count, done, now = *counts(db, card_id), database_now(db)
     values: dict[str, object] = {"board_id": board_id, "rung": count + 1}
@@ -101,18 +101,18 @@ def _unrecorded_moves(db: Connection, card_id: CardId) -> tuple[Move, ...]:
 
 
 def mark_served(db: Connection, card_id: CardId, upto: int) -> None:
-    """Remember that the card was looked at after ring number `upto`; an older answer changes nothing."""
+    """Remember that the card was looked at after request number `upto`; an older answer changes nothing."""
     _serve.run(db, {"card_id": card_id, "upto": upto})
 
 
 def counts(db: Connection, card_id: CardId) -> tuple[int, int]:
-    """Return how often the card was rung and up to which ring it was answered."""
+    """Return how many requests there were for the card, and up to which they are answered."""
     row = find(db, RefreshRequest, refresh_requests, card_id=card_id)
     return (0, 0) if row is None else (row.rung, row.answered)
 
 
 def waiting(db: Connection, limit: int, but: Collection[BoardId] = ()) -> tuple[RefreshRequest, ...]:
-    """Return at most `limit` cards with an unanswered ring, the longest waiting first.
+    """Return at most `limit` cards with an unanswered request, the longest waiting first.
 
     None of the boards in `but`.
     """
@@ -123,7 +123,7 @@ def waiting(db: Connection, limit: int, but: Collection[BoardId] = ()) -> tuple[
 
 
 def count_waiting(db: Connection) -> int:
-    """Return how many cards have an unanswered ring."""
+    """Return how many cards have an unanswered request."""
     return int(_count.scalar(db, {}))
 
 

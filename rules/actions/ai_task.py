@@ -1,4 +1,4 @@
-"""ai_task: one bounded call of a model with a template; its answer is posted, or sets what the rule names."""
+"""ai_task: one bounded call of a model with a template; its answer is posted, or sets the rule's fields."""
 
 from typing import Annotated, Literal, Self
 
@@ -16,7 +16,7 @@ LabelName = Annotated[str, Field(min_length=1, max_length=50)]  # as at GitHub
 
 
 class Settings(PolicyModel):
-    """The prompt, the model, and what the answer may set."""
+    """The prompt, the model, and the fields that the answer may set."""
 
     action: Literal["ai_task"] = Field(description="`ai_task`.")
     prompt: Annotated[str, Field(min_length=1, max_length=8000)] = Field(

@@ -5,7 +5,7 @@ from typing import Any
 
 from ledger.events.policy import ColumnChange
 from ledger.states import CardState
-from rules.card.state import change, settle
+from rules.card.state import change, derive_state
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
@@ -34,11 +34,11 @@ def act(
     return decided
 
 
-def settle_and_act(
+def derive_and_act(
     policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger
 ) -> Decision:
     """Bring the state of a card that enters up to date, and carry out the actions."""
-    return settle(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
+    return derive_state(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
 
 
 def has_action(steps: Sequence[dict[str, Any]], name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Organisations and repositories that Cardinal cannot work in, and what to do about it."""
+"""Organisations and repositories that Cardinal cannot work in, and the way out."""
 
 from dataclasses import dataclass
 

@@ -40,7 +40,7 @@ def advance(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
 
 
 def outdated(policy: Policy, snapshot: Snapshot, event: MergeOutdated, now: datetime) -> Decision:
-    """Rebase and check what was not checked on the newest base; its merge comes after that."""
+    """Rebase and check a commit that was not checked on the newest base; its merge comes after that."""
     pull = snapshot.open_pull
     if pull is None or pull.head != event.head or snapshot.reason is not Reason.MERGE_TURN:
         return Decision((), ("the card has left the merge lane since",))

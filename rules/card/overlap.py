@@ -1,4 +1,4 @@
-"""Work on files that another card of the repository changes as well: what is said, and who waits."""
+"""Work on files that another card of the repository changes as well: the notes, and who waits."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ def describe(shared: Iterable[SharedFiles]) -> str:
 
 
 def holding(shared: Iterable[SharedFiles], own_pull: int) -> tuple[SharedFiles, ...]:
-    """Return what a run that has not begun waits for: runs at work, and pull requests older than its own.
+    """Return the blockers of a run that has not begun: runs at work, and pull requests older than its own.
 
     So no two cards wait for each other: whoever works waits for nobody, and of two pull requests only the
     younger one waits.

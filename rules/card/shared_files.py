@@ -18,5 +18,5 @@ class SharedFiles:
 
     @property
     def name(self) -> str:
-        """What people find it by: a repository's pull request, else the run."""
+        """Its name for people: a repository's pull request, else the run."""
         return f"#{self.pull}" if self.pull else str(self.run_id)

@@ -58,7 +58,7 @@ def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime)
 
 
 def _stuck(snapshot: Snapshot, event: RunEnded) -> Decision:
-    """Say why the branch could not be rebased, and what to do."""
+    """Say why the branch could not be rebased, and the next step."""
     because = plain(event.detail, 500)
     said = Say(snapshot.card_id, f"rebase:{event.run_id}", sentence(because), "pull")
     return explain(snapshot, because) + Decision((said,))

@@ -76,7 +76,7 @@ def explain(snapshot: Snapshot, because: str, reason: Reason = Reason.OTHER) -> 
     )
 
 
-def settle(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
+def derive_state(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
     """Derive the card's state from its run, pull request and column; `because` replaces the sentence."""
     rest = rest_of(policy, snapshot)
     if rest is None:

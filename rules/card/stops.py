@@ -1,4 +1,4 @@
-"""Sentences about what holds a card: a stop, a loss of access, a halt of its board."""
+"""Sentences about the hold of a card: a stop, a loss of access, a halt of its board."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> st
 
 
 def stop_words(scope: str, by: str, because: str) -> tuple[str, str]:
-    """Return what was done to the scope and by whom, and the command that lets it go on."""
+    """Return the stop of the scope with its author, and the command that lets it go on."""
     if because:
         return f"blocked by {plain(by, 40)} ({plain(because, 200)})", "/cardinal unblock"
     return f"stopped by {plain(by, 40)}", LIFTS[scope]

@@ -15,7 +15,7 @@ _FENCE = "```"
 
 
 class TaskAnswerError(RulesError):
-    """The model's answer is not what its rule wants; `because` says how it differs."""
+    """The model's answer does not fit its rule; `because` says how it differs."""
 
     def __init__(self, because: str) -> None:
         self.because = because

@@ -1,4 +1,4 @@
-"""Notices outside GitHub: what is told, to whom, and when. Pure; `bot/outbox/notices.py` queues them."""
+"""Notices outside GitHub: their text, their readers, and when. Pure; `bot/outbox/notices.py` queues them."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, time, timedelta
@@ -39,7 +39,7 @@ class QuietHours(NamedTuple):
 
 
 class NoticeChoice(PolicyModel):
-    """What a person wants of their notices: these kinds, at most one in so many minutes, and no others."""
+    """A person's choice of notices: these kinds, at most one in so many minutes, and no others."""
 
     kinds: tuple[NoticeKind, ...]
     digest_minutes: int = Field(ge=0, le=1440)
@@ -49,7 +49,7 @@ class NoticeChoice(PolicyModel):
 
 
 class Subscriber(PolicyModel):
-    """A person, by their GitHub login, or a channel, by any name, and what is sent there.
+    """A person, by their GitHub login, or a channel, by any name, and its kinds of notices.
 
     `address` is a secret. Nothing is sent from `quiet_from` until `quiet_until`, by the clock of `time_zone`;
     equal times: no quiet. Notices wait for the next multiple of `digest_minutes` of the day; 0: none does.
@@ -92,7 +92,7 @@ class NarrowedSubscriber(Subscriber):
 
 
 def narrowed(subscriber: Subscriber, choice: NoticeChoice) -> NarrowedSubscriber:
-    """Return the subscriber with what they chose, which never adds to what the operator said."""
+    """Return the subscriber with their choice, which never adds to the operator's."""
     return NarrowedSubscriber(
         **{
             **subscriber.model_dump(),

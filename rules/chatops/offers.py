@@ -15,7 +15,7 @@ MAX_ASKED = 500  # characters of a question beside its answers
 
 
 class Urgency(IntEnum):
-    """The order of offers: what is waited for, the run, its end, words to it, the card."""
+    """The order of offers: open questions, the run, its end, words to it, the card."""
 
     WAITED_FOR = 1
     RUN = 2
@@ -48,7 +48,7 @@ class CommandOffer:
 
 
 def fitting(policy: Policy, snapshot: Snapshot) -> tuple[CommandOffer, ...]:
-    """Return what fits how the card and its board stand, whoever asks, the most urgent first."""
+    """Return the commands that fit the card and its board now, whoever asks, the most urgent first."""
     if snapshot.is_draft or snapshot.foreign:
         return ()
     parts = [COMMANDS.load("unarchive")] if snapshot.archived else [part for _, part in COMMANDS.all()]
@@ -57,7 +57,7 @@ def fitting(policy: Policy, snapshot: Snapshot) -> tuple[CommandOffer, ...]:
 
 
 def permitted(policy: Policy, snapshot: Snapshot, *, role: str, login: str) -> tuple[CommandOffer, ...]:
-    """Return what of it somebody with that role in the card's repository may do."""
+    """Return those that somebody with that role in the card's repository may give."""
     offers = fitting(policy, snapshot)
     return tuple(offer for offer in offers if _may(policy, offer, role=role, login=login))
 

@@ -145,7 +145,7 @@ def seen_stop(source: str) -> str | None:
 
 
 def _after(begin: str, source: str) -> str | None:
-    """Return what follows `begin` in the name of a command from beside GitHub; None for any other."""
+    """Return the rest after `begin` in the name of a command from beside GitHub; None for any other."""
     kind, _, name = source.partition(":")
     return name.removeprefix(begin) if kind in APART and name.startswith(begin) else None
 
@@ -256,8 +256,8 @@ def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
         return Parsed(word, "")
     text = rest
     if part.TAKES in ("text", "optional text"):
-        spoken = (line for line in below.split("\n") if not line.lstrip(" ").startswith(">"))
-        text = "\n".join((rest, *spoken)).strip()[:MAX_ARGUMENT]
+        unquoted = (line for line in below.split("\n") if not line.lstrip(" ").startswith(">"))
+        text = "\n".join((rest, *unquoted)).strip()[:MAX_ARGUMENT]
         if not text and part.TAKES == "text":
             return Mistyped(word, f"`/cardinal {word}` needs a text: {code(part.USAGE)}.")
     return Parsed(word, text)

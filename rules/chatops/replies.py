@@ -51,16 +51,16 @@ def chosen(question: OpenQuestion, text: str) -> str:
 
 def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, text: str) -> Decision:
     """Record a written or ticked answer with its meaning, and let the run go on."""
-    return settle(snapshot, run, question, by, read(question, text), chosen(question, text))
+    return record_answer(snapshot, run, question, by, read(question, text), chosen(question, text))
 
 
 def choose(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code) -> Decision:
     """Record a choice that a command of its own made, and let the run go on."""
     labels = dict(zip(codes_of(question), question.choices, strict=False))
-    return settle(snapshot, run, question, by, meant, labels.get(meant, meant))
+    return record_answer(snapshot, run, question, by, meant, labels.get(meant, meant))
 
 
-def settle(
+def record_answer(
     snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code, text: str
 ) -> Decision:
     """Record the answer and let the run go on; one of the rules may cancel it."""
@@ -95,7 +95,7 @@ def numbers(question: OpenQuestion) -> str:
     )
 
 
-def settle_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -> Decision:
+def answer_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -> Decision:
     """Answer the question about leaving, where it is open."""
     if run.leaving is None:
         return Decision()

@@ -2,7 +2,7 @@
 
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action, headlines
-from rules.card.state import Rest, feedback_waits, settle
+from rules.card.state import Rest, derive_state, feedback_waits
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
@@ -28,7 +28,7 @@ def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Ru
     decided = act(policy, snapshot, column.entry_actions, occasion)
     if has_action(column.entry_actions, "start_run"):
         return decided
-    return settle(policy, snapshot) + decided
+    return derive_state(policy, snapshot) + decided
 
 
 def rest(policy: Policy, snapshot: Snapshot) -> Rest:

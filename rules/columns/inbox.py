@@ -1,7 +1,7 @@
 """inbox: ideas wait here; nobody serves them."""
 
 from ledger.states import CardState
-from rules.card.column_actions import headlines, settle_and_act
+from rules.card.column_actions import derive_and_act, headlines
 from rules.card.state import Rest
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -9,7 +9,7 @@ from rules.snapshot import Snapshot
 
 STATES = (CardState.DRAFT, CardState.BLOCKED)
 TAKES_NEW_CARDS = True
-enter = settle_and_act
+enter = derive_and_act
 
 
 def rest(policy: Policy, snapshot: Snapshot) -> Rest:

@@ -2,7 +2,7 @@
 
 from ledger.states import CardState
 from rules.card.column_actions import act, headlines
-from rules.card.state import Rest, settle
+from rules.card.state import Rest, derive_state
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import AskAssistant, ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
@@ -16,7 +16,7 @@ HAS_ASSISTANT = True
 def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
     """Let the assistant answer the newest messages."""
     actions = act(policy, snapshot, column.entry_actions, occasion)
-    return settle(policy, snapshot) + ask(snapshot) + actions
+    return derive_state(policy, snapshot) + ask(snapshot) + actions
 
 
 def ask(snapshot: Snapshot) -> Decision:

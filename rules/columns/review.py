@@ -1,7 +1,7 @@
 """review: people look at the pull request and give their verdict."""
 
 from ledger.states import CardState
-from rules.card.column_actions import headlines, settle_and_act
+from rules.card.column_actions import derive_and_act, headlines
 from rules.card.state import Rest, feedback_waits
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -15,7 +15,7 @@ STATES = (
 )  # fmt: skip
 HAS_REVIEWS = True
 AFTER_DISMISSAL = Rest(CardState.IN_REVIEW, "the verdict was dismissed: it waits for a review")
-enter = settle_and_act
+enter = derive_and_act
 
 
 def rest(policy: Policy, snapshot: Snapshot) -> Rest:

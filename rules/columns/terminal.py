@@ -1,7 +1,7 @@
-"""terminal: the end of a card's way; what is delivered is merged here, where the policy says so."""
+"""terminal: the end of a card's way; its pull request is merged here, where the policy says so."""
 
 from ledger.states import CardState
-from rules.card.column_actions import has_action, headlines, settle_and_act
+from rules.card.column_actions import derive_and_act, has_action, headlines
 from rules.card.state import Rest
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -9,7 +9,7 @@ from rules.snapshot import Snapshot
 
 STATES = (CardState.DONE, CardState.BLOCKED)
 IS_FINAL = True
-enter = settle_and_act
+enter = derive_and_act
 
 
 def rest(policy: Policy, snapshot: Snapshot) -> Rest | None:

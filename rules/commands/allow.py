@@ -1,4 +1,4 @@
-"""Allow the agents of this card what matches a pattern, unasked; `workflows`: to change the files of CI.
+"""Allow the agents of this card all that matches a pattern, unasked; `workflows`: to change the files of CI.
 
 `git push:*` is git push with anything.
 """

@@ -88,7 +88,7 @@ def _stage(
 
 
 def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | None:
-    """Return what becomes of an approval of something that changed since the plan; None where nothing did.
+    """Return the decision on an approval of something that changed since the plan; None where nothing did.
 
     Another issue needs another plan. A plan on an older base or policy may fit still: that is for the one who
     approves to say, once more and knowing it.

@@ -67,6 +67,6 @@ def _go_on(snapshot: Snapshot, run: RunSeen, given: CommandGiven, added_usd: flo
         return Decision()
     if subject_of(question) is Subject.BUDGET:
         text = raised(added_usd)
-        return replies.settle(snapshot, run, question, given.by, Code.RAISED, text)
+        return replies.record_answer(snapshot, run, question, given.by, Code.RAISED, text)
     text = f"{run.run_id} may spend {usd(added_usd)} more. Its question still waits for an answer."
     return replies.say(snapshot, given, text)

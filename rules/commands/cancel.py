@@ -1,11 +1,11 @@
-"""Cancel the run; what it committed is kept."""
+"""Cancel the run; its commits are kept."""
 
 from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from rules.chatops.offers import CommandOffer, Urgency
-from rules.chatops.replies import say, settle_leaving
+from rules.chatops.replies import answer_leaving, say
 from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -40,4 +40,4 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, f"{run.run_id} is being cancelled already.")
     stop = StopRun(snapshot.card_id, run.run_id, "cancel", given.by, "/cardinal cancel")
     because = (f"{given.by} cancels {run.run_id}",)
-    return settle_leaving(snapshot, run, given.by, cancel=True) + Decision((stop,), because)
+    return answer_leaving(snapshot, run, given.by, cancel=True) + Decision((stop,), because)

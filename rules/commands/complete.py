@@ -1,4 +1,4 @@
-"""Say that the card is done: move it to its last column, whose policy decides what is merged."""
+"""Say that the card is done: move it to its last column, whose policy decides about the merge."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.chatops.replies import say, settle_leaving
+from rules.chatops.replies import answer_leaving, say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -28,4 +28,4 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
             snapshot, given, f"{run.run_id} is being cancelled already. `/cardinal retry` starts another run."
         )
     because = f"{run.run_id} may finish, then the card goes to {code(snapshot.held_back)}"
-    return settle_leaving(snapshot, run, given.by, cancel=False) + Decision((), (because,))
+    return answer_leaving(snapshot, run, given.by, cancel=False) + Decision((), (because,))

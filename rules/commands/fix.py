@@ -16,7 +16,7 @@ TAKES = "optional text"
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Queue a run that works on the card, where one may start; what is said with it is for this run.
+    """Queue a run that works on the card, where one may start; the text is for this run.
 
     With `--repro` in the first line, the card's steps are played in a browser, or it is said why not.
     """

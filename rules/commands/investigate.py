@@ -1,4 +1,4 @@
-"""Let an agent look into the card and report what it finds, without changing anything."""
+"""Let an agent look into the card and report its findings, without changing anything."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ TAKES = "optional text"
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Queue a run that only reads, where one may start; what is said with it is for this run.
+    """Queue a run that only reads, where one may start; the text is for this run.
 
     With `--repro` in the first line, the card's steps are played in a browser, or it is said why not.
     """

@@ -22,7 +22,7 @@ NOBODY = RunId("")  # no run's agent wants it
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Add it, unless the two would wait for each other in a circle; a queued run waits for what blocks it."""
+    """Add it, unless the two would wait for each other in a circle; a queued run waits for its blockers."""
     relation, _, issue = given.argument.strip().partition(" ")
     return change(snapshot, given, relation.lower().replace("-", "_"), issue, wanted=True)
 

@@ -17,7 +17,7 @@ TAKES = "optional"
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Record it; what a person, or the operator for them, left out in general does not hold for this card."""
+    """Record it; general exclusions by the person, or the operator for them, do not hold for this card."""
     wanted, run = given.argument.strip().lower(), snapshot.live_run
     if wanted not in ("", "run"):
         return say(

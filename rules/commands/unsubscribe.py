@@ -1,4 +1,4 @@
-"""Follow this card no more; what you generally want to hear of still reaches you."""
+"""Follow this card no more; your general notices still reach you."""
 
 from datetime import datetime
 

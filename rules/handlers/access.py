@@ -1,7 +1,7 @@
 """Lost and regained access: its meaning for the cards of a repository or an organisation."""
 
 from ledger.states import RUN_HELD, CardState, Reason
-from rules.card.state import change, settle
+from rules.card.state import change, derive_state
 from rules.card.stops import stopped_by
 from rules.intents.internal import RequeueRun, StopRun
 from rules.intents.outbound import Decision
@@ -30,12 +30,12 @@ def spread(policy: Policy, snapshot: Snapshot) -> Decision:
     if policy.archetype(snapshot.column).IS_FINAL:
         return Decision()  # nothing is to be done there any more
     if snapshot.lost:
-        return _paused(snapshot, snapshot.lost) + settle(policy, snapshot)
+        return _paused(snapshot, snapshot.lost) + derive_state(policy, snapshot)
     run = snapshot.live_run
     held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if run and run.paused and run.stop_why == WHY and not held:
         return Decision((RequeueRun(snapshot.card_id, run.run_id, "resumed"),), ("it can be reached again",))
-    return settle(policy, snapshot)
+    return derive_state(policy, snapshot)
 
 
 def _paused(snapshot: Snapshot, because: str) -> Decision:

@@ -35,7 +35,7 @@ def rejected(policy: Policy, event: PolicyRejected, now: datetime) -> Decision:
 
 
 def proposed(policy: Policy, event: PolicyProposed, now: datetime) -> Decision:
-    """Report on a branch's commit what its policy file would change."""
+    """Report on a branch's commit the changes by its policy file."""
     return Decision((PreviewPolicy(CardId(event.board_id), event.commit),))
 
 

@@ -15,8 +15,8 @@ from ledger.events.board import (
 from ledger.events.placement import RepositoryResolved
 from ledger.states import CardState, Reason, RunState
 from rules.card.column_actions import act
-from rules.card.drag_out import came_back, is_leaving, leave, let_go, only_waits, returned
-from rules.card.state import settle
+from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_go, only_waits, returned
+from rules.card.state import derive_state
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
 from rules.handlers.access import spread
@@ -35,9 +35,11 @@ def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> 
     if event.column != snapshot.column:
         return Decision((), ("the card has moved on since",))
     if not event.arrived:
-        return settle(policy, snapshot)  # it stood there before Cardinal came: nobody dragged it for an agent
+        return derive_state(
+            policy, snapshot
+        )  # it stood there before Cardinal came: nobody dragged it for an agent
     if _nobody_dragged(policy, snapshot):
-        return settle(policy, snapshot, UNDRAGGED)
+        return derive_state(policy, snapshot, UNDRAGGED)
     return enter(policy, snapshot, now)
 
 
@@ -49,11 +51,11 @@ def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -
     if run and is_leaving(event, run) and only_waits(run):
         return exit_from(policy, snapshot, event.before, now) + let_go(snapshot, event.after, run)
     if run and is_leaving(event, run):
-        return leave(policy, snapshot, event, run, now)
+        return apply_on_leave(policy, snapshot, event, run, now)
     if run:
         return returned(policy, snapshot, event, run)
     if event.before is None and _nobody_dragged(policy, snapshot):
-        return settle(policy, snapshot, UNDRAGGED)
+        return derive_state(policy, snapshot, UNDRAGGED)
     return exit_from(policy, snapshot, event.before, now) + enter(policy, snapshot, now)
 
 
@@ -66,7 +68,7 @@ def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetim
     if snapshot.begun and snapshot.begun[0] > event.came_at:
         return Decision((), ("a run has begun since",))
     if snapshot.run is None and _nobody_dragged(policy, snapshot):
-        return settle(policy, snapshot, UNDRAGGED)
+        return derive_state(policy, snapshot, UNDRAGGED)
     return exit_from(policy, snapshot, event.column, now) + enter(policy, snapshot, now)
 
 
@@ -84,7 +86,7 @@ def mover_found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: date
     if run is None:
         return enter(policy, snapshot, now)
     move = CardMoved(snapshot.card_id, run.column, event.column, False, event.by, event.role)
-    return leave(policy, snapshot, move, run, now) if is_leaving(move, run) else Decision()
+    return apply_on_leave(policy, snapshot, move, run, now) if is_leaving(move, run) else Decision()
 
 
 def dragger(snapshot: Snapshot) -> str:
@@ -103,12 +105,12 @@ def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datet
 def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Apply the policy to a card that has come to its column."""
     if snapshot.archived:
-        return settle(policy, snapshot)
+        return derive_state(policy, snapshot)
     free = (CardHeldBack(snapshot.card_id, "", "policy"),) if snapshot.held_back == snapshot.column else ()
     released = Decision(free)
     column = policy.column(snapshot.column)
     if column is None:
-        return released + settle(policy, snapshot)
+        return released + derive_state(policy, snapshot)
     occasion = RuleTrigger(f"{snapshot.column}/on_entry", dragger(snapshot), now)
     return released + policy.archetype(snapshot.column).enter(policy, snapshot, column, occasion)
 
@@ -154,11 +156,13 @@ def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: d
     # The repository that it named before may be out of reach, which does not concern it any more.
     # Why else it is blocked, it is not for a label to take back.
     out_of_reach = bool(snapshot.lost) or snapshot.reason is Reason.OUT_OF_REACH
-    return settle(policy, snapshot) if snapshot.state is CardState.BLOCKED and out_of_reach else Decision()
+    return (
+        derive_state(policy, snapshot) if snapshot.state is CardState.BLOCKED and out_of_reach else Decision()
+    )
 
 
 def restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: datetime) -> Decision:
     """Show a card that is back; it starts nothing by itself."""
     if snapshot.state is not CardState.ARCHIVED:
         return Decision()
-    return settle(policy, snapshot)
+    return derive_state(policy, snapshot)

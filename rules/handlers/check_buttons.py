@@ -68,7 +68,7 @@ def check(snapshot: Snapshot) -> Decision:
     return Decision(written)
 
 
-def shown(snapshot: Snapshot, event: Event) -> Decision:
+def rewrite_check(snapshot: Snapshot, event: Event) -> Decision:
     """Write the check anew after events that may change its verdict or its buttons."""
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     return check(snapshot) if waits or isinstance(event, CHANGING) else Decision()
@@ -77,7 +77,7 @@ def shown(snapshot: Snapshot, event: Event) -> Decision:
 def superseded(snapshot: Snapshot, given: CommandGiven) -> str:
     """Return that the pressed button or form is about another run than the newest; empty when it is not.
 
-    A press that comes late, or twice, must not stop or start what the person never saw.
+    A press that comes late, or twice, must not stop or start a run that the person never saw.
     """
     about, run = pressed_run(given.source), snapshot.run
     if not about or run is None or run.run_id == about:

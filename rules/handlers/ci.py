@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.states import CardState, Ending, Reason
-from rules.card.state import change, explain, feedback_waits, settle
+from rules.card.state import change, derive_state, explain, feedback_waits
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
@@ -28,7 +28,7 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
     mine = tuple(failure.name for failure in event.failures if not failure.on_base)
     if not event.failures:
         mended = (snapshot.state, snapshot.reason) == (CardState.BLOCKED, Reason.CHECKS_RED)
-        return settle(policy, snapshot) if mended else Decision((), ("no check is red",))
+        return derive_state(policy, snapshot) if mended else Decision((), ("no check is red",))
     if not mine:
         names = _names(tuple(failure.name for failure in event.failures))
         because = f"{names} is red on the default branch, too: not repaired"

@@ -6,7 +6,7 @@ from ledger.events.conversation import AssistantFailed, AssistantReplied, Person
 from ledger.events.run import RunSteered
 from ledger.model.limit_answers import Subject, subject_of
 from ledger.states import RUN_HELD, CardState, RunState
-from rules.card.state import change, settle
+from rules.card.state import change, derive_state
 from rules.card.trigger import stamp, was_before
 from rules.chatops import replies
 from rules.chatops.parser import parse, refusal_to_answer
@@ -43,7 +43,9 @@ def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
     if planned and event.comment_id > snapshot.last_answered:
         newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
         request = Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
-        return request + settle(policy, snapshot) if snapshot.state is CardState.NEEDS_INPUT else request
+        return (
+            request + derive_state(policy, snapshot) if snapshot.state is CardState.NEEDS_INPUT else request
+        )
     return Decision((), ("nobody listens in this column",))
 
 
@@ -55,7 +57,7 @@ def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: da
         return posted
     if snapshot.last_said > max(event.answers, snapshot.last_answered):
         return posted + Decision((AskAssistant(card, snapshot.last_said),), ("more was said meanwhile",))
-    return posted + settle(policy, snapshot)
+    return posted + derive_state(policy, snapshot)
 
 
 def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed, now: datetime) -> Decision:

@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.related import LinksSeen
 from ledger.states import Reason, RunState
 from rules.card.dependencies import ask_about_blockers, asks_about_part, waiting
-from rules.card.state import settle
+from rules.card.state import derive_state
 from rules.intents.outbound import Decision, UpdateFace
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -17,7 +17,7 @@ def linked(policy: Policy, snapshot: Snapshot, event: LinksSeen, now: datetime) 
 
 
 def update_whole(policy: Policy, snapshot: Snapshot) -> Decision:
-    """Show on the card's face how many of its parts are done, and update what its queued run waits for."""
+    """Show on the card's face how many of its parts are done, and update the blockers of its queued run."""
     if snapshot.archived or snapshot.foreign:
         return Decision()
     return Decision((UpdateFace(snapshot.card_id),)) + update_waiting(policy, snapshot)
@@ -31,4 +31,4 @@ def update_waiting(policy: Policy, snapshot: Snapshot) -> Decision:
     waits = waiting(policy, snapshot) is not None or asks_about_part(run.question)
     if not waits and snapshot.reason is not Reason.DEPENDENCY:
         return Decision()
-    return settle(policy, snapshot) + ask_about_blockers(policy, snapshot, run.run_id)
+    return derive_state(policy, snapshot) + ask_about_blockers(policy, snapshot, run.run_id)

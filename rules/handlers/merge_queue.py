@@ -45,7 +45,7 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
 
 
 def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetime) -> Decision:
-    """Say on the queue's commit what the gate saw, or it waits for ever; and on the card that it waits.
+    """Report the gate's result on the queue's commit, or it waits for ever; and on the card that it waits.
 
     Somebody may have put it into the queue by hand.
     """

@@ -8,7 +8,7 @@ from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewS
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
-from rules.card.state import change, explain, settle
+from rules.card.state import change, derive_state, explain
 from rules.card.trigger import RuleTrigger, was_before
 from rules.columns.review import changes_asked
 from rules.handlers import comment
@@ -52,10 +52,10 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
 
 
 def _approved(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
-    """Show an approval; merge in a last column only what was approved before somebody dragged it there."""
+    """Show an approval; merge in a last column only if it was approved before somebody dragged it there."""
     column = policy.column(snapshot.column)
     if column is None or not policy.archetype(snapshot.column).IS_FINAL or not snapshot.open_pull:
-        return settle(policy, snapshot)
+        return derive_state(policy, snapshot)
     missed = event.submitted_at is not None and not was_before(snapshot.moved_at, event.submitted_at)
     if missed and snapshot.state is CardState.BLOCKED and may_move(policy, snapshot.mover):
         occasion = RuleTrigger(f"review:{event.review_id}", event.author, now)
@@ -70,11 +70,11 @@ def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: d
     rest = policy.archetype(snapshot.column).AFTER_DISMISSAL
     if snapshot.verdict == "none" and rest:
         return change(policy, snapshot, rest.state, rest.because)
-    return settle(policy, snapshot)
+    return derive_state(policy, snapshot)
 
 
 def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime) -> Decision:
-    """Apply what came before the pull request: the end of the run, or of the card."""
+    """Apply an earlier end of the run, or of the card, to the pull request."""
     card, run = snapshot.card_id, snapshot.run
     taken_away = snapshot.archived and may_move(policy, snapshot.mover)
     if taken_away or snapshot.given_up:
@@ -100,14 +100,14 @@ def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetim
         blocked = snapshot.state is CardState.BLOCKED and not snapshot.live_run
         reopened = blocked and policy.archetype(snapshot.column).HAS_REVIEWS
         checked = unasked(policy, snapshot, now)
-        return face + (settle(policy, snapshot) if reopened else Decision()) + checked
+        return face + (derive_state(policy, snapshot) if reopened else Decision()) + checked
     stopped = _stop(snapshot, f"pull request #{event.number} was {event.state}")
     if event.state == "closed":
-        return stopped + face + (Decision() if snapshot.live_run else settle(policy, snapshot))
+        return stopped + face + (Decision() if snapshot.live_run else derive_state(policy, snapshot))
     column = policy.column(snapshot.column)
     deletes = column is not None and has_action(column.entry_actions, "delete_branch")
     deleted: tuple[Intent, ...] = (DeleteBranch(card, pull.branch),) if deletes else ()
-    return stopped + Decision(deleted) + settle(policy, snapshot) + face
+    return stopped + Decision(deleted) + derive_state(policy, snapshot) + face
 
 
 def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime) -> Decision:
@@ -123,7 +123,7 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
         if snapshot.live_run:
             return explain(snapshot, because)
         if policy.archetype(snapshot.column).IS_FINAL:
-            return settle(policy, snapshot)
+            return derive_state(policy, snapshot)
         return change(policy, snapshot, CardState.BLOCKED, because)
     if event.reason in ABANDONED:
         because = f"{by} closed the issue as {how}"
@@ -134,12 +134,12 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
         return given_up + change(policy, snapshot, CardState.DONE if done else CardState.BLOCKED, because)
     if snapshot.live_run:
         return Decision((), (f"{snapshot.live_run.run_id} goes on: the issue was closed as completed",))
-    return settle(policy, snapshot)
+    return derive_state(policy, snapshot)
 
 
 def reopened(policy: Policy, snapshot: Snapshot, event: IssueReopened, now: datetime) -> Decision:
     """Show the card again as its run and pull request say; it starts nothing by itself."""
-    return settle(policy, snapshot) if not snapshot.closed else Decision()
+    return derive_state(policy, snapshot) if not snapshot.closed else Decision()
 
 
 def archived(policy: Policy, snapshot: Snapshot, event: CardArchived, now: datetime) -> Decision:
@@ -160,7 +160,7 @@ def abandon(snapshot: Snapshot, because: str) -> Decision:
 
 
 def _stop(snapshot: Snapshot, because: str) -> Decision:
-    """Stop the live run and the check of the pull request: what they would find is of no use any more."""
+    """Stop the live run and the check of the pull request: their results are of no use any more."""
     run, checking = snapshot.live_run, snapshot.checking
     ids = [run.run_id] if run is not None and run.stop_asked != "cancel" else []
     ids += [checking.run_id] if checking is not None and checking.alive and not checking.stop_by else []

@@ -9,8 +9,8 @@ from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import Ending, RunState
 from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
-from rules.card.drag_out import release
-from rules.card.state import settle
+from rules.card.left_column import release
+from rules.card.state import derive_state
 from rules.card.stops import stopped_by
 from rules.handlers import ci, failed_run, job
 from rules.handlers.card_moved import enter
@@ -49,7 +49,7 @@ _RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is 
 WAITING = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
 
 
-def shown(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
+def show_run(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
     """Show progress: the sticky comment and the face are written from the ledger as it then is."""
     card = snapshot.card_id
     return Decision((WriteRunComment(card, event.run_id), UpdateFace(card)))
@@ -59,8 +59,8 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     """Show a step, and apply requests that came during it."""
     run = _newest(snapshot, event)
     if run is None:
-        return shown(policy, snapshot, event, now)
-    seen = shown(policy, snapshot, event, now) + settle(policy, snapshot)
+        return show_run(policy, snapshot, event, now)
+    seen = show_run(policy, snapshot, event, now) + derive_state(policy, snapshot)
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     if waits or not isinstance(event, runs.RunStepped):
         seen += _ticker(snapshot) + _told_early(snapshot)
@@ -77,7 +77,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
 def files_known(
     policy: Policy, snapshot: Snapshot, event: runs.BranchExported | stage.SnapshotTaken, now: datetime
 ) -> Decision:
-    """Say which other work changes the same files, now that git knows what this run changes."""
+    """Say which other work changes the same files, now that git knows this run's changes."""
     run = _newest(snapshot, event)
     return overlap.noticed(policy, snapshot, run) if run else Decision()
 
@@ -110,9 +110,9 @@ def plan_settled(
 ) -> Decision:
     """Write the decision into the plan's comment; a plan approved by the policy has none."""
     if isinstance(event, runs.PlanApproved) and event.by == "policy":
-        return shown(policy, snapshot, event, now)
+        return show_run(policy, snapshot, event, now)
     settled = SettlePlan(snapshot.card_id, event.run_id, event.revision)
-    return Decision((settled,), (f"{event.by} settled plan {event.revision}",)) + shown(
+    return Decision((settled,), (f"{event.by} settled plan {event.revision}",)) + show_run(
         policy, snapshot, event, now
     )
 
@@ -120,8 +120,8 @@ def plan_settled(
 def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked, now: datetime) -> Decision:
     """Post the question, and show the card as waiting for a person."""
     post = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
-    seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
-    state = settle(policy, snapshot) if _newest(snapshot, event) else Decision()
+    seen = show_run(policy, snapshot, event, now) + _ticker(snapshot)
+    state = derive_state(policy, snapshot) if _newest(snapshot, event) else Decision()
     return Decision((post,), (f"{event.run_id} asks",)) + state + seen
 
 
@@ -129,11 +129,11 @@ def answered(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, n
     """Write the answer into the question's comment."""
     settled = SettleQuestion(snapshot.card_id, event.run_id, event.question_id)
     run = _newest(snapshot, event)
-    state = settle(policy, snapshot) if run else Decision()
+    state = derive_state(policy, snapshot) if run else Decision()
     if run and run.state is RunState.QUEUED:
         state += ask_about_blockers(policy, snapshot, run.run_id)
     record = Decision((settled,), (f"{event.by} answered",)) + _agreed_card(snapshot, event)
-    return record + state + shown(policy, snapshot, event, now)
+    return record + state + show_run(policy, snapshot, event, now)
 
 
 def _agreed_card(snapshot: Snapshot, event: runs.QuestionAnswered) -> Decision:
@@ -159,7 +159,7 @@ def pushed(policy: Policy, snapshot: Snapshot, event: runs.BranchPushed, now: da
     """Open the draft pull request with the first push; later ones bring its body up to date."""
     card = snapshot.card_id
     pull: Intent = UpdatePull(card) if snapshot.open_pull else OpenPull(card, event.run_id)
-    return Decision((pull,), (f"{event.run_id} pushed its branch",)) + shown(policy, snapshot, event, now)
+    return Decision((pull,), (f"{event.run_id} pushed its branch",)) + show_run(policy, snapshot, event, now)
 
 
 def thread_answered(
@@ -211,7 +211,7 @@ def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, n
 
 
 def limited(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, now: datetime) -> Decision:
-    """Say once that the agent reached a limit of what it may make by itself."""
+    """Say once that the agent reached a limit of cards or links that it may make by itself."""
     what = {"cards": f"{event.most} cards", "links": f"{event.most} links"}.get(event.limit, "no card")
     why = " because its card is a card of agents itself" if event.limit == "depth" else ""
     said = (
@@ -228,7 +228,7 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     posted = () if announced else (_last_word(card, run, event),)
     report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
     report += circuit_breaker.ended(policy, snapshot, event, now)
-    seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
+    seen = show_run(policy, snapshot, event, now) + _ticker(snapshot)
     if run is None:
         return report + seen
     delivered = _delivered(snapshot, event) if run.mode != INVESTIGATE else Decision()
@@ -264,7 +264,7 @@ def _delivered(snapshot: Snapshot, event: runs.RunEnded) -> Decision:
 
 
 def _told_early(snapshot: Snapshot) -> Decision:
-    """Say on a pull request with unfinished work what becomes of its run."""
+    """Report the state of its run on a pull request with unfinished work."""
     pull = snapshot.open_pull
     return Decision((UpdatePull(snapshot.card_id),)) if pull and pull.unfinished else Decision()
 
@@ -273,7 +273,7 @@ def _onward(
     policy: Policy, snapshot: Snapshot, run: RunSeen, event: runs.RunEnded, now: datetime
 ) -> Decision:
     if snapshot.held_back:
-        return settle(policy, snapshot) + release(snapshot, now)
+        return derive_state(policy, snapshot) + release(snapshot, now)
     if (snapshot.column or "").casefold() != run.column.casefold():
         return enter(policy, snapshot, now)  # it was let go at once; now that the run has ended, it is served
     column = policy.column(run.column)
@@ -284,10 +284,12 @@ def _onward(
     if any(isinstance(intent, QueueRun) for intent in red.intents):
         return red
     if move is None:
-        return settle(policy, snapshot) + red + failed_run.try_another(policy, snapshot, run, event, now)
+        return (
+            derive_state(policy, snapshot) + red + failed_run.try_another(policy, snapshot, run, event, now)
+        )
     here = snapshot.column or ""
     onward = MoveCard(snapshot.card_id, move.move, about=f"success:{run.run_id}", source=here)
-    return settle(policy, snapshot) + Decision((onward,), (f"the policy moves it to {move.move}",))
+    return derive_state(policy, snapshot) + Decision((onward,), (f"the policy moves it to {move.move}",))
 
 
 def _newest(snapshot: Snapshot, event: runs.RunEvent) -> RunSeen | None:

@@ -15,7 +15,7 @@ from rules.snapshot import Snapshot
 
 
 def answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: datetime) -> Decision:
-    """Post the answer of a rule's model, and set what it chose."""
+    """Post the answer of a rule's model, and set the chosen fields."""
     card, about = snapshot.card_id, f"task:{event.rule}:{stamp(now)}"
     said = (Say(card, about, event.text),) if event.text.strip() else ()
     labels = (AddLabels(card, event.labels, about),) if event.labels else ()

@@ -35,7 +35,7 @@ RuleEvent = (
 
 
 class NoticeKind(StrEnum):
-    """What a notice is about."""
+    """The subject of a notice."""
 
     QUESTION = "question"
     APPROVAL = "approval"
@@ -155,7 +155,7 @@ class ReportPolicy(Intent):
 
 @dataclass(frozen=True, slots=True)
 class PreviewPolicy(Intent):
-    """Say on a branch's commit, as a check run, what its policy would change. `card_id` is the board's id."""
+    """Report the changes by a branch's policy on its commit, as a check run. `card_id` is the board's id."""
 
     commit: str
 
@@ -190,7 +190,7 @@ class MoveCard(Intent):
 
     @property
     def commanded(self) -> bool:
-        """Whether somebody's command asks for it, who wants to know what came of it."""
+        """Whether somebody's command asks for it, who wants to know its outcome."""
         return self.about.startswith("command:")
 
 

@@ -1,4 +1,4 @@
-"""Outward intents that carry out what the model of an `ai_task` rule answered, or take it back."""
+"""Outward intents that carry out the answer of an `ai_task` rule's model, or take it back."""
 
 from dataclasses import dataclass
 

@@ -22,7 +22,7 @@ Allowed = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length
 
 
 class BoardLimits(PolicyModel):
-    """What all columns together may use."""
+    """Limits of all columns together."""
 
     runs: int = whole(6, 1, 1000, "Runs at the same time on the board.")
     runs_per_repository: int = whole(2, 1, 1000, "Runs at the same time in one repository.")
@@ -60,7 +60,7 @@ class BoardLimits(PolicyModel):
 
 
 class RepositoryChoice(PolicyModel):
-    """How a card that is not tied to one repository finds it, and what counts in one without a file."""
+    """How a card that is not tied to one repository finds it, and the rules in one without a file."""
 
     labels: dict[Name, Repository] = setting({}, "The repository of cards with a label.")
     home: Literal["own", "named"] | None = setting(
@@ -98,7 +98,7 @@ class BoardRules(PolicyModel):
     specialists: Annotated[dict[SpecialistName, Specialist], Field(max_length=50)] = setting(
         {}, "Agents with model, persona and skills [by names of your own](#specialists)."
     )
-    limits: BoardLimits = setting(BoardLimits(), "What all columns together may use.")
+    limits: BoardLimits = setting(BoardLimits(), "Limits of all columns together.")
     commands: dict[Name, Allowed] = setting(
         {}, "The lowest role for a command, or a list of roles and people."
     )

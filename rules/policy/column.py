@@ -40,7 +40,7 @@ def _success(value: object) -> object:
 
 
 class Tools(PolicyModel):
-    """What the agent may do, by class of tool."""
+    """Permissions of the agent, by class of tool."""
 
     edit: Permission = setting("allow", "Change files of the workspace.")
     run: Permission = setting("allow", "Run commands in the workspace.")

@@ -69,7 +69,7 @@ def parse(
 ) -> Policy:
     """Return the policy in `text`, the file of the repository `home`; without `board:` the default applies.
 
-    `profiles` are those that the repository has of its own. None: what there is is not known.
+    `profiles` are those that the repository has of its own. None: unknown.
 
     Raises PolicyError with one sentence for each problem.
     """

@@ -1,4 +1,4 @@
-"""Paths of a monorepo: folders below the root of the repository, and what is wrong with a name."""
+"""Paths of a monorepo: folders below the root of the repository, and the faults of a name."""
 
 import re
 from collections.abc import Iterator

@@ -68,7 +68,7 @@ def markers(names: Collection[str]) -> tuple[str, ...]:
 
 
 def propose(names: Collection[str], texts: Mapping[str, str]) -> Proposal:
-    """Return what to run in a repository with these files; `texts` are those of `markers`.
+    """Return the checks to run in a repository with these files; `texts` are those of `markers`.
 
     Where the root has no checks, each outermost folder that has some becomes a path.
     """
@@ -129,7 +129,7 @@ def _python(names: Collection[str], texts: Mapping[str, str]) -> Proposal | None
 
 
 def _venv(packages: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the line that installs them; what the system has already is not fetched again."""
+    """Return the line that installs them; packages of the system are not fetched again."""
     made = f"python3 -m venv --system-site-packages {_VENV}"
     return (f"{made} && {_VENV}/bin/pip install -q {' '.join(packages)}",) if packages else ()
 

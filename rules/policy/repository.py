@@ -122,7 +122,7 @@ Guarded = Literal["ask", "allow", "deny"]
 
 
 class Guardrails(PolicyModel):
-    """What an agent must leave alone, looked for in every commit that is to be published.
+    """Changes that an agent must not make, looked for in every commit that is to be published.
 
     `ask` stops publishing until a person agrees to these very findings. `deny` gives them back to the agent
     once; if they are still there, the run fails.
@@ -144,7 +144,7 @@ class Guardrails(PolicyModel):
 
     @property
     def actions(self) -> dict[str, Guarded]:
-        """What is done with the findings of the guards that the file names."""
+        """Actions on violations by guard, for the guards that the file names."""
         return self.__pydantic_extra__
 
 

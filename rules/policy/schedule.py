@@ -56,13 +56,13 @@ class FailedWorkflow(PolicyModel):
 
 
 class CardTrigger(PolicyModel):
-    """What makes a card in place of the clock."""
+    """The event that makes a card in place of the clock."""
 
     workflow_failed: FailedWorkflow = Field(description="A workflow that fails.")
 
 
 class CardSchedule(PolicyModel):
-    """A card that is made by the clock, `cron` or `every`, or `on` an event; and what is on it."""
+    """A card that is made by the clock, `cron` or `every`, or `on` an event; and its contents."""
 
     cron: Annotated[str, Field(max_length=100), AfterValidator(_cron)] | None = setting(
         None, "When, as in cron: minute, hour, day of the month, month, day of the week."

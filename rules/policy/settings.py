@@ -22,7 +22,7 @@ _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its name, its value, and what it means."""
+    """One setting: its name, its value, and its meaning."""
 
     name: str
     value: object
@@ -87,7 +87,7 @@ def _near(before: str, after: str) -> tuple[str, str]:
 
 
 def _words(value: object) -> str:
-    """Return a value as a person reads it: what is nested by its set names, nothing as none."""
+    """Return a value as a person reads it: nested ones by their set names, nothing as none."""
     match value:
         case BaseModel():
             given = {name: getattr(value, name) for name in value.model_fields_set}

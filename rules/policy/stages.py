@@ -38,7 +38,7 @@ PersonaName = Annotated[Name, AfterValidator(_file_name)]
 
 
 class StageTools(PolicyModel):
-    """What the agent of a stage may do: never more than its column allows."""
+    """Permissions of a stage's agent: never more than its column allows."""
 
     edit: Permission | None = setting(None, "Change files; left out, as the column says.")
     run: Permission | None = setting(None, "Run commands; left out, as the column says.")

@@ -131,7 +131,7 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
 
 
 def _label_problems(board: BoardRules, step: dict[str, Any], written: Written, where: Path) -> Iterator[str]:
-    """Yield a sentence for each label that an answer may not set: what it chooses is a person's to choose."""
+    """Yield a sentence for each label that an answer may not set: that choice is a person's."""
     labels, choosing = step.get("labels"), {*board.repositories.labels, *board.modes.labels}
     for index, label in enumerate(labels if isinstance(labels, list) else ()):
         if str(label).casefold() in {name.casefold() for name in choosing}:

@@ -1,4 +1,4 @@
-"""Which rules of a branch's rulesets refuse Cardinal's commits or its merge, each with what to set. Pure."""
+"""Which rules of a branch's rulesets refuse Cardinal's commits or its merge, each with the way out. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ class BranchRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleFinding:
-    """What a rule has against Cardinal, and what to do about it. `refuses`: it certainly does."""
+    """A rule's objection to Cardinal, and the way out. `refuses`: it certainly does."""
 
     problem: str
     step: str
@@ -52,13 +52,13 @@ class RuleFinding:
 
     @property
     def text(self) -> str:
-        """Both as one sentence without its full stop; what to do comes first, for a card cuts long ones."""
+        """Both as one sentence without its full stop; the way out comes first, for a card cuts long ones."""
         return f"{self.step}, because {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)
 class Pushes:
-    """What Cardinal pushes to a branch: whose commits, how their messages end, whether they are signed.
+    """A push of Cardinal to a branch: whose commits, how their messages end, whether they are signed.
 
     `exists`: the branch is there already.
     """
@@ -99,7 +99,7 @@ def required_checks(rules: Iterable[BranchRule]) -> frozenset[str]:
 
 
 def message_demands(rules: Iterable[BranchRule]) -> tuple[str, ...]:
-    """Return what the rules demand of commit messages, for whoever writes them."""
+    """Return the rules' demands on commit messages, for whoever writes them."""
     return tuple(
         f"A commit's message must {_demand(rule)}." for rule in rules if rule.kind == "commit_message_pattern"
     )

@@ -59,7 +59,7 @@ class _Bound:
 class BudgetAllocator:
     """The dollars spent and reserved, with grants made meanwhile counted in.
 
-    `spent` is by limit and what it is about: a card, a column, a person, or empty for the board.
+    `spent` is by limit and its subject: a card, a column, a person, or empty for the board.
     """
 
     def __init__(

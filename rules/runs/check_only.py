@@ -6,7 +6,7 @@ from ledger.events.run import CHECK, RunEnded, RunEvent
 from ledger.states import Ending, Gate
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
-from rules.card.state import explain, settle
+from rules.card.state import derive_state, explain
 from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
@@ -86,4 +86,4 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
     wanted = bool(snapshot.run and snapshot.run.has_finished_work)
     wanted = wanted or bool(column and has_action(column.entry_actions, "ready"))
     ready = leaves_draft(snapshot, event.run_id) if wanted else Decision()
-    return settle(policy, snapshot, because) + ready
+    return derive_state(policy, snapshot, because) + ready

@@ -9,7 +9,7 @@ KNOWN_AFTER = timedelta(hours=1)  # of a day: before that a pace says little
 
 
 class Outlook(StrEnum):
-    """What becomes of the limit."""
+    """The fate of the limit."""
 
     UNKNOWN = "unknown"
     BELOW = "below"
@@ -24,7 +24,7 @@ class Forecast:
 
     `reserved_usd` are those that running work holds besides: nothing else may start with them.
     `reached_at` is when the limit will be reached at this pace; only where the outlook is AHEAD.
-    `projected_usd` is what the day will have cost at its end at this pace; None where no pace is known.
+    `projected_usd` is the day's cost at its end at this pace; None where no pace is known.
     """
 
     name: str

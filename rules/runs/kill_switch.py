@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ledger.events.board import StopLifted, StopOrdered
 from ledger.states import RUN_HELD, Reason
-from rules.card.state import settle
+from rules.card.state import derive_state
 from rules.card.stops import blocked_by, stopped_by
 from rules.intents.internal import RequeueRun, StopRun
 from rules.intents.outbound import Decision
@@ -47,10 +47,10 @@ def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
     )
 
 
-def shown(policy: Policy, snapshot: Snapshot) -> Decision:
+def show_block(policy: Policy, snapshot: Snapshot) -> Decision:
     """Show on a card that somebody has blocked it, or does so no more."""
     blocked = blocked_by(snapshot.stops, snapshot.card_id) or snapshot.reason is Reason.BLOCKED
-    return settle(policy, snapshot) if blocked else Decision()
+    return derive_state(policy, snapshot) if blocked else Decision()
 
 
 def _covers(snapshot: Snapshot, scope: str, target: str) -> bool:

@@ -33,7 +33,7 @@ class Waiting:
     """A queued run. `stands` is the column in which its card stands now; None for none. `rank` is the card's
     place there, counted from the top. `leaving`: a question is open about its card that was dragged away.
 
-    `by` is who started it, and `wish_usd` what is left of its own budget. `place` is the workspace with
+    `by` is who started it, and `wish_usd` the rest of its own budget. `place` is the workspace with
     its card's files, `host` has it.
     """
 
@@ -78,7 +78,7 @@ class Load:
 class RunSelection:
     """The runs to start, in order, with their grants; the obstacle of each other one.
 
-    `hosts` are those that some of them must start on; the others start anywhere. `free` is what is left.
+    `hosts` are those that some of them must start on; the others start anywhere. `free` is the rest.
     """
 
     starts: tuple[RunId, ...]
@@ -155,11 +155,11 @@ class Workers:
 
     @property
     def stations(self) -> tuple[Station, ...]:
-        """The hosts with what is free now."""
+        """The hosts with their free places now."""
         return tuple(self._stations.values())
 
     def obstacle(self, run: Waiting, labels: Sequence[str]) -> str | None:
-        """Return what keeps the run from a worker; None where one is free."""
+        """Return the reason that keeps the run from a worker; None where one is free."""
         able = self._able(run, labels)
         if not able and labels:
             setting = f"CARDINAL_LABELS={','.join(labels)}"

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from ledger.events.conversation import CommandGiven
 from ledger.states import CardState, Ending
 from rules.card.agent_choice import unknown_labels
-from rules.card.state import change, feedback_waits, settle
+from rules.card.state import change, derive_state, feedback_waits
 from rules.card.target_repository import ask as ask_for_repository
 from rules.card.target_repository import problem as unplaced
 from rules.chatops.parser import door_of
@@ -48,14 +48,16 @@ def _barrier(policy: Policy, snapshot: Snapshot) -> str:
 def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Decision:
     """Queue a run for a card that entered, when there is something to do; else say why not."""
     if because := _barrier(policy, snapshot):
-        return settle(policy, snapshot, because)
+        return derive_state(policy, snapshot, because)
     if unplaced(policy, snapshot):
         return ask_for_repository(policy, snapshot)
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
     run, mode = snapshot.run, chosen(policy, snapshot).mode
     if run and run.ending is Ending.SUCCEEDED and run.mode == mode and not feedback_waits(snapshot):
-        return settle(policy, snapshot, "there is nothing new to do; /cardinal retry starts another run")
+        return derive_state(
+            policy, snapshot, "there is nothing new to do; /cardinal retry starts another run"
+        )
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= policy.limits.automatic_runs_per_hour:
         said = f"{lately} runs began within an hour: does an automation drag it? /cardinal retry starts one"
@@ -97,7 +99,7 @@ def queue(
 
 
 def _waits_for_parts(policy: Policy, snapshot: Snapshot, kind: str) -> bool:
-    """Tell whether the run waits for the card's sub-issues; what answers a review does not."""
+    """Tell whether the run waits for the card's sub-issues; an answer to a review does not."""
     column = policy.column(snapshot.column)
     return column is not None and column.sub_issues == "wait" and kind != "revision"
 

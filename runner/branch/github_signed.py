@@ -63,7 +63,7 @@ def _made_anew(run: RunContext, head: str, fresh: tuple[Commit, ...]) -> str:
 
 def _made(run: RunContext, commit: Commit, made: dict[str, str]) -> str:
     parents = tuple(made.get(parent, parent) for parent in commit.parents)
-    remote, wait = run.mirror.remote, run.log.beat_and_obey
+    remote, wait = run.mirror.remote, run.log.beat_or_stop
     answer: MadeCommit = answered(lambda: remote.make_commit(commit.tree, parents, commit.message), wait)
     if not answer.verified:
         raise UnverifiedCommitError(f"{answer.commit[:12]} is {one_line(answer.why, 80)}")

@@ -187,7 +187,7 @@ def _in_room(
     weighed = replace(run, workspace=room, scales=Scales())
 
     def beat() -> None:
-        run.log.beat_and_obey()
+        run.log.beat_or_stop()
         overweight = weighed.overweight()
         if overweight:
             raise WorkspaceError("the reproduction", overweight)
@@ -211,7 +211,7 @@ def _in_room(
     )
     child.write(_plan(wanted, seen.key, max(_LEAST_S, left_s() - _SAVING_S)))
     try:
-        ran = finish(child, what="the reproduction", timeout_s=left_s(), beat=beat, spoken=seen.take)
+        ran = finish(child, what="the reproduction", timeout_s=left_s(), beat=beat, stdout_line=seen.take)
     except CommandTimeoutError as error:
         return str(error)
     if seen.done:

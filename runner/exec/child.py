@@ -228,11 +228,11 @@ def finish(
     beat: Callable[[], None],
     out_bytes: int = 4_000_000,
     line: Callable[[str], None] = lambda _: None,
-    spoken: Callable[[str], None] = lambda _: None,
+    stdout_line: Callable[[str], None] = lambda _: None,
 ) -> Ran:
     """Run `child` to its end and return the result. `beat` is called all the while and may raise to stop it.
 
-    `line` gets each line of both outputs, `spoken` those of stdout. Raises CommandTimeoutError, and
+    `line` gets each line of both outputs, `stdout_line` only those of stdout. Raises CommandTimeoutError, and
     KilledError when it was killed from outside. The child is gone in every case.
     """
     began = time.monotonic()
@@ -248,7 +248,7 @@ def finish(
                     last.append(tail(piece.text, 2000))
                     cut = cut or (piece.cut and not piece.error)
                     if not piece.error:
-                        spoken(piece.text)
+                        stdout_line(piece.text)
                     if not piece.error and kept + len(piece.text) < out_bytes:
                         kept += len(piece.text) + 1
                         out.append(piece.text + "\n")

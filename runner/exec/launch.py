@@ -135,7 +135,7 @@ def with_parent(*, expendable: bool = False) -> Callable[[], None]:
 
 
 def detach(kept: Iterable[int]) -> None:
-    """Drop what a fork inherited: session, signal handlers, and all descriptors but `kept`.
+    """Drop the inheritance of a fork: session, signal handlers, and all descriptors but `kept`.
 
     Database connections and clients stay as objects: nobody may call or free them.
     """

@@ -51,7 +51,7 @@ class Checkout:
 
     def __init__(self, workspace: Workspace, mirror: Path, committer: Committer, beat: Beat) -> None:
         self._workspace, self._mirror, self._beat = workspace, mirror, beat
-        self._settled = (-1, "")  # HEAD without uncommitted changes, after so many commands
+        self._clean_head = (-1, "")  # HEAD without uncommitted changes, after so many commands
         self._env = identity(committer) | {
             "LC_ALL": "C",
             "GIT_DIR": ".git",  # wherever a broken one, or its config, points
@@ -169,11 +169,11 @@ class Checkout:
 
     def _stands(self) -> str:
         """Return HEAD, where nothing is uncommitted and no command has run since; else nothing."""
-        changes, head = self._settled
+        changes, head = self._clean_head
         return head if changes == self._workspace.changes else ""
 
     def _stand(self, head: str) -> str:
-        self._settled = (self._workspace.changes, head)
+        self._clean_head = (self._workspace.changes, head)
         return head
 
     def keep(self, base: str, known: str, patterns: Sequence[str], cap_bytes: int) -> tuple[str, str, bool]:

@@ -22,7 +22,7 @@ from runner.run.run_spec import Remote, SigningKey
 from runner.text.plain import one_line, redact
 
 _FETCH_S = 600.0
-_LOOK_S = 60.0
+_QUERY_S = 60.0
 _SIZE_CAP_BYTES = 4_000_000_000
 _FILE_BYTES = 4_000_000
 _MAX_LINES = 1_000_000_000
@@ -352,7 +352,7 @@ class Mirror:
         self,
         *words: str,
         online: bool = False,
-        timeout_s: float = _LOOK_S,
+        timeout_s: float = _QUERY_S,
         objects: Path | None = None,
         folder: Path | None = None,
         given: bytes = b"",

@@ -1,4 +1,4 @@
-"""Refs and loose objects as files of a bare repository: what needs no start of git.
+"""Refs and loose objects as files of a bare repository, read and written without git.
 
 Source: gitrepository-layout(5), gitformat-loose(5).
 """

@@ -9,7 +9,7 @@ _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _AT_ONCE = 2_000
 MAX_ENTRIES = 2_000_000
 MAX_LISTED = 10_000_000  # in all new trees together: each is looked at once
-Look = Callable[..., str]
+Query = Callable[..., str]
 
 
 @dataclass(slots=True)
@@ -20,14 +20,14 @@ class _Tree:
     trees: list[str] = field(default_factory=list)
 
 
-def check_entries(look: Look, commit: str, most_listed: int = MAX_LISTED) -> None:
+def check_entries(query: Query, commit: str, most_listed: int = MAX_LISTED) -> None:
     """Raise GitLimitError when the new trees of `commit` name too many files.
 
-    `look` runs git there. A known folder counts as one file. Source: git-diff-tree(1), on --stdin with trees.
+    `query` runs git. A known folder counts as one file. Source: git-diff-tree(1), on --stdin with trees.
     """
     words = ("rev-list", "--objects", "--no-object-names", "--filter=object:type=tree")
-    listed = look(*words, "--filter-provided-objects", commit, "--not", "--branches").split()
-    trees = _read(look, listed, most_listed)
+    listed = query(*words, "--filter-provided-objects", commit, "--not", "--branches").split()
+    trees = _read(query, listed, most_listed)
     counted: dict[str, int] = {}
     for start in trees:
         waiting = [start]
@@ -43,13 +43,13 @@ def check_entries(look: Look, commit: str, most_listed: int = MAX_LISTED) -> Non
                     raise GitLimitError("diff-tree", f"{MAX_ENTRIES:,} files")
 
 
-def _read(look: Look, names: list[str], most_listed: int) -> dict[str, _Tree]:
+def _read(query: Query, names: list[str], most_listed: int) -> dict[str, _Tree]:
     """Return the entries of each tree. Raises GitLimitError when they do not fit into memory."""
     trees, same, listed = {name: _Tree() for name in names}, {name: name for name in names}, 0
     for start in range(0, len(names), _AT_ONCE):
         given = "".join(f"{_EMPTY_TREE} {name}\n" for name in names[start : start + _AT_ONCE])
         tree = _Tree()
-        for row in look("diff-tree", "--raw", "--no-abbrev", "--stdin", given=given.encode()).splitlines():
+        for row in query("diff-tree", "--raw", "--no-abbrev", "--stdin", given=given.encode()).splitlines():
             if not row.startswith(":"):
                 tree = trees[row.split(" ")[1]]
                 continue

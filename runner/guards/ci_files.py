@@ -1,4 +1,4 @@
-"""Files that decide what the checks of a repository do: whole files, and sections of others. Pure."""
+"""Files that decide the results of a repository's checks: whole files, and sections of others. Pure."""
 
 import configparser
 import json

@@ -118,7 +118,7 @@ def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bo
 
 
 def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
-    """Store what is new, and return its event; None where nothing is. Raises RunnerError."""
+    """Store the new part, and return its event; None where there is none. Raises RunnerError."""
     order, place = run.order, tenancy(run.order).card_id
     before = run.log.checkpoint(place)
     before = before if before is not None and before.run_id == order.run_id else None
@@ -221,7 +221,7 @@ def _store(run: RunContext) -> BlobStore:
 
 @dataclass(slots=True)
 class Brought:
-    """What was found of a checkpoint. `exact`: the run did nothing since. `head` is empty without files."""
+    """The stored parts of a checkpoint. `exact`: the run did nothing since. `head` is empty without files."""
 
     row: CheckpointRow
     exact: bool

@@ -1,4 +1,4 @@
-"""Early publication: what the guards let pass stands on GitHub while the work goes on."""
+"""Early publication: commits that pass the guards are on GitHub while the work goes on."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from runner.errors import CommandTimeoutError, MovedBranchError, RepositoryError
 from runner.git.mirror import DiffStat
 from runner.guards.report import listed
 from runner.phases.guard import judgement, unanswered
-from runner.phases.publish import doubts, measure, push
+from runner.phases.publish import measure, open_concerns, push
 from runner.session.context import RunContext
 from runner.text.plain import one_line
 
@@ -63,4 +63,4 @@ def _withheld(run: RunContext, judged: GuardsJudged, change: DiffStat, head: str
     doubtful = tuple(finding for _, some, _ in unanswered(run, judged) for finding in some)
     if doubtful:
         return f"the guardrails want a person's word: {listed(doubtful)}"
-    return doubts(run, change, head).text
+    return open_concerns(run, change, head).text

@@ -1,4 +1,4 @@
-"""Guard phase: denied findings go back to the agent, doubtful ones to a person."""
+"""Guard phase: denied violations go back to the agent, doubtful ones to a person."""
 
 import json
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ from runner.run.run_spec import Guards
 from runner.session.context import RunContext
 from runner.text.plain import one_line
 
-_MAX = 100  # findings in one event
+_MAX = 100  # violations in one event
 _JUDGE_S = 180.0  # searching 20 MB of text: nothing can renew the claim meanwhile
 _PATH_BYTES = 1_000
 _RULE_BYTES = 2_500
 
 
 def enforce_guards(run: RunContext, start: str) -> bool:
-    """Let the agent undo denied findings; return whether it had to. Publishing judges once more.
+    """Let the agent undo denied violations; return whether it had to. Publishing judges once more.
 
-    Each finding is given back once, which counts as an iteration. Raises Finish (guardrail) for one that is
+    Each violation is given back once, which counts as an iteration. Raises Finish (guardrail) for one that is
     still there, Park where the iterations are used up, and the exits of a turn.
     """
     worked = False
@@ -68,13 +68,13 @@ def judgement(run: RunContext, head: str, last: GuardsJudged | None) -> GuardsJu
     change = change_of(run.mirror, base, head, Known(published(run), seen(run), peoples(run)))
     # After the last git command: each of them renews the claim for a short while.
     with run.log.held(_JUDGE_S):
-        findings = violations(change, rules)
-    left_out, digest = findings[_MAX:], _digest([asdict(finding) | {"commit": ""} for finding in findings])
-    return GuardsJudged(run.order.run_id, head, base, rules_digest, findings[:_MAX], len(left_out), digest)
+        broken = violations(change, rules)
+    left_out, digest = broken[_MAX:], _digest([asdict(violation) | {"commit": ""} for violation in broken])
+    return GuardsJudged(run.order.run_id, head, base, rules_digest, broken[:_MAX], len(left_out), digest)
 
 
 def ask_people(run: RunContext, head: str) -> None:
-    """Return once people agreed to every doubtful finding, and nothing is denied. Raises Park and Finish."""
+    """Return once people agreed to each doubtful violation and none is denied. Raises Park and Finish."""
     judged = judge(run, head)
     if run.history.guards.denied:
         raise _refused(run, judged)
@@ -84,39 +84,39 @@ def ask_people(run: RunContext, head: str) -> None:
 
 
 def unanswered(run: RunContext, judged: GuardsJudged) -> Iterator[tuple[Subject, tuple[Violation, ...], str]]:
-    """Yield the doubtful findings that nobody agreed to, with the subject and the digest of their question.
+    """Yield the doubtful violations that nobody agreed to, with the subject and the digest of their question.
 
     Files of CI are a question of their own, since not everybody may answer it.
     """
-    doubtful = tuple(finding for finding in judged.findings if finding.action == "ask")
+    doubtful = tuple(violation for violation in judged.findings if violation.action == "ask")
     workflows = tuple(
-        finding for finding in doubtful if finding.guard == "protected" and is_workflow(finding.path)
+        violation for violation in doubtful if violation.guard == "protected" and is_workflow(violation.path)
     )
-    others = tuple(finding for finding in doubtful if finding not in workflows)
-    if judged.left_out:  # unlisted findings may be of either kind, and each kind needs its own answer
+    others = tuple(violation for violation in doubtful if violation not in workflows)
+    if judged.left_out:  # unlisted violations may be of either kind, and each kind needs its own answer
         workflows, others = workflows or doubtful[:1], others or doubtful[:1]
     of_ci = () if run.order.workflows else workflows
     for subject, some in ((Subject.WORKFLOWS, of_ci), (Subject.GUARD, others)):
-        digest = _digest([judged.digest, judged.left_out, [asdict(finding) for finding in some]])
+        digest = _digest([judged.digest, judged.left_out, [asdict(violation) for violation in some]])
         if some and not run.may_publish(subject, digest):
             yield subject, some, digest
 
 
 def violations(change: Change, rules: Guards) -> tuple[Violation, ...]:
-    """Return the findings of all guards whose action is not allow, denied ones first."""
+    """Return the violations of all guards whose action is not allow, denied ones first."""
     actions = {name: rules.action(name) for name in builtin.names()}
-    findings = [
+    broken = [
         _violation(name, action, breach)
         for name, action in actions.items()
         if action != "allow"
         for breach in builtin.load(name).find_breaches(change, rules)
     ]
-    return tuple(sorted(dict.fromkeys(findings), key=_rank))
+    return tuple(sorted(dict.fromkeys(broken), key=_rank))
 
 
-def _rank(finding: Violation) -> tuple[bool, bool, str, str]:
+def _rank(violation: Violation) -> tuple[bool, bool, str, str]:
     """Sort key: denied before doubtful, the end state before commits on the way."""
-    return finding.action != "deny", bool(finding.commit), finding.guard, finding.path
+    return violation.action != "deny", bool(violation.commit), violation.guard, violation.path
 
 
 def _violation(name: str, action: str, breach: Breach) -> Violation:

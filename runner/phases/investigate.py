@@ -11,8 +11,8 @@ from runner.phases.prepare import (
     admit,
     bring_newer,
     forget_session,
+    mark_ready,
     set_up,
-    settle,
     take_workspace,
     unpack_session,
 )
@@ -49,7 +49,7 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
             forget_session(run)
         else:
             unpack_session(run, brought)
-        settle(run)
+        mark_ready(run)
     if not run.checkout.commit(_BEFORE):
         set_up(run, base)
         run.checkout.mark(_BEFORE, "What set-up left")

@@ -141,10 +141,10 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
     return where
 
 
-def settle(run: RunContext) -> None:
+def mark_ready(run: RunContext) -> None:
     """Mark the workspace as complete, and as this claim's."""
     run.workspace.sign(signature(run.order.run_id, run.order.generation))
-    run.workspace.settle()
+    run.workspace.mark_ready()
 
 
 def _check_out(run: RunContext, heads: Heads) -> None:
@@ -153,13 +153,13 @@ def _check_out(run: RunContext, heads: Heads) -> None:
     if not brought:
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)
     set_up(run, heads.base)
-    settle(run)  # not before: a set-up that was cut short, or failed, is no set-up
+    mark_ready(run)  # not before: a set-up that was cut short, or failed, is no set-up
     if brought or heads.branch or run.order.validation.setup:  # else it stands on the base, and is that
         _put_on(run, heads)
 
 
 def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
-    """Fill an empty workspace with what was brought, and say what was not."""
+    """Fill an empty workspace from the checkpoint, and report the missing parts."""
     order = run.order
     if brought.head:
         run.checkout.clone_from(f"refs/cardinal/{order.run_id}-{KEPT}", order.branch, order.base_branch)
@@ -172,12 +172,12 @@ def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
     if brought.files and brought.files != brought.head:
         run.checkout.uncommit(f"refs/cardinal/{order.run_id}-{FILES}")
     unpack_session(run, brought)
-    settle(run)
+    mark_ready(run)
     _put_on(run, heads)
 
 
 def unpack_session(run: RunContext, brought: Brought) -> None:
-    """Put the session in place, and say what was brought and what was not."""
+    """Put the session in place, and report the brought and the missing parts."""
     order = run.order
     if brought.session is None:
         forget_session(run)

@@ -63,7 +63,7 @@ def _export(run: RunContext, head: str) -> str:
     if change.commits == 0 or change.files_changed == 0:
         raise failed("no_changes", "the branch is no different from its base")
     ask_people(run, head)
-    open_yet = doubts(run, change, head)
+    open_yet = open_concerns(run, change, head)
     if open_yet.text:
         text = f"{open_yet.text} Publish it?"
         run.ask(Subject.SIZE, text, (PUBLISH, STOP), size=open_yet.size, digest=open_yet.digest)
@@ -93,23 +93,23 @@ def _stands_as_checked(run: RunContext, head: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubts:
-    """What people must agree to before a change is published; `text` is empty for nothing."""
+class OpenConcerns:
+    """Concerns that people must agree to before a change is published; `text` is empty for none."""
 
     text: str
     size: Size
     digest: str
 
 
-def doubts(run: RunContext, change: DiffStat, head: str) -> Doubts:
-    """Return the doubts that nobody agreed to yet: a large change, odd commits."""
+def open_concerns(run: RunContext, change: DiffStat, head: str) -> OpenConcerns:
+    """Return the concerns that nobody agreed to yet: a large change, odd commits."""
     over = oversize(change, run.order.limits, run.published(Subject.SIZE))
     odd = _odd_commits(run, head)
     digest = digest_of("\n".join(odd)) if odd else ""
     large = f"The change is large: {over.said}." if over.said else ""
     strange = f"Commit {'; '.join(odd)}." if odd else ""
     open_yet = over.said or (odd and not run.may_publish(Subject.SIZE, digest))
-    return Doubts(" ".join(filter(None, (large, strange))) if open_yet else "", over.size, digest)
+    return OpenConcerns(" ".join(filter(None, (large, strange))) if open_yet else "", over.size, digest)
 
 
 def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:

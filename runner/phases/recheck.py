@@ -39,13 +39,13 @@ def recheck(
     RunnerError.
     """
     agent = agents.load("scripted")  # a live run has one; here it is never started, and pays for nothing
-    log.obey()
-    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
+    log.raise_if_stopped()
+    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_or_stop)
     name = f"{PREFIX}{order.run_id}"
     with gateway_of(order, agent, (), {}, log.deadline, tool_secrets) as gateway:
 
         def standing_in(room: Workspace) -> RunContext:
-            checkout = Checkout(room, mirror.path, order.committer, log.beat_and_obey)
+            checkout = Checkout(room, mirror.path, order.committer, log.beat_or_stop)
             return RunContext(order, log, clock, agent, room, mirror, checkout, gateway)
 
         with empty_place(order, name) as room:

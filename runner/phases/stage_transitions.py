@@ -75,7 +75,7 @@ def ask(run: RunContext, due: Ask) -> None:
     raise Park("question")
 
 
-def leave(run: RunContext, visit: StageVisit) -> None:
+def exit_stage(run: RunContext, visit: StageVisit) -> None:
     """Clean up, commit, and record the entry's changes, usage and hand-over."""
     order, stage, begun = run.order, named(run.order.stages, visit.stage), visit.head
     _tidy(run, visit, stage)
@@ -138,7 +138,7 @@ def close(run: RunContext) -> None:
     """Leave the reopened entry; a run without stages does nothing."""
     visit = run.history.stages.open
     if visit is not None:
-        leave(run, visit)
+        exit_stage(run, visit)
 
 
 def stands_at(run: RunContext, visit: StageVisit) -> str:

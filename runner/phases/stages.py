@@ -3,7 +3,7 @@
 from ledger.states import RunState
 from runner.agents.contract import Phase
 from runner.phases.early import publish_early
-from runner.phases.stage_transitions import ask, brief, close, enter, leave
+from runner.phases.stage_transitions import ask, brief, close, enter, exit_stage
 from runner.phases.work import cut_short, deliver_answer, resume, take_turn
 from runner.run.exits import failed
 from runner.run.facts import StageVisit
@@ -22,7 +22,7 @@ def play_stages(run: RunContext) -> None:
         visit = log.open
         if visit is not None:
             _play(run, visit)
-            leave(run, visit)
+            exit_stage(run, visit)
             publish_early(run)
             continue
         due = admit(run.order.stages, run.history)

@@ -186,12 +186,12 @@ def _judge(run: RunContext, result: TurnResult) -> None:
     """Return when the turn is done; else raise the run's exit."""
     if result.stop is not None:
         raise StopRequested(result.stop.how, result.stop.by, result.took_s)
-    if result.verdict is ExceededLimit.PROVIDER:
+    if result.exceeded is ExceededLimit.PROVIDER:
         raise failed("provider", result.problem, result.cause)
-    if result.verdict is ExceededLimit.DISK:
+    if result.exceeded is ExceededLimit.DISK:
         raise failed("guardrail", result.problem)
-    if result.verdict is not None:
-        _bitten(run, result, result.verdict)
+    if result.exceeded is not None:
+        _bitten(run, result, result.exceeded)
     if result.outcome == "asked":
         raise Park("question")
     if result.outcome == "broken" and not (_finished_now(run)):
@@ -207,11 +207,11 @@ def _finished_now(run: RunContext) -> bool:
     return turn is not None and (run.history.finish_seq > turn.seq or handed)
 
 
-def _bitten(run: RunContext, result: TurnResult, verdict: ExceededLimit) -> NoReturn:
-    if verdict in ASKS:
-        ask_limit(run, verdict, result.spent)
-    reached = run.allowance.reached(verdict, result.spent)
-    reason = "stalled" if verdict is ExceededLimit.SILENCE else "guardrail"
+def _bitten(run: RunContext, result: TurnResult, exceeded: ExceededLimit) -> NoReturn:
+    if exceeded in ASKS:
+        ask_limit(run, exceeded, result.spent)
+    reached = run.allowance.reached(exceeded, result.spent)
+    reason = "stalled" if exceeded is ExceededLimit.SILENCE else "guardrail"
     raise failed(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
 
 
@@ -230,12 +230,12 @@ def _phase_of(turn: str) -> Phase:
     return Phase(turn.split("-")[0])
 
 
-def ask_limit(run: RunContext, verdict: ExceededLimit, spent: RunUsage) -> NoReturn:
+def ask_limit(run: RunContext, exceeded: ExceededLimit, spent: RunUsage) -> NoReturn:
     """Ask whether the run may exceed a limit, and park. More dollars help only where its own ran out."""
     allowance = run.allowance
-    text = f"The run reached {allowance.reached(verdict, spent)}{_plan_progress(run)}."
-    if verdict in _SUBJECTS:
-        run.ask(_SUBJECTS[verdict], f"{text} Shall it go on?", (GO_ON, STOP))
+    text = f"The run reached {allowance.reached(exceeded, spent)}{_plan_progress(run)}."
+    if exceeded in _SUBJECTS:
+        run.ask(_SUBJECTS[exceeded], f"{text} Shall it go on?", (GO_ON, STOP))
     if allowance.shared:
         run.ask(Subject.SHARED, f"{text}{allowance.advice()} Shall it go on then?", (AS_FAR, STOP))
     run.ask(Subject.BUDGET, f"{text} Shall it go on?", (GO_ON, STOP))

@@ -1,4 +1,4 @@
-"""Watchdogs: pure verdicts over a run's usage and its agent's silence."""
+"""Watchdogs: pure functions of a run's usage and its agent's silence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -94,7 +94,7 @@ class Allowance:
         """Return the dollars left for a turn, at least one cent: a turn needs some to end well."""
         return max(0.01, (self.bound_usd or self.limits.budget_usd) - spent_usd)
 
-    def verdict(self, spent: RunUsage) -> ExceededLimit | None:
+    def exceeded(self, spent: RunUsage) -> ExceededLimit | None:
         """Return the first watchdog that fires, or None. A limit of 0 is no limit, except for output."""
         limits = self.limits
         bites = (
@@ -104,9 +104,9 @@ class Allowance:
             (ExceededLimit.TIME, 0 < self.most_s <= spent.active_s),
             (ExceededLimit.TURNS, 0 < self.most_turns <= spent.turns),
         )
-        return next((verdict for verdict, bitten in bites if bitten), None)
+        return next((exceeded for exceeded, bitten in bites if bitten), None)
 
-    def reached(self, verdict: ExceededLimit, spent: RunUsage) -> str:
+    def reached(self, exceeded: ExceededLimit, spent: RunUsage) -> str:
         """Return the reached limit and the usage, for people."""
         limits = self.limits
         which = {
@@ -117,8 +117,10 @@ class Allowance:
             ExceededLimit.FLOOD: f"its limit of {limits.output_bytes} bytes of output",
             ExceededLimit.PROVIDER: "the end of its provider's patience",
             ExceededLimit.DISK: "its share of the disk",
-        }[verdict]
-        used = f"${spent.usd:.2f}" + (f" of ${self.bound_usd:.2f}" if verdict is ExceededLimit.BUDGET else "")
+        }[exceeded]
+        used = f"${spent.usd:.2f}" + (
+            f" of ${self.bound_usd:.2f}" if exceeded is ExceededLimit.BUDGET else ""
+        )
         return f"{which}: {used}, {spent.active_s / 60:.1f} min and {spent.turns} turns so far"
 
     def advice(self) -> str:

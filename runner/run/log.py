@@ -62,11 +62,11 @@ class RunLog:
         self._lease = lease
         self._on_append, self._watchdog, self._heartbeat = on_append, watchdog, heartbeat
         self.deadline = watchdog.deadline if watchdog else Deadline()  # of the claim
-        self._looked = clock.monotonic()
-        self._renewed = self._looked - ttl_s  # the claimer took the lease for longer, or some time ago
+        self._folded_at = clock.monotonic()
+        self._renewed = self._folded_at - ttl_s  # the claimer took the lease for longer, or some time ago
         self.history = History()
         self.secrecy = Secrecy()  # that of the order, once it is carried out
-        self.look()
+        self.fold_new()
 
     @property
     def generation(self) -> int:
@@ -79,7 +79,7 @@ class RunLog:
             redacted = tuple(map(self.secrecy.redact_event, events))
             self._insist(partial(self._append, redacted))
             self._insist(lambda _again: self._on_append())
-            self.look()
+            self.fold_new()
 
     def append_unless_requeued(self, *events: RunEvent) -> bool:
         """Append `events` unless the run was requeued meanwhile; return whether they were written.
@@ -89,7 +89,7 @@ class RunLog:
         """
         redacted = tuple(map(self.secrecy.redact_event, events))
         while True:
-            self.look()
+            self.fold_new()
             if self.history.state is RunState.QUEUED:
                 return False
             try:
@@ -97,7 +97,7 @@ class RunLog:
             except LateWriterError:
                 continue  # each round means that somebody else wrote: it ends when they do
             self._insist(lambda _again: self._on_append())
-            self.look()
+            self.fold_new()
             return True
 
     def _append(self, events: tuple[RunEvent, ...], again: bool, expected: int | None = None) -> None:
@@ -123,12 +123,12 @@ class RunLog:
             again = True
             time.sleep(AGAIN_S)
 
-    def look(self) -> None:
+    def fold_new(self) -> None:
         """Fold the events that others appended since the last look."""
-        self._looked = self._clock.monotonic()
-        self._insist(self._look)
+        self._folded_at = self._clock.monotonic()
+        self._insist(self._fold_new)
 
-    def _look(self, _again: bool) -> None:
+    def _fold_new(self, _again: bool) -> None:
         for page in self._pages(after=self.history.seq):
             self.history.take(page)
 
@@ -138,8 +138,8 @@ class RunLog:
             self._heartbeat.sign()
         if self._renewal_is_due():
             self._insist(self._renew)
-        if self._clock.monotonic() - self._looked >= LOOK_S:
-            self.look()
+        if self._clock.monotonic() - self._folded_at >= LOOK_S:
+            self.fold_new()
 
     def hold(self, for_s: float) -> None:
         """Extend the claim for a step that cannot renew it; the next renewal resets that.
@@ -164,16 +164,16 @@ class RunLog:
         with self._writing(renews=True, for_s=for_s):
             pass
 
-    def obey(self) -> None:
+    def raise_if_stopped(self) -> None:
         """Raise StopRequested when somebody asked for a stop of the run."""
         stop = self.history.stop
         if stop is not None:
             raise StopRequested(stop.how, stop.by)
 
-    def beat_and_obey(self) -> None:
+    def beat_or_stop(self) -> None:
         """Keep the claim alive, and raise StopRequested when somebody asked for a stop."""
         self.beat()
-        self.obey()
+        self.raise_if_stopped()
 
     def events(self) -> tuple[Recorded, ...]:
         """Return the whole stream of the run."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class TokenPrice:
-    """What a model costs, as the operator says: dollars per million tokens of input and of output."""
+    """The operator's price of a model: dollars per million tokens of input and of output."""
 
     model: str
     input_usd: float

@@ -11,7 +11,7 @@ from runner.agents import contract
 from runner.errors import CommandTimeoutError, RunnerError, UnsandboxedError
 from runner.exec.child import BEAT_S, Child
 from runner.exec.stream import Heard, Line
-from runner.gateway.control.claim import gateway_for, settle
+from runner.gateway.control.claim import drain_usage, gateway_for
 from runner.gateway.control.link import Gateway
 from runner.gateway.control.messages import CallRefusal, ProviderFailure, believable
 from runner.gateway.control.terms import Terms
@@ -107,7 +107,7 @@ def _ask(
         _listen(child, listener, timeout_s)
     finally:
         child.close()
-        for message in settle(gateway) if gateway is not None else ():
+        for message in drain_usage(gateway) if gateway is not None else ():
             listener.overhear(message)
     return listener.answer()
 

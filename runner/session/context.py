@@ -118,7 +118,7 @@ class RunContext:
         overweight = self.overweight()
         if overweight:
             raise failed("guardrail", overweight)
-        self.log.obey()
+        self.log.raise_if_stopped()
 
     def overweight(self) -> str:
         """Measure the workspace every few seconds, a large one less often; return the result of `weigh`."""

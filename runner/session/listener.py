@@ -35,7 +35,7 @@ Noted = contract.Session | contract.Text | contract.ToolEnd | contract.TodoShown
 
 
 class AgentListener:
-    """Takes one turn's output and messages; `parks`, `verdict` and `end` say how the turn continues."""
+    """Takes one turn's output and messages; `parks`, `exceeded` and `end` say how the turn continues."""
 
     def __init__(
         self, run: RunContext, task: contract.Task, dialogue: contract.Dialogue, write: Write
@@ -49,7 +49,7 @@ class AgentListener:
         self._refusals = 0
         self.end: contract.TurnEnd | None = None
         self.parks = False
-        self.verdict: ExceededLimit | None = None
+        self.exceeded: ExceededLimit | None = None
         self.problem = self.cause = ""
 
     def line(self, text: str) -> None:
@@ -60,8 +60,8 @@ class AgentListener:
     def message(self, text: str) -> None:
         """Take one message of the gateway."""
         gateway = self._run.gateway
-        if not text and self.verdict is None:
-            self.verdict, self.cause = ExceededLimit.PROVIDER, "gateway"
+        if not text and self.exceeded is None:
+            self.exceeded, self.cause = ExceededLimit.PROVIDER, "gateway"
             self.problem = "the run's gateway ended: retry"
         for event in gateway.decode(text) if gateway is not None else ():
             self._take_gateway_event(event)
@@ -69,7 +69,7 @@ class AgentListener:
     def _react(self, event: contract.AgentEvent) -> None:
         match event:
             case BoardCall() | BadCall():
-                self._obey(event, self._reply_by_stdin)
+                self._handle_call(event, self._reply_by_stdin)
             case contract.PermissionAsked():
                 self._permit(event)
             case contract.Send(data=data):
@@ -103,7 +103,7 @@ class AgentListener:
         run_id = self._run.order.run_id
         match event:
             case BoardCall() | BadCall():
-                self._obey(event, self._reply_by_gateway)
+                self._handle_call(event, self._reply_by_gateway)
             case contract.Usage():
                 self.batch.meter(event)
             case messages.ProviderFailure():
@@ -118,7 +118,7 @@ class AgentListener:
                 self.batch.add(Progressed(run_id, one_line(redact(text))))
             case messages.ServerCallMade() | messages.ServerTrouble():
                 self.batch.add(record_server_message(self._run, event))
-            case messages.Answering() | messages.Settled():
+            case messages.Answering() | messages.Drained():
                 pass
             case _:
                 assert_never(event)
@@ -143,7 +143,7 @@ class AgentListener:
             self._todos = listed
             self.batch.add(listed)
 
-    def _obey(self, call: BoardCall | BadCall, reply: Reply) -> None:
+    def _handle_call(self, call: BoardCall | BadCall, reply: Reply) -> None:
         if isinstance(call, BadCall):
             reply(call.call_id, {"error": call.problem})
             return
@@ -167,13 +167,15 @@ class AgentListener:
             threads=bool(self._task.threads),
             investigates=self._task.investigates,
         )
-        for spoken in calls_in(text)[:_WORDS]:
-            self._text_calls[(spoken.tool, repr(spoken.input))] += 1
-            count = self._text_calls[(spoken.tool, repr(spoken.input))]
-            call_id = f"w{call_id_of(self._task.turn, spoken.tool, spoken.input, count)}"
-            problem = spoken.problem or ("" if spoken.tool in offer else f"there is no {spoken.tool!r} now")
-            call = BadCall(call_id, spoken.tool, problem) if problem else None
-            self._obey(call or check_call(call_id, spoken.tool, spoken.input), self._reply_by_words)
+        for written in calls_in(text)[:_WORDS]:
+            self._text_calls[(written.tool, repr(written.input))] += 1
+            count = self._text_calls[(written.tool, repr(written.input))]
+            call_id = f"w{call_id_of(self._task.turn, written.tool, written.input, count)}"
+            problem = written.problem or (
+                "" if written.tool in offer else f"there is no {written.tool!r} now"
+            )
+            call = BadCall(call_id, written.tool, problem) if problem else None
+            self._handle_call(call or check_call(call_id, written.tool, written.input), self._reply_by_words)
 
     def _reply_by_words(self, _call_id: str, result: Mapping[str, object]) -> None:
         """Reply in words, unless the call simply succeeded."""
@@ -206,7 +208,7 @@ class AgentListener:
             read_only=self._task.read_only,
             refused=meant if marked in self._task.refused else (),
         )
-        if judged.verdict is permission.PermissionDecision.ASK and not self.parks:
+        if judged.decision is permission.PermissionDecision.ASK and not self.parks:
             self.batch.flush(now=True)
             question_id = self._run.history.next_question_id(run_id)
             text = redact(permission.question(request, judged.why))
@@ -216,10 +218,10 @@ class AgentListener:
             )
             self.parks = True
             return
-        if judged.verdict is permission.PermissionDecision.DENY and self._refusals < _REFUSALS:
+        if judged.decision is permission.PermissionDecision.DENY and self._refusals < _REFUSALS:
             self._refusals += 1
             self.batch.add(seen.PermissionRefused(run_id, one_line(request.tool, 100), command, judged.why))
-        allowed = judged.verdict is permission.PermissionDecision.ALLOW
+        allowed = judged.decision is permission.PermissionDecision.ALLOW
         answer = self._dialogue.permit(request.ask_id, allowed=allowed, why=judged.why)
         if answer is not None:
             self._write(answer)
@@ -229,8 +231,8 @@ class AgentListener:
         self.batch.add(
             seen.ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row)
         )
-        if failure.final and self.verdict is None:
-            self.verdict, self.problem = ExceededLimit.PROVIDER, detail
+        if failure.final and self.exceeded is None:
+            self.exceeded, self.problem = ExceededLimit.PROVIDER, detail
             self.cause = f"{failure.provider}:{failure.status}"
 
     def _refused(self, kind: str, detail: str) -> None:
@@ -238,8 +240,8 @@ class AgentListener:
         if self._refusals < _REFUSALS:
             self._refusals += 1
             self.batch.add(seen.CallRefused(self._run.order.run_id, kind, detail))
-        if self.verdict is None and kind in ("budget", "key", "model"):
-            self.verdict = ExceededLimit.BUDGET if kind == "budget" else ExceededLimit.PROVIDER
+        if self.exceeded is None and kind in ("budget", "key", "model"):
+            self.exceeded = ExceededLimit.BUDGET if kind == "budget" else ExceededLimit.PROVIDER
             self.problem, self.cause = detail, f"{self._run.order.agent}:{kind}"
 
 

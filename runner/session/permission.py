@@ -33,9 +33,9 @@ class PermissionDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict with its rule, for the agent and for people."""
+    """The decision with its rule, for the agent and for people."""
 
-    verdict: PermissionDecision
+    decision: PermissionDecision
     why: str = ""
 
 
@@ -64,7 +64,7 @@ def judge(
 ) -> Judgement:
     """Return the policy's decision about one use of a tool; `leave` and `refused` are people's."""
     judged = _by_policy(request, tools, leave, read_only=read_only)
-    if judged.verdict is PermissionDecision.ASK and (request.command or request.tool) in refused:
+    if judged.decision is PermissionDecision.ASK and (request.command or request.tool) in refused:
         return _denied("a person was asked, and did not allow it")
     return judged
 
@@ -149,12 +149,12 @@ def _ask_people(request: PermissionAsked, leave: Allowed, why: str) -> Judgement
     wish = request.command or request.tool
     if wish in leave.commands or any(_all_parts(pattern, wish) for pattern in leave.patterns):
         return _ALLOWED
-    if _shown(wish).endswith(CUT):
+    if _cut_command(wish).endswith(CUT):
         return _denied("the line is too long to be shown to people: put it into a script")
     return Judgement(PermissionDecision.ASK, why)
 
 
-def _shown(command: str) -> str:
+def _cut_command(command: str) -> str:
     """Return a command on one line, for people; a command cut for length ends in CUT."""
     return one_line(command.strip().replace("\n", " ⏎ "), _SHOWN_BYTES)
 
@@ -179,6 +179,6 @@ def mark(request: PermissionAsked, written: str, card_id: str) -> str:
 
 def question(request: PermissionAsked, why: str) -> str:
     """Return the question for a person."""
-    wish = _shown(request.command) or request.tool
+    wish = _cut_command(request.command) or request.tool
     verb = "edit" if request.kind == "edit" else "run" if request.kind == "run" else "use"
     return f"May the agent {verb} this? ({why})\n\n    {wish}"

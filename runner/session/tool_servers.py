@@ -27,7 +27,7 @@ def ending_servers(run: RunContext) -> Iterator[None]:
 
 
 def begin_servers(run: RunContext) -> tuple[str, ...]:
-    """Start what the open stage grants and has not been tried; return the tools that the turn offers.
+    """Start the servers that the open stage grants and that were not tried; return the turn's tools.
 
     A server that does not start is named on the card, and the run goes on without it.
     """
@@ -47,7 +47,7 @@ def begin_servers(run: RunContext) -> tuple[str, ...]:
 
 
 def record_server_message(run: RunContext, message: ServerMessage) -> RunEvent:
-    """Return the event of what the gateway says of a tool server; end a server that it let go."""
+    """Return the event of the gateway's message about a tool server; end a server that it let go."""
     if isinstance(message, ServerCallMade):
         return ToolServerCalled(
             run.order.run_id,

@@ -9,7 +9,7 @@ from runner.agents import contract
 from runner.agents.board_tools import offered
 from runner.exec.child import BEAT_S, DEFAULT_GRACE, SIGKILLED, Child, StopGrace
 from runner.exec.stream import Closed, Flooded, Heard, Line
-from runner.gateway.control.claim import settle
+from runner.gateway.control.claim import drain_usage
 from runner.git.checkout import identity
 from runner.run.limits import ExceededLimit, RunUsage
 from runner.session.context import RunContext
@@ -32,7 +32,7 @@ class _TurnOverError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """Result of a turn. `outcome` as in TurnEnded; `verdict` and `stop` say why it was stopped.
+    """Result of a turn. `outcome` as in TurnEnded; `exceeded` and `stop` say why it was stopped.
 
     `problem` says why it broke; `killed`: from outside, for unknown reasons. `session_gone`: the agent does
     not know its session any more, and began nothing. `cause` is RunEnded's, of a provider.
@@ -41,7 +41,7 @@ class TurnResult:
     outcome: str
     exit_code: int
     took_s: float
-    verdict: ExceededLimit | None
+    exceeded: ExceededLimit | None
     stop: RunStopAsked | None
     spent: RunUsage
     problem: str
@@ -84,31 +84,31 @@ class Turn:
             return self._play()
         except SystemExit:
             took_s = self._bring_to_end(None, _HASTY)
-            self._settle()
+            self._drain_usage()
             self._listener.batch.flush(last=True)
             self._run.log.append(self._ended("stopped", self._child.exit_code(), took_s))
             raise
 
     def _play(self) -> TurnResult:
-        verdict, stop = None, None
+        exceeded, stop = None, None
         while not self._closed:
             self._attend(BEAT_S)
             self._keep()
             stop = self._run.history.stop
-            verdict = self._verdict()
-            if stop or verdict or self._over():
+            exceeded = self._exceeded()
+            if stop or exceeded or self._over():
                 break
-        took_s = self._bring_to_end(verdict)
+        took_s = self._bring_to_end(exceeded)
         exit_code = self._child.exit_code()
-        self._settle()
-        verdict = verdict or self._listener.verdict
+        self._drain_usage()
+        exceeded = exceeded or self._listener.exceeded
         self._listener.batch.flush(last=True)
-        outcome, problem = self._outcome(exit_code, stopped=bool(stop or verdict))
+        outcome, problem = self._outcome(exit_code, stopped=bool(stop or exceeded))
         self._run.log.append(self._ended(outcome, exit_code, took_s))
         killed = outcome == "broken" and exit_code in SIGKILLED and not self._child.fate
         gone = outcome == "broken" and self._listener.end is not None and self._listener.end.session_gone
         spent, cause = self._spent(), self._listener.cause
-        return TurnResult(outcome, exit_code, took_s, verdict, stop, spent, problem, killed, gone, cause)
+        return TurnResult(outcome, exit_code, took_s, exceeded, stop, spent, problem, killed, gone, cause)
 
     def _attend(self, wait_s: float) -> None:
         for piece in self._child.hear(wait_s):
@@ -133,17 +133,17 @@ class Turn:
 
     def _meanwhile(self) -> None:
         self._attend(0.0)
-        if self._closed or self._flooded or self._run.history.stop or self._verdict() or self._over():
+        if self._closed or self._flooded or self._run.history.stop or self._exceeded() or self._over():
             raise _TurnOverError
 
     def _ended(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:
         return TurnEnded(self._run.order.run_id, self._task.turn, outcome, exit_code, round(took_s, 3))
 
-    def _bring_to_end(self, verdict: ExceededLimit | None, grace: StopGrace = DEFAULT_GRACE) -> float:
+    def _bring_to_end(self, exceeded: ExceededLimit | None, grace: StopGrace = DEFAULT_GRACE) -> float:
         if self._closed:
             return 0.0
         interrupt = None if self._listener.end is not None else self._dialogue.interrupt()
-        stopped = self._child.stop(interrupt, hurry=verdict is ExceededLimit.FLOOD, grace=grace)
+        stopped = self._child.stop(interrupt, hurry=exceeded is ExceededLimit.FLOOD, grace=grace)
         while not self._closed and not self._flooded:
             rest = self._child.hear(BEAT_S)
             for piece in rest:
@@ -152,13 +152,13 @@ class Turn:
                 break
         return stopped.took_s
 
-    def _settle(self) -> None:
+    def _drain_usage(self) -> None:
         """Shut the gateway and take the usage of the last calls; nothing else reads its messages now."""
         gateway = self._run.gateway
         if gateway is None:
             return
         self._child.close()
-        for message in settle(gateway):
+        for message in drain_usage(gateway):
             self._listener.message(message)
 
     def _take(self, piece: Heard) -> None:
@@ -217,13 +217,13 @@ class Turn:
             self._bound_usd = allowance.bound_usd
             self._run.gateway.top_up(allowance.left_usd(self._listener.batch.usd))
 
-    def _verdict(self) -> ExceededLimit | None:
+    def _exceeded(self) -> ExceededLimit | None:
         if self._closed or self._parked_at is not None:
             return None
         self._overweight = self._run.overweight()
         if self._overweight:
             return ExceededLimit.DISK
-        return self._listener.verdict or self._run.allowance.verdict(self._spent())
+        return self._listener.exceeded or self._run.allowance.exceeded(self._spent())
 
     def _over(self) -> bool:
         now = self._run.clock.monotonic()

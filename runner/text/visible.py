@@ -100,7 +100,7 @@ def _has_address(text: str) -> bool:
 
 
 def _space(spaces: re.Match[str]) -> str:
-    """Return what a page shows for spaces: a blank line between paragraphs, and single ones else."""
+    """Return the spaces that a page shows: a blank line between paragraphs, and single ones else."""
     return "\n" * min(2, spaces[0].count("\n")) or " "
 
 

@@ -52,7 +52,7 @@ class Folder:
         """Whether no checkout was completed here."""
         return not (self.root / "ready").exists()
 
-    def settle(self) -> None:
+    def mark_ready(self) -> None:
         """Mark the checkout as complete."""
         (self.root / "ready").touch()
 

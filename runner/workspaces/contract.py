@@ -70,7 +70,7 @@ class Workspace(Protocol):
     def fresh(self) -> bool:
         """Whether nothing was checked out in it yet."""
 
-    def settle(self) -> None:
+    def mark_ready(self) -> None:
         """Remember, where the agent cannot write, that the checkout is complete."""
 
     def sign(self, *claims: str) -> None:
@@ -189,13 +189,13 @@ class Backend(Protocol):
         """Return the place of that card, made when it was not there. Raises RunnerError."""
 
     def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
-        """Yield what claims left behind that are not alive any more (run and generation).
+        """Yield the left-overs of claims that are not alive any more (run and generation).
 
         Raises RunnerError, and so may each removal.
         """
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
-        """End, within seconds, what of this claim would outlive its worker and all descendants.
+        """End, within seconds, all of this claim that would outlive its worker and all descendants.
 
         Raises RunnerError when that is not certain.
         """

@@ -63,7 +63,7 @@ def _hours(cardinal: Cardinal, size: int) -> Iterator[Figure]:
         cardinal.mail.clear()
     say(f"  learning {size} cards …")
     sweep(cardinal.services)
-    while cardinal.answer_bells():
+    while cardinal.serve_refreshes():
         pass
     for how in ("quiet", "busy"):
         cardinal.clock.forward(3600)
@@ -95,7 +95,7 @@ def _hour(cardinal: Cardinal, *, busy: bool) -> Hour:
         sweep(cardinal.services)
         hour.took_s += time.perf_counter() - start
         hour.calls += calls
-        while cardinal.answer_bells():
+        while cardinal.serve_refreshes():
             pass
     return hour
 
@@ -121,7 +121,7 @@ def _recovery(cardinal: Cardinal) -> Iterator[Figure]:
             one = cardinal.mail.popleft()
             cardinal.receive(one)
             delivery.ingest(cardinal.services, DeliveryId(one.guid))
-        while cardinal.answer_bells():
+        while cardinal.serve_refreshes():
             pass
     took_s = time.perf_counter() - start
     calls = list(cardinal.forge.gateway.calls)

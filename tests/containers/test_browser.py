@@ -234,10 +234,10 @@ def test_doctor_says_whether_the_image_is_there(
     shop: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = config.read({"CARDINAL_WORKSPACE": "docker"}, tmp_path)
-    patient = DoctorContext(settings, None, Hub(settings, shop.clock.now), shop.clock.now())
-    found = {one.name: one for one in runner.workspaces(patient)}
+    context = DoctorContext(settings, None, Hub(settings, shop.clock.now), shop.clock.now())
+    found = {one.name: one for one in runner.workspaces(context)}
     assert found["browser"].level is Level.OK
     monkeypatch.setattr(runner, "BROWSER_IMAGE", "cardinal/none:latest")
-    found = {one.name: one for one in runner.workspaces(patient)}
+    found = {one.name: one for one in runner.workspaces(context)}
     assert (found["browser"].level, found["containers"].level) == (Level.WARN, Level.OK)
     assert "`cardinal images browser`" in found["browser"].next_step

@@ -40,7 +40,7 @@ def fenced(text: str, kind: str) -> Iterator[str]:
     yield from (found["text"] for found in FENCE.finditer(text) if found["kind"] == kind)
 
 
-def spoken(text: str) -> Iterator[str]:
+def prose(text: str) -> Iterator[str]:
     """Yield what stands in backticks within the running text."""
     yield from re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
 
@@ -65,7 +65,7 @@ def dead_links(path: str, text: str) -> Iterator[str]:
 def command_lines(text: str) -> Iterator[list[str]]:
     """Yield the shell commands of a page, in words: from its `sh` blocks and from its running text."""
     blocks = (line for block in fenced(text, "sh") for line in block.splitlines())
-    for line in (*blocks, *spoken(text)):
+    for line in (*blocks, *prose(text)):
         if line.strip().startswith(("cardinal ", "scripts/")):
             yield shlex.split(line, comments=True)
 
@@ -91,7 +91,7 @@ def unknown_commands(path: str, text: str) -> Iterator[str]:
 
 
 def missing_files(path: str, text: str) -> Iterator[str]:
-    for word in spoken(text):
+    for word in prose(text):
         ours = "/" in word and word.split("/")[0] in (*PACKAGES, "docs", "tests", "scripts")
         if ours and not PLACEHOLDER.search(word) and not (ROOT / word.split()[0]).exists():
             yield f"{path}: {word}"
@@ -159,7 +159,7 @@ def test_the_example_of_a_command_is_one() -> None:
 
 def test_the_scripted_agents_page_has_every_phase_and_step_and_a_scenario_that_is_valid() -> None:
     text = (ROOT / "docs/scripted-agent.md").read_text(encoding="utf-8")
-    assert {*Scenario.model_fields, *ScenarioStep.model_fields} <= set(spoken(text))
+    assert {*Scenario.model_fields, *ScenarioStep.model_fields} <= set(prose(text))
     assert parse_scenario("example", next(fenced(text, "yaml")).encode())["work"]
 
 

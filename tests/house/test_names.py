@@ -12,6 +12,12 @@ EMPTY_WORDS = {"util", "common", "helper", "manager"}
 FLOORS = ("bot", "rules", "runner", "ledger")  # the forge is another program, with GitHub's words
 # Names that fit everything. A variable, an argument or a function is called as the thing or the act.
 NAMES_OF_ANYTHING = {"one", "found", "many", "told", "asked", "heard"}
+# Verbs and nouns that had several meanings: no function is called so; `settle` is said of queue rows alone.
+BANNED_FUNCTIONS = {"look", "obey", "leave", "settle", "shown", "spoken", "doubts", "verdict", "patient"}
+OF_QUEUES = ("ledger/queue/", "bot/outbox/publisher.py")
+BOUND = re.compile(r"_?MOST_[A-Z]")  # a limit begins with MAX_
+# Docstrings of the product with a clause like "what a run costs", where a noun would do. It only falls.
+MAX_WHAT = 236
 # Fields of these are stored, or carried over to what is: they keep their names.
 STORED = ("ledger/events/", "ledger/views/", "rules/intents/")
 # Parts of one kind have the same members, by their contract.
@@ -64,6 +70,30 @@ def names_of_anything(files: Iterable[Source]) -> Iterator[str]:
                 yield f"{source.path}:{getattr(node, 'lineno', 0)} {next(bound(node))}"
 
 
+def banned_functions(files: Iterable[Source]) -> Iterator[str]:
+    for source in files:
+        for name, node in source.named():
+            is_row = name.strip("_") == "settle" and source.path.startswith(OF_QUEUES)
+            if name.strip("_") in BANNED_FUNCTIONS and not is_row:
+                yield f"{source.path}:{node.lineno} {name}"
+
+
+def other_bounds(files: Iterable[Source]) -> Iterator[str]:
+    for source in files:
+        names = (name for node in source.nodes() for name in bound(node))
+        yield from (f"{source.path}: {name}" for name in names if BOUND.match(name))
+
+
+def clauses_with_what(files: Iterable[Source]) -> Iterator[str]:
+    """Yield every docstring with the word; names in backticks do not count."""
+    for source in files:
+        for node in source.nodes():
+            documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            text = (documented and ast.get_docstring(node, clean=False)) or ""
+            if re.search(r"\bwhat\b(?!`)", text, re.IGNORECASE):
+                yield f"{source.path}:{getattr(node, 'lineno', 1)}"
+
+
 def homonyms(files: Iterable[Source]) -> set[str]:
     """Return the names of public classes that more than one module defines."""
     places = defaultdict(set)
@@ -86,6 +116,21 @@ def test_no_name_uses_a_word_that_fits_everything() -> None:
 
 def test_no_variable_has_a_name_of_anything() -> None:
     assert list(names_of_anything(sources())) == []
+
+
+def test_no_function_has_a_word_of_several_meanings() -> None:
+    assert list(banned_functions(source for source in sources() if source.package in FLOORS)) == []
+
+
+def test_limits_begin_with_max() -> None:
+    assert list(other_bounds(sources())) == []
+
+
+def test_docstrings_have_nouns_in_place_of_clauses_with_what() -> None:
+    left = list(clauses_with_what(source for source in sources() if source.package in FLOORS))
+    assert len(left) <= MAX_WHAT, (
+        f"{len(left)}: put a noun in place of a clause with `what`, as CONTRIBUTING.md says"
+    )
 
 
 def test_every_public_module_says_what_it_owns() -> None:
@@ -129,6 +174,13 @@ def test_the_name_tests_bite() -> None:
     assert lines == sorted(NAMED_LINES.split(", "))
     stored = Source("ledger/events/a.py", "class A:\n    found: int\n    one = 1")
     assert list(names_of_anything([stored])) == ["ledger/events/a.py:3 one"]
+    verbs = "def look(): ...\nclass A:\n    def _settle(self): ...\ndef looked(): ..."
+    assert list(banned_functions([Source("bot/a.py", verbs)])) == ["bot/a.py:1 look", "bot/a.py:3 _settle"]
+    assert list(banned_functions([Source("ledger/queue/a.py", verbs)])) == ["ledger/queue/a.py:1 look"]
+    limits = "MOST_ROWS, _MOST_MS = 1, 2\nMOSTLY = 3\nMAX_MOST_S = 4"
+    assert list(other_bounds([Source("bot/a.py", limits)])) == ["bot/a.py: MOST_ROWS", "bot/a.py: _MOST_MS"]
+    docs = '"""What it is."""\ndef f():\n    """Ends `what`; whatever."""\ndef g():\n    """Say\n    what."""'
+    assert list(clauses_with_what([Source("bot/a.py", docs)])) == ["bot/a.py:1", "bot/a.py:4"]
     twice = [Source("bot/a.py", "class Told: ...\nclass _Own: ..."), Source("rules/a.py", "class Told: ...")]
     assert homonyms(twice) == {"Told"}
     assert list(silent_modules([Source("bot/a.py", "x = 1"), Source("bot/__init__.py", "")])) == ["bot/a.py"]

@@ -62,7 +62,7 @@ def write(document: Mapping[str, Any]) -> str:
 
 
 def _facts(title: str, facts: Mapping[str, Any]) -> str:
-    rows = [f"* {name.replace('_', ' ')}: {_shown(value)}" for name, value in facts.items()]
+    rows = [f"* {name.replace('_', ' ')}: {_text_of(value)}" for name, value in facts.items()]
     return "\n".join((f"## {title}", "", *(rows or ["Nothing was recorded."])))
 
 
@@ -72,7 +72,7 @@ def _rows(title: str, rows: Iterable[Mapping[str, Any]], said: str = "") -> str:
         return ""
     heads = list(dict.fromkeys(name for row in rows for name in row))
     lines = [f"| {' | '.join(name.replace('_', ' ') for name in heads)} |", f"|{' --- |' * len(heads)}"]
-    lines += [f"| {' | '.join(_shown(row.get(name, '')) for name in heads)} |" for row in rows]
+    lines += [f"| {' | '.join(_text_of(row.get(name, '')) for name in heads)} |" for row in rows]
     return "\n".join((f"## {title}", "", *((said, "") if said else ()), *lines))
 
 
@@ -110,14 +110,14 @@ def _events(events: list[Mapping[str, Any]]) -> str:
     return "\n".join(("## Events", "", said, "", *heads, *rows, *left))
 
 
-def _shown(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return ", ".join(_shown(item) for item in value) or "none"
+        return ", ".join(_text_of(item) for item in value) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return f"{value:g}" if isinstance(value, float) else str(value)
     if isinstance(value, dict):
-        return _shown(", ".join(f"{name}: {item}" for name, item in value.items() if item not in ("", ())))
+        return _text_of(", ".join(f"{name}: {item}" for name, item in value.items() if item not in ("", ())))
     text = str(value)
     return code(text, _CELL) if text.strip() else ""

@@ -186,7 +186,7 @@ def _leave_of_answer(summary: Summary, at: str, question: Row, event: run.Questi
 
 
 @_takes(instruction.SkillsPinned, instruction.AgentPinned, agent.ToolAllowed, agent.CardToolAllowed)
-def leave(summary: Summary, it: AuditEvent) -> None:
+def permissions(summary: Summary, it: AuditEvent) -> None:
     """Fill `leave` with permissions that people gave beforehand."""
     match it.event:
         case instruction.SkillsPinned() as event:
@@ -253,7 +253,7 @@ def stages(summary: Summary, it: AuditEvent) -> None:
 
 
 @_takes(bounds.RoundFailed, run.ValidationEnded)
-def rounds(summary: Summary, it: AuditEvent) -> None:
+def failed_rounds(summary: Summary, it: AuditEvent) -> None:
     """Fill `rounds` and `validation`, and `iterations` with the highest number among them."""
     match it.event:
         case bounds.RoundFailed() as event:

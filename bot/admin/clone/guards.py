@@ -14,8 +14,8 @@ from runner.guards.diff import Known, change_of
 from runner.phases.guard import violations
 
 
-def findings(cloned: ClonedCommit, *published: str) -> tuple[Violation, ...]:
-    """Return the findings in what the commit has beyond its base and `published` commits, denied ones first.
+def guard_violations(cloned: ClonedCommit, *published: str) -> tuple[Violation, ...]:
+    """Return the violations that the commit has beyond its base and `published` commits, denied ones first.
 
     Raises GitError and LongHistoryError.
     """

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Level(StrEnum):
-    """How bad a finding is."""
+    """How bad a result is."""
 
     OK = "ok"
     WARN = "warn"
@@ -58,17 +58,17 @@ class CheckResult:
 
 
 def ok(name: str, message: str, next_step: str = "") -> CheckResult:
-    """Return a good finding."""
+    """Return a good result."""
     return CheckResult(name, Level.OK, message, next_step)
 
 
 def warn(name: str, message: str, next_step: str, mends: str = "") -> CheckResult:
-    """Return a finding to look after, while Cardinal works on."""
+    """Return a result to look after, while Cardinal works on."""
     return CheckResult(name, Level.WARN, message, next_step, mends)
 
 
 def fail(name: str, message: str, next_step: str) -> CheckResult:
-    """Return a finding that keeps Cardinal from its work."""
+    """Return a result that keeps Cardinal from its work."""
     return CheckResult(name, Level.FAIL, message, next_step)
 
 
@@ -121,7 +121,7 @@ Repair = Callable[[DoctorContext], str]
 class DoctorCheck(Protocol):
     """A file of this folder: the checks of one theme, in order, and its place among the themes.
 
-    `REPAIRS` are the repairs of `cardinal doctor --fix`, for findings that name one in `mends`. Each is safe
+    `REPAIRS` are the repairs of `cardinal doctor --fix`, for results that name one in `mends`. Each is safe
     to do twice, and changes nothing that people wrote. Each returns a sentence. Checks in `OF_HOST` tell of
     this host alone, of no repository, owner or board, and ask nobody on GitHub. Those `ON_DEMAND` leave
     something behind, so only `cardinal doctor` makes them.
@@ -156,7 +156,7 @@ def routine_checks() -> tuple[Check, ...]:
 
 
 def examine(context: DoctorContext, chosen: Iterable[Check] | None = None) -> Iterator[CheckResult]:
-    """Yield the findings of all checks, or of the chosen ones.
+    """Yield the results of all checks, or of the chosen ones.
 
     One that GitHub or the ledger fails says so, the next one goes on. Checks that lack a setting for GitHub
     are left out: `host.settings` names the setting.
@@ -187,10 +187,10 @@ def _way_out(context: DoctorContext, error: GithubError) -> str:
     return error.advice
 
 
-def mend(context: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:
-    """Do the repairs that findings name, each once, and yield a sentence for each, also for a failure."""
+def mend(context: DoctorContext, results: Iterable[CheckResult]) -> Iterator[str]:
+    """Do the repairs that results name, each once, and yield a sentence for each, also for a failure."""
     repairs = {name: repair for _, theme in THEMES.all() for name, repair in theme.REPAIRS.items()}
-    for name in dict.fromkeys(finding.mends for finding in findings if finding.mends):
+    for name in dict.fromkeys(result.mends for result in results if result.mends):
         try:
             yield repairs[name](context)
         except GithubError as error:

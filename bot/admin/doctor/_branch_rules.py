@@ -14,7 +14,7 @@ from runner.git.commits import trailers
 BRANCH = "cardinal/1-card"  # a branch like those of cards
 
 
-def look(context: DoctorContext, repository: str, rules: RepositoryRules) -> Iterator[CheckResult]:
+def check_branches(context: DoctorContext, repository: str, rules: RepositoryRules) -> Iterator[CheckResult]:
     """Yield the rules that refuse, or may refuse, what Cardinal does in the repository."""
     try:
         signing = signing_key(context.config, rules)

@@ -68,7 +68,7 @@ def _of(context: DoctorContext, repository: str, board: BoardRules) -> Iterator[
     else:
         yield _profile(context, repository, commit, rules) or _checked(repository, rules)
         yield from _guides(context, repository, commit, rules)
-        yield from _branch_rules.look(context, repository, rules)
+        yield from _branch_rules.check_branches(context, repository, rules)
 
 
 def _profile(

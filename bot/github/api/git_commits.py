@@ -13,11 +13,11 @@ def make(hub: Hub, repository: str, tree: str, parents: tuple[str, ...], message
     """
     body = {"message": message, "tree": tree, "parents": list(parents)}
     made = hub.rest("POST", f"{repository_path(repository)}/git/commits", body=body).body
-    verdict = made["verification"]
+    verification = made["verification"]
     return MadeCommit(
         str(made["sha"]),
         str(made["tree"]["sha"]),
         tuple(str(parent["sha"]) for parent in made["parents"]),
-        bool(verdict["verified"]),
-        str(verdict["reason"]),
+        bool(verification["verified"]),
+        str(verification["reason"]),
     )

@@ -27,7 +27,7 @@ def table(checks: tuple[CheckRow, ...]) -> str:
     return "\n".join(["| tier | command | result | took |", "| --- | --- | --- | --- |", *rows])
 
 
-def shown(story: Story) -> str:
+def checks_or_waiver(story: Story) -> str:
     """Return the table of checks, or the note that nothing was checked."""
     return table(story.checks) or (missing_checks.WAIVED if story.waived else "")
 
@@ -72,10 +72,10 @@ def proof(
 
 
 def _log(check: CheckRow, site: str) -> str:
-    shown = code(check.log_digest, 64)
+    digest = code(check.log_digest, 64)
     if not site or not check.log_digest:
-        return shown
-    return f"[{shown}]({links.of_file(site, check.run_id, check.log_digest, LOG)})"
+        return digest
+    return f"[{digest}]({links.of_file(site, check.run_id, check.log_digest, LOG)})"
 
 
 def _whole(checks: tuple[CheckRow, ...], site: str) -> tuple[str, ...]:

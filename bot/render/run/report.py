@@ -26,7 +26,7 @@ def write(story: Story) -> str:
             return _failure(story)
 
 
-def findings(story: Story) -> tuple[str, ...]:
+def agent_report(story: Story) -> tuple[str, ...]:
     """Return the agent's own report as paragraphs, quoted; empty where it gave none."""
     report = story.report
     if report is None:
@@ -83,8 +83,8 @@ def _success(story: Story) -> str:
     return fit(
         (
             f"### {run_story.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
-            *findings(story),
-            evidence.shown(story),
+            *agent_report(story),
+            evidence.checks_or_waiver(story),
             reproduction.played_list(story.played, story.site),
             " · ".join(filter(None, facts)),
             _remarks(story),
@@ -107,7 +107,7 @@ def _failure(story: Story) -> str:
             _next_step(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),
         ),
-        (evidence.failing(story.checks), *findings(story), _remarks(story), artifacts.listed(story)),
+        (evidence.failing(story.checks), *agent_report(story), _remarks(story), artifacts.listed(story)),
     )
 
 

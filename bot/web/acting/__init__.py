@@ -1,1 +1,1 @@
-"""Acting from pages: the forms that a page offers, and what became of the one that somebody sent."""
+"""Acting from pages: the forms that a page offers, and the outcome of a sent one."""

@@ -70,7 +70,7 @@ def new_token(secret: Secret, word: str, card_id: CardId, name: str) -> str:
 
 
 def fits(secret: Secret, word: str, form: ActForm) -> bool:
-    """Tell whether the form was made for that sign-in, and for what it is about."""
+    """Tell whether the form was made for that sign-in and that subject."""
     number, _, seal = form.token.partition(".")
     # The form of all commands names none when it is made; its choice is about nothing but the card.
     names = (form.name, "") if ":" not in form.name else (form.name,)

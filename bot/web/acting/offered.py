@@ -1,4 +1,4 @@
-"""Forms for a card or a board: what a reader may do by the role that GitHub last named."""
+"""Forms for a card or a board: the acts of a reader by the role that GitHub last named."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

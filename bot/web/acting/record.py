@@ -49,7 +49,7 @@ class SentCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """What the card hears about a command."""
+    """A card's comment about a command."""
 
     text: str
     refused: bool
@@ -130,7 +130,7 @@ def _give(
 
 
 def outcome(services: Services, visit: SignIn, seq: int, door: str) -> CommandOutcome | None:
-    """Return what became of the visitor's own command of that event and door; None for any other."""
+    """Return the outcome of the visitor's own command of that event and door; None for any other."""
     with event_store.reading(services.engine) as db:
         event = next((it.event for it in event_store.read(db, after=seq - 1, limit=1)), None)
         if not isinstance(event, CommandGiven | CommandRefused):

@@ -1,4 +1,4 @@
-"""The API's client: operations by their names, over HTTP; a fault is an error that says what to do next."""
+"""The API's client: operations by their names, over HTTP; a fault is an error with the next step."""
 
 import re
 from collections.abc import AsyncIterator, Mapping

@@ -254,7 +254,7 @@ def _description() -> Response:
 
 
 def _failed(site: Site, lines: tuple[str, str], error: HTTPException) -> Response:
-    """Return the answer to what no operation answered; elsewhere it is a page."""
+    """Return the answer to a request that no operation takes; elsewhere it is a page."""
     if not f"{request.path}/".startswith(API):
         return site.faulty(lines, error)
     status = HTTPStatus(error.code or HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -1,4 +1,4 @@
-"""Requests for jobs: what became of each."""
+"""Requests for jobs, and the outcome of each."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""Jobs: cards as programs see them, runs among them; outside text without what nobody sees."""
+"""Jobs: cards as programs see them, runs among them; outside text without its hidden parts."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -158,7 +158,7 @@ def card_of(call: ApiRequest, name: JobName) -> CardRow:
 
 
 def whole(call: ApiRequest, card: CardRow) -> Job:
-    """Return a card with its runs, its question and what may be done. Raises BusyError."""
+    """Return a card with its runs, its question and the commands that fit. Raises BusyError."""
     with event_store.reading(call.site.engine) as db:
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)

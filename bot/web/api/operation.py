@@ -1,4 +1,4 @@
-"""An operation of the API: what a program may ask, with what, and what it gets."""
+"""An operation of the API: its scope, its input and its output."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class ApiError(CardinalError):
 
 
 def not_found() -> ApiError:
-    """Return the error for what does not exist, and for what the token's account may not read: the same."""
+    """Return the one error for a thing that does not exist, or that the token's account may not read."""
     because = "there is nothing of that name that the token's account may read"
     return ApiError(HTTPStatus.NOT_FOUND, "not_found", because, "look at the spelling, and at the account")
 
@@ -62,7 +62,7 @@ def _fault(fault: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 class ApiModel(BaseModel):
-    """What goes in or out: no field that is not named."""
+    """Input or output of an operation: no field that is not named."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

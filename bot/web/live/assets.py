@@ -1,4 +1,4 @@
-"""What live pages are made of: the folder's templates, the scripts, and the policy under which they run."""
+"""Parts of live pages: the folder's templates, the scripts, and the policy under which they run."""
 
 import secrets
 from collections.abc import Mapping

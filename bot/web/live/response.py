@@ -23,7 +23,7 @@ ALIVE = b": alive\n\n"
 
 @dataclass(frozen=True, slots=True)
 class PageUpdate:
-    """What there is after an event. `lines` comes once; `now` replaces what was shown before it, and may be
+    """A page's update after an event. `lines` comes once; `now` replaces what was shown before it, and may be
     made for each reader, by their login.
 
     `last` is the event up to which both go; `more`: lines follow at once; `ended`: nothing will follow.
@@ -69,8 +69,8 @@ class StreamResponse(Response):
         self.headers["X-Accel-Buffering"] = "no"
         del self.headers["Content-Length"]
 
-    def shown(self, update: PageUpdate) -> bytes:
-        """Return what its reader is shown now."""
+    def rendered(self, update: PageUpdate) -> bytes:
+        """Return the content for its reader now."""
         return update.now if isinstance(update.now, bytes) else update.now(self.login)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -82,7 +82,7 @@ class StreamResponse(Response):
         if is_head:
             return ()
         batch = self.pull(self.after)
-        return (OPENING, batch.lines, self.shown(batch), over(batch.last) if batch.ended else b"")
+        return (OPENING, batch.lines, self.rendered(batch), over(batch.last) if batch.ended else b"")
 
 
 def seen() -> int:

@@ -136,7 +136,7 @@ class Streams:
             log.info("stream closed stream=%s reason=%s", response.about, type(error).__name__)
         finally:
             gone.cancel()
-            self._leave(place)
+            self._drop(place)
 
     async def _follow(self, place: _Place, send: Send) -> None:
         """Send batch after batch, from one place in the log to the next."""
@@ -148,7 +148,7 @@ class Streams:
             now_shown = update.now
             if not isinstance(now_shown, bytes):
                 loop = asyncio.get_running_loop()
-                now_shown = await loop.run_in_executor(self._lists, place.response.shown, update)
+                now_shown = await loop.run_in_executor(self._lists, place.response.rendered, update)
             fresh = now_shown if hash(now_shown) != place.shown else b""
             if update.lines or fresh:
                 await self._send(send, update.lines + fresh)
@@ -189,7 +189,7 @@ class Streams:
             await send({"type": "http.response.body", "body": payload, "more_body": True})
 
     async def _batch(self, response: StreamResponse, after: int) -> PageUpdate:
-        """Return what is later than `after`; readers at the same place share it."""
+        """Return the updates later than `after`; readers at the same place share them."""
         channel = self._channels[response.about]
         if response.standing:
             is_later = channel.latest is not None and channel.latest.last > after
@@ -220,7 +220,7 @@ class Streams:
             self._reader = asyncio.ensure_future(self._read_log())
         return place
 
-    def _leave(self, place: _Place) -> None:
+    def _drop(self, place: _Place) -> None:
         response = place.response
         channel = self._channels[response.about]
         channel.places.discard(place)

@@ -1,4 +1,4 @@
-"""What a program wrote to its terminal, as HTML: colours as classes, everything else as text."""
+"""Terminal output of a program as HTML: colours as classes, everything else as text."""
 
 import re
 
@@ -29,7 +29,7 @@ def terminal_html(text: str) -> Markup:
 
 
 def _last_written(line: str) -> str:
-    """Return what is left of a line that a progress bar writes again and again."""
+    """Return the final text of a line that a progress bar rewrites."""
     return line.rstrip("\r").rpartition("\r")[2]
 
 

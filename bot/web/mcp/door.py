@@ -1,4 +1,4 @@
-"""The server's address `/mcp`, beside the web application; what it needs is loaded with the first request."""
+"""The server's address `/mcp`, beside the web application; its modules are loaded with the first request."""
 
 import asyncio
 from http import HTTPStatus

@@ -25,7 +25,7 @@ The goal:
 """
 
 
-def shown() -> list[Prompt]:
+def listed_prompts() -> list[Prompt]:
     """Return all prompts, as a client lists them."""
     return [Prompt(name="orchestrate", description=ABOUT, arguments=[GOAL])]
 

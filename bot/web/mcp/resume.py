@@ -1,4 +1,4 @@
-"""What lets a waiting job go on: the command that fits what it offers now."""
+"""The command that lets a waiting job go on, chosen from its offers."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -11,7 +11,7 @@ from rules.chatops import parser
 
 
 class ResumeRequest(JobName):
-    """The job, and what to say to it."""
+    """The job, and the text or choice for it."""
 
     text: str = Field(
         "",

@@ -78,7 +78,7 @@ class _Handlers:
         self._client, self._session = client, session
 
     async def list_tools(self, _context: Context, _page: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=tools.shown())
+        return ListToolsResult(tools=tools.listed_tools())
 
     async def call_tool(self, context: Context, sent: CallToolRequestParams) -> CallToolResult:
         return await tools.called(
@@ -101,7 +101,7 @@ class _Handlers:
     async def list_prompts(
         self, _context: Context, _page: PaginatedRequestParams | None
     ) -> ListPromptsResult:
-        return ListPromptsResult(prompts=prompts.shown())
+        return ListPromptsResult(prompts=prompts.listed_prompts())
 
     async def get_prompt(self, _context: Context, sent: GetPromptRequestParams) -> GetPromptResult:
         return prompts.filled(sent.name, (sent.arguments or {}).get("goal", ""))

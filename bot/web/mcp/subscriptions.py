@@ -87,7 +87,7 @@ class Subscriptions:
         self._wanted.set()
 
     async def serve(self) -> None:
-        """Follow what happens, and pass it on, until cancelled."""
+        """Follow the log and pass events on, until cancelled."""
         await self._wanted.wait()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._follow)

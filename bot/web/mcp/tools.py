@@ -1,4 +1,4 @@
-"""Tools: every operation of the API, and two that say in a word what agents want of a job most."""
+"""Tools: every operation of the API, and two short ones for the commonest commands of a job."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ JOB_TOOLS: Mapping[str, JobTool] = {
 }
 
 
-def shown() -> list[Tool]:
+def listed_tools() -> list[Tool]:
     """Return all tools, as a client lists them."""
     of_api = (
         _tool(name, charter(part), part.Input, part.SCOPE is Scope.READ) for name, part in OPERATIONS.all()
@@ -60,7 +60,7 @@ def shown() -> list[Tool]:
 async def called(
     client: ApiClient, name: str, fields: Mapping[str, Any], session: str, request: object
 ) -> CallToolResult:
-    """Return what the tool gives, or why it does not. The same request of a session acts once."""
+    """Return the tool's result, or why it has none. The same request of a session acts once."""
     about = json.dumps([session, request, name, fields], sort_keys=True)
     key = hashlib.sha256(about.encode()).hexdigest()
     try:

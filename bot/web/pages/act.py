@@ -27,7 +27,7 @@ LATER = "Nothing was done: {because}. Go back and send the form again in a minut
 
 
 def mount(site: Site) -> None:
-    """Mount the door, the forms' template, and the sentence about what a form did."""
+    """Mount the door, the forms' template, and the sentence about a form's outcome."""
     pace = RequestLimiter(site.clock, each=ACTS_A_MINUTE, of_all=ACTS_AN_HOUR)
     room = BoundedSemaphore(ACTS_AT_ONCE)
     site.blueprint.register_blueprint(offered.templates())

@@ -61,7 +61,7 @@ def mount(site: Site) -> None:
         with event_store.reading(site.engine) as db:
             after = event_store.last_seq(db)
             form = _form(db, mine)
-            shown = _shown(db, mine, form)
+            shown = _visible_columns(db, mine, form)
             values = _values(db, mine, form, shown, row_html(), site.clock(), whole=whole)
         return following.page(
             "board.html",
@@ -90,14 +90,14 @@ def mount(site: Site) -> None:
 def _maker(
     site: Site, mine: VisibleBoard, form: FilterForm, *, whole: bool
 ) -> Callable[[Connection], ListHtml]:
-    """Return what makes the list for all its readers, outside of requests."""
+    """Return the maker of the list for all its readers, outside of requests."""
     row, template = row_html(), current_app.jinja_env.get_template("board_list.html")
 
     def once(card: CardView, back: str, *, in_column: bool) -> Markup:
         return row(replace(card, waits=""), back, in_column=in_column)  # a script says how long
 
     def make(db: Connection) -> ListHtml:
-        values = _values(db, mine, form, _shown(db, mine, form), once, site.clock(), whole=whole)
+        values = _values(db, mine, form, _visible_columns(db, mine, form), once, site.clock(), whole=whole)
         html = template.render(values)
         return lambda _login: html
 
@@ -127,7 +127,7 @@ def _values(
     *,
     whole: bool,
 ) -> dict[str, object]:
-    """Return the values of what a stream replaces: all but the forms."""
+    """Return the values of the part that a stream replaces: all but the forms."""
     columns = _columns(db, board)
     return {
         "filter": form,
@@ -146,7 +146,7 @@ def _visible(site: Site, visit: SignIn, owner: str, number: int) -> VisibleBoard
     return next((it for it in site.boards_of(visit) if (it.owner.casefold(), it.number) == wanted), None)
 
 
-def _shown(db: Connection, board: VisibleBoard, form: FilterForm) -> list[ColumnCards]:
+def _visible_columns(db: Connection, board: VisibleBoard, form: FilterForm) -> list[ColumnCards]:
     """Return the columns to show."""
     if form.wanted is None:
         return []
@@ -177,7 +177,7 @@ def _view(
 
 
 def _ticker(by_state: Mapping[CardState, int]) -> str:
-    """Return `3 running · 1 waiting on you · 2 queued`, without what there is none of."""
+    """Return `3 running · 1 waiting on you · 2 queued`, without zeros."""
     figures = (
         (sum(by_state.get(state, 0) for state in _WORKING), "running"),
         (sum(by_state.get(state, 0) for state in ATTENTION), "waiting on you"),

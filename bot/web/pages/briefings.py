@@ -1,4 +1,4 @@
-"""What a run's agent is told, without what is about other cards."""
+"""The briefing of a run's agent, without the parts about other cards."""
 
 from flask import Response, make_response, render_template
 
@@ -61,7 +61,7 @@ def _may_see(site: Site, visit: SignIn, run: RunRow, card: CardRow) -> bool:
 
 
 def _fitting(sections: list[Section]) -> list[tuple[str, str, str]]:
-    """Return headings, texts, and what is left out of each."""
+    """Return headings, texts, and the omissions of each."""
     fitting, room = [], MAX_CHARS
     for section in sections:
         own = section.text if section.own else own_part(section.text)

@@ -168,8 +168,8 @@ def _pull(site: Site, card: CardRow) -> tuple[str, str] | None:
     if card.pull_number is None:
         return None
     state = "draft" if card.pull_draft and card.pull_state == "open" else card.pull_state
-    verdict = "no review yet" if card.verdict == "none" and card.pull_state == "open" else card.verdict
-    words = (it.replace("_", " ") for it in (state, verdict) if it not in ("", "none"))
+    review = "no review yet" if card.verdict == "none" and card.pull_state == "open" else card.verdict
+    words = (it.replace("_", " ") for it in (state, review) if it not in ("", "none"))
     facts = ", ".join(map(plain, words))
     where = card.pull_repository or card.repository
     return f"#{card.pull_number} ({facts})", f"{site.config.git_url}/{where}/pull/{card.pull_number}"

@@ -68,7 +68,7 @@ def mount(site: Site) -> None:
             boards=boards,
             hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",
             visit=visit,
-            **_shown(form, listed, visit.login, make),
+            **_list_values(form, listed, visit.login, make),
         )
 
     @site.get("/live/inbox")
@@ -82,7 +82,7 @@ def mount(site: Site) -> None:
 
 
 def _maker(site: Site, form: FilterForm, scopes: Sequence[CardScope]) -> Callable[[Connection], ListHtml]:
-    """Return what makes the list for all its readers, outside of requests."""
+    """Return the maker of the list for all its readers, outside of requests."""
     row, template = row_html(), current_app.jinja_env.get_template("front_list.html")
 
     def make(db: Connection) -> ListHtml:
@@ -96,7 +96,7 @@ def _maker(site: Site, form: FilterForm, scopes: Sequence[CardScope]) -> Callabl
                 made[key] = row(view, form.address, in_column=False)
             return made[key]
 
-        return lambda login: template.render(filter=form, **_shown(form, listed, login, once))
+        return lambda login: template.render(filter=form, **_list_values(form, listed, login, once))
 
     return make
 
@@ -113,7 +113,7 @@ def _listed(db: Connection, form: FilterForm, scopes: Sequence[CardScope]) -> Ma
     return {lane: its for lane, its in listed.items() if form.shows(lane) and its.cards}
 
 
-def _shown(
+def _list_values(
     form: FilterForm, listed: Mapping[Lane, LaneCards], login: str, make: MakeRow
 ) -> dict[str, object]:
     """Return the values of the list as the person sees it."""

@@ -1,4 +1,4 @@
-"""What stands still on the operator's boards, and what waits and works in Cardinal: GitHub is not asked."""
+"""Standstills of the operator's boards, and Cardinal's queues and processes: GitHub is not asked."""
 
 from datetime import datetime
 from shlex import quote
@@ -13,7 +13,7 @@ from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.state.standstill import MAX_BECAUSE, REPLAY, left_out, name_of, way_out, words
 from bot.system import program
-from bot.web.site import findings, parameters, processes
+from bot.web.site import doctor_results, parameters, processes
 from bot.web.site.layout import Site, VisibleBoard, when
 from bot.web.site.lists import path_of
 from ledger.log import event_store
@@ -51,14 +51,14 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     running, trouble = processes.processes(site.services, now)
     with event_store.reading(site.engine) as db:
         whole = len(visible) == len(served_boards.every(db, site.config))
-    all_read = whole and findings.reads_removed(site, visit)
+    all_read = whole and doctor_results.reads_removed(site, visit)
     aside, aside_more = _quarantined(site, visit, now) if whole else ([], 0)
     with event_store.reading(site.engine) as db:
         queues = _queues(db, now) if whole else ()
         stuck = [(board, standstill.of_board(db, board.scope, now, MAX_EACH)) for board in visible]
         listed = hosts.statuses(db)
-        examined = findings.of_hosts(db, now)
-        installation = findings.of_installation(db, now) if all_read else None
+        examined = doctor_results.of_hosts(db, now)
+        installation = doctor_results.of_installation(db, now) if all_read else None
     return render_template(
         "health.html",
         title="Health",
@@ -76,7 +76,7 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         processes=running,
         examined=examined,
         installation=installation,
-        never=findings.NEVER,
+        never=doctor_results.NEVER,
         program=program.of_home(site.config.home),
         trouble=trouble,
         how=HOW.replace("`", ""),
@@ -94,7 +94,7 @@ def _lines(hidden: int, anything: bool) -> tuple[str, ...]:
 def _things(
     site: Site, board: VisibleBoard, sort: StandstillSort, now: datetime
 ) -> list[tuple[str, str, str, str]]:
-    """Return name and path of what it is about, what stands still, and the way out."""
+    """Return name and path of its subject, the standstill, and the way out."""
     home = site.config.home
     return [(name_of(it), _path(board, it), words(it, now), way_out(it.kind, home)) for it in sort.oldest]
 
@@ -120,14 +120,14 @@ def _quarantined(site: Site, visit: SignIn, now: datetime) -> tuple[list[tuple[s
 
 
 def _aside(it: Quarantined, repository: str, now: datetime) -> tuple[str, str, str, str]:
-    """Return what the delivery is, its age, why it failed, and the command that releases it."""
+    """Return the delivery's kind, its age, why it failed, and the command that releases it."""
     what = plain(" ".join(filter(None, (repository, it.event, it.action))))
     command = f"cardinal replay {quote(plain(it.delivery_id))}"
     return what, brief(now - it.received_at), plain(it.error, MAX_BECAUSE), command
 
 
 def _queues(db: Connection, now: datetime) -> tuple[tuple[str, int, str], ...]:
-    """Return the queues of the whole installation: name, length, and what to do where it is not empty."""
+    """Return the queues of the whole installation: name, length, and the next step where it is not empty."""
     counts = inbox.counts(db)
     late, _ = outbox.count_stuck(db, now, UNDONE_AFTER.total_seconds())
     return (
@@ -139,7 +139,7 @@ def _queues(db: Connection, now: datetime) -> tuple[tuple[str, int, str], ...]:
 
 
 def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
-    """Return the board's owner, and what is left of GitHub's allowance for the installation there."""
+    """Return the board's owner, and the rest of GitHub's allowance for the installation there."""
     try:
         budget = site.services.on(board).hub.budget
         (spent, now_s), until_s = budget.seen(), budget.barred_until_s()

@@ -1,4 +1,4 @@
-"""Money and flow: what the runs that a visitor may see cost, how they ended, and who waited for whom."""
+"""Money and flow: costs, endings and waits of the runs that a visitor may see."""
 
 import csv
 import io
@@ -101,7 +101,7 @@ def _limits(site: Site, visit: SignIn, boards: Sequence[VisibleBoard]) -> list[t
 
 
 def _day_limit(limits: Iterable[tuple[str, Forecast]], boards: int) -> float | None:
-    """Return what so many boards may cost a day; None if one has no limit, or is not whole to the visitor."""
+    """Return the daily limit of so many boards; None if one has no limit, or is not whole to the visitor."""
     of_boards = [it.limit_usd for _, it in limits if not it.name]
     return sum(of_boards) if 0 < len(of_boards) == boards else None
 
@@ -121,7 +121,7 @@ def _waits(figures: Stats) -> list[tuple[str, str, str, list[tuple[str, int]]]]:
 
 
 def _rows(figures: Stats, limits: Iterable[tuple[str, Forecast]]) -> Iterator[tuple[str, str, object]]:
-    """Return all figures of the page: each with what it is of, and empty where there is none."""
+    """Return all figures of the page, each with its subject; empty where there is none."""
     yield from ((name, "", getattr(figures, name)) for name in FIGURES)
     yield from (("endings", state_word(name) or "not ended", it) for name, it in figures.endings.items())
     yield from (("reasons", name, it) for name, it in figures.reasons.items())

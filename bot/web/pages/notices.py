@@ -1,4 +1,4 @@
-"""What is sent to whoever is signed in by chat or mail, and when; and their choice of less.
+"""Notices by chat or mail to whoever is signed in, and when; and their choice of fewer.
 
 The address is the operator's, and a secret: it is neither shown nor chosen here.
 """
@@ -54,7 +54,7 @@ def mount(site: Site) -> None:
 
 
 def _choose(site: Site, visit: SignIn) -> Response:
-    """Store what the form says, if it says anything new."""
+    """Store the form's choices, if any of them is new."""
     fields = {name: request.form.get(name, "") for name in NoticeChoice.model_fields}
     try:
         wanted = NoticeChoice.model_validate({**fields, "kinds": request.form.getlist("kinds")})
@@ -81,7 +81,7 @@ def _choose(site: Site, visit: SignIn) -> Response:
 
 
 def _subscribers(site: Site) -> tuple[Mapping[str, Subscriber], str]:
-    """Return the subscribers, and what to say to whoever is not among them."""
+    """Return the subscribers, and the text for whoever is not among them."""
     try:
         return subscribers.read(site.config.home), NOTHING
     except (SubscribersError, OSError) as error:

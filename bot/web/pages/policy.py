@@ -1,4 +1,4 @@
-"""The policy of a board as people read it, and what another file would change; nothing is kept of that."""
+"""The policy of a board as people read it, and the changes by another file; nothing is kept of that."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ DEPTH = 3  # of what nobody gave: a part of these, not the parts of a part
 
 @dataclass(frozen=True, slots=True)
 class ChangesView:
-    """What another policy has otherwise."""
+    """Differences of another policy."""
 
     columns: tuple[ColumnChange, ...] = ()
     settings: tuple[SettingChange, ...] = ()
@@ -49,7 +49,7 @@ class ChangesView:
 
 @dataclass(frozen=True, slots=True)
 class PreviewView:
-    """What another file would do: problems, or what differs."""
+    """Result of another file: problems, or differences."""
 
     problems: tuple[str, ...] = ()
     changes: ChangesView = ChangesView()

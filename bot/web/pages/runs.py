@@ -42,7 +42,7 @@ WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
 
 
 def mount(site: Site) -> None:
-    """Mount the page, its script, and the stream of what happens after it was loaded."""
+    """Mount the page, its script, and the stream of later events."""
     site.blueprint.register_blueprint(assets.assets())
 
     @site.get("/runs/<run>")
@@ -67,14 +67,14 @@ def mount(site: Site) -> None:
 
 
 class RunPage:
-    """A run's page: whole, or what there is after an event, which is made without a request."""
+    """A run's page: whole, or the update after an event, which is made without a request."""
 
     def __init__(self, site: Site, run: RunRow, card: CardRow) -> None:
         self._site, self.run, self._card = site, run, card
         self._templates: Environment = current_app.jinja_env
 
     def whole(self, visit: SignIn) -> Response:
-        """Return the page with the newest lines; while the run goes on, a script adds what comes."""
+        """Return the page with the newest lines; while the run goes on, a script adds new ones."""
         with event_store.reading(self._site.engine) as db:
             fresh = run_lines.later(db, self.run.run_id, 0, MAX_ON_PAGE, behind=MAX_ON_PAGE)
             now = self._now(db, self.run, self._card)
@@ -98,7 +98,7 @@ class RunPage:
         return offered.for_card(self._site, visit, self._card.card_id) if newest else ()
 
     def later(self, after: int) -> PageUpdate:
-        """Return what there is after that event; where that is very much, the beginning of it."""
+        """Return the lines after that event; where they are very many, the first of them."""
         with event_store.reading(self._site.engine) as db:
             run, card = runs.get(db, self.run.run_id), cards.get(db, self.run.card_id)
             if run is None or card is None:  # the views are being made anew
@@ -124,7 +124,7 @@ class RunPage:
         return Markup(self._html("run_line.html", **shown, output=terminal_html(line.output)))  # noqa: S704
 
     def _omitted(self, count: int, after: int) -> Markup:
-        """Return the line that says where to read what is left out; empty for nothing."""
+        """Return the line that says where the omitted lines are; empty for none."""
         if not count:
             return Markup("")
         card = f"{self._card.repository}#{self._card.number} " if self._card.number else ""
@@ -134,7 +134,7 @@ class RunPage:
         ).format(count, card, after)
 
     def _now(self, db: Connection, run: RunRow, card: CardRow) -> dict[str, object]:
-        """Return the values of what each message replaces."""
+        """Return the values of the part that each message replaces."""
         plan, report = plans.newest(db, run.run_id), reports.get(db, run.run_id)
         of_run = questions.of_run(db, run.run_id)
         return {
@@ -182,7 +182,7 @@ class RunPage:
         }
 
     def _waits(self, db: Connection, run: RunRow) -> str:
-        """Return what the run waits for, and for whom; empty while it does not."""
+        """Return the subject of the run's wait, and for whom it waits; empty while it does not."""
         snapshot = snapshots.of_card(db, run.card_id) if run.state in WAITING else None
         if snapshot is None:
             return ""
@@ -197,7 +197,7 @@ def _offers(run: RunRow, of_run: Iterable[QuestionRow]) -> str:
 
 
 def _crumbs(run: RunRow, entered: Sequence[StageRow]) -> list[tuple[str, str, str]]:
-    """Return a name, a mark and what it used for each stage that was entered, then for those to come."""
+    """Return a name, a mark and the usage of each stage that was entered, then for those to come."""
     crumbs = [
         (plain(row.stage), "●" if row.left_at is None else "✓", used([row])) for row in entered[-MAX_ROWS:]
     ]
@@ -213,7 +213,7 @@ def _changed(run: RunRow) -> str:
 
 
 def _evidence(gate: TierRow | None) -> dict[str, object] | None:
-    """Return what the run's gate saw last, as the check on its commit says it; None where it never ran."""
+    """Return the gate's last result, as the check on its commit says it; None where it never ran."""
     if gate is None:
         return None
     image = "" if gate.image == "local" else gate.image
@@ -229,7 +229,7 @@ def _evidence(gate: TierRow | None) -> dict[str, object] | None:
 
 
 def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
-    """Return what a run is known by, as pairs of a name and a value."""
+    """Return the facts of a run, as pairs of a name and a value."""
     estimate = " (an estimate: a subscription pays)" if run.payer == SUBSCRIPTION else ""
     return (
         ("agent", plain(f"{run.agent} {run.agent_version}".strip())),

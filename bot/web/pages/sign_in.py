@@ -53,7 +53,7 @@ def mount(site: Site) -> None:
         return answer
 
     @site.blueprint.post("/sign-out")
-    def leave() -> Response:
+    def sign_out() -> Response:
         """End the visit in the browser and in the ledger."""
         if not site.is_from_here():
             return site.page("That came from another site", "Sign out on a page of Cardinal.", status=403)

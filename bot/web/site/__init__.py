@@ -1,1 +1,1 @@
-"""What pages share: the visitor and the layout, parameters and filters, and the parts of their contents."""
+"""Shared by pages: the visitor and the layout, parameters and filters, and the parts of their contents."""

@@ -1,4 +1,4 @@
-"""A card's timeline as its page shows it: steps in a row are folded, and all is cut to what a page holds."""
+"""A card's timeline as its page shows it: steps in a row are folded, and all is cut to the size of a page."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -18,7 +18,7 @@ MAX_ABOVE = 3.0  # times the highest day: a limit beyond it would leave no heigh
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What is drawn in one colour: a path, its name, and its figure in words."""
+    """A path in one colour, its name, and its figure in words."""
 
     path: str
     name: str
@@ -27,7 +27,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Series in a box `width` wide and 100 high, which a page stretches; `scale` is what its height means.
+    """Series in a box `width` wide and 100 high, which a page stretches; `scale` is the value of its height.
 
     `mark` is where a limit is drawn from top to bottom, `level` where one is from side to side; `ends` are
     the words below its two ends.
@@ -47,7 +47,7 @@ def spent_by_day(
 ) -> Chart | None:
     """Return the dollars of each day, stacked by agent; None where nothing was spent.
 
-    `limit` is what a day may cost by the policies of today.
+    `limit` is the most that a day may cost by the policies of today.
     """
     agents = _largest(shares)
     days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
@@ -118,7 +118,7 @@ def waited(figures: Stats) -> Chart | None:
 
 
 def of_limit(board: str, it: Forecast) -> Chart:
-    """Return what is spent, reserved and foreseen of today, against the limit."""
+    """Return today's spent, reserved and foreseen dollars, against the limit."""
     used = it.spent_usd + it.reserved_usd
     parts = [(it.spent_usd, "spent", usd(it.spent_usd)), (it.reserved_usd, "reserved", usd(it.reserved_usd))]
     if it.projected_usd is not None and it.projected_usd > used:

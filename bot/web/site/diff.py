@@ -1,4 +1,4 @@
-"""A patch of git as HTML: its files and their lines, escaped, cut to what a page holds."""
+"""A patch of git as HTML: its files and their lines, escaped, cut to the size of a page."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _CLASSES = {"+": "add", "-": "del", "@": "hunk"}
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file: what was done to it, and the beginning of its `lines`; `omitted` of them follow."""
+    """One file: its change, and the first of its `lines`; `omitted` of them follow."""
 
     name: str
     kind: str

@@ -23,7 +23,7 @@ NUMBER = re.compile(r"[1-9][0-9]{0,3}")
 
 @dataclass(frozen=True, slots=True)
 class FilterForm:
-    """A page's filter as its address has it. `wanted` is None where `problem` says what is wrong with it.
+    """A page's filter as its address has it. `wanted` is None where it has a `problem`.
 
     `section` is the one shown alone, at its page `number`; None while all sections are shown. `key` is the
     parameter for it.
@@ -46,11 +46,11 @@ class FilterForm:
 
     @property
     def address(self) -> str:
-        """The address of what is shown."""
+        """The address of the shown list."""
         return self._at(self.section, self.number)
 
     def outcome(self, total: int) -> str:
-        """Return what became of the filter, with how many cards it leaves; empty without one."""
+        """Return the sentence about the filter and the count of cards that it leaves; empty without one."""
         if self.problem or not self.narrows:
             return self.problem
         return f"{count(total, 'card')} match{'' if total > 1 else 'es'}." if total else NONE

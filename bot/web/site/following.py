@@ -20,7 +20,7 @@ ListHtml = Callable[[str], str]  # by the login of its reader
 
 
 def page(template: str, live: str, after: int, **values: object) -> Response:
-    """Return a page that shows what was there at the event `after`, and follows the stream at `live`."""
+    """Return a page with the state at the event `after`, which follows the stream at `live`."""
     nonce, query = assets.nonce(), request.query_string.decode("latin-1")
     live += f"?{query}" if query else ""
     answer = make_response(render_template(template, live=live, after=after, nonce=nonce, **values))

@@ -1,4 +1,4 @@
-"""What holds a board's runs: stops, limits in use, and the queue; sums for whoever sees the board whole."""
+"""Holds of a board's runs: stops, limits in use, and the queue; sums for whoever sees the board whole."""
 
 import hashlib
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ def stop_mark(db: Connection, board: VisibleBoard) -> str:
 
 
 def _target(db: Connection, board: VisibleBoard, stop: StopRow) -> str:
-    """Return what is stopped; empty for a card that the visitor may not see."""
+    """Return the subject of the stop; empty for a card that the visitor may not see."""
     if stop.scope == "board":
         return "The board"
     if stop.scope == "column":

@@ -47,7 +47,7 @@ class RowHtml(Protocol):
 
 
 def row_html() -> RowHtml:
-    """Return what makes rows, outside of requests, too."""
+    """Return the maker of rows, outside of requests, too."""
     made: RowHtml = get_template_attribute("list.html", "card_row")
     return made
 

@@ -18,7 +18,7 @@ NO_FILE = "There is no {path} on {place}."
 
 @dataclass(frozen=True, slots=True)
 class OtherPolicy:
-    """A policy file, what it is called, and the place that was wanted; `missing` says why there is none.
+    """A policy file, its name, and the place that was wanted; `missing` says why there is none.
 
     `profiles`: the repository's own at that place; None where they are not known.
     """

@@ -1,4 +1,4 @@
-"""The parameters in a page's address: what the page does not know is refused in a sentence."""
+"""The parameters in a page's address: unknown ones are refused in a sentence."""
 
 from collections.abc import Collection
 

@@ -27,7 +27,7 @@ class ProcessView(NamedTuple):
 
 
 def processes(services: Services, now: datetime) -> tuple[list[ProcessView], str]:
-    """Return the processes by machine, and what is wrong with them; empty where nothing is."""
+    """Return the processes by machine, and their faults; empty where there is none."""
     home = services.config.home
     here, group = socket.gethostname(), lock_file.read_presence(home)
     names = {(here, str(pid)): name for name, pid in group.parts.items()} if group else {}

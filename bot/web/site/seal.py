@@ -10,7 +10,7 @@ from bot.system.secret import Secret
 
 
 class Seal:
-    """Seals texts for one purpose: what was sealed for another does not open."""
+    """Seals texts for one purpose: the seal of another does not open."""
 
     def __init__(self, purpose: str, secret: Secret, clock: Clock) -> None:
         material = f"{purpose} {secret.reveal()}".encode()
@@ -22,7 +22,7 @@ class Seal:
         return self._lock.encrypt_at_time(text.encode(), self._now_s()).decode()
 
     def open(self, sealed: str, ttl_s: int) -> str | None:
-        """Return the text; None for what was not sealed here, or longer than `ttl_s` ago."""
+        """Return the text; None for one not sealed here, or longer than `ttl_s` ago."""
         try:
             return self._lock.decrypt_at_time(sealed.encode(), ttl_s, self._now_s()).decode()
         except InvalidToken:

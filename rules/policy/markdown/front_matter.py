@@ -18,7 +18,7 @@ def begins(text: str) -> bool:
 
 
 def split(text: str) -> tuple[str, str]:
-    """Return the front matter, each line at its place in the file, and what follows its end.
+    """Return the front matter, each line at its place in the file, and the text after it.
 
     Raises PolicyError where it has no end, or the file does not begin with it.
     """

@@ -52,11 +52,11 @@ class Wire:
         """Wait, but exit at once when interrupted or when nobody listens any more."""
         message = self.hear(wait_s)
         if message is not None:
-            self.obey(message)
+            self.handle_message(message)
         elif self.ended:
             sys.exit(0)
 
-    def obey(self, message: dict[str, Any]) -> None:
+    def handle_message(self, message: dict[str, Any]) -> None:
         if message.get("interrupt"):
             self.say({"type": "end", "error": "interrupted"})
             sys.exit(0)
@@ -153,7 +153,7 @@ class Player:
                 sys.exit(0)  # nobody will acknowledge it
             if message.get("ack") == call_id:
                 break
-            self.wire.obey(message)
+            self.wire.handle_message(message)
         self.called += 1
         result: dict[str, Any] = message["result"]
         return result

@@ -109,7 +109,7 @@ def listing(result: dict[str, Any]) -> str:
 
 
 def call(board: Board, tool: str, given: str) -> int:
-    """Call one tool and print what it answers; 1 when it refuses, 2 when `given` is no JSON object."""
+    """Call one tool and print its answer; 1 when it refuses, 2 when `given` is no JSON object."""
     try:
         arguments = json.loads(given)
     except ValueError as error:

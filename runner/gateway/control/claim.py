@@ -15,7 +15,7 @@ from runner.agents.contract import AgentAdapter
 from runner.errors import MissingSecretError
 from runner.exec.deadline import Deadline
 from runner.gateway.control.link import Gateway
-from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, SecretUse, Settled
+from runner.gateway.control.messages import MESSAGE_BYTES, Drained, HostRequest, SecretUse
 from runner.gateway.control.terms import Terms
 from runner.gateway.network.added_header import AddedHeader
 from runner.gateway.servers.terms import ToolServerTerms
@@ -23,7 +23,7 @@ from runner.run.provider import Provider
 from runner.run.run_spec import HostPaths, RunSpec
 from runner.text.plain import one_line
 
-SETTLE_S = 3.0
+DRAIN_S = 3.0
 MAX_HOSTS = 200  # a limit, since an agent could invent names all day
 
 
@@ -121,16 +121,16 @@ def _payable(agent: AgentAdapter, providers: Mapping[str, Provider]) -> dict[str
     return {name: providers[name] for name in agent.secrets if name in providers}
 
 
-def settle(gateway: Gateway) -> Iterator[str]:
-    """Shut the gateway and yield its messages up to the last call's usage, for at most SETTLE_S.
+def drain_usage(gateway: Gateway) -> Iterator[str]:
+    """Shut the gateway and yield its messages up to the last call's usage, for at most DRAIN_S.
 
     Nothing else may read its messages meanwhile.
     """
     gateway.shut()
-    until = time.monotonic() + SETTLE_S
+    until = time.monotonic() + DRAIN_S
     while message := _next(gateway, until - time.monotonic()):
         yield message
-        if any(isinstance(event, Settled) for event in gateway.decode(message)):
+        if any(isinstance(event, Drained) for event in gateway.decode(message)):
             return
 
 

@@ -26,7 +26,7 @@ from runner.gateway.network.addresses import NetworkAccess, NetworkRules
 from runner.gateway.network.authority import Authority
 from runner.gateway.network.proxy import serve
 from runner.gateway.network.secret_tunnel import SecretTunnels
-from runner.gateway.servers.desk import ToolServers
+from runner.gateway.servers.tool_servers import ToolServers
 from runner.run.provider import Provider
 
 _BOARD = "/board"
@@ -90,12 +90,12 @@ async def _live(
     deadline: Deadline,
     certificates: Path | None,
 ) -> None:
-    def obey(order: Order) -> None:
-        servers.obey(order)
+    def handle_order(order: Order) -> None:
+        servers.handle_order(order)
         if order["type"] != "attach":
-            models.obey(order)
+            models.handle_order(order)
 
-    uplink = Uplink(line, obey=obey, gone=lambda: os._exit(0))
+    uplink = Uplink(line, handle_order=handle_order, gone=lambda: os._exit(0))
     servers = ToolServers(uplink, terms.servers, earlier=terms.server_calls)
     reach = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
     models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, reach)

@@ -124,7 +124,7 @@ class Gateway:
         self._order(message)
 
     def shut(self) -> None:
-        """End the turn: calls under way are cut, only the network still answers. `Settled` follows."""
+        """End the turn: calls under way are cut, only the network still answers. `Drained` follows."""
         self._order({"type": "shut"})
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ from runner.agents.board_tools import TOOLS, call_id_of, description_of, schema_
 from runner.gateway.control.messages import CallRefusal
 from runner.gateway.control.uplink import Uplink
 from runner.gateway.models.limits import RateLimiter
-from runner.gateway.servers.desk import ToolServers
+from runner.gateway.servers.tool_servers import ToolServers
 
 CALLS_PER_MINUTE = 60
 REQUEST_BYTES = 256 * 1024
@@ -47,9 +47,9 @@ def board_app(
     nothing by itself: only POST is served.
     """
     servers = servers or ToolServers(uplink, ())
-    desk = _Desk(uplink, servers, RateLimiter(CALLS_PER_MINUTE, clock), RateLimiter(1, clock))
+    tools = _Tools(uplink, servers, RateLimiter(CALLS_PER_MINUTE, clock), RateLimiter(1, clock))
     server = Server(
-        _NAME, version="1", instructions=_INSTRUCTIONS, on_list_tools=desk.listed, on_call_tool=desk.called
+        _NAME, version="1", instructions=_INSTRUCTIONS, on_list_tools=tools.listed, on_call_tool=tools.called
     )
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,7 +67,7 @@ def board_app(
     return serve
 
 
-class _Desk:
+class _Tools:
     """Handles the calls of one run's agent."""
 
     def __init__(
@@ -79,7 +79,7 @@ class _Desk:
 
     async def listed(self, _context: object, _page: PaginatedRequestParams | None) -> ListToolsResult:
         """Return the tools of the turn, of the board and of tool servers; none when no turn is open."""
-        own = [_shown(name) for name in self._uplink.tools if name in TOOLS]
+        own = [_offered(name) for name in self._uplink.tools if name in TOOLS]
         return ListToolsResult(tools=[*own, *map(_lent, await self._servers.tools())])
 
     async def called(self, _context: object, request: CallToolRequestParams) -> CallToolResult:
@@ -118,7 +118,7 @@ class _Desk:
         return call_id_of(self._uplink.turn, tool, given, self._seen[first])
 
 
-def _shown(name: str) -> Tool:
+def _offered(name: str) -> Tool:
     return Tool.model_validate(
         {
             "name": name,

@@ -91,7 +91,7 @@ class ServerTrouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Drained:
     """After `shut`: no call of the turn is under way, and all usage was reported."""
 
 
@@ -103,7 +103,7 @@ GatewayMessage = (
     | SecretUse
     | Warned
     | Answering
-    | Settled
+    | Drained
     | Usage
     | ServerMessage
 )
@@ -117,7 +117,7 @@ _KINDS: Mapping[str, type[GatewayMessage]] = {
     "answering": Answering,
     "server_call": ServerCallMade,
     "server_trouble": ServerTrouble,
-    "settled": Settled,
+    "drained": Drained,
     "usage": Usage,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}

@@ -1,4 +1,4 @@
-"""Terms of a gateway for a claim: what it may reach, how often, and how long it waits."""
+"""Terms of a gateway for a claim: its providers and hosts, their limits, and its waits."""
 
 from dataclasses import dataclass
 

@@ -11,13 +11,13 @@ from runner.gateway.control.messages import MESSAGE_BYTES, GatewayMessage, writt
 
 _WAITING_MESSAGES = 2000
 _DESCRIPTORS = 2  # with one order: a tool server's wire and standard error
-_MUST_ARRIVE = frozenset({"usage", "failed", "call", "settled", "secret_use"})
+_MUST_ARRIVE = frozenset({"usage", "failed", "call", "drained", "secret_use"})
 
 Order = Mapping[str, Any]
 
 
 class Uplink:
-    """One datagram socket to the supervisor. `obey` gets orders, `gone` is called when it dies.
+    """One datagram socket to the supervisor. `handle_order` gets orders, `gone` is called when it dies.
 
     `is_open`, `turn` and `tools` describe the current turn; without one `tools` is empty.
     """
@@ -26,10 +26,10 @@ class Uplink:
         self,
         line: socket.socket,
         *,
-        obey: Callable[[Order], None] = lambda _: None,
+        handle_order: Callable[[Order], None] = lambda _: None,
         gone: Callable[[], None] = lambda: None,
     ) -> None:
-        self._line, self._obey, self._gone = line, obey, gone
+        self._line, self._handle_order, self._gone = line, handle_order, gone
         self._loop = asyncio.get_running_loop()
         self._unsent: deque[bytes] = deque()
         self._pending: dict[str, asyncio.Future[Mapping[str, object]]] = {}
@@ -101,7 +101,7 @@ class Uplink:
                 for waiting in tuple(self._pending.values()):
                     if not waiting.done():
                         waiting.set_result({"error": "the turn is over"})
-        self._obey({**order, "descriptors": tuple(descriptors)})
+        self._handle_order({**order, "descriptors": tuple(descriptors)})
 
     def _send(self) -> None:
         while self._unsent:

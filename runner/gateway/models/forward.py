@@ -77,7 +77,7 @@ class Forward:
         try:
             await self._attempt(call, send)
         except _FailedError as failure:
-            self.settle(call, asked_in_vain=True)
+            self.report_usage(call, asked_in_vain=True)
             detail = redact(failure.detail, [call.provider.key])
             failure_event = self._streaks.failed(call.provider.name, failure.status, one_line(detail, 300))
             self._say(failure_event)
@@ -86,9 +86,9 @@ class Forward:
             status = failure.status if failure.status in _BAD_KEY else 502
             await answer(send, status, call.route.wire.error(status, "provider", failure_event.detail))
 
-    def settle(self, call: ModelCall, *, asked_in_vain: bool) -> None:
+    def report_usage(self, call: ModelCall, *, asked_in_vain: bool) -> None:
         """Report a call's usage, once."""
-        cost = call.meter.settle(asked_in_vain=asked_in_vain) if call.meter else None
+        cost = call.meter.release(asked_in_vain=asked_in_vain) if call.meter else None
         if cost is not None:
             self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.request.turns))
 
@@ -157,7 +157,7 @@ class Forward:
     def _ended(self, call: ModelCall, *, cut: bool) -> None:
         """Judge a stream that came to an end."""
         if call.meter is None or cut:
-            self.settle(call, asked_in_vain=False)
+            self.report_usage(call, asked_in_vain=False)
             return
         reading, name = call.meter.reading, call.provider.name
         if reading.failure:
@@ -173,7 +173,7 @@ class Forward:
         if status >= 500 or status in (_RETRIED, 429):
             self._fail_quietly(call, status, f"{call.provider.name} answered {status}: {_error_text(given)}")
         elif status >= 300 or call.meter is None:
-            self.settle(call, asked_in_vain=True)
+            self.report_usage(call, asked_in_vain=True)
         else:
             call.route.wire.read_whole(call.meter.reading, given)
             self._succeed(call)
@@ -184,11 +184,11 @@ class Forward:
         if meter is not None and not meter.reading.figures and name not in self._silent:
             self._silent.add(name)
             self._say(Warned(f"{name} does not tell what its answers use: cost and tokens are estimates"))
-        self.settle(call, asked_in_vain=False)
+        self.report_usage(call, asked_in_vain=False)
 
     def _fail_quietly(self, call: ModelCall, status: int, detail: str) -> None:
         """Count a failure that the client saw in the provider's own words."""
-        self.settle(call, asked_in_vain=True)
+        self.report_usage(call, asked_in_vain=True)
         detail = one_line(redact(detail, [call.provider.key]), 300)
         self._say(self._streaks.failed(call.provider.name, status, detail))
 

@@ -82,7 +82,7 @@ class RunBudget:
         """
         self.over = True
 
-    def settle(self, held: Reservation, usd: float) -> None:
+    def charge(self, held: Reservation, usd: float) -> None:
         """Free the reservation of a finished call that cost `usd`; a second time does nothing."""
         if held in self._held:
             self._held.remove(held)

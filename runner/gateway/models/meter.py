@@ -163,7 +163,7 @@ class Meter:
             return False
         return True
 
-    def settle(self, *, asked_in_vain: bool) -> Cost | None:
+    def release(self, *, asked_in_vain: bool) -> Cost | None:
         """Free the reservation and return the call's cost; None for nothing, or a second time.
 
         `asked_in_vain`: the provider failed, so the input is not billed unless it reported figures.
@@ -172,7 +172,7 @@ class Meter:
         if held is None:
             return None
         cost = self._cost(asked_in_vain=asked_in_vain)
-        self._budget.settle(held, cost.usd if cost else 0.0)
+        self._budget.charge(held, cost.usd if cost else 0.0)
         return cost
 
     def _hold(self) -> None:

@@ -26,7 +26,7 @@ _FLAT = {
 
 
 class UnknownPriceError(RunnerError):
-    """Nobody knows what the model costs, so no budget could bound it."""
+    """The model has no known price, so no budget could bound it."""
 
     def __init__(self, provider: str, model: str) -> None:
         super().__init__(

@@ -7,7 +7,7 @@ import httpx2
 
 from runner.errors import RunnerError
 from runner.gateway.control import asgi
-from runner.gateway.control.messages import CallRefusal, Settled, Warned
+from runner.gateway.control.messages import CallRefusal, Drained, Warned
 from runner.gateway.control.terms import Terms
 from runner.gateway.control.uplink import Order, Uplink
 from runner.gateway.models.forward import CutError, Forward, ModelCall
@@ -59,7 +59,7 @@ class Models:
         self._live: set[asyncio.Task[None]] = set()
         self._turned = asyncio.Event()
 
-    def obey(self, order: Order) -> None:
+    def handle_order(self, order: Order) -> None:
         """Carry out an order of the supervisor about turns, money and the network."""
         if order["type"] == "shut":
             self._shut()
@@ -212,9 +212,9 @@ class Models:
             self._live.discard(work)
             # What was given up on its way may be billed all the same.
             billed = call.accepted or (call.sent and not call.started)
-            self._forward.settle(call, asked_in_vain=not billed)
+            self._forward.report_usage(call, asked_in_vain=not billed)
             self._wake()
-            self._settled()
+            self._say_drained()
         if not work.cancelled():
             work.result()
         elif not left:
@@ -235,8 +235,8 @@ class Models:
         for work in self._live:
             work.cancel()
         self._wake()
-        self._settled()
+        self._say_drained()
 
-    def _settled(self) -> None:
+    def _say_drained(self) -> None:
         if not self._live and not self._uplink.is_open:
-            self._uplink.say(Settled())
+            self._uplink.say(Drained())

@@ -1,4 +1,4 @@
-"""How a provider is called: the agent's request as the provider wants it, with what says who pays."""
+"""How a provider is called: the agent's request as the provider wants it, with the payer's credentials."""
 
 import ssl
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ _NOT_RETURNED = _HOP_BY_HOP | {b"set-cookie", b"alt-svc"}
 
 
 class CredentialsError(RunnerError):
-    """What the operator gave is refused or cannot be used; the text holds nothing of it."""
+    """The operator's credentials are refused or cannot be used; the text holds nothing of them."""
 
 
 @dataclass(frozen=True, slots=True)

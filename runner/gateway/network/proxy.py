@@ -103,7 +103,7 @@ class _Proxy:
                 raise ConnectionAbortedError("not even refusals are for free")
             if crowd > most:
                 raise RequestRefusedError(503, f"network: more than {most} connections at once")
-            await self._obey(reader, writer)
+            await self._connect(reader, writer)
         except RequestRefusedError as refused:
             writer.write(refused.answer)
             await drain(reader, writer)
@@ -119,7 +119,7 @@ class _Proxy:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _obey(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
         try:
             async with asyncio.timeout(self._limits.head_s):

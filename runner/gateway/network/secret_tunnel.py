@@ -1,4 +1,4 @@
-"""Tunnels that end here, because the operator's secrets are added to what goes through them.
+"""Tunnels that end here, because the operator's secrets are added to their requests.
 
 Each carries one request of HTTP/1.1. A redirect is the client's to follow: another host gets no secret.
 """

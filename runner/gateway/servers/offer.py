@@ -1,4 +1,4 @@
-"""What a tool server says of its tools and results, made harmless for agents and their models. Pure."""
+"""Descriptions and results of tool servers, made harmless for agents and their models. Pure."""
 
 import json
 import re

@@ -1,11 +1,11 @@
-"""Terms of a tool server: what of it the policy grants."""
+"""Terms of a tool server: its tools and hosts that the policy grants."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class ToolServerTerms:
-    """What the gateway knows of a tool server: `tools` may be called, `hosts` reached.
+    """The gateway's terms of a tool server: `tools` may be called, `hosts` reached.
 
     `hidden` are secrets that its results may not show.
     """

@@ -1,4 +1,4 @@
-"""Files that decide what the checks do: settings of tests and builds, and scripts that `validation` names."""
+"""Files that decide the results of checks: settings of tests and builds, scripts named by `validation`."""
 
 from collections.abc import Iterator
 

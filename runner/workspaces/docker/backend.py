@@ -78,7 +78,7 @@ class DockerWorkspace(Folder):
     ) -> Child:
         """Start `argv` in a new container; see the contract. Raises the errors of this folder too."""
         self.changes += writable
-        root, binds = self.root, list(self._shown(writable))
+        root, binds = self.root, list(self._binds(writable))
         if writable and not commits:
             binds.append(Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
         if export:
@@ -125,14 +125,14 @@ class DockerWorkspace(Folder):
 
     def restore_setup(self, key: str) -> bool:
         """Unpack the image of this key and base image; `.git` is untouched."""
-        binds = (*self._shown(True), Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
+        binds = (*self._binds(True), Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
         name = seeds.seed_name(self._home, self._image.image_id, key)
         return seeds.restore(self._engine, self._cell((), {}, binds), name)
 
     def keep_setup(self, key: str) -> None:
         """Make an image of the home and of the untracked files here."""
         name = seeds.seed_name(self._home, self._image.image_id, key)
-        cell = self._cell((), {}, self._shown(False))
+        cell = self._cell((), {}, self._binds(False))
         seeds.keep(self._engine, cell, name, self._uid, self._gid)
 
     def destroy(self) -> None:
@@ -144,7 +144,7 @@ class DockerWorkspace(Folder):
     def _image(self) -> Image:
         return self._engine.image(self._tenancy.image or DEFAULT_IMAGE)
 
-    def _shown(self, writable: bool) -> tuple[Bind, ...]:
+    def _binds(self, writable: bool) -> tuple[Bind, ...]:
         root, made = self.root, self._programs
         return (
             Bind(made / "passwd", "/etc/passwd"),

@@ -40,7 +40,7 @@ class ToolServerContainer:
             raise SpawnError(f"the container of a tool server did not start: {error}") from error
 
     def close(self) -> None:
-        """Remove the container, and end what is attached to it."""
+        """Remove the container, and end its attached process."""
         with contextlib.suppress(RunnerError):  # an engine that is away keeps it for the sweep
             self._engine.remove(self._id)
         self._attached.kill()

@@ -219,7 +219,7 @@ def test_its_findings_are_kept_for_the_page_health_and_a_ledger_that_takes_none_
         db.exec_driver_sql("DROP TABLE examinations")
     engine.dispose()
     refused = doctor("--json")
-    assert "the findings are not kept for the page Health" in refused.stderr
+    assert "the results are not kept for the page Health" in refused.stderr
     assert set(findings(refused)) == set(shown)
 
 

@@ -98,7 +98,7 @@ class Cardinal(People):
         for _ in range(MAX_ROUNDS):
             while self.mail:
                 self.receive(self.mail.popleft())
-            busy = self.ingest() + self.answer_bells()
+            busy = self.ingest() + self.serve_refreshes()
             if publish:
                 busy += self.publish()
             if work:
@@ -121,19 +121,19 @@ class Cardinal(People):
         due = inbox.due(self.services.engine, limit=200)
         for delivery_id in due:
             try:
-                rung = deliveries.ingest(self.process, delivery_id)
+                card_ids = deliveries.ingest(self.process, delivery_id)
             except DeliveryError as error:
                 self.failures.append(error)
                 continue
-            for card_id in rung:
+            for card_id in card_ids:
                 card_sync.sync_card(self.process, card_id)
         return len(due)
 
-    def answer_bells(self) -> int:
-        """Look at every card that rang and was not looked at; return how many could be looked at."""
+    def serve_refreshes(self) -> int:
+        """Read every card with an open refresh request; return how many could be read."""
         with event_store.reading(self.services.engine) as db:
             refreshes = refresh_requests.waiting(db, limit=100)
-        looked_at = sum(card_sync.sync_card(self.process, bell.card_id) for bell in refreshes)
+        looked_at = sum(card_sync.sync_card(self.process, request.card_id) for request in refreshes)
         return looked_at + column_order.read_due(self.process)
 
     def publish(self) -> int:
@@ -162,10 +162,10 @@ class Cardinal(People):
 
     def sweep(self) -> tuple[CardId, ...]:
         """Compare the board with the ledger, and look at what differs."""
-        rung = sweep.sweep(self.services)
+        card_ids = sweep.sweep(self.services)
         sweep.recover_deliveries(self.process)
-        self.answer_bells()
-        return rung
+        self.serve_refreshes()
+        return card_ids
 
     # --- a run without an agent ------------------------------------------------------------------------
 
@@ -315,13 +315,13 @@ class Cardinal(People):
         return [one for one in made if any(word in one for word in words)]
 
     def assert_nothing_is_stuck(self) -> None:
-        """Assert that nothing waits in inbox, outbox and doorbells, and that no worker holds a run."""
+        """Assert that nothing waits in inbox, outbox and refresh requests, and that no worker holds a run."""
         self.assert_no_leftovers()
         with event_store.reading(self.services.engine) as db:
             assert runs.held(db) == ()
 
     def assert_no_leftovers(self) -> None:
-        """Assert that nothing waits in inbox, outbox and doorbells."""
+        """Assert that nothing waits in inbox, outbox and refresh requests."""
         with event_store.reading(self.services.engine) as db:
             assert inbox.quarantined(db) == ()
             assert refresh_requests.waiting(db, limit=10) == ()

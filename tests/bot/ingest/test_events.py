@@ -31,7 +31,9 @@ AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 EDITED_AT = datetime(2026, 11, 20, 10, 5, tzinfo=UTC)
 
 
-def rang(by: str, about: About = About.COLUMN, value: str = "", action: str = "edited") -> facts.CardTouched:
+def touched(
+    by: str, about: About = About.COLUMN, value: str = "", action: str = "edited"
+) -> facts.CardTouched:
     change = facts.CardChange(by, about, value, AT)
     return facts.CardTouched(CardId("PVTI_1"), BoardId("PVT_1"), "I_1", action, change)
 
@@ -85,26 +87,26 @@ STATUS_SET = {"field_type": "single_select", "field_name": "Status", "from": Non
 CHOSEN = {**STATUS_SET, "to": {"id": "o9", "name": "Done"}}
 REPO_SET = {"field_type": "text", "field_name": "Repo"}
 SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
-    ("projects_v2_item", {}, (rang("alice"),)),
-    ("projects_v2_item", {"sender": BOT}, (rang("cardinal[bot]"),)),
-    ("projects_v2_item", {"sender": AUTOMATION}, (rang("github-project-automation[bot]"),)),
+    ("projects_v2_item", {}, (touched("alice"),)),
+    ("projects_v2_item", {"sender": BOT}, (touched("cardinal[bot]"),)),
+    ("projects_v2_item", {"sender": AUTOMATION}, (touched("github-project-automation[bot]"),)),
     ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "text"}, ()),
     ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "number"}, ()),
-    ("projects_v2_item", {"changes__field_value": STATUS_SET}, (rang("alice", value="Done"),)),
+    ("projects_v2_item", {"changes__field_value": STATUS_SET}, (touched("alice", value="Done"),)),
     (
         "projects_v2_item",
         {"changes__field_value": CHOSEN},
-        (replace(rang("alice", value="Done"), moved=Move(AT, "o9")),),
+        (replace(touched("alice", value="Done"), moved=Move(AT, "o9")),),
     ),
     (
         "projects_v2_item",
         {"changes__field_value": CHOSEN, "sender": BOT},
-        (rang("cardinal[bot]", value="Done"),),
+        (touched("cardinal[bot]", value="Done"),),
     ),
-    ("projects_v2_item", {"changes__field_value": REPO_SET}, (rang("alice", About.FIELD, "Repo"),)),
-    ("projects_v2_item", {"action": "reordered"}, (rang("alice", action="reordered"),)),
-    ("projects_v2_item", {"action": "archived"}, (rang("alice", About.ARCHIVED, action="archived"),)),
-    ("projects_v2_item", {"action": "restored"}, (rang("alice", About.RESTORED, action="restored"),)),
+    ("projects_v2_item", {"changes__field_value": REPO_SET}, (touched("alice", About.FIELD, "Repo"),)),
+    ("projects_v2_item", {"action": "reordered"}, (touched("alice", action="reordered"),)),
+    ("projects_v2_item", {"action": "archived"}, (touched("alice", About.ARCHIVED, action="archived"),)),
+    ("projects_v2_item", {"action": "restored"}, (touched("alice", About.RESTORED, action="restored"),)),
     ("issues", {}, (facts.IssueEdited("acme/shop", 7),)),
     (
         "issues",

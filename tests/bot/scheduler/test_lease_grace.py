@@ -14,20 +14,20 @@ def lease(until: datetime = NOW, holder: str = "elsewhere-1") -> Lease:
 
 def test_a_worker_is_gone_when_it_is_silent_while_no_clock_can_jump() -> None:
     seconds = [100.0]
-    doubts = LeaseGrace(lambda: seconds[0], grace_s=5)
-    assert not doubts.sure(lease())
+    grace = LeaseGrace(lambda: seconds[0], grace_s=5)
+    assert not grace.sure(lease())
     seconds[0] += 4
-    assert not doubts.sure(lease())
+    assert not grace.sure(lease())
     seconds[0] += 1
-    assert doubts.sure(lease())
+    assert grace.sure(lease())
 
 
 def test_a_renewal_ends_the_doubt() -> None:
     seconds = [100.0]
-    doubts = LeaseGrace(lambda: seconds[0], grace_s=5)
-    assert not doubts.sure(lease())
+    grace = LeaseGrace(lambda: seconds[0], grace_s=5)
+    assert not grace.sure(lease())
     seconds[0] += 60
-    assert not doubts.sure(lease(NOW + timedelta(hours=1)))
+    assert not grace.sure(lease(NOW + timedelta(hours=1)))
 
 
 def test_a_process_that_is_known_to_be_dead_needs_no_grace() -> None:

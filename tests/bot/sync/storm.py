@@ -186,7 +186,7 @@ def _deliver(cardinal: Cardinal, told: Iterable[Delivery]) -> None:
         _post(door, one)
         one.status_code, one.status, one.delivered_at = 202, "OK", cardinal.clock()
         delivery.ingest(cardinal.services, DeliveryId(one.guid))
-    while cardinal.answer_bells():
+    while cardinal.serve_refreshes():
         pass
 
 
@@ -220,7 +220,7 @@ def _digest(cardinal: Cardinal) -> Digest:
     too, how often the board was seen is not counted: the second came when it was set up; nor how
     often a column's order was read, which goes by how often its cards were looked at; nor who moved a
     card, and when that was found: a look can come before the delivery that tells it. A run is called by its
-    card and attempt: its number says only in which order the bells were answered.
+    card and attempt: its number says only in which order the requests were answered.
     """
     with event_store.reading(cardinal.services.engine) as db:
         called = {one.run_id: f"{one.card_id}/{one.attempt}" for one in db.execute(select(runs))}

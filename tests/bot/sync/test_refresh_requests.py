@@ -1,4 +1,4 @@
-"""Every shape in which a change of the board arrives rings once, and starts its card exactly once."""
+"""Every shape in which a change of the board arrives asks for one read, and starts its card exactly once."""
 
 from datetime import datetime
 from typing import Any

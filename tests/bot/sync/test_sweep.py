@@ -39,10 +39,10 @@ def drafts(cardinal: Cardinal, count: int, column: str) -> list[Item]:
 
 def learn(cardinal: Cardinal) -> tuple[CardId, ...]:
     """Sweep, look at all that it found, and return it."""
-    rung = cardinal.sweep()
-    while cardinal.answer_bells():
+    card_ids = cardinal.sweep()
+    while cardinal.serve_refreshes():
         pass
-    return rung
+    return card_ids
 
 
 def test_a_sweep_of_a_quiet_board_costs_the_installation_one_point_and_the_app_two_calls(
@@ -143,7 +143,7 @@ def test_a_hundred_lost_deliveries_are_asked_for_at_once_and_come_with_the_same_
         delivery.status_code, delivery.status, delivery.delivered_at = 202, "OK", cardinal.clock()
         assert cardinal.receive(delivery)
         deliveries.ingest(cardinal.services, DeliveryId(delivery.guid))
-    cardinal.answer_bells()
+    cardinal.serve_refreshes()
     assert _all_came(cardinal, [one.guid for one in lost])
     assert {item.node_id for item in items} <= {one.card_id for one in cardinal.events(CardSeen)}
     asked = cardinal.calls("attempts")

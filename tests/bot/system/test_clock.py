@@ -22,11 +22,11 @@ def test_a_host_goes_by_the_databases_clock_and_counts_on_while_it_is_away(postg
         engine.dispose()
         wire.cut()
         assert isinstance(time_of, LedgerClock)
-        time_of._looked_at -= clock.LOOK_S + 1
+        time_of._read_at -= clock.REREAD_S + 1
         assert timedelta() < time_of() - first < timedelta(seconds=30)
         wire.mend()
         hand.at += OFF
-        time_of._looked_at -= clock.LOOK_S + 1
+        time_of._read_at -= clock.REREAD_S + 1
         assert timedelta() <= time_of() - hand.at < timedelta(seconds=30)
         engine.dispose()
 

@@ -67,12 +67,12 @@ SAMPLES = {
         """Is the weather good?"""
         from bot.admin.doctor import CheckResult, Level
 
-        def sun(patient):
+        def sun(context):
             """Does the sun shine?"""
             yield CheckResult("weather", Level.WARN, "it rains", "take an umbrella", "weather")
 
         CHECKS = (sun,)
-        REPAIRS = {"weather": lambda patient: "the sun shines"}
+        REPAIRS = {"weather": lambda context: "the sun shines"}
         ''',
         """
         from bot.admin.doctor import checks, examine, mend

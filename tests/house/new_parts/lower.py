@@ -43,7 +43,7 @@ SAMPLES = {
         print("page:", '<option value="hello">hello: Say hello.</option>' in page)
         job = {"owner": "acme", "repository": "shop", "number": 1}
         print("api:", CommandRequest(**job, command="hello").command)
-        (tool,) = (tool for tool in tools.shown() if tool.name == "give_command")
+        (tool,) = (tool for tool in tools.listed_tools() if tool.name == "give_command")
         print("mcp:", "|hello|" in tool.input_schema["properties"]["command"]["pattern"])
         place = {"CARDINAL_URL": "http://127.0.0.1:9", "CARDINAL_TOKEN": "x", "CARDINAL_HOME": "{home}"}
         words = ["job", "command", "hello", "acme/shop#1", "--dry-run"]
@@ -57,12 +57,12 @@ SAMPLES = {
         '''
         """night_shift: agents work here while people sleep."""
         from ledger.states import CardState
-        from rules.card.column_actions import settle_and_act
+        from rules.card.column_actions import derive_and_act
         from rules.card.state import Rest
 
         STATES = (CardState.QUEUED, CardState.WORKING, CardState.BLOCKED, CardState.DISCUSSING)
         STARTS_RUNS, ENTRY_ACTIONS = True, ({"action": "start_run"},)
-        enter = settle_and_act
+        enter = derive_and_act
 
         def rest(policy, snapshot):
             return Rest(CardState.DISCUSSING, "it is night")

@@ -1,4 +1,4 @@
-"""Leases, cursors and doorbells: who works on what, how far a reader is, which card to look at."""
+"""Leases, cursors and refresh requests: who works on what, how far a reader is, which card to look at."""
 
 import pytest
 from sqlalchemy import Engine
@@ -96,10 +96,10 @@ def test_doorbells_that_wait_together_are_answered_by_one_look(ledger: Engine, h
         assert refresh_requests.add(db, CARD, BOARD) == 1
         hand.at = later(1)
         assert refresh_requests.add(db, CARD, BOARD) == 2
-        (bell,) = refresh_requests.waiting(db, 10)
-        assert (bell.card_id, bell.board_id, bell.rung, bell.rung_at) == (CARD, BOARD, 2, NOW)
+        (request,) = refresh_requests.waiting(db, 10)
+        assert (request.card_id, request.board_id, request.rung, request.rung_at) == (CARD, BOARD, 2, NOW)
         assert refresh_requests.add(db, CARD, BOARD) == 3  # while somebody looks
-        refresh_requests.mark_served(db, CARD, bell.rung)
+        refresh_requests.mark_served(db, CARD, request.rung)
         assert refresh_requests.counts(db, CARD) == (3, 2)
         assert len(refresh_requests.waiting(db, 10)) == 1
         refresh_requests.mark_served(db, CARD, 3)
@@ -119,7 +119,7 @@ def test_moves_that_deliveries_told_are_news_until_they_are_recorded(ledger: Eng
         refresh_requests.add(db, CARD, BOARD, refresh_requests.Move(later(12), "back"))
         assert refresh_requests.came_to(db, CARD, "back") is None
         other = CardId("PVTI_9")
-        refresh_requests.mark_recorded(db, other, BOARD, later(12))  # looked at, and never rung
+        refresh_requests.mark_recorded(db, other, BOARD, later(12))  # read, and never requested
         assert refresh_requests.waiting(db, 10) == refresh_requests.waiting(db, 1)
         assert refresh_requests.add(db, other, BOARD, refresh_requests.Move(later(11), "x")) == 1
         assert refresh_requests.came_to(db, other, "x") is None

@@ -23,7 +23,7 @@ from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
 from rules.policy.model import Policy, parse
 from rules.snapshot import Snapshot, TargetSeen
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 
 
@@ -183,7 +183,7 @@ def test_a_label_takes_back_no_reason_but_that_of_reach() -> None:
 
 def test_an_open_pull_request_says_where_the_work_is() -> None:
     snapshot = card(target=UNCLEAR, run=ended(), pull=pull(), pending_threads=1)
-    assert only(obeyed("fix", snapshot), QueueRun).kind == "revision"
+    assert only(handled("fix", snapshot), QueueRun).kind == "revision"
 
 
 def test_a_card_that_was_not_looked_at_since_waits_for_that_without_a_word() -> None:

@@ -7,7 +7,7 @@ from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, asks, given
 
 
-def obeyed(
+def handled(
     command: str, snapshot: Snapshot, argument: str = "", **changes: Any
 ) -> tuple[Intent | RuleEvent, ...]:
     """Return what the command asks for; it must have been acknowledged with a thumb."""

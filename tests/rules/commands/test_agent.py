@@ -4,7 +4,7 @@ import pytest
 
 from ledger.events.instruction import AgentPinned
 from rules.policy.model import Policy, parse
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, asks, card, given, policy, run
 
 AGENTS = policy("Work: {archetype: execution, agents: [codex, claude/opus]}\nOther: {archetype: execution}")
@@ -46,7 +46,7 @@ def test_without_a_name_it_says_which_there_are() -> None:
 
 def test_where_no_column_lists_any_it_says_how() -> None:
     assert "list agents in its `agents`" in told("agent", card(), "codex")
-    assert obeyed("agent", card(), "none") == (AgentPinned(CARD, "", "bob"),)
+    assert handled("agent", card(), "none") == (AgentPinned(CARD, "", "bob"),)
 
 
 def _answer(by: Policy, text: str) -> str:

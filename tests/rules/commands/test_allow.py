@@ -10,7 +10,7 @@ from rules.chatops.parser import Parsed, permit
 from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import Say
 from rules.snapshot import OpenQuestion
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, POLICY, R1, asks, card, given, kinds, only, run, said
 
 
@@ -19,8 +19,8 @@ from tests.rules.scene import CARD, POLICY, R1, asks, card, given, kinds, only, 
     [("git push:*", "git push:*"), ("`npm  run build`", "npm run build"), ("docker *", "docker *")],
 )
 def test_a_pattern_is_remembered_for_the_card(text: str, pattern: str) -> None:
-    assert obeyed("allow", card(run=run()), text) == (CardToolAllowed(CARD, pattern, "bob"),)
-    assert obeyed("allow", card(), text) == (CardToolAllowed(CARD, pattern, "bob"),)
+    assert handled("allow", card(run=run()), text) == (CardToolAllowed(CARD, pattern, "bob"),)
+    assert handled("allow", card(), text) == (CardToolAllowed(CARD, pattern, "bob"),)
 
 
 @pytest.mark.parametrize("text", ["*", "**", "`*`", ":*", "* *", "?"])
@@ -44,7 +44,7 @@ def test_it_takes_the_role_maintain(role: str, *, may: bool) -> None:
 
 
 def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_goes_on() -> None:
-    assert obeyed("allow", card(run=run()), "Workflows") == (CardToolAllowed(CARD, "workflows", "bob"),)
+    assert handled("allow", card(run=run()), "Workflows") == (CardToolAllowed(CARD, "workflows", "bob"),)
     asked = OpenQuestion(
         QuestionId("r1-q1"), "workflows", "Publish that too?", ("Publish these files too", "Stop")
     )
@@ -54,8 +54,8 @@ def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_go
         RequeueRun(CARD, R1, "answered"),
     )
     for_good = CardToolAllowed(CARD, "workflows", "bob")
-    assert obeyed("allow", waiting, "workflows", role="maintain") == (for_good, *answered)
-    assert obeyed("answer", waiting, "1", role="maintain") == answered  # to these files, and to no others
+    assert handled("allow", waiting, "workflows", role="maintain") == (for_good, *answered)
+    assert handled("answer", waiting, "1", role="maintain") == answered  # to these files, and to no others
     assert "CardToolAllowed" not in kinds(asks(waiting, given("answer", "2", role="maintain")))
     for plain in (given("answer", "1", role="write"), said("1", role="write")):
         refused = asks(waiting, plain)

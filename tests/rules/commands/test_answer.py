@@ -7,7 +7,7 @@ from ledger.states import RunState
 from rules.intents.internal import AnswerQuestion, RequeueRun, StopRun
 from rules.intents.outbound import Intent
 from rules.snapshot import OpenQuestion
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, LEAVING, QUESTION, R1, asks, card, given, kinds, run
 
 PARKED = card(run=run(RunState.PARKED, question=QUESTION))
@@ -19,14 +19,14 @@ Q1 = QUESTION.question_id
     [("2", "8081"), ("8080", "8080"), ("9", "9"), ("any free port", "any free port"), ("²", "²"), ("0", "0")],
 )
 def test_a_number_picks_a_choice_and_words_stay_words(text: str, answer: str) -> None:
-    assert obeyed("answer", PARKED, text) == (
+    assert handled("answer", PARKED, text) == (
         AnswerQuestion(CARD, R1, Q1, "bob", answer),
         RequeueRun(CARD, R1, "answered"),
     )
 
 
 def test_a_run_that_is_not_parked_yet_is_not_taken_from_its_worker() -> None:
-    assert kinds(obeyed("answer", card(run=run(question=QUESTION)), "1")) == ["AnswerQuestion"]
+    assert kinds(handled("answer", card(run=run(question=QUESTION)), "1")) == ["AnswerQuestion"]
 
 
 def test_a_ticked_choice_answers() -> None:
@@ -40,7 +40,7 @@ def test_a_choice_of_another_question_changes_nothing(source: str) -> None:
 
 
 def leaving(text: str) -> tuple[Intent, ...]:
-    return obeyed("answer", card(run=run(question=LEAVING), held_back="Review"), text)
+    return handled("answer", card(run=run(question=LEAVING), held_back="Review"), text)
 
 
 def test_the_first_choice_about_leaving_cancels_the_run() -> None:
@@ -69,4 +69,4 @@ def test_without_an_open_question_it_says_so() -> None:
 
 def test_a_question_without_choices_takes_a_number_as_words() -> None:
     snapshot = card(run=run(RunState.PARKED, question=OpenQuestion(Q1, "agent", "How many?", ())))
-    assert obeyed("answer", snapshot, "2")[0] == AnswerQuestion(CARD, R1, Q1, "bob", "2")
+    assert handled("answer", snapshot, "2")[0] == AnswerQuestion(CARD, R1, Q1, "bob", "2")

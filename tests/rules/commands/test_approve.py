@@ -12,7 +12,7 @@ from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import Say, UntickBoxes, WriteRunComment
 from rules.runs.plan_approval import bound, issue_digest
 from rules.snapshot import Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, run
 
 KNOWN = issue_digest("Add login", "As a user")
@@ -26,7 +26,7 @@ BOUND = card(
 
 
 def test_it_approves_the_plan_and_lets_the_run_go_on() -> None:
-    approved, requeued = obeyed("approve", WAITING)
+    approved, requeued = handled("approve", WAITING)
     assert isinstance(approved, PlanApproved)
     assert (approved.run_id, approved.by, requeued) == (R1, "bob", RequeueRun(CARD, R1, "approved"))
 
@@ -63,12 +63,12 @@ def test_a_word_from_before_the_plan_does_not_approve_it() -> None:
     waiting = card(run=run(RunState.AWAITING_APPROVAL, plan_revision=2, plan_at=NOW))
     early = NOW - timedelta(seconds=6)
     assert "Plan 2 was posted after" in told("approve", waiting, said_at=early)
-    assert kinds(obeyed("approve", waiting, said_at=NOW))[0] == "PlanApproved"
+    assert kinds(handled("approve", waiting, said_at=NOW))[0] == "PlanApproved"
 
 
 def test_what_is_approved_is_bound_by_its_digest() -> None:
     assert BOUND.run is not None
-    intents = obeyed("approve", BOUND, base="a" * 40)
+    intents = handled("approve", BOUND, base="a" * 40)
     digest = only(intents, PlanApproved).bound
     assert digest == bound(BOUND, BOUND.run)
     for changed in ({"briefed": "x"}, {"plan_digest": "x"}, {"plan_base": "x"}, {"plan_policy": "x"}):
@@ -77,7 +77,7 @@ def test_what_is_approved_is_bound_by_its_digest() -> None:
 
 def test_a_plan_for_another_text_is_not_approved_but_made_anew() -> None:
     edited = replace(BOUND, body="As an admin")
-    intents = obeyed("approve", edited, base="a" * 40)
+    intents = handled("approve", edited, base="a" * 40)
     assert kinds(intents) == ["PlanRedirected", "RequeueRun", "Say"]
     assert only(intents, PlanRedirected).by == "Cardinal"
     assert only(intents, RequeueRun).why == "redirected"
@@ -94,13 +94,13 @@ def test_a_plan_for_another_text_is_not_approved_but_made_anew() -> None:
 def test_on_another_base_or_policy_it_has_to_be_approved_again(
     waiting: Snapshot, base: str, said: str
 ) -> None:
-    intents = obeyed("approve", waiting, base=base)
+    intents = handled("approve", waiting, base=base)
     assert kinds(intents) == ["PlanRebound", "Say"]
     assert said in only(intents, Say).text
     told_of = only(intents, PlanRebound)
     assert waiting.run is not None
     again = replace(waiting, run=replace(waiting.run, plan_base=told_of.base, plan_policy=told_of.policy))
-    assert kinds(obeyed("approve", again, base=base)) == ["PlanApproved", "RequeueRun"]
+    assert kinds(handled("approve", again, base=base)) == ["PlanApproved", "RequeueRun"]
 
 
 def test_a_box_that_was_ticked_for_something_stale_is_restored() -> None:
@@ -123,7 +123,7 @@ AT_A_STAGE = card(run=run(RunState.PARKED, plan_approved=True, question=STAGE))
 
 
 def test_it_lets_the_stage_begin_that_waits() -> None:
-    assert obeyed("approve", AT_A_STAGE) == (
+    assert handled("approve", AT_A_STAGE) == (
         AnswerQuestion(CARD, R1, STAGE.question_id, "bob", "Begin verify", Code.GO_ON),
         RequeueRun(CARD, R1, "answered"),
     )

@@ -7,14 +7,14 @@ from ledger.ids import EntryKey
 from rules.intents.by_command import ArchiveCard
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, asks, card, ended, only, pull, run
 
 
 def test_it_goes_and_comes_back() -> None:
-    assert obeyed("archive", card(run=ended())) == (ArchiveCard(CARD, True, "bob", "write", "command:77"),)
+    assert handled("archive", card(run=ended())) == (ArchiveCard(CARD, True, "bob", "write", "command:77"),)
     away = card(run=ended(), archived=True)
-    assert obeyed("unarchive", away) == (ArchiveCard(CARD, False, "bob", "write", "command:77"),)
+    assert handled("unarchive", away) == (ArchiveCard(CARD, False, "bob", "write", "command:77"),)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from rules.intents.by_command import ChangeAssignees
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, asks, card, given, only
 
 
@@ -13,7 +13,7 @@ from tests.rules.scene import CARD, asks, card, given, only
     [("me", ("bob",)), ("@me", ("bob",)), ("@alice, carol alice", ("alice", "carol")), ("Me bob", ("bob",))],
 )
 def test_it_names_people_once(command: str, argument: str, people: tuple[str, ...]) -> None:
-    (change,) = obeyed(command, card(), argument)
+    (change,) = handled(command, card(), argument)
     assert change == ChangeAssignees(CARD, people, command == "assign", "command:77")
 
 

@@ -11,9 +11,9 @@ from rules.card.state import rest_of
 from rules.explain import why
 from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard
-from rules.runs.kill_switch import shown
+from rules.runs.kill_switch import show_block
 from rules.snapshot import Snapshot, Stop
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, QUESTION, asks, card, ended, given, kinds, run
 
 HELD = (Stop("card", CARD, "al", because="no contract"),)
@@ -21,17 +21,21 @@ SAID = "the card is blocked by al (no contract): /cardinal unblock lets it go on
 
 
 def test_a_reason_stops_the_card_and_unblock_lifts_it() -> None:
-    assert obeyed("block", card(), "no contract") == (StopOrdered(BOARD, "card", CARD, "bob", "no contract"),)
+    assert handled("block", card(), "no contract") == (
+        StopOrdered(BOARD, "card", CARD, "bob", "no contract"),
+    )
     paused = card(stops=(Stop("card", CARD, "al"),))  # by somebody who said no reason
-    assert kinds(obeyed("block", paused, "no contract")) == ["StopOrdered"]
-    assert obeyed("unblock", card(stops=HELD)) == (StopLifted(BOARD, "card", CARD, "bob"),)
+    assert kinds(handled("block", paused, "no contract")) == ["StopOrdered"]
+    assert handled("unblock", card(stops=HELD)) == (StopLifted(BOARD, "card", CARD, "bob"),)
 
 
 def test_an_issue_is_a_dependency_at_github() -> None:
     link = LinkCard(CARD, RunId(""), "acme/shop#7", "blocked_by", "command77")
-    assert obeyed("block", card(), "by #7") == (link,)
-    assert obeyed("unblock", card(), "by #7") == (UnlinkCard(CARD, "acme/shop#7", "blocked_by", "command77"),)
-    assert kinds(obeyed("block", card(), "by the lawyers")) == ["StopOrdered"]
+    assert handled("block", card(), "by #7") == (link,)
+    assert handled("unblock", card(), "by #7") == (
+        UnlinkCard(CARD, "acme/shop#7", "blocked_by", "command77"),
+    )
+    assert kinds(handled("block", card(), "by the lawyers")) == ["StopOrdered"]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,7 @@ def test_a_form_lifts_only_the_block_that_it_showed() -> None:
 
 
 def test_a_long_reason_is_cut() -> None:
-    (order,) = obeyed("block", card(), "x" * 900)
+    (order,) = handled("block", card(), "x" * 900)
     assert isinstance(order, StopOrdered)
     assert len(order.because) == 200
 
@@ -88,7 +92,7 @@ def test_what_is_at_work_asks_or_is_done_is_shown_as_it_is(seen: Snapshot) -> No
 
 def test_the_card_is_shown_blocked_and_as_before_once_it_is_not() -> None:
     held = card("Tasks", CardState.DRAFT, stops=HELD)
-    assert kinds(shown(POLICY, held).intents) == ["ChangeCardState", "UpdateFace"]
+    assert kinds(show_block(POLICY, held).intents) == ["ChangeCardState", "UpdateFace"]
     free = card("Tasks", CardState.BLOCKED, reason=Reason.BLOCKED, because=SAID)
-    assert kinds(shown(POLICY, free).intents) == ["ChangeCardState", "UpdateFace"]
-    assert shown(POLICY, card("Tasks", CardState.DRAFT)).intents == ()
+    assert kinds(show_block(POLICY, free).intents) == ["ChangeCardState", "UpdateFace"]
+    assert show_block(POLICY, card("Tasks", CardState.DRAFT)).intents == ()

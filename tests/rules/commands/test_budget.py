@@ -11,7 +11,7 @@ from rules.chatops.parser import Parsed, of_box, parse, permit
 from rules.intents.internal import AnswerQuestion, RaiseBudget, RequeueRun
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, run
 
 BROKE = replace(QUESTION, asker="budget", choices=("Go on with as much again", "Stop here"))
@@ -23,7 +23,7 @@ BOX = "box:budget:r1:2.00"
     ("text", "usd"), [("+2", 2.0), ("+2.50", 2.5), ("$2", 2.0), ("+$0.01", 0.01), ("1000", 1000.0)]
 )
 def test_a_run_at_work_gets_the_dollars(text: str, usd: float) -> None:
-    assert obeyed("budget", card(run=run()), text) == (RaiseBudget(CARD, R1, usd, "bob", NOW),)
+    assert handled("budget", card(run=run()), text) == (RaiseBudget(CARD, R1, usd, "bob", NOW),)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_junk_is_refused_with_an_example(text: str) -> None:
 
 
 def test_a_run_that_waits_for_dollars_gets_them_as_its_answer_and_goes_on() -> None:
-    assert obeyed("budget", PARKED, "+2") == (
+    assert handled("budget", PARKED, "+2") == (
         RaiseBudget(CARD, R1, 2.0, "bob", NOW),
         AnswerQuestion(CARD, R1, BROKE.question_id, "bob", raised(2), Code.RAISED),
         RequeueRun(CARD, R1, "answered"),
@@ -44,7 +44,7 @@ def test_a_run_that_waits_for_dollars_gets_them_as_its_answer_and_goes_on() -> N
 
 def test_a_run_that_waits_for_something_else_still_waits_and_says_so() -> None:
     snapshot = card(run=run(RunState.PARKED, question=replace(BROKE, asker="limit")))
-    added, said = obeyed("budget", snapshot, "+2")
+    added, said = handled("budget", snapshot, "+2")
     assert added == RaiseBudget(CARD, R1, 2.0, "bob", NOW)
     assert isinstance(said, Say)
     assert "still waits for an answer" in said.text

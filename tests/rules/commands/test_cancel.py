@@ -6,7 +6,7 @@ from ledger.model.limit_answers import Code
 from ledger.states import RunState
 from rules.intents.internal import AnswerQuestion, StopRun
 from rules.snapshot import Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, LEAVING, QUESTION, R1, card, ended, run
 
 STOP = StopRun(CARD, R1, "cancel", "bob", "/cardinal cancel")
@@ -14,13 +14,13 @@ STOP = StopRun(CARD, R1, "cancel", "bob", "/cardinal cancel")
 
 @pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.ENDED])
 def test_it_stops_a_run_in_whatever_state_it_lives(state: RunState) -> None:
-    assert obeyed("cancel", card(run=run(state))) == (STOP,)
+    assert handled("cancel", card(run=run(state))) == (STOP,)
 
 
 def test_it_settles_the_question_about_leaving_but_not_the_agents() -> None:
     settled = AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Cancel the run", Code.CANCEL)
-    assert obeyed("cancel", card(run=run(question=LEAVING), held_back="Review")) == (settled, STOP)
-    assert obeyed("cancel", card(run=run(question=QUESTION))) == (STOP,)
+    assert handled("cancel", card(run=run(question=LEAVING), held_back="Review")) == (settled, STOP)
+    assert handled("cancel", card(run=run(question=QUESTION))) == (STOP,)
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_where_nothing_runs_it_says_so(snapshot: Snapshot, said: str) -> None:
 
 
 def test_a_paused_run_can_be_cancelled() -> None:
-    assert obeyed("cancel", card(run=run(RunState.PARKED, stop_asked="pause"))) == (STOP,)
+    assert handled("cancel", card(run=run(RunState.PARKED, stop_asked="pause"))) == (STOP,)

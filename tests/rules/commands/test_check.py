@@ -13,7 +13,7 @@ from ledger.states import CardState, Ending, Gate, RunState
 from rules.intents.internal import QueueRun, StopRun
 from rules.intents.outbound import MarkReady, MergePull, Say
 from rules.snapshot import CheckingSeen, Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run
 
 R5 = RunId("r5")
@@ -27,7 +27,7 @@ PUSHED = PullChanged(CARD, 5, "open", False, "abc123")
 @pytest.mark.parametrize("column", ["In Progress", "Review", "Done"])
 def test_whatever_is_known_of_the_commit_it_is_checked_once_more(gate: Gate, column: str) -> None:
     snapshot = card(column, CardState.APPROVED, run=ended(), pull=pull(gate=gate), checking=OVER)
-    assert obeyed("check", snapshot) == (CHECKED,)
+    assert handled("check", snapshot) == (CHECKED,)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_it_says_why_nothing_was_started(snapshot: Snapshot, said: str) -> None:
 
 
 def test_cancel_stops_a_run_that_only_checks_where_no_other_lives() -> None:
-    (stop,) = obeyed("cancel", card(run=ended(), pull=pull(), checking=ALIVE))
+    (stop,) = handled("cancel", card(run=ended(), pull=pull(), checking=ALIVE))
     assert stop == StopRun(CARD, R5, "cancel", "bob", "/cardinal cancel")
 
 

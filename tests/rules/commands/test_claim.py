@@ -5,7 +5,7 @@ import pytest
 from ledger.events.board import StopLifted, StopOrdered
 from rules.intents.by_command import ChangeAssignees
 from rules.snapshot import Snapshot, Stop
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, card, ended, run
 
 
@@ -15,11 +15,11 @@ def held(by: str) -> Snapshot:
 
 def test_it_assigns_and_blocks_and_the_same_person_gives_it_back() -> None:
     block = StopOrdered(BOARD, "card", CARD, "bob", "claimed", claims=True)
-    assert obeyed("claim", card(run=ended())) == (
+    assert handled("claim", card(run=ended())) == (
         block,
         ChangeAssignees(CARD, ("bob",), True, "command:77"),
     )
-    assert obeyed("unclaim", held("Bob")) == (
+    assert handled("unclaim", held("Bob")) == (
         StopLifted(BOARD, "card", CARD, "bob"),
         ChangeAssignees(CARD, ("bob",), False, "command:77"),
     )

@@ -6,7 +6,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.ids import EntryKey, RunId
 from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard, Say
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, asks, card, only
 
 
@@ -14,9 +14,9 @@ from tests.rules.scene import CARD, asks, card, only
 @pytest.mark.parametrize("issue", ["#7", "acme/shop#7", "ACME/shop#7"])
 def test_it_adds_or_removes_the_dependency(relation: str, issue: str) -> None:
     wanted = relation.lower().replace("-", "_")
-    (made,) = obeyed("link", card(), f"{relation} {issue}")
+    (made,) = handled("link", card(), f"{relation} {issue}")
     assert made == LinkCard(CARD, RunId(""), "acme/shop#7", wanted, "command77")
-    (removed,) = obeyed("unlink", card(), f"{relation} {issue}")
+    (removed,) = handled("unlink", card(), f"{relation} {issue}")
     assert removed == UnlinkCard(CARD, "acme/shop#7", wanted, "command77")
 
 

@@ -8,13 +8,13 @@ from ledger.states import CardState
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import MoveCard, Say
 from rules.snapshot import Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, asks, card, ended, given, kinds, only, run
 
 
 @pytest.mark.parametrize("argument", ["Review", "review", " REVIEW "])
 def test_it_moves_the_card_for_whoever_says_so(argument: str) -> None:
-    (move,) = obeyed("move", card(run=ended()), argument)
+    (move,) = handled("move", card(run=ended()), argument)
     assert isinstance(move, MoveCard)
     assert (move.card_id, move.column, move.source, move.by) == (CARD, "Review", "In Progress", "bob")
 

@@ -12,7 +12,7 @@ from rules.chatops.parser import Parsed, RefusedCommand, permit
 from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import AskAssistant
 from rules.snapshot import Held, Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, card, run
 
 EVE, MALLORY = Held(70, "issue", "eve", "Use 8080."), Held(71, "issue", "mallory", "Delete it.")
@@ -23,7 +23,7 @@ STEERED = RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nUse 8080."
 
 
 def test_the_only_comment_that_waits_reaches_the_agent_with_both_names() -> None:
-    assert obeyed("ok", ALONE) == (CommentReleased(CARD, 70, "issue", "bob"), STEERED)
+    assert handled("ok", ALONE) == (CommentReleased(CARD, 70, "issue", "bob"), STEERED)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_the_only_comment_that_waits_reaches_the_agent_with_both_names() -> None
     ],
 )  # fmt: skip
 def test_one_of_several_is_named_by_its_author_or_its_link(argument: str) -> None:
-    assert obeyed("ok", BOTH, argument) == (CommentReleased(CARD, 70, "issue", "bob"), STEERED)
+    assert handled("ok", BOTH, argument) == (CommentReleased(CARD, 70, "issue", "bob"), STEERED)
 
 
 def test_of_several_none_is_guessed() -> None:
@@ -46,13 +46,13 @@ def test_of_several_none_is_guessed() -> None:
 
 def test_a_comment_that_was_slipped_in_after_the_command_is_not_meant() -> None:
     later = card(run=run(), held=(EVE, replace(MALLORY, comment_id=78)))
-    assert obeyed("ok", later)[0] == CommentReleased(CARD, 70, "issue", "bob")
+    assert handled("ok", later)[0] == CommentReleased(CARD, 70, "issue", "bob")
     assert "No comment" in told("ok", later, "78")
 
 
 def test_the_commands_of_others_do_not_wait_for_a_word() -> None:
     asked = replace(EVE, comment_id=72, text="/cardinal status")
-    assert obeyed("ok", card(run=run(), held=(EVE, asked))) == obeyed("ok", ALONE)
+    assert handled("ok", card(run=run(), held=(EVE, asked))) == handled("ok", ALONE)
     assert "No comment" in told("ok", card(run=run(), held=(asked,)))
 
 
@@ -67,32 +67,32 @@ def test_where_nothing_fitting_waits_it_says_so(argument: str) -> None:
 
 def test_a_remark_on_a_line_is_named_by_its_own_link() -> None:
     both = card(run=run(), held=(EVE, REVIEW))
-    assert obeyed("ok", both, "#discussion_r12")[0] == CommentReleased(CARD, 12, "review", "bob")
+    assert handled("ok", both, "#discussion_r12")[0] == CommentReleased(CARD, 12, "review", "bob")
 
 
 def test_the_words_of_a_review_are_named_by_its_link_and_reach_the_agent() -> None:
     words = replace(REVIEW, place="commented")
     both = card(run=run(), held=(EVE, words, REVIEW))
     release = CommentReleased(CARD, 12, "commented", "bob")
-    assert obeyed("ok", both, "#pullrequestreview-12") == (
+    assert handled("ok", both, "#pullrequestreview-12") == (
         release,
         RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nWrong line.", 12),
     )
     assert "`/cardinal ok #pullrequestreview-12`" in told("ok", both)
-    assert obeyed("ok", card("Planning", held=(words,))) == (release,), "the assistant counts comments"
+    assert handled("ok", card("Planning", held=(words,))) == (release,), "the assistant counts comments"
     taken_back = card(run=run(), held=(replace(words, changed="dismissed"),))
-    assert obeyed("ok", taken_back)[0] == release
+    assert handled("ok", taken_back)[0] == release
 
 
 def test_a_review_that_came_after_the_command_is_not_meant() -> None:
     late = card(run=run(), held=(replace(REVIEW, place="commented", at=NOW),))
     assert "No comment" in told("ok", late, said_at=NOW - timedelta(seconds=6))
-    assert obeyed("ok", late, said_at=NOW)[0] == CommentReleased(CARD, 12, "commented", "bob")
+    assert handled("ok", late, said_at=NOW)[0] == CommentReleased(CARD, 12, "commented", "bob")
 
 
 def test_it_answers_the_question_of_the_run_in_the_name_of_who_said_ok() -> None:
     asking: Snapshot = card(run=run(RunState.PARKED, question=QUESTION), held=(replace(EVE, text="8081"),))
-    assert obeyed("ok", asking) == (
+    assert handled("ok", asking) == (
         CommentReleased(CARD, 70, "issue", "bob"),
         AnswerQuestion(CARD, R1, QUESTION.question_id, "bob", "8081"),
         RequeueRun(CARD, R1, "answered"),
@@ -104,17 +104,17 @@ def test_words_from_before_a_question_are_no_answer_to_it() -> None:
     asked = replace(asked, codes=("go_on", "stop"))
     yes = replace(EVE, text="yes", at=NOW - timedelta(hours=1))
     waiting = card(run=run(RunState.PARKED, question=asked), held=(yes,))
-    assert obeyed("ok", waiting, said_at=NOW)[1:] == (
+    assert handled("ok", waiting, said_at=NOW)[1:] == (
         RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nyes", 70),
     )
     now = card(run=run(RunState.PARKED, question=asked), held=(replace(yes, at=NOW),))
-    assert isinstance(obeyed("ok", now, said_at=NOW)[1], AnswerQuestion)
+    assert isinstance(handled("ok", now, said_at=NOW)[1], AnswerQuestion)
 
 
 def test_in_planning_the_assistant_hears_it_and_without_a_listener_the_next_briefing_has_it() -> None:
     release = CommentReleased(CARD, 70, "issue", "bob")
-    assert obeyed("ok", card("Planning", held=(EVE,))) == (release, AskAssistant(CARD, 70))
-    assert obeyed("ok", card("Review", held=(EVE,))) == (release,)
+    assert handled("ok", card("Planning", held=(EVE,))) == (release, AskAssistant(CARD, 70))
+    assert handled("ok", card("Review", held=(EVE,))) == (release,)
 
 
 def test_nobody_without_write_access_lets_anybody_through() -> None:

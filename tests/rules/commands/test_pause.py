@@ -6,13 +6,13 @@ from ledger.events.board import StopOrdered
 from ledger.states import RUN_HELD, RunState
 from rules.intents.internal import StopRun
 from rules.snapshot import Snapshot, Stop
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, card, ended, run
 
 
 @pytest.mark.parametrize("state", RUN_HELD)
 def test_it_parks_a_run_that_a_worker_holds(state: RunState) -> None:
-    assert obeyed("pause", card(run=run(state))) == (StopRun(CARD, R1, "pause", "bob", "/cardinal pause"),)
+    assert handled("pause", card(run=run(state))) == (StopRun(CARD, R1, "pause", "bob", "/cardinal pause"),)
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ def test_it_parks_a_run_that_a_worker_holds(state: RunState) -> None:
     ],
 )
 def test_a_card_whose_run_nobody_holds_is_stopped_itself(snapshot: Snapshot) -> None:
-    assert obeyed("pause", snapshot) == (StopOrdered(BOARD, "card", CARD, "bob"),)
+    assert handled("pause", snapshot) == (StopOrdered(BOARD, "card", CARD, "bob"),)
 
 
 @pytest.mark.parametrize(("scope", "target"), [("column", "In Progress"), ("Board", BOARD)])
 def test_a_column_or_the_board_is_stopped(scope: str, target: str) -> None:
-    assert obeyed("pause", card(run=run()), scope) == (StopOrdered(BOARD, scope.lower(), target, "bob"),)
+    assert handled("pause", card(run=run()), scope) == (StopOrdered(BOARD, scope.lower(), target, "bob"),)
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,20 @@ from ledger.states import RunState
 from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, R1, card, ended, run
 
 
 def test_it_sends_the_plan_back() -> None:
     snapshot = card(run=run(RunState.AWAITING_APPROVAL))
-    assert obeyed("redirect", snapshot, "use SQLite") == (
+    assert handled("redirect", snapshot, "use SQLite") == (
         PlanRedirected(R1, 1, "bob", "use SQLite"),
         RequeueRun(CARD, R1, "redirected"),
     )
 
 
 def test_an_agent_at_work_gets_the_words_and_the_person_reads_who_settled_the_plan() -> None:
-    steer, said = obeyed("redirect", card(run=run(plan_by="alice")), "use SQLite")
+    steer, said = handled("redirect", card(run=run(plan_by="alice")), "use SQLite")
     assert steer == RunSteered(R1, "bob", "use SQLite", 77)
     assert isinstance(said, Say)
     assert "`alice` settled plan 1. Its agent reads your words" in said.text

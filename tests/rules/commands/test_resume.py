@@ -9,19 +9,19 @@ from rules.intents.internal import RequeueRun
 from rules.intents.outbound import React, Say
 from rules.policy.model import DEFAULT_TEXT, parse
 from rules.snapshot import Snapshot, Stop
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, asks, card, given, kinds, only, run
 
 PAUSED = run(RunState.PARKED, stop_asked="pause")
 
 
 def test_a_paused_run_goes_on() -> None:
-    assert obeyed("resume", card(run=PAUSED)) == (RequeueRun(CARD, R1, "resumed", "bob"),)
+    assert handled("resume", card(run=PAUSED)) == (RequeueRun(CARD, R1, "resumed", "bob"),)
 
 
 def test_a_stopped_card_goes_on_with_its_run() -> None:
     snapshot = card(run=PAUSED, stops=(Stop("card", CARD, "al"),))
-    assert obeyed("resume", snapshot) == (
+    assert handled("resume", snapshot) == (
         StopLifted(BOARD, "card", CARD, "bob"),
         RequeueRun(CARD, R1, "resumed", "bob"),
     )
@@ -30,7 +30,7 @@ def test_a_stopped_card_goes_on_with_its_run() -> None:
 @pytest.mark.parametrize(("scope", "target"), [("column", "In Progress"), ("board", BOARD)])
 def test_a_stopped_column_or_board_goes_on(scope: str, target: str) -> None:
     snapshot = card(stops=(Stop(scope, target, "al"),))
-    assert obeyed("resume", snapshot, scope) == (StopLifted(BOARD, scope, target, "bob"),)
+    assert handled("resume", snapshot, scope) == (StopLifted(BOARD, scope, target, "bob"),)
 
 
 @pytest.mark.parametrize(

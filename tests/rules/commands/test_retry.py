@@ -8,7 +8,7 @@ from ledger.states import CardState, Ending
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import MergePull
 from rules.snapshot import Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, NOW, card, ended, kinds, only, pull, run
 
 
@@ -18,13 +18,13 @@ def test_a_run_follows_one_that_ended_and_an_approved_plan_stays_approved(
     ending: Ending, approved: bool
 ) -> None:
     snapshot = card(run=ended(ending, plan_approved=approved))
-    assert obeyed("retry", snapshot) == (
+    assert handled("retry", snapshot) == (
         QueueRun(CARD, "retry", "bob", plan_required=not approved, door="comment"),
     )
 
 
 def test_a_card_without_a_run_gets_its_first() -> None:
-    assert obeyed("retry", card()) == (QueueRun(CARD, "first", "bob", plan_required=True, door="comment"),)
+    assert handled("retry", card()) == (QueueRun(CARD, "first", "bob", plan_required=True, door="comment"),)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_card_without_a_run_gets_its_first() -> None:
     ],
 )
 def test_feedback_makes_it_a_revision(snapshot: Snapshot) -> None:
-    assert obeyed("retry", snapshot) == (
+    assert handled("retry", snapshot) == (
         QueueRun(CARD, "revision", "bob", plan_required=False, door="comment"),
     )
 
@@ -58,7 +58,7 @@ def test_where_no_run_may_start_it_says_why(snapshot: Snapshot, said: str) -> No
 
 def test_in_a_terminal_column_it_tries_the_merge_again() -> None:
     approved = {"verdict": "approved", "approved_head": "abc123"}
-    intents = obeyed("retry", card("Done", CardState.BLOCKED, run=ended(), pull=pull(), **approved))
+    intents = handled("retry", card("Done", CardState.BLOCKED, run=ended(), pull=pull(), **approved))
     assert kinds(intents) == ["MergePull", "CardExplained"]
     assert only(intents, MergePull).head == "abc123"
 
@@ -66,4 +66,4 @@ def test_in_a_terminal_column_it_tries_the_merge_again() -> None:
 def test_what_was_said_before_the_newest_run_starts_no_other_one() -> None:
     snapshot = card(run=ended(Ending.FAILED), begun=(NOW,))
     assert "before the newest run" in told("retry", snapshot, said_at=NOW - timedelta(minutes=1))
-    assert isinstance(only(obeyed("retry", snapshot, said_at=NOW), QueueRun), QueueRun)
+    assert isinstance(only(handled("retry", snapshot, said_at=NOW), QueueRun), QueueRun)

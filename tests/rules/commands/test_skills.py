@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.events.instruction import SkillsPinned
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, card, run
 
 
@@ -16,8 +16,8 @@ from tests.rules.scene import CARD, card, run
     ],
 )
 def test_names_are_remembered_for_the_card(text: str, names: tuple[str, ...]) -> None:
-    assert obeyed("skills", card(), text) == (SkillsPinned(CARD, names, "bob"),)
-    assert obeyed("skills", card(run=run()), text) == (SkillsPinned(CARD, names, "bob"),)
+    assert handled("skills", card(), text) == (SkillsPinned(CARD, names, "bob"),)
+    assert handled("skills", card(run=run()), text) == (SkillsPinned(CARD, names, "bob"),)
 
 
 @pytest.mark.parametrize(

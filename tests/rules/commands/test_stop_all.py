@@ -2,12 +2,12 @@
 
 from ledger.events.board import StopOrdered
 from rules.snapshot import Stop
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, card, run
 
 
 def test_it_stops_the_board() -> None:
-    assert obeyed("stop-all", card(run=run())) == (StopOrdered(BOARD, "board", BOARD, "bob"),)
+    assert handled("stop-all", card(run=run())) == (StopOrdered(BOARD, "board", BOARD, "bob"),)
 
 
 def test_a_stopped_board_is_not_stopped_twice() -> None:

@@ -5,15 +5,15 @@ import pytest
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import RunId
 from rules.chatops.parser import Parsed, Permitted, permit
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, POLICY, R1, card, ended, run
 
 
 @pytest.mark.parametrize(("argument", "run_id"), [("", RunId("")), ("run", R1), ("RUN ", R1)])
 def test_somebody_follows_the_card_or_its_live_run(argument: str, run_id: RunId) -> None:
-    wanted = obeyed("subscribe", card(run=run()), argument, by="Bob")
+    wanted = handled("subscribe", card(run=run()), argument, by="Bob")
     assert wanted == (CardSubscribed(CARD, "Bob", run_id),)
-    assert obeyed("unsubscribe", card(run=run()), by="Bob") == (CardUnsubscribed(CARD, "Bob", ""),)
+    assert handled("unsubscribe", card(run=run()), by="Bob") == (CardUnsubscribed(CARD, "Bob", ""),)
 
 
 @pytest.mark.parametrize("past", [None, ended()])

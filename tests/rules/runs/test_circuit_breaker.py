@@ -11,7 +11,7 @@ from ledger.states import Ending, RunState
 from rules.intents.outbound import Say
 from rules.runs.queue import Load, Station, Waiting, choose
 from rules.snapshot import Halt, Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, R1, asks, card, ended, given, kinds, only, run
 
 WHY = "anthropic refuses the key (401): check CARDINAL_ANTHROPIC_KEY, then retry."
@@ -100,7 +100,7 @@ def test_a_halted_board_starts_nothing_until_one_may_try() -> None:
 
 
 def test_a_person_lifts_the_halt_with_the_command_that_resumes_the_board() -> None:
-    assert obeyed("resume", card(halt=HALT), "board") == (HaltLifted(BOARD, HALT.cause, "bob"),)
+    assert handled("resume", card(halt=HALT), "board") == (HaltLifted(BOARD, HALT.cause, "bob"),)
     assert "Nothing stops the board" in told("resume", card(), "board")
 
 

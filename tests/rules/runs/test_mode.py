@@ -14,7 +14,7 @@ from rules.policy.model import Policy
 from rules.runs.mode import Chosen, again, chosen
 from rules.runs.start import start
 from rules.snapshot import CiSeen, FollowUpSeen, Snapshot
-from tests.rules.commands.cases import obeyed, told
+from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, NOW, R1, asks, card, ended, kinds, only, policy, pull
 
 BOTH = ("cardinal:fix", "cardinal:investigate")
@@ -77,7 +77,7 @@ def test_a_retry_repeats_what_somebody_had_asked_for(snapshot: Snapshot, wanted:
 @pytest.mark.parametrize("mode", ["fix", "investigate"])
 @pytest.mark.parametrize("labels", [(), BOTH[:1], BOTH[1:]])
 def test_a_command_wins_and_its_words_are_for_that_run(mode: str, labels: tuple[str, ...]) -> None:
-    queued = only(obeyed(mode, card(labels=labels), "look at the till"), QueueRun)
+    queued = only(handled(mode, card(labels=labels), "look at the till"), QueueRun)
     assert (queued.mode, queued.mode_rule, queued.mode_value) == (mode, "command", "bob")
     assert (queued.asked, queued.by) == ("look at the till", "bob")
 
@@ -103,13 +103,13 @@ def test_a_command_wins_and_its_words_are_for_that_run(mode: str, labels: tuple[
 def test_a_reproduction_is_asked_for_by_a_word_of_the_first_line(
     mode: str, said: str, words: str, reproduces: bool
 ) -> None:
-    queued = only(obeyed(mode, card(), said), QueueRun)
+    queued = only(handled(mode, card(), said), QueueRun)
     assert (queued.asked, queued.reproduces) == (words, reproduces)
 
 
 def test_an_investigation_needs_no_approval_and_is_never_a_revision() -> None:
     waits = card(run=ended(), pull=pull(), pending_threads=2)
-    assert only(obeyed("investigate", waits), QueueRun) == QueueRun(
+    assert only(handled("investigate", waits), QueueRun) == QueueRun(
         CARD,
         "retry",
         "bob",
@@ -119,8 +119,8 @@ def test_an_investigation_needs_no_approval_and_is_never_a_revision() -> None:
         mode_value="bob",
         door="comment",
     )
-    assert only(obeyed("fix", waits), QueueRun).kind == "revision"
-    assert only(obeyed("fix", card(run=LOOKED)), QueueRun).plan_required
+    assert only(handled("fix", waits), QueueRun).kind == "revision"
+    assert only(handled("fix", card(run=LOOKED)), QueueRun).plan_required
 
 
 @pytest.mark.parametrize("mode", ["fix", "investigate"])
@@ -215,7 +215,7 @@ FOLLOW_UPS = tuple(
 
 @pytest.mark.parametrize("argument", ["1", "#1", "r1:1"])
 def test_a_follow_up_is_made_by_its_number(argument: str) -> None:
-    intents = obeyed("follow-up", card(follow_ups=FOLLOW_UPS), argument)
+    intents = handled("follow-up", card(follow_ups=FOLLOW_UPS), argument)
     assert only(intents, CreateCard) == CreateCard(CARD, R1, 1, "Card 1", "Body", "why", again=True)
 
 

@@ -23,7 +23,7 @@ HEADERS = {"accept": "application/json, text/event-stream", "content-type": "app
 
 
 @dataclass
-class Desk:
+class BoardClient:
     """An agent's client, and the supervisor at the other end."""
 
     http: httpx2.AsyncClient
@@ -62,12 +62,12 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(folder: Path) -> AsyncIterator[Desk]:
+async def board_client(folder: Path) -> AsyncIterator[BoardClient]:
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     uplink = Uplink(near)
     path = str(folder / "m.sock")
     http = httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=path), base_url="http://gateway")
-    made = Desk(http, far)
+    made = BoardClient(http, far)
     asyncio.get_running_loop().add_reader(far.fileno(), made.hear)
     app = board_app(uplink, clock=lambda: made.now_s)
     config = uvicorn.Config(app, uds=path, lifespan="off", log_level="error")
@@ -88,9 +88,9 @@ async def desk(folder: Path) -> AsyncIterator[Desk]:
         far.close()
 
 
-def play(folder: Path, part: Callable[[Desk], Awaitable[None]]) -> None:
+def play(folder: Path, part: Callable[[BoardClient], Awaitable[None]]) -> None:
     async def whole() -> None:
-        async with desk(folder) as made:
+        async with board_client(folder) as made:
             await part(made)
 
     asyncio.run(whole())
@@ -98,7 +98,7 @@ def play(folder: Path, part: Callable[[Desk], Awaitable[None]]) -> None:
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])
 def test_an_agent_of_any_age_shakes_hands_lists_and_calls(tmp_path: Path, version: str) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         await made.open()
         who = {"name": "agent", "version": "1"}
         hello = await made.post(
@@ -122,7 +122,7 @@ def test_an_agent_of_any_age_shakes_hands_lists_and_calls(tmp_path: Path, versio
 
 
 def test_an_agent_without_a_handshake_discovers_the_same(tmp_path: Path) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         await made.open()
         version = "2026-07-28"
         meta = {
@@ -139,7 +139,7 @@ def test_an_agent_without_a_handshake_discovers_the_same(tmp_path: Path) -> None
 
 
 def test_every_tool_is_listed_with_words_and_a_schema(tmp_path: Path) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         await made.open(tools=tuple(TOOLS))
         tools = (await made.post("tools/list"))["tools"]
         assert [tool["name"] for tool in tools] == list(TOOLS)
@@ -154,7 +154,7 @@ def test_every_tool_is_listed_with_words_and_a_schema(tmp_path: Path) -> None:
 
 
 def test_nothing_is_offered_and_nothing_obeyed_between_turns(tmp_path: Path) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         for _ in range(2):
             assert (await made.post("tools/list"))["tools"] == []
             wrong, text = await made.call("note", text="x")
@@ -169,7 +169,7 @@ def test_nothing_is_offered_and_nothing_obeyed_between_turns(tmp_path: Path) -> 
 
 
 def test_only_what_the_turn_offers_can_be_called(tmp_path: Path) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         await made.open(tools=("plan", "ask"))
         for tool in ("finish", "nothing", "__class__", ""):
             wrong, text = await made.call(tool, done="x")
@@ -180,7 +180,7 @@ def test_only_what_the_turn_offers_can_be_called(tmp_path: Path) -> None:
 
 
 def test_the_supervisors_answer_is_the_tools_result(tmp_path: Path) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         await made.open()
         made.result = {"ok": True, "card": {"title": "Grüße"}}
         assert await made.call("show_card") == (False, '{"ok": true, "card": {"title": "Grüße"}}')
@@ -198,7 +198,7 @@ def test_a_call_has_the_same_id_after_a_crash_and_equal_calls_of_one_life_have_t
     said = [("note", "a"), ("note", "a"), ("note", "b"), ("progress", "a"), ("note", "a")]
     ids: list[list[str]] = []
 
-    async def life(made: Desk) -> None:
+    async def life(made: BoardClient) -> None:
         await made.open()
         for tool, text in said:
             await made.call(tool, text=text)
@@ -220,7 +220,7 @@ def test_the_order_of_keys_does_not_make_another_call(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
 
-        async def life(made: Desk, given: dict[str, Any] = given) -> None:
+        async def life(made: BoardClient, given: dict[str, Any] = given) -> None:
             await made.open(tools=("plan",))
             await made.call("plan", **given)
             ids.append(made.asked[0]["id"])
@@ -230,7 +230,7 @@ def test_the_order_of_keys_does_not_make_another_call(tmp_path: Path) -> None:
 
 
 def test_a_chatty_agent_is_slowed_down_and_told(tmp_path: Path) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         await made.open()
         for _ in range(CALLS_PER_MINUTE):
             assert not (await made.call("progress", text="again"))[0]
@@ -247,7 +247,7 @@ def test_a_chatty_agent_is_slowed_down_and_told(tmp_path: Path) -> None:
 
 
 def test_a_large_input_is_refused_in_words_and_a_huge_request_at_the_door(tmp_path: Path) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         await made.open()
         wrong, text = await made.call("note", text="é" * (INPUT_BYTES // 6))
         assert wrong
@@ -264,7 +264,7 @@ def test_a_large_input_is_refused_in_words_and_a_huge_request_at_the_door(tmp_pa
     "body", [b"", b"{", b"[]", b"[" * 50_000, b'{"jsonrpc":"2.0"}', b"\xff\xfe", b"null"]
 )
 def test_what_is_no_request_is_an_error_and_the_board_lives_on(tmp_path: Path, body: bytes) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         await made.open()
         answer = await made.http.post("/board", content=body, headers=HEADERS)
         assert 400 <= answer.status_code < 500
@@ -274,7 +274,7 @@ def test_what_is_no_request_is_an_error_and_the_board_lives_on(tmp_path: Path, b
 
 
 def test_a_number_that_json_has_no_word_for_is_refused(tmp_path: Path) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         await made.open()
         params = b'{"name":"tick","arguments":{"done":NaN}}'
         body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + params + b"}"
@@ -287,7 +287,7 @@ def test_a_number_that_json_has_no_word_for_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_there_is_nothing_to_listen_to(tmp_path: Path, method: str) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         answer = await made.http.request(method, "/board", headers={"accept": "text/event-stream"})
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
 
@@ -295,7 +295,7 @@ def test_there_is_nothing_to_listen_to(tmp_path: Path, method: str) -> None:
 
 
 def test_an_agent_that_hangs_up_does_not_hold_the_board(tmp_path: Path) -> None:
-    async def part(made: Desk) -> None:
+    async def part(made: BoardClient) -> None:
         await made.open()
         made.line.setblocking(False)
         asyncio.get_running_loop().remove_reader(made.line.fileno())  # a supervisor that is busy

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.agents.contract import Usage
-from runner.gateway.control.messages import CallRefusal, Settled
+from runner.gateway.control.messages import CallRefusal, Drained
 from tests.runner.gateway.upstream import Answer
 from tests.runner.gateway.world import (
     CLAUDE,
@@ -183,7 +183,7 @@ def test_calls_beyond_the_rate_wait_and_are_told_once_in_a_while(tmp_path: Path)
         assert error_of("messages", replies[-1].json)[0] == "rate_limit_error"
         assert replies[-1].headers["retry-after"] == "5"
         world.gateway.shut()
-        world.ears.wait(Settled)
+        world.ears.wait(Drained)
         assert len(world.ears.all(Usage)) == 3
         assert [one.kind for one in world.ears.all(CallRefusal)] == ["rate"]
 
@@ -235,7 +235,7 @@ def test_counting_tokens_is_passed_on_and_costs_nothing(world: Scene) -> None:
     reply = world.post("/anthropic/v1/messages/count_tokens", ask())
     assert reply.json == {"input_tokens": 4242}
     world.gateway.shut()
-    world.ears.wait(Settled)
+    world.ears.wait(Drained)
     assert world.ears.all(Usage) == []
 
 

@@ -10,7 +10,7 @@ import genai_prices
 import pytest
 
 from runner.agents.contract import Usage
-from runner.gateway.control.messages import CallRefusal, Settled
+from runner.gateway.control.messages import CallRefusal, Drained
 from runner.gateway.models.anthropic import Messages
 from runner.gateway.models.limits import RunBudget
 from runner.gateway.models.meter import Experience, Meter
@@ -227,13 +227,13 @@ def test_what_was_cached_before_is_not_counted_on_for_calls_at_once() -> None:
     first = meter()
     assert first.reserve()
     first.reading.take({"input_tokens": 100, "cache_read_input_tokens": 20_000, "output_tokens": 10})
-    first.settle(asked_in_vain=False)
+    first.release(asked_in_vain=False)
     alone, beside = meter(), meter()
     assert alone.reserve()
     assert budget.held_usd == pytest.approx(0.006 + 0.015, rel=0.1)
     assert not beside.reserve()  # $0.24 at most: that it was cached is not sure
     assert beside.may_fit_later()
-    alone.settle(asked_in_vain=True)
+    alone.release(asked_in_vain=True)
     assert beside.reserve()
 
 
@@ -311,9 +311,9 @@ def test_the_end_of_a_turn_cuts_what_is_under_way_and_settles_it(world: Scene) -
     response.read1(100)
     until(lambda: bool(world.upstream.got), "it never arrived")
     world.gateway.shut()
-    world.ears.wait(Settled)
+    world.ears.wait(Drained)
     kinds = [type(one) for one in world.ears.told]
-    assert kinds == [Usage, Settled]
+    assert kinds == [Usage, Drained]
     assert answer.left.wait(60)
     line.close()
 

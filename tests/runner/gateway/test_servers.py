@@ -15,8 +15,8 @@ from runner.gateway.control.link import Gateway
 from runner.gateway.control.messages import ServerCallMade, ServerTrouble, read
 from runner.gateway.control.terms import Terms
 from runner.gateway.control.uplink import Uplink
-from runner.gateway.servers.desk import MAX_AT_ONCE, MAX_CALLS, ToolServers
 from runner.gateway.servers.terms import ToolServerTerms
+from runner.gateway.servers.tool_servers import MAX_AT_ONCE, MAX_CALLS, ToolServers
 from tests.runner.gateway.world import Ears, Line
 from tests.waiting import until
 
@@ -28,7 +28,7 @@ Part = Callable[["Table"], Awaitable[None]]
 
 
 class Table:
-    """The desk of a gateway, its supervisor's line, and a started tool server."""
+    """The tool servers of a gateway, its supervisor's line, and a started tool server."""
 
     def __init__(self, servers: ToolServers, far: socket.socket) -> None:
         self.servers, self._far = servers, far
@@ -63,7 +63,9 @@ async def table(way: str, call_s: float, start_s: float, earlier: int = 0) -> As
     its_wire.close()
     its_errors.close()
     servers = ToolServers(uplink, (TERMS,), call_s, start_s, earlier)
-    servers.obey({"type": "attach", "server": "docs", "descriptors": (wire.detach(), errors.detach())})
+    servers.handle_order(
+        {"type": "attach", "server": "docs", "descriptors": (wire.detach(), errors.detach())}
+    )
     try:
         async with asyncio.timeout(60):
             yield Table(servers, far)

@@ -13,10 +13,10 @@ from runner.agents.contract import Usage
 from runner.gateway.control.messages import (
     MESSAGE_BYTES,
     CallRefusal,
+    Drained,
     GatewayMessage,
     HostRequest,
     ProviderFailure,
-    Settled,
     Warned,
     read,
     written,
@@ -29,7 +29,7 @@ ALL: tuple[GatewayMessage, ...] = (
     CallRefusal("budget", "no"),
     HostRequest("example.org", 443, allowed=False, why="none"),
     Warned("look"),
-    Settled(),
+    Drained(),
     Usage(0.25, 10, 5, 1),
 )
 

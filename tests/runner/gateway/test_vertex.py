@@ -71,7 +71,7 @@ class TokenServer:
 def token_server(**options: Any) -> Iterator[TokenServer]:
     served = TokenServer(**options)
 
-    class Desk(BaseHTTPRequestHandler):
+    class TokenHandler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing."""
 
@@ -85,7 +85,7 @@ def token_server(**options: Any) -> Iterator[TokenServer]:
             self.end_headers()
             self.wfile.write(raw)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Desk)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), TokenHandler)
     served.url = f"http://127.0.0.1:{server.server_address[1]}/token"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()

@@ -49,7 +49,7 @@ class Upstream:
     def __init__(self) -> None:
         self.answers: deque[Answer] = deque()
         self.got: list[Got] = []
-        self._server = _Server(("127.0.0.1", 0), _Desk)
+        self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.upstream = self
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -75,7 +75,7 @@ class _Server(ThreadingHTTPServer):
         """Clients hang up in these tests."""
 
 
-class _Desk(BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = 0
     disable_nagle_algorithm = True

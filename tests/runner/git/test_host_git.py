@@ -15,7 +15,7 @@ from runner.exec.launch import ProcessLimits
 from runner.git import checkout_scripts
 from runner.git.cli import judge, run_git
 from runner.git.mirror import Mirror
-from runner.git.tree_entries import Look, check_entries
+from runner.git.tree_entries import Query, check_entries
 from runner.guards.diff import Known, change_of
 from runner.workspaces.bubblewrap import sandbox_problem
 from tests.runner.world import REPOSITORY, World, git, packed
@@ -113,7 +113,7 @@ def nested(folder: Path, wide: int) -> str:
     return git(folder, "commit-tree", name, "-m", "Nest")
 
 
-def looking(folder: Path) -> Look:
+def looking(folder: Path) -> Query:
     return lambda *words, given=b"": subprocess.run(
         ("git", *words), input=given, cwd=folder, capture_output=True, check=True
     ).stdout.decode()

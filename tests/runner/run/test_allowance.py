@@ -53,15 +53,15 @@ def usage(usd: float) -> UsageMetered:
 def test_added_dollars_add_dollars_alone() -> None:
     allowed = Allowance(Limits(), added_usd=1.5)
     assert (allowed.bound_usd, allowed.times(Subject.BUDGET), allowed.left_usd(2.0)) == (3.5, 1, 1.5)
-    assert allowed.verdict(replace(SPENT, usd=3.49)) is None
-    assert allowed.verdict(replace(SPENT, usd=3.5)) is ExceededLimit.BUDGET
+    assert allowed.exceeded(replace(SPENT, usd=3.49)) is None
+    assert allowed.exceeded(replace(SPENT, usd=3.5)) is ExceededLimit.BUDGET
     assert Allowance(Limits(), {Subject.BUDGET: 1}, 1.5).bound_usd == 5.5
 
 
 def test_a_reservation_that_is_smaller_holds_sooner_and_says_by_which_limit() -> None:
     allowed = Allowance(Limits(), ceiling_usd=0.6, rule="usd_per_card", rule_usd=20.0)
     assert allowed.shared
-    assert allowed.verdict(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
+    assert allowed.exceeded(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
     assert allowed.left_usd(0.5) == pytest.approx(0.1)
     said = allowed.reached(ExceededLimit.BUDGET, replace(SPENT, usd=0.61))
     assert said.startswith("what the card's budget of $20.00 left for it: $0.61 of $0.60")
@@ -71,9 +71,9 @@ def test_a_reservation_that_is_smaller_holds_sooner_and_says_by_which_limit() ->
 
 def test_a_limit_without_a_budget_of_the_runs_own_holds_as_well() -> None:
     allowed = Allowance(replace(Limits(), budget_usd=0), ceiling_usd=0.6, rule="usd_total", rule_usd=9)
-    assert allowed.verdict(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
+    assert allowed.exceeded(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
     assert allowed.shared
-    assert Allowance(replace(Limits(), budget_usd=0)).verdict(SPENT) is None
+    assert Allowance(replace(Limits(), budget_usd=0)).exceeded(SPENT) is None
 
 
 def test_a_whole_reservation_is_the_runs_own_budget() -> None:

@@ -68,21 +68,21 @@ SPENT = RunUsage(active_s=1, silent_s=0, usd=0, turns=0, output_bytes=0)
     ],
 )
 def test_each_watchdog_bites_at_its_limit(spent: RunUsage, verdict: ExceededLimit | None) -> None:
-    assert Allowance(Limits()).verdict(spent) is verdict
+    assert Allowance(Limits()).exceeded(spent) is verdict
 
 
 def test_going_on_gives_as_much_again() -> None:
     twice = Allowance(Limits(), extensions={Subject.BUDGET: 1, Subject.TURNS: 1})
-    assert twice.verdict(replace(SPENT, usd=3.9, turns=119)) is None
-    assert twice.verdict(replace(SPENT, usd=4.0)) is ExceededLimit.BUDGET
+    assert twice.exceeded(replace(SPENT, usd=3.9, turns=119)) is None
+    assert twice.exceeded(replace(SPENT, usd=4.0)) is ExceededLimit.BUDGET
     assert "$4.00" in twice.reached(ExceededLimit.BUDGET, SPENT)
     only = Allowance(Limits(), extensions={Subject.TURNS: 1})
-    assert only.verdict(replace(SPENT, usd=3.9, turns=119)) is ExceededLimit.BUDGET
+    assert only.exceeded(replace(SPENT, usd=3.9, turns=119)) is ExceededLimit.BUDGET
 
 
 def test_a_limit_of_nothing_is_no_limit() -> None:
     free = Limits(timeout_s=0, silence_s=0, max_turns=0, budget_usd=0)
-    assert Allowance(free).verdict(replace(SPENT, usd=99, turns=9999, active_s=1e6, silent_s=1e6)) is None
+    assert Allowance(free).exceeded(replace(SPENT, usd=99, turns=9999, active_s=1e6, silent_s=1e6)) is None
 
 
 def test_a_board_call_is_checked() -> None:

@@ -93,7 +93,7 @@ def away(world: World, times: int) -> Iterator[list[int]]:
 def test_a_ledger_that_is_away_for_a_moment_ends_no_run(world: World) -> None:
     log = claimed(world)
     log.beat()
-    for act in (log.look, lambda: log.hold(TTL_S), lambda: log.append(Progressed(RUN, "Busy"))):
+    for act in (log.fold_new, lambda: log.hold(TTL_S), lambda: log.append(Progressed(RUN, "Busy"))):
         with away(world, 1) as refused:
             act()
         assert refused

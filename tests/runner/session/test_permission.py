@@ -20,7 +20,7 @@ def edit(path: str = "a.py") -> PermissionAsked:
 
 
 @pytest.mark.parametrize(
-    ("asked", "tools", "verdict"),
+    ("asked", "tools", "decision"),
     [
         (run("ls"), ToolSpec(), ALLOW),
         (run("ls"), ToolSpec(run="ask"), ASK),
@@ -48,24 +48,24 @@ def edit(path: str = "a.py") -> PermissionAsked:
         (PermissionAsked("1", "read", "Read", "/etc/passwd"), ToolSpec(run="deny"), ALLOW),
     ],
 )
-def test_the_policy_decides(asked: PermissionAsked, tools: ToolSpec, verdict: PermissionDecision) -> None:
+def test_the_policy_decides(asked: PermissionAsked, tools: ToolSpec, decision: PermissionDecision) -> None:
     judged = judge(asked, tools, NONE, read_only=False)
-    assert judged.verdict is verdict
-    assert bool(judged.why) == (verdict is not ALLOW)
+    assert judged.decision is decision
+    assert bool(judged.why) == (decision is not ALLOW)
 
 
 def test_a_plan_turn_edits_nothing_whatever_the_policy_says() -> None:
-    assert judge(edit(), ToolSpec(), NONE, read_only=True).verdict is DENY
+    assert judge(edit(), ToolSpec(), NONE, read_only=True).decision is DENY
 
 
 def test_a_line_with_more_parts_than_are_read_is_refused_where_patterns_count() -> None:
     long = "true;" * 300 + "git push"
-    assert judge(run(long), PUSH, NONE, read_only=False).verdict is DENY
-    assert judge(run(long), ToolSpec(), NONE, read_only=False).verdict is ALLOW
+    assert judge(run(long), PUSH, NONE, read_only=False).decision is DENY
+    assert judge(run(long), ToolSpec(), NONE, read_only=False).decision is ALLOW
 
 
 @pytest.mark.parametrize(
-    ("granted", "command", "verdict"),
+    ("granted", "command", "decision"),
     [
         (Allowed(["git push origin main"]), "git push origin main", ALLOW),
         (Allowed(["git push origin main"]), "git push origin dev", ASK),
@@ -77,21 +77,23 @@ def test_a_line_with_more_parts_than_are_read_is_refused_where_patterns_count() 
     ],
 )
 def test_leave_is_for_what_was_asked_about(
-    granted: Allowed | str, command: str, verdict: PermissionDecision
+    granted: Allowed | str, command: str, decision: PermissionDecision
 ) -> None:
     leave = Allowed((), [granted]) if isinstance(granted, str) else granted
-    assert judge(run(command), PUSH, leave, read_only=False).verdict is verdict
+    assert judge(run(command), PUSH, leave, read_only=False).decision is decision
 
 
 def test_leave_does_not_lift_a_refusal() -> None:
     tools = ToolSpec(deny=("git push:*",))
-    assert judge(run("git push"), tools, Allowed(["git push"], ["git push"]), read_only=False).verdict is DENY
+    assert (
+        judge(run("git push"), tools, Allowed(["git push"], ["git push"]), read_only=False).decision is DENY
+    )
 
 
 def test_what_a_person_did_not_allow_is_not_asked_again() -> None:
     judged = judge(run("git push"), PUSH, NONE, read_only=False, refused=("git push",))
-    assert (judged.verdict, "a person" in judged.why) == (DENY, True)
-    assert judge(run("git push x"), PUSH, NONE, read_only=False, refused=("git push",)).verdict is ASK
+    assert (judged.decision, "a person" in judged.why) == (DENY, True)
+    assert judge(run("git push x"), PUSH, NONE, read_only=False, refused=("git push",)).decision is ASK
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_patterns(pattern: str, command: str, meant: bool) -> None:
 def test_a_question_shows_the_command_in_one_line_without_controls() -> None:
     text = question(run("git push\n\x1b[31mnow"), "the policy asks")
     assert "git push ⏎ [31mnow" in text
-    assert judge(run("git push " + "é" * 2_100), PUSH, NONE, read_only=False).verdict is DENY
+    assert judge(run("git push " + "é" * 2_100), PUSH, NONE, read_only=False).decision is DENY
     hidden = f"git push {' ' * 3_000}# {'x' * 900} now"
     assert hidden.split()[-1] in question(run(hidden), "the policy asks")
     assert "\x1b" not in text

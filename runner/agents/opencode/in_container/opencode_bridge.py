@@ -47,7 +47,7 @@ _RETRIES = 8  # OpenCode itself never gives up
 _EMPTY_STEPS = 2  # a stream that is cut looks like a step of no tokens, and OpenCode repeats it for ever
 _RECONNECTS = 5
 _LAST_MESSAGES = 10
-_LOOK_S = 5.0
+_CHECK_S = 5.0
 _GONE_S = 1.0  # between a server's last words and its end
 
 
@@ -90,7 +90,7 @@ class OpencodeTurn:
         self._facts = Facts(wire.say)
         self._refused: dict[str, str] = {}
         self._problem, self._stopping, self._lost = "", False, 0
-        self._look_at: float | None = None
+        self._check_at: float | None = None
         self.ended = False
 
     def begin(self) -> None:
@@ -114,10 +114,10 @@ class OpencodeTurn:
         return [self._events] if self._events and not self.ended else []
 
     def wait_s(self) -> float:
-        """Return in how many seconds `look` is due."""
-        return _LOOK_S if self._look_at is None else max(0.0, self._look_at - time.monotonic())
+        """Return in how many seconds `end_if_idle` is due."""
+        return _CHECK_S if self._check_at is None else max(0.0, self._check_at - time.monotonic())
 
-    def obey(self, message: dict[str, Any]) -> None:
+    def handle_message(self, message: dict[str, Any]) -> None:
         """Carry out an order of the supervisor."""
         if "steer" in message and not self.ended:
             self._prompt(str(message["steer"]))
@@ -130,7 +130,7 @@ class OpencodeTurn:
         """Stop the work; its end follows, at once or after a while."""
         self._problem = self._problem or problem
         self._stopping = True
-        self._look_at = time.monotonic() + _ABORTED_S
+        self._check_at = time.monotonic() + _ABORTED_S
         with contextlib.suppress(OSError, BridgeError):
             self._api.call("POST", f"/session/{self._session}/abort", limit_s=limit_s)
 
@@ -145,21 +145,21 @@ class OpencodeTurn:
         except OSError:
             self._recover()
 
-    def look(self) -> None:
+    def end_if_idle(self) -> None:
         """End the turn when nothing is being worked on any more."""
         if self.ended:
             return
         states = self._api.call("GET", "/session/status")
         busy = states.get(self._session, {}).get("type") in {"busy", "retry"}
-        overdue = self._look_at is not None and time.monotonic() >= self._look_at
-        self._look_at = None
+        overdue = self._check_at is not None and time.monotonic() >= self._check_at
+        self._check_at = None
         if busy and not (self._stopping and overdue):
             return
         last = self._api.call("GET", f"/session/{self._session}/message?limit={_LAST_MESSAGES}")
         unanswered = bool(last) and last[-1]["info"]["role"] == "user"
         if unanswered and not self._problem and not self._stopping:
             if not overdue:
-                self._look_at = time.monotonic() + _UNANSWERED_S
+                self._check_at = time.monotonic() + _UNANSWERED_S
                 return
             self._problem = "opencode did not take up the prompt"
         self._catch_up(last)  # their events may still be on the way
@@ -196,7 +196,7 @@ class OpencodeTurn:
     def _prompt(self, text: str) -> None:
         body = {"parts": [{"type": "text", "text": text}], "agent": "build", **self._opening["message"]}
         self._api.call("POST", f"/session/{self._session}/prompt_async", body)
-        self._look_at = time.monotonic() + _UNANSWERED_S
+        self._check_at = time.monotonic() + _UNANSWERED_S
 
     def _recover(self) -> None:
         """Reopen the stream and catch up. Raises BridgeError when it stays broken."""
@@ -209,7 +209,7 @@ class OpencodeTurn:
         self._catch_up(self._api.call("GET", f"/session/{self._session}/message"))
         for request in self._api.call("GET", "/permission"):
             self._understand("permission.asked", request)
-        self.look()
+        self.end_if_idle()
 
     def _catch_up(self, messages: list[dict[str, Any]]) -> None:
         """Report unreported messages of this turn; older ones belong to earlier turns."""
@@ -233,15 +233,15 @@ class OpencodeTurn:
                     self._status(about["status"])
                 case "session.error":
                     self._problem = self._problem or fault(about.get("error") or {})
-                    self._look_at = time.monotonic() + _ABORTED_S
+                    self._check_at = time.monotonic() + _ABORTED_S
                 case "session.idle":
-                    self.look()
+                    self.end_if_idle()
         if self._facts.empty_steps >= _EMPTY_STEPS and not self._stopping:
             self.abort(f"the model's answer was cut off {_EMPTY_STEPS} times in a row")
 
     def _status(self, status: dict[str, Any]) -> None:
         if status["type"] == "busy" and not self._stopping:
-            self._look_at = None
+            self._check_at = None
         if status["type"] == "retry":
             message = cut(status.get("message", ""))
             self._wire.say("retry", attempt=status["attempt"], message=message)
@@ -257,7 +257,7 @@ def attend(turn: OpencodeTurn, wire: Wire, server: OpencodeServer) -> None:
         ready = select.select(sources, [], [], turn.wait_s())[0]
         if 0 in ready:
             for message in wire.hear(0):
-                turn.obey(message)
+                turn.handle_message(message)
         if server in ready and not server.drain():
             outputs = []
         if server.ended() and not turn.ended:
@@ -265,7 +265,7 @@ def attend(turn: OpencodeTurn, wire: Wire, server: OpencodeServer) -> None:
         if any(source in ready for source in turn.sources()):
             turn.read()
         if turn.wait_s() == 0:
-            turn.look()
+            turn.end_if_idle()
 
 
 def hear_opening(wire: Wire) -> dict[str, Any] | None:

@@ -74,14 +74,14 @@ def test_doorbells_that_wait_together_cost_one_read(cardinal: Cardinal) -> None:
         cardinal.receive(cardinal.mail.popleft())
     cardinal.forge.gateway.calls.clear()
     assert len(gathered(cardinal)) >= 5
-    cardinal.answer_bells()
+    cardinal.serve_refreshes()
     assert len(cardinal.calls("Card")) == 1, cardinal.calls("")
     assert cardinal.card(item).column == "Review"
     assert len(cardinal.events(CardMoved)) == 1
 
 
 def gathered(cardinal: Cardinal) -> list[CardId]:
-    """Ingest what is due without looking; return the cards that were rung, once for each delivery."""
+    """Ingest what is due without looking; return the cards to read, once for each delivery."""
     due = inbox.due(cardinal.services.engine, limit=100)
     return [card_id for one in due for card_id in delivery.ingest(cardinal.services, one)]
 
@@ -115,8 +115,8 @@ def test_an_older_reading_never_overwrites_a_newer_one(cardinal: Cardinal) -> No
         cardinal.drag(item, "Review")
         while cardinal.mail:
             cardinal.receive(cardinal.mail.popleft())
-        rung = gathered(cardinal)
-        refused.extend(card.sync_card(services, one) for one in rung)
+        card_ids = gathered(cardinal)
+        refused.extend(card.sync_card(services, one) for one in card_ids)
 
     cardinal.drag(item, "Planning")
     hub.interrupt(meanwhile)

@@ -129,7 +129,7 @@ def test_a_home_of_another_board_is_refused_before_it_touches_a_card(cardinal: C
     assert not cardinal.events(CardArchived)
     admin.add(cardinal.services, ServedBoard(*address))
     sweep.sweep(services)
-    cardinal.answer_bells()
+    cardinal.serve_refreshes()
     assert not cardinal.events(CardArchived)
 
 

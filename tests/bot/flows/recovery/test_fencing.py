@@ -125,7 +125,7 @@ def test_a_host_whose_clock_is_off_steals_nothing_and_makes_nothing_late(
         config = replace(right.config, lease_s=15)
         cardinal.services = replace(right, clock=wrong, name="off-1", context=context, config=config)
         assert cardinal.ingest() > 0  # stored by a host with the right time, and due at once
-        cardinal.answer_bells()
+        cardinal.serve_refreshes()
         (run_id,) = cardinal.ready()
         due_s = outbox.next_due_s(engine, "github")
         assert due_s is not None

@@ -7,7 +7,7 @@ from html import unescape
 
 from bot.state.standstill import way_out
 from bot.web.pages.health import MAX_EACH, NOTHING
-from bot.web.site.findings import NEVER
+from bot.web.site.doctor_results import NEVER
 from forge.store.models import Role
 from ledger.db.tables import ExaminationSubject
 from ledger.events.board import BoardSeen, CardArchived, CardSeen, WorkStalled

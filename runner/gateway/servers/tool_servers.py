@@ -1,4 +1,4 @@
-"""The tool servers of one claim: what they offer to the agent, and its calls to them, each with limits."""
+"""The tool servers of one claim: their offers to the agent, and its calls to them, each with limits."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ class ToolServers:
         self._servers: dict[str, _Server] = {}
         self._calls, self._at_once = earlier, 0
 
-    def obey(self, order: Order) -> None:
+    def handle_order(self, order: Order) -> None:
         """Take over a server that has just been started: its wire, and its standard error."""
         if order["type"] != "attach":
             return

@@ -8,7 +8,7 @@ from ledger.events.board import CardArrived, CardHeldBack, CardMoved
 from ledger.events.run import RunEnded
 from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import CardState, Ending, RunState
-from rules.card.drag_out import MAX_BACK
+from rules.card.left_column import MAX_BACK
 from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, QueueRun, StopRun
 from rules.intents.outbound import MoveCard, Say
 from rules.snapshot import RunSeen, Snapshot

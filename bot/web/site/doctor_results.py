@@ -1,4 +1,4 @@
-"""The doctor's last findings: of each host for every operator, all others for who may read everything."""
+"""The doctor's last results: of each host for every operator, all others for who may read everything."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -16,27 +16,27 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import boards
 from rules.text import brief, count, plain, sentence
 
-MAX_CHARS = 300  # of a finding, and of its next step
+MAX_CHARS = 300  # of a result, and of its next step
 NEVER = "The doctor has not looked yet: the scheduler does within some minutes, cardinal doctor at once."
 
 
 class ExaminationView(NamedTuple):
-    """An examination: where, who looked and when, each finding with its level and next step, and a sum."""
+    """An examination: where, who looked and when, each result with its level and next step, and a sum."""
 
     host: str
-    looked: str
-    findings: tuple[tuple[str, str, str, str], ...]
+    examined: str
+    results: tuple[tuple[str, str, str, str], ...]
     good: str
 
 
 def of_hosts(db: Connection, now: datetime) -> list[ExaminationView]:
-    """Return what was found on each host."""
+    """Return the last results of each host."""
     rows = examinations.all_hosts(db, ExaminationSubject.HOST)
     return [_view(row, now, levels=tuple(Level)) for row in rows]
 
 
 def of_installation(db: Connection, now: datetime) -> ExaminationView | None:
-    """Return what was found last about all else, without what is good.
+    """Return the last results about all else, without the good ones.
 
     Only for whom all served boards are whole, and `reads_removed` holds.
     """
@@ -57,8 +57,8 @@ def reads_removed(site: Site, visit: SignIn) -> bool:
 
 
 def _view(row: ExaminationRow, now: datetime, *, levels: tuple[Level, ...]) -> ExaminationView:
-    findings = row.read()
-    good = sum(finding.level == Level.OK for finding in findings)
+    results = row.read()
+    good = sum(result.level == Level.OK for result in results)
     return ExaminationView(
         plain(row.host),
         f"{brief(now - row.at)} ago, by {row.examiner}",
@@ -69,7 +69,7 @@ def _view(row: ExaminationRow, now: datetime, *, levels: tuple[Level, ...]) -> E
                 sentence(_text(it.message)),
                 it.next_step and sentence(_text(it.next_step)),
             )
-            for it in findings
+            for it in results
             if it.level in levels
         ),
         "" if Level.OK in levels else f"{count(good, 'check')} found nothing wrong.",

@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.board import CardHeldBack, CardMoved
 from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import RUN_HELD, Ending, RunState
-from rules.card.state import settle
+from rules.card.state import derive_state
 from rules.card.trigger import stamp
 from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, StopRun
 from rules.intents.outbound import Decision, Intent, MoveCard, RuleEvent, Say
@@ -66,7 +66,9 @@ def _doing(run: RunSeen) -> str:
     return "is paused" if run.state is RunState.PARKED else "waits to go on"
 
 
-def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, now: datetime) -> Decision:
+def apply_on_leave(
+    policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, now: datetime
+) -> Decision:
     """Apply the column's rule for leaving; the run goes on until somebody has chosen."""
     column = policy.column(run.column)
     rule = column.on_leave if column else "ask"
@@ -121,7 +123,7 @@ def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision
 def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen) -> Decision:
     """Serve a card that is back where its run works; a person who brought it back has chosen to stay."""
     if event.by_cardinal or not snapshot.held_back:
-        return settle(policy, snapshot)
+        return derive_state(policy, snapshot)
     card = snapshot.card_id
     kept: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, "", _who(snapshot)),)
     if run.leaving:
@@ -129,7 +131,9 @@ def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen)
             card, run.run_id, run.leaving.question_id, _who(snapshot), "The card was put back."
         )
         return Decision((*kept, answer), ("somebody put the card back: the run just goes on",))
-    return settle(policy, snapshot) + Decision(kept, ("somebody put the card back: the run just goes on",))
+    return derive_state(policy, snapshot) + Decision(
+        kept, ("somebody put the card back: the run just goes on",)
+    )
 
 
 def release(snapshot: Snapshot, now: datetime) -> Decision:
