@@ -91,7 +91,7 @@ def _maker(
     site: Site, mine: VisibleBoard, form: FilterForm, *, whole: bool
 ) -> Callable[[Connection], ListHtml]:
     """Return the maker of the list for all its readers, outside of requests."""
-    row, template = row_html(), current_app.jinja_env.get_template("board_list.html")
+    row, template = row_html(), current_app.jinja_env.get_template("parts/board_list.html")
 
     def once(card: CardView, back: str, *, in_column: bool) -> Markup:
         return row(replace(card, waits=""), back, in_column=in_column)  # a script says how long

@@ -83,7 +83,7 @@ def mount(site: Site) -> None:
 
 def _maker(site: Site, form: FilterForm, scopes: Sequence[CardScope]) -> Callable[[Connection], ListHtml]:
     """Return the maker of the list for all its readers, outside of requests."""
-    row, template = row_html(), current_app.jinja_env.get_template("front_list.html")
+    row, template = row_html(), current_app.jinja_env.get_template("parts/front_list.html")
 
     def make(db: Connection) -> ListHtml:
         listed, made = _listed(db, form, scopes), dict[tuple[str, bool], Markup]()

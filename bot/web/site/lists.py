@@ -48,7 +48,7 @@ class RowHtml(Protocol):
 
 def row_html() -> RowHtml:
     """Return the maker of rows, outside of requests, too."""
-    made: RowHtml = get_template_attribute("list.html", "card_row")
+    made: RowHtml = get_template_attribute("parts/list.html", "card_row")
     return made
 
 
