@@ -34,10 +34,8 @@ def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> 
     """Serve a card that stands in a column when it is seen for the first time."""
     if event.column != snapshot.column:
         return Decision((), ("the card has moved on since",))
-    if not event.arrived:
-        return derive_state(
-            policy, snapshot
-        )  # it stood there before Cardinal came: nobody dragged it for an agent
+    if not event.arrived:  # it stood there before Cardinal came: nobody dragged it for an agent
+        return derive_state(policy, snapshot)
     if _nobody_dragged(policy, snapshot):
         return derive_state(policy, snapshot, UNDRAGGED)
     return enter(policy, snapshot, now)

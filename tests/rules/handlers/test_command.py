@@ -76,6 +76,7 @@ def test_too_many_forms_are_told_and_do_nothing() -> None:
     (told,) = asks(card(run=ended(), paced=POLICY.limits.commands_per_minute + 1), sent("retry:r1"))
     assert isinstance(told, Say)
     assert (told.place, "commands within a minute" in told.text) == ("issue", True)
+    assert told.text.endswith("only `/cardinal cancel`, `pause` and `stop-all` are obeyed.")
 
 
 def test_a_refused_form_is_told_once_an_hour_on_the_issue() -> None:
