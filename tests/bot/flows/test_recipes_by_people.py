@@ -15,6 +15,7 @@ from ledger.events.run import (
     SessionStarted,
     UsageMetered,
 )
+from ledger.model.column_settings import value_of
 from ledger.states import CardState, Ending, Reason
 from rules.policy.column import ColumnPolicy
 from tests.bot.flows.cardinal import Cardinal
@@ -132,6 +133,7 @@ def test_a_thread_is_one_talk_one_branch_and_one_session_from_the_plan_to_the_re
     cardinal.settle()
     moved(cardinal, "In Progress", item, other)
     run, others = cardinal.run_of(item), cardinal.run_of(other)
+    assert value_of(run.settings, "publish") == "early"
     for run_id in (run.run_id, others.run_id):
         cardinal.plan(run_id)
     cardinal.settle()

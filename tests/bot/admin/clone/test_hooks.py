@@ -208,12 +208,17 @@ def test_where_others_look_after_the_hooks_the_line_to_add_is_said(
     assert "$ test -f made: passed" in tried(clone, "push", "origin", "work").stderr
 
 
-def test_a_server_refuses_what_a_guard_denies_by_the_policy_it_has(
-    clone: Path, origin: Path, cardinal: Hooks
-) -> None:
+def be_strict(clone: Path) -> None:
+    """Have a policy on `main` by which no large file leaves."""
     strict = POLICY.replace("  setup", "  guardrails: {large_files: deny, max_file_kb: 1}\n  setup")
     commit(clone, policy=strict)
     git(clone, "push", "--quiet", "origin", "work:main")
+
+
+def test_a_server_refuses_what_a_guard_denies_by_the_policy_it_has(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    be_strict(clone)
     assert [place.name for place in hooks.places(origin, {})] == ["pre-receive"]
     cardinal("install", folder=origin)
     commit(clone, policy=POLICY, small="x")
@@ -233,9 +238,7 @@ def test_a_server_refuses_what_a_guard_denies_by_the_policy_it_has(
 def test_as_update_a_server_refuses_the_one_branch_and_takes_the_other(
     clone: Path, origin: Path, cardinal: Hooks
 ) -> None:
-    strict = POLICY.replace("  setup", "  guardrails: {large_files: deny, max_file_kb: 1}\n  setup")
-    commit(clone, policy=strict)
-    git(clone, "push", "--quiet", "origin", "work:main")
+    be_strict(clone)
     cardinal("install", folder=origin)
     cardinal("install", "--update", folder=origin)
     cardinal("install", folder=origin)  # again keeps what was chosen
@@ -254,9 +257,7 @@ def test_as_update_a_server_refuses_the_one_branch_and_takes_the_other(
 def test_a_server_judges_the_commits_of_tags_and_takes_more_than_five_branches(
     clone: Path, origin: Path, cardinal: Hooks
 ) -> None:
-    strict = POLICY.replace("  setup", "  guardrails: {large_files: deny, max_file_kb: 1}\n  setup")
-    commit(clone, policy=strict)
-    git(clone, "push", "--quiet", "origin", "work:main")
+    be_strict(clone)
     cardinal("install", folder=origin)
     commit(clone, small="x")
     git(clone, "tag", "light")
