@@ -32,12 +32,13 @@ def read(services: Services, board_id: BoardId, commit: str) -> None:
         problems: tuple[str, ...] = ()
         changes: tuple[ColumnChange, ...] = ()
         settings: tuple[SettingChange, ...] = ()
+        more = 0
         try:
             after = parse(text, home=home, installed=policy_names.installed(), profiles=own)
             before = policies_in_force.in_force(db, board_id)
             changes = changed_columns(before, after, cards.counts(db, board_id))
-            settings = changed_settings(before, after)
+            settings, more = changed_settings(before, after)
         except PolicyError as error:
             problems = error.problems
-        proposed = PolicyProposed(board_id, digest, commit, problems, changes, settings)
+        proposed = PolicyProposed(board_id, digest, commit, problems, changes, settings, more)
         reactor.append(db, proposed, now=services.now())

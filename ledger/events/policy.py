@@ -41,7 +41,7 @@ class ColumnChange:
 @dataclass(frozen=True, slots=True)
 class PolicyProposed(BoardEvent):
     """A branch has another policy file at `commit`: its problems, or the columns and settings that it would
-    change.
+    change, and the number of settings that are not named.
     """
 
     digest: str
@@ -49,6 +49,7 @@ class PolicyProposed(BoardEvent):
     problems: tuple[str, ...]
     changes: tuple[ColumnChange, ...]
     settings: tuple[SettingChange, ...] = ()
+    more_settings: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ class ProposalRow:
     problems: tuple[str, ...]
     changes: tuple[ColumnChange, ...]
     settings: tuple[SettingChange, ...]
+    more_settings: int
 
 
 policies = Table("view_policies", VIEWS, *columns(PolicyRow, "board_id"))

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from pydantic import BaseModel
 
@@ -14,7 +13,7 @@ from rules.text import plain
 MAX_NAME = 160
 MAX_TEXT = 400  # of one value
 MAX_CHANGED_TEXT = 160  # of one that differs
-MAX_CHANGED = 30  # of one column, or of the rest
+MAX_CHANGED = 100  # with their names
 ALL = 99
 _COLUMNS = "board.columns."
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
@@ -49,14 +48,15 @@ def rest(policy: Policy, depth: int = ALL) -> Iterator[Setting]:
     return (it for it in settings_of(policy, depth) if not it.name.startswith(_COLUMNS))
 
 
-def changed_settings(before: Policy, after: Policy) -> tuple[SettingChange, ...]:
-    """Return the settings that differ, of columns that both have and of the rest; each value from near where
-    they begin to differ.
+def changed_settings(before: Policy, after: Policy) -> tuple[tuple[SettingChange, ...], int]:
+    """Return the first MAX_CHANGED settings that differ, of columns that both have and of the rest, and how
+    many more do; each value from near where they begin to differ.
     """
     columns = ((name, before.column(name), column) for name, column in after.board.columns.items())
     both = ((name, settings_of(old), settings_of(new)) for name, old, new in columns if old is not None)
     pairs = (*both, ("", rest(before), rest(after)))
-    return tuple(change for pair in pairs for change in islice(_changed(*pair), MAX_CHANGED))
+    changes = [change for pair in pairs for change in _changed(*pair)]
+    return tuple(changes[:MAX_CHANGED]), len(changes[MAX_CHANGED:])
 
 
 def _changed(column: str, before: Iterator[Setting], after: Iterator[Setting]) -> Iterator[SettingChange]:

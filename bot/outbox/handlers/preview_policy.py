@@ -20,7 +20,6 @@ def carry_out(context: OutboxContext, intent: PreviewPolicy, entry: Entry) -> Ac
         proposal = policies.proposal(db, BoardId(intent.card_id), intent.commit)
     if proposal is None:
         return ActResult()
-    title = policy_check.preview_title(proposal.problems, proposal.changes, proposal.settings)
-    summary = policy_check.preview(proposal.problems, proposal.changes, proposal.settings)
+    title, summary = policy_check.preview_title(proposal), policy_check.preview(proposal)
     answered = write_check(context, intent.commit, entry, bool(proposal.problems), title, summary)
     return ActResult(answered, digest_of(summary))

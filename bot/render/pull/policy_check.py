@@ -1,9 +1,7 @@
 """Texts of the check run on a policy file's commit."""
 
-from collections.abc import Sequence
-
 from bot.render.markdown.escape import cut, line
-from ledger.events.policy import ColumnChange, SettingChange
+from ledger.views.policies import ProposalRow
 from rules.text import code, count
 
 NAME = "cardinal/policy"
@@ -32,32 +30,29 @@ def summary(problems: tuple[str, ...], missing: tuple[str, ...] = ()) -> str:
     return said
 
 
-def preview_title(
-    problems: tuple[str, ...], changes: Sequence[ColumnChange], settings: Sequence[SettingChange]
-) -> str:
+def preview_title(proposal: ProposalRow) -> str:
     """Return the one line of the check on a branch's commit, before it is merged."""
-    if problems:
+    if problems := proposal.problems:
         return f"{count(len(problems), 'problem')}: once merged, the last good policy would stay in force"
-    parts = (("column", len(changes)), ("setting", len(settings)))
+    settings = len(proposal.settings) + proposal.more_settings
+    parts = (("column", len(proposal.changes)), ("setting", settings))
     changed = " and ".join(count(number, noun) for noun, number in parts if number)
     return f"Once merged, it changes {changed}" if changed else "It changes nothing"
 
 
-def preview(
-    problems: tuple[str, ...], changes: Sequence[ColumnChange], settings: Sequence[SettingChange]
-) -> str:
+def preview(proposal: ProposalRow) -> str:
     """Return the problems, or tables of what a drag does now and would do, and of the settings that differ;
     all hold text of people.
     """
-    if problems:
-        return _problems(problems)
-    if not changes and not settings:
+    if proposal.problems:
+        return _problems(proposal.problems)
+    if not proposal.changes and not proposal.settings:
         return "Each setting is what it is now."
     drags = [
         f"| {_cell(code(it.column))} | {it.cards} | {_effect(it.before)} | {_effect(it.after)} |"
-        for it in changes[:MAX_COLUMNS]
+        for it in proposal.changes[:MAX_COLUMNS]
     ]
-    named = ((f"{it.column}: {it.name}" if it.column else it.name, it) for it in settings)
+    named = ((f"{it.column}: {it.name}" if it.column else it.name, it) for it in proposal.settings)
     rows = [
         f"| {_cell(code(name, 240))} | {_cell(code(it.before, 160))} | {_cell(code(it.after, 160))} |"
         for name, it in named
@@ -65,6 +60,8 @@ def preview(
     drag_heads = ["| column | cards now | a drag does now | and once merged |", "| --- | ---: | --- | --- |"]
     heads = ["| setting | now | once merged |", "| --- | --- | --- |"]
     note = "Runs at work keep the rules with which they began."
+    if proposal.more_settings:
+        note = f"{count(proposal.more_settings, 'more setting')} would change. {note}"
     tables = [*((*drag_heads, *drags, "") if drags else ()), *((*heads, *rows, "") if rows else ())]
     return cut("\n".join([*tables, note]), SUMMARY_LIMIT)
 

@@ -1,6 +1,6 @@
 """The policy of a board as people read it, and the changes by another file; nothing is kept of that."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import BoundedSemaphore
 
@@ -45,6 +45,7 @@ class ChangesView:
 
     columns: tuple[ColumnChange, ...] = ()
     settings: tuple[SettingChange, ...] = ()
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,7 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         title=f"Policy of {plain(board.title)}",
         lines=() if source else (BUILT_IN,),
         source=(f"{home}/blob/{source}/{PATH}", source[:10]) if source else None,
-        problems=[plain(problem, MAX_TEXT).replace("`", "") for problem in row.problems]
-        if row is not None
-        else (),
+        problems=_lines(row.problems) if row is not None else (),
         rejected=row.rejected_commit[:10] if row is not None else "",
         columns=[
             (
@@ -144,7 +143,7 @@ def _preview(
     try:
         after = parse(other.text, home=home, installed=installed(), profiles=other.profiles)
     except PolicyError as error:
-        return PreviewView(tuple(plain(problem, MAX_TEXT).replace("`", "") for problem in error.problems))
+        return PreviewView(_lines(error.problems))
     return PreviewView(changes=_differing(before, after, cards))
 
 
@@ -154,5 +153,9 @@ def _cards(db: Connection, board: VisibleBoard) -> dict[str | None, int]:
     return {name: sum(by_state.values()) for name, by_state in counts.items()}
 
 
+def _lines(problems: Iterable[str]) -> tuple[str, ...]:
+    return tuple(plain(problem, MAX_TEXT).replace("`", "") for problem in problems)
+
+
 def _differing(before: Policy, after: Policy, cards: Mapping[str | None, int]) -> ChangesView:
-    return ChangesView(changed_columns(before, after, cards), changed_settings(before, after))
+    return ChangesView(changed_columns(before, after, cards), *changed_settings(before, after))

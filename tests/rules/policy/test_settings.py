@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pydantic import BaseModel
 
 from rules.policy.model import DEFAULT_TEXT, Policy, default_policy, parse
-from rules.policy.settings import MAX_CHANGED_TEXT, changed_settings, rest, settings_of
+from rules.policy.settings import MAX_CHANGED, MAX_CHANGED_TEXT, changed_settings, rest, settings_of
 
 
 def keys(model: BaseModel, prefix: str) -> Iterator[str]:
@@ -38,7 +38,9 @@ def test_what_differs_is_named_from_where_it_differs_and_cut() -> None:
     long = "x" * 500
     before = with_lines("  commands: {retry: read}", "repository:", f"  setup: ['{long}']")
     after = with_lines("  commands: {cancel: admin}", "repository:", f"  setup: ['{long}\u202e{long}']")
-    setup, *commands = sorted(changed_settings(before, after), key=lambda it: -len(it.after))
+    changes, more = changed_settings(before, after)
+    setup, *commands = sorted(changes, key=lambda it: -len(it.after))
+    assert more == 0
     assert setup.name == "repository.setup"
     assert setup.before == "…" + "x" * 40
     assert len(setup.after) == MAX_CHANGED_TEXT
@@ -47,3 +49,10 @@ def test_what_differs_is_named_from_where_it_differs_and_cut() -> None:
         ("board.commands.retry", "read", "not set"),
         ("board.commands.cancel", "not set", "admin"),
     }
+
+
+def test_settings_beyond_the_bound_are_counted() -> None:
+    labels = ", ".join(f"'area:{number}': acme/shop" for number in range(MAX_CHANGED + 3))
+    before, after = with_lines(), with_lines(f"  repositories: {{labels: {{{labels}}}}}")
+    changes, more = changed_settings(before, after)
+    assert (len(changes), more) == (MAX_CHANGED, 3)
