@@ -1,5 +1,6 @@
-"""Cards of the policy's schedules: one time, or one failed workflow, makes one card within their limits."""
+"""Cards of the policy's schedules: one time, or one event, makes one card within their limits."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -13,36 +14,38 @@ from rules.intents.outbound import CreateScheduledCard
 from rules.policy.schedule import CardSchedule
 
 
-def request(
-    db: Connection,
-    board_id: BoardId,
-    name: str,
-    schedule: CardSchedule,
-    *,
-    due_at: datetime,
-    next_at: datetime,
-    now: datetime,
-    cause: str = "",
-) -> None:
-    """Record that a schedule is due, and request its card unless too many are open.
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A time that came, and the next one; or an event of then, whose `cause` ends the card's text."""
 
-    `cause` ends the card's text.
-    """
+    at: datetime
+    next_at: datetime
+    event: str = ""
+    cause: str = ""
+
+
+def request(
+    db: Connection, board_id: BoardId, name: str, schedule: CardSchedule, due: Due, *, now: datetime
+) -> None:
+    """Record that a schedule is due, and request its card unless too many are open, or it was recorded."""
+    if due.event and schedules.is_known(db, board_id, name, due.at, due.event):
+        return
     count = schedules.count_open(db, board_id, name, now)
     full = count >= schedule.open_cards
     skipped = f"open cards: {count}, and its `open_cards` is {schedule.open_cards}" if full else ""
-    event_store.append(db, ScheduleDue(board_id, name, due_at, next_at, skipped), at=now)
+    event_store.append(db, ScheduleDue(board_id, name, due.at, due.next_at, skipped, due.event), at=now)
     if full:
         return
     card = CreateScheduledCard(
         CardId(board_id),
-        schedules.key_of(board_id, name, due_at),
+        schedules.key_of(board_id, name, due.at, due.event),
         name,
-        due_at,
+        due.at,
         schedule.title,
-        f"{schedule.body}\n\n{cause}".strip(),
+        f"{schedule.body}\n\n{due.cause}".strip(),
         schedule.repository or "",
         schedule.column or "",
         schedule.labels,
+        due.event,
     )
     handlers.put(db, card, now)

@@ -6,6 +6,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.reactor import scheduled_cards
+from bot.reactor.scheduled_cards import Due
 from bot.state import policies, served_boards
 from ledger.events.schedule import ScheduleSet
 from ledger.ids import BoardId
@@ -68,4 +69,4 @@ def _advance(
     if row.next_at > now:
         return
     next_at = next_after(schedule, row.next_at, now)
-    scheduled_cards.request(db, board_id, name, schedule, due_at=row.next_at, next_at=next_at, now=now)
+    scheduled_cards.request(db, board_id, name, schedule, Due(row.next_at, next_at), now=now)

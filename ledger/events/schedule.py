@@ -22,20 +22,23 @@ class ScheduleSet(BoardEvent):
 class ScheduleDue(BoardEvent):
     """The schedule's time `due_at` came, and for all times missed before it this one stands.
 
-    `skipped` says why no card is made; empty: one is. The next one is due at `next_at`.
+    `skipped` says why no card is made; empty: one is. The next one is due at `next_at`. `event` names what
+    happened at `due_at` where a schedule waits for that, not for a time.
     """
 
     schedule: str
     due_at: datetime
     next_at: datetime
     skipped: str = ""
+    event: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledCardMade(BoardEvent):
-    """The issue of the schedule's time `due_at` is on the board."""
+    """The issue of the schedule's time `due_at`, or of the `event` of then, is on the board."""
 
     schedule: str
     due_at: datetime
     repository: str
     number: int
+    event: str = ""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Table, distinct, func, select
+from sqlalchemy import Connection, Table, func, select
 
 from ledger.db.rows import change, columns, find, insert, keep, listed, setter
 from ledger.db.tables import VIEWS
@@ -37,12 +37,14 @@ class ScheduledCardRow:
     board_id: BoardId
     schedule: str
     due_at: datetime
+    event: str = ""
     repository: str = ""
     number: int = 0
 
 
 schedules = Table("view_schedules", VIEWS, *columns(ScheduleRow, "board_id", "schedule"))
-made = Table("view_scheduled_cards", VIEWS, *columns(ScheduledCardRow, "board_id", "schedule", "due_at"))
+MADE_KEY = ("board_id", "schedule", "due_at", "event")
+made = Table("view_scheduled_cards", VIEWS, *columns(ScheduledCardRow, *MADE_KEY))
 fold = Fold()
 
 
@@ -66,14 +68,28 @@ def count_open(db: Connection, board_id: BoardId, schedule: str, now: datetime) 
     joined = made.outerjoin(cards, there & (cards.c.number == made.c.number))
     is_open = cards.c.state.not_in(CLOSED) & (cards.c.closed == "")
     unread = cards.c.card_id.is_(None) & (made.c.due_at > now - UNREAD)
-    query = select(func.count(distinct(made.c.due_at))).select_from(joined)
+    query = select(made.c.due_at, made.c.event).distinct().select_from(joined)
     query = query.where(made.c.board_id == board_id, made.c.schedule == schedule)
-    return db.scalar(query.where((made.c.number == 0) | ((made.c.number > 0) & (is_open | unread)))) or 0
+    each = query.where((made.c.number == 0) | ((made.c.number > 0) & (is_open | unread))).subquery()
+    return db.scalar(select(func.count()).select_from(each)) or 0
 
 
-def key_of(board_id: BoardId, schedule: str, due_at: datetime) -> str:
+def is_known(db: Connection, board_id: BoardId, schedule: str, due_at: datetime, event: str) -> bool:
+    """Tell whether the event of that time has made a card of the schedule, or will."""
+    key = dict(zip(MADE_KEY, (board_id, schedule, due_at, event), strict=True))
+    return find(db, ScheduledCardRow, made, **key) is not None
+
+
+def is_made(db: Connection, board_id: BoardId, repository: str, number: int) -> bool:
+    """Tell whether a schedule of the board made the issue."""
+    return (
+        find(db, ScheduledCardRow, made, board_id=board_id, repository=repository, number=number) is not None
+    )
+
+
+def key_of(board_id: BoardId, schedule: str, due_at: datetime, event: str = "") -> str:
     """Return the key of the outbox's entry that makes the card."""
-    return f"scheduled:{board_id}:{schedule}:{due_at:%Y%m%dT%H%M%S}"
+    return ":".join(filter(None, ("scheduled", board_id, schedule, f"{due_at:%Y%m%dT%H%M%S}", event)))
 
 
 @fold.on(ScheduleSet)
@@ -86,14 +102,14 @@ def _set(db: Connection, _it: Recorded, event: ScheduleSet) -> None:
 def _due(db: Connection, _it: Recorded, event: ScheduleDue) -> None:
     key = {"board_id": event.board_id, "schedule": event.schedule}
     change(db, schedules, key, next_at=event.next_at)
-    card = {**key, "due_at": event.due_at}
+    card = {**key, "due_at": event.due_at, "event": event.event}
     if not event.skipped and find(db, ScheduledCardRow, made, **card) is None:
         insert(db, made, {**card, "repository": "", "number": 0})
 
 
 @fold.on(ScheduledCardMade)
 def _made(db: Connection, _it: Recorded, event: ScheduledCardMade) -> None:
-    key = {"board_id": event.board_id, "schedule": event.schedule, "due_at": event.due_at}
+    key = {name: getattr(event, name) for name in MADE_KEY}
     change(db, made, key, repository=event.repository, number=event.number)
 
 
@@ -107,7 +123,5 @@ def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
         return
     board_id = BoardId(event.card_id)
     for row in listed(db, ScheduledCardRow, made, board_id=board_id, number=0):
-        if key_of(board_id, row.schedule, row.due_at) == event.key:
-            change(
-                db, made, {"board_id": board_id, "schedule": row.schedule, "due_at": row.due_at}, number=-1
-            )
+        if key_of(board_id, row.schedule, row.due_at, row.event) == event.key:
+            change(db, made, {name: getattr(row, name) for name in MADE_KEY}, number=-1)

@@ -230,8 +230,8 @@ class CreateCard(Intent):
 class CreateScheduledCard(Intent):
     """Make the card of a schedule's time. `card_id` is the board's id; `key` makes it the same card.
 
-    What is on the card is in the policy of that moment; `repository` is empty for the board's home, and
-    `column` for its first inbox.
+    What is on the card is in the policy of that moment; `repository` is empty for the board's home, `column`
+    for its first inbox, and `event` unless that makes it, not the time.
     """
 
     key: str
@@ -242,6 +242,7 @@ class CreateScheduledCard(Intent):
     repository: str
     column: str
     labels: tuple[str, ...]
+    event: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,10 +55,26 @@ class FailedWorkflow(PolicyModel):
     )
 
 
-class CardTrigger(PolicyModel):
-    """The event that makes a card in place of the clock."""
+class LabeledIssue(PolicyModel):
+    """An issue that gets a label from anybody but Cardinal."""
 
-    workflow_failed: FailedWorkflow = Field(description="A workflow that fails.")
+    label: Name = Field(description="The label.")
+    repository: Annotated[str, Field(pattern=_REPOSITORY)] | None = setting(
+        None, "The issue's repository, at the board's owner; left out, the card's."
+    )
+
+
+class CardTrigger(PolicyModel):
+    """The event that makes a card in place of the clock: one of these."""
+
+    workflow_failed: FailedWorkflow | None = setting(None, "A workflow that fails.")
+    labeled: LabeledIssue | None = setting(None, "An issue that gets a label.")
+
+    @model_validator(mode="after")
+    def _has_one(self) -> "CardTrigger":
+        if (self.workflow_failed is None) == (self.labeled is None):
+            raise ValueError("needs one event: say either workflow_failed or labeled")
+        return self
 
 
 class CardSchedule(PolicyModel):
@@ -95,14 +111,13 @@ class CardSchedule(PolicyModel):
         return f"{self.cron} {self.time_zone}" if self.cron else f"every {self.every}"
 
 
-def awaits(schedule: CardSchedule, home: str, repository: str, workflow: frozenset[str], branch: str) -> bool:
-    """Tell whether the schedule waits for that workflow, which has several names, to fail on that branch."""
+def trigger_at(schedule: CardSchedule, home: str, repository: str) -> CardTrigger | None:
+    """Return the event that the schedule waits for, if it waits for one of that repository."""
     if schedule.on is None:
-        return False
-    wanted = schedule.on.workflow_failed
-    place = wanted.repository or schedule.repository or home
-    same_place = place.casefold() == repository.casefold()
-    return same_place and wanted.branch == branch and wanted.workflow in workflow
+        return None
+    wanted = schedule.on.workflow_failed or schedule.on.labeled
+    place = (wanted and wanted.repository) or schedule.repository or home
+    return schedule.on if place.casefold() == repository.casefold() else None
 
 
 def schedule_problems(

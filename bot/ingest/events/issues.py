@@ -3,13 +3,47 @@
 Source: docs.github.com/webhooks/webhook-events-and-payloads#issues.
 """
 
-from bot.ingest.events._payload import Payload, login, moment_or_none, number, own, text, text_or_empty
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from bot.ingest.card_triggers import CardTriggered
+from bot.ingest.events._payload import (
+    Payload,
+    login,
+    moment,
+    moment_or_none,
+    number,
+    own,
+    text,
+    text_or_empty,
+)
 from bot.ingest.facts import BlockerChanged, CardChange, Fact, IssueEdited, IssueOpenedAgain, IssueShut
+from ledger.ids import BoardId
 from ledger.queue.change_reports import About
+from ledger.views import schedules
+from rules.policy.schedule import CardTrigger
+from rules.text import code
 
 SUBJECT = ("issue",)
 LOOK_AGAIN = {"edited", "unlabeled", "typed", "untyped"}
 FREEING = {"closed", "reopened", "transferred", "deleted"}
+
+
+@dataclass(frozen=True, slots=True)
+class IssueLabeled(CardTriggered):
+    """An issue got a label."""
+
+    number: int
+    label: str
+
+    def meets(self, trigger: CardTrigger) -> bool:
+        """Tell whether it is this label. GitHub's labels are the same in any case."""
+        return trigger.labeled is not None and trigger.labeled.label.casefold() == self.label.casefold()
+
+    def excludes(self, db: Connection, board_id: BoardId) -> bool:
+        """Tell whether a schedule made the issue: an automation that labels new issues would never end."""
+        return schedules.is_made(db, board_id, self.repository, self.number)
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
@@ -30,10 +64,13 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             at = moment_or_none(payload, "issue.updated_at")
             return (IssueOpenedAgain(repository, issue, by=login(payload, "sender"), at=at),)
         case "labeled":
-            at = moment_or_none(payload, "issue.updated_at")
+            at = moment(payload, "issue.updated_at")
             label = text_or_empty(payload, "label.name")
             change = CardChange(login(payload, "sender"), About.LABEL, label, at)
-            return (IssueEdited(repository, issue, change),)
+            event = f"issue-{number(payload, 'issue.id')}"
+            cause = f"For {repository}#{issue}, which got the label {code(label)}."
+            labeled = IssueLabeled(repository, event, cause, at, issue, label)
+            return (IssueEdited(repository, issue, change), labeled)
         case action if action in LOOK_AGAIN:
             return (IssueEdited(repository, issue),)
         case _:

@@ -4,22 +4,11 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#workflow_run.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection
-
-from bot.ingest.events._payload import Payload, moment, own, text, text_or_empty
+from bot.ingest.card_triggers import CardTriggered
+from bot.ingest.events._payload import Payload, moment, number, own, text, text_or_empty
 from bot.ingest.facts import Fact
-from bot.reactor import scheduled_cards
-from bot.state import policies, served_boards
-from ledger.event import Event
-from ledger.log import event_store
-from rules.policy.schedule import awaits
-
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-    from bot.ingest.resolve import Resolution
+from rules.policy.schedule import CardTrigger
 
 SUBJECT = ("workflow_run",)
 FAILED = ("failure", "timed_out", "startup_failure")
@@ -27,42 +16,16 @@ OWN_CAUSES = ("push", "schedule", "workflow_dispatch", "repository_dispatch", "w
 
 
 @dataclass(frozen=True, slots=True)
-class WorkflowFailed(Fact):
-    """A workflow, by its name and its file, failed on a branch of the repository; `url` shows its run."""
+class WorkflowFailed(CardTriggered):
+    """A workflow, by its name and its file, failed on a branch of the repository."""
 
-    repository: str
     workflow: frozenset[str]
     branch: str
-    url: str
-    at: datetime
 
-    def resolve(self, services: "Services", resolution: "Resolution") -> None:
-        """Request the cards of all schedules that wait for it, each board's once."""
-        with event_store.reading(services.engine) as db:
-            waiting = [
-                (board.board_id, name, schedule)
-                for board in served_boards.every(db, services.config)
-                if board.board_id and self.repository.partition("/")[0].casefold() == board.owner.casefold()
-                for name, schedule in policies.in_force(db, board.board_id).board.schedule.items()
-                if awaits(schedule, board.home_repository, self.repository, self.workflow, self.branch)
-            ]
-
-        def request(db: Connection) -> tuple[Event, ...]:
-            for board_id, name, schedule in waiting:
-                scheduled_cards.request(
-                    db,
-                    board_id,
-                    name,
-                    schedule,
-                    due_at=self.at,
-                    next_at=self.at,
-                    now=services.now(),
-                    cause=f"It failed: {self.url}",
-                )
-            return ()
-
-        if waiting:
-            resolution.makers.append(request)
+    def meets(self, trigger: CardTrigger) -> bool:
+        """Tell whether it is this workflow, on this branch."""
+        wanted = trigger.workflow_failed
+        return wanted is not None and wanted.branch == self.branch and wanted.workflow in self.workflow
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
@@ -79,5 +42,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
         return ()
     file = text_or_empty(payload, f"{run}.path").partition("@")[0].rpartition("/")[2]
     names = frozenset(filter(None, (text_or_empty(payload, f"{run}.name"), file)))
-    branch, url = text_or_empty(payload, f"{run}.head_branch"), text(payload, f"{run}.html_url")
-    return (WorkflowFailed(repository, names, branch, url, moment(payload, f"{run}.updated_at")),)
+    at, event = moment(payload, f"{run}.updated_at"), f"run-{number(payload, f'{run}.id')}"
+    cause = f"It failed: {text(payload, f'{run}.html_url')}"
+    branch = text_or_empty(payload, f"{run}.head_branch")
+    return (WorkflowFailed(repository, event, cause, at, names, branch),)

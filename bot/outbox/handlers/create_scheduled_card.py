@@ -9,7 +9,7 @@ from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import CreateScheduledCard
 
-# One card per due time of a schedule.
+# One card per due time, or event, of a schedule.
 ACT = Act("{key}")
 
 
@@ -22,5 +22,5 @@ def carry_out(context: OutboxContext, intent: CreateScheduledCard, entry: Entry)
     number, node_id = make_issue(context, entry, repository, intent.title, text, intent.labels)
     board_id = BoardId(intent.card_id)
     put_on_board(context, board_id, node_id, intent.column)
-    done = ScheduledCardMade(board_id, intent.schedule, intent.due_at, repository, number)
+    done = ScheduledCardMade(board_id, intent.schedule, intent.due_at, repository, number, intent.event)
     return ActResult(str(number), digest_of(text), lambda _: (done,))

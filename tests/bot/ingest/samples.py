@@ -30,7 +30,7 @@ COMMENT = {
     "created_at": AT,
     "updated_at": "2026-11-20T10:05:00Z",
 }
-ISSUE = {"number": 7, "state_reason": None, "title": "Prices", "user": ALICE}
+ISSUE = {"id": 70, "number": 7, "state_reason": None, "title": "Prices", "user": ALICE}
 PULL = {
     "number": 8,
     "node_id": "PR_8",

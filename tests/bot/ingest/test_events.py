@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.ingest import events, facts
+from bot.ingest.events.issues import IssueLabeled
 from bot.ingest.events.merge_group import GroupMoved
 from bot.ingest.events.workflow_run import WorkflowFailed
 from bot.ingest.facts import Fact
@@ -78,10 +79,19 @@ PRESSED = facts.ButtonPressed("acme/shop", 41, 5, "PVTI_1", "retry:r1", "alice",
 GROUPED = GroupMoved("acme/shop", 8, "d" * 40, "")
 FAILED_RUN = WorkflowFailed(
     "acme/shop",
+    "run-9",
+    "It failed: https://github.com/acme/shop/actions/runs/9",
+    datetime(2026, 11, 21, 3, 10, tzinfo=UTC),
     frozenset({"Nightly", "nightly.yml"}),
     "main",
-    "https://github.com/acme/shop/actions/runs/9",
-    datetime(2026, 11, 21, 3, 10, tzinfo=UTC),
+)
+LABELED_ISSUE = IssueLabeled(
+    "acme/shop",
+    "issue-70",
+    "For acme/shop#7, which got the label `bug`.",
+    datetime(2026, 11, 20, 10, tzinfo=UTC),
+    7,
+    "bug",
 )
 STATUS_SET = {"field_type": "single_select", "field_name": "Status", "from": None, "to": {"name": "Done"}}
 CHOSEN = {**STATUS_SET, "to": {"id": "o9", "name": "Done"}}
@@ -111,7 +121,7 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     (
         "issues",
         {"action": "labeled", "label": {"name": "bug"}, "issue__updated_at": "2026-11-20T10:00:00Z"},
-        (facts.IssueEdited("acme/shop", 7, LABELED),),
+        (facts.IssueEdited("acme/shop", 7, LABELED), LABELED_ISSUE),
     ),
     ("issues", {"action": "pinned"}, ()),
     (

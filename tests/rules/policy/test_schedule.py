@@ -59,7 +59,7 @@ def test_the_example_of_the_page_is_valid() -> None:
     page = (Path(__file__).parents[3] / "docs/cards.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(schedule:\n.*?)```", page, re.DOTALL)
     policy = parse(DEFAULT_TEXT + indent(example, "  "), home="acme/board")
-    assert [*policy.board.schedule] == ["dependencies", "look-around", "red"]
+    assert [*policy.board.schedule] == ["dependencies", "look-around", "red", "advisory"]
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,7 @@ def test_the_example_of_the_page_is_valid() -> None:
         ("cron: '* * * * * *'", "schedule.nightly.cron: a time has five fields"),
         ("every: 90s", "schedule.nightly.every: `90s` is no span"),
         ("every: 1d, cron: 0 3 * * *", "schedule.nightly: needs a time: say either cron, every or on"),
+        ("on: {}", "schedule.nightly.on: needs one event: say either workflow_failed or labeled"),
         ("every: 1d, time_zone: Europe/Berlinn", "time_zone: `Europe/Berlinn` is no time zone"),
         ("every: 1d, column: Nowhere", "schedule.nightly.column: unknown column `Nowhere`"),
         ("every: 1d, repository: evil/shop", "schedule.nightly.repository: must be at acme"),

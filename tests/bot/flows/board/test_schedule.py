@@ -117,7 +117,28 @@ def test_a_workflow_that_fails_on_its_branch_makes_one_card_while_that_is_open(c
         cardinal.settle()
     (item,) = made(cardinal)
     assert "It failed: https://github.com/acme/shop/actions/runs/9" in str(issue_of(item).body)
-    assert [bool(due.skipped) for due in cardinal.events(ScheduleDue)] == [False, True, True]
+    assert [bool(due.skipped) for due in cardinal.events(ScheduleDue)] == [False, True]
+
+
+def test_each_labelled_issue_makes_one_card_but_one_that_a_schedule_made(cardinal: Cardinal) -> None:
+    rule = f"{{on: {{labeled: {{label: Security}}}}, title: {TITLE}, repository: acme/shop, open_cards: 5}}"
+    cardinal.set_policy(f"{DEFAULT_TEXT}  schedule:\n    reports: {rule}\n")
+    cardinal.settle()
+    alice, issues = cardinal.person("alice"), cardinal.forge.store.issues
+    repo = cardinal.forge.store.repos.get("acme", "shop")
+    one, other, mine = (issues.create(repo, f"Report {number}", actor=alice) for number in range(3))
+    issues.add_labels(one, ["bug"], actor=alice)
+    issues.add_labels(mine, ["security"], actor=cardinal.bot)
+    cardinal.settle()
+    assert made(cardinal) == []
+    for issue in (one, other):  # in one second
+        issues.add_labels(issue, ["security"], actor=alice)
+    cardinal.settle()
+    first, _second = made(cardinal)
+    assert f"For acme/shop#{one.number}, which got the label `security`." in str(issue_of(first).body)
+    issues.add_labels(issue_of(first), ["security"], actor=alice)
+    cardinal.settle()
+    assert len(made(cardinal)) == 2
 
 
 @given(waits=st.lists(st.integers(1, 60), min_size=1, max_size=6))
