@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from cachetools import LRUCache, TTLCache
+from cachetools import LRUCache, TLRUCache, TTLCache
 
 from bot.github.api import repositories, roles
 from bot.github.client import Hub
@@ -24,8 +24,8 @@ from ledger.queue.sign_ins import SignIn
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-KEPT_S, MAX_KEPT = 180, 2000
-FEW = 3  # repositories to ask about one by one: more are listed at once
+KEPT_S, MAX_KEPT = 180, 10_000
+LISTED_S = 60  # between two listings of one person, or of one owner's repositories
 EACH_A_MINUTE, ALL_AN_HOUR = 30, 1000
 LAST = 3  # the priority of these calls: Cardinal's own go first
 TOO_OFTEN = "it was asked too often"
@@ -80,10 +80,14 @@ class RequestLimiter:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAccess:
-    """A person's role in a repository, and when that was made; None where they may not read it."""
+    """A person's role in a repository, and when that was made; None where they may not read it.
+
+    It is so old: GitHub said it at `known_s`, in seconds of the epoch.
+    """
 
     role: str
     born_at: datetime | None
+    known_s: float
 
 
 class Readers:
@@ -102,11 +106,17 @@ class Readers:
     ) -> None:
         self._hub_of, self._list_of = hub_of, list_of  # the first by a repository's name
         self._turn_s = turn_s
-        self._known: TTLCache[tuple[str, int, str], RepositoryAccess] = TTLCache(
-            MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp()
+        self._now_s: Callable[[], float] = lambda: clock().timestamp()
+        self._known: TLRUCache[tuple[str, int, str], RepositoryAccess] = TLRUCache(
+            MAX_KEPT, lambda _, access, __: access.known_s + KEPT_S, timer=self._now_s
         )
         self._last = LRUCache[tuple[str, int, str], str](MAX_KEPT)  # roles, however old
-        self._tokens: TTLCache[int, Secret] = TTLCache(MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp())
+        self._tokens: TTLCache[int, Secret] = TTLCache(MAX_KEPT, KEPT_S, timer=self._now_s)
+        self._listed: TTLCache[int, bool] = TTLCache(MAX_KEPT, LISTED_S, timer=self._now_s)  # readers
+        # Repositories of owners, by name.
+        self._reachable: TTLCache[str, Mapping[str, RepositoryAccess]] = TTLCache(
+            MAX_KEPT, LISTED_S, timer=self._now_s
+        )
         self._pace = RequestLimiter(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
         self._asking = set[int]()  # readers, by their id
         self._changed = threading.Condition()  # guards all of these
@@ -121,7 +131,7 @@ class Readers:
 
         A repository made after `since` under an old name is another one. Raises BusyError.
         """
-        return bool(names) and all(self._reads(visit, name, since) for name in sorted(names))
+        return bool(names) and self.readable(visit, dict.fromkeys(names, since)) == names
 
     def readable(self, visit: SignIn, since: Mapping[str, datetime]) -> frozenset[str]:
         """Return the repositories that the visitor may read, each judged as by `may`. Raises BusyError."""
@@ -210,41 +220,51 @@ class Readers:
                     self._changed.notify_all()
 
     def _list(self, visit: SignIn, names: Collection[str]) -> None:
-        """Look up many repositories by one listing, where the visitor's token is here.
+        """Look repositories up by one listing with the visitor's token, where it is here.
 
-        What it does not say is looked up one by one, as before.
+        That uses up no rate limit of the App. What it does not say is looked up one by one.
         """
-        with self._turn(visit, lambda: len(self._unknown(visit, names)) <= FEW) as known:
-            with self._changed:
-                token = self._tokens.get(visit.user_id)
-            if known or token is None or not self._pace.take(visit.user_id):
+        with self._turn(visit, lambda: not self._may_list(visit, names)) as needless:
+            if needless:
                 return
+            with self._changed:
+                token, self._listed[visit.user_id] = self._tokens.get(visit.user_id), True
             unknown = {name.casefold(): name for name in self._unknown(visit, names)}
+            if token is None:  # it was too old a moment later
+                return
             try:
-                listing = self._list_of(token, {name.partition("/")[0] for name in unknown})
+                at, listing = self._now_s(), self._list_of(token, {_owner(name) for name in unknown})
                 for it in listing.repositories:
                     if name := unknown.pop(it.name.casefold(), ""):
-                        self._keep(visit, name, RepositoryAccess(it.role, it.born_at))
-                unlisted = [name for name in unknown.values() if _owner(name) in listing.complete]
-                for name, access in self._unlisted(unlisted):
-                    self._keep(visit, name, access)
+                        self._keep(visit, name, RepositoryAccess(it.role, it.born_at, at))
+                for name in unknown.values():
+                    if _owner(name) in listing.complete and (access := self._unlisted(name)):
+                        self._keep(visit, name, access)
             except GithubError as error:
                 log.warning("no listing for a visitor, each repository is asked about reason=%s", error)
 
-    def _unlisted(self, names: Collection[str]) -> Iterator[tuple[str, RepositoryAccess]]:
-        """Yield the certain answers about repositories that a visitor's listing should have, and has not.
+    def _may_list(self, visit: SignIn, names: Collection[str]) -> bool:
+        with self._changed:
+            able = visit.user_id in self._tokens and visit.user_id not in self._listed
+        return able and bool(self._unknown(visit, names))
+
+    def _unlisted(self, name: str) -> RepositoryAccess | None:
+        """Return the certain answer about a repository that a visitor's listing should have, and has not.
 
         A private one is for nobody who is not named, a public one for everybody. Raises GithubError.
         """
-        wanted = {name.casefold(): name for name in names} if len(names) > FEW else {}
-        for owner in {_owner(name) for name in wanted}:
-            hub = self._hub_of(next(name for name in names if _owner(name) == owner))
-            for it in repositories.reachable(hub) if hub.budget.spare(LAST) <= 0 else ():
-                name, visibility = wanted.get(it["full_name"].casefold(), ""), it.get("visibility")
-                if name and visibility == "public":
-                    yield name, RepositoryAccess("read", datetime.fromisoformat(it["created_at"]))
-                elif name and visibility == "private":
-                    yield name, RepositoryAccess(roles.NONE, None)
+        owner = _owner(name)
+        with self._changed:
+            known = self._reachable.get(owner)
+        if known is None:
+            hub, at = self._hub_of(name), self._now_s()
+            if hub.budget.spare(LAST) > 0:
+                return None
+            sure = (it for it in repositories.reachable(hub) if it.get("visibility") in ("public", "private"))
+            known = {it["full_name"].casefold(): _of_all(it, at) for it in sure}
+            with self._changed:
+                self._reachable[owner] = known
+        return known.get(name.casefold())
 
     def _unknown(self, visit: SignIn, names: Collection[str]) -> list[str]:
         with self._changed:
@@ -262,9 +282,17 @@ class Readers:
         try:
             role = roles.role_of_account(hub, repository, visit.login, visit.user_id)
             readable = role != roles.NONE
-            return RepositoryAccess(role, repositories.born_at(hub, repository) if readable else None)
+            born_at = repositories.born_at(hub, repository) if readable else None
+            return RepositoryAccess(role, born_at, self._now_s())
         except GithubError as error:
             raise BusyError("GitHub did not say") from error
+
+
+def _of_all(repository: Mapping[str, Any], at_s: float) -> RepositoryAccess:
+    """Return the access of everybody who is not named."""
+    if repository["visibility"] == "private":
+        return RepositoryAccess(roles.NONE, None, at_s)
+    return RepositoryAccess("read", datetime.fromisoformat(repository["created_at"]), at_s)
 
 
 def _owner(repository: str) -> str:

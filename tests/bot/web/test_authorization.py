@@ -11,7 +11,7 @@ import pytest
 from bot.github.client import Hub
 from bot.github.person_access import PersonAccess
 from bot.system.secret import Secret
-from bot.web.authorization import AT_ONCE, BusyError, Readers
+from bot.web.authorization import AT_ONCE, KEPT_S, BusyError, Readers
 from ledger.queue.sign_ins import SignIn
 from tests.bot.flows.opening import opened
 
@@ -21,6 +21,11 @@ WAIT_S = 60
 def list_nothing(token: Secret, owners: Collection[str]) -> PersonAccess:
     """Return what a person may read who was given nothing by name."""
     return PersonAccess((), frozenset())
+
+
+def list_all_of_acme(token: Secret, owners: Collection[str]) -> PersonAccess:
+    """Return the same, from a listing that has all of acme's."""
+    return PersonAccess((), frozenset({"acme"}))
 
 
 def test_a_check_that_hangs_keeps_up_its_own_reader_alone_until_too_many_hang(tmp_path: Path) -> None:
@@ -59,3 +64,18 @@ def test_a_check_that_hangs_keeps_up_its_own_reader_alone_until_too_many_hang(tm
         threads.shutdown()
         assert readers.may(carol, shop, now)
         assert readers.may(alice, board, now)
+
+
+def test_open_pages_of_hundreds_of_people_do_not_use_up_what_the_app_may_ask(tmp_path: Path) -> None:
+    with opened(tmp_path) as cardinal:
+        readers = Readers(lambda _: cardinal.services.hub, cardinal.clock, list_all_of_acme)
+        begin = cardinal.clock()
+        since = {"acme/shop": begin, "acme/board": begin}
+        before = len(cardinal.calls("/"))
+        for _ in range(20):  # for an hour
+            for number in range(200):
+                visit = SignIn(1000 + number, f"stranger{number}", begin)
+                readers.lend(visit, Secret("ghu_1"))
+                assert readers.readable(visit, since) == since.keys()
+            cardinal.clock.forward(KEPT_S)
+        assert 0 < len(cardinal.calls("/")) - before <= 20

@@ -96,6 +96,7 @@ def test_no_page_is_framed_kept_or_loads_anything(pages: Pages) -> None:
     bob, nobody = pages.browser("bob"), pages.browser("bob", signed_in=False)
     run_id = pages.run()
     pages.cardinal.services.hub.budget.close(300)
+    bob.here.delete_cookie("__Host-cardinal-github", domain="cardinal.example.com")
     busy = bob.get(f"/runs/{run_id}/artifacts")
     answers = [busy, bob.get("/"), bob.get("/runs/r999/artifacts"), nobody.get("/"), nobody.get("/sign-in")]
     answers += [nobody.get("/sign-in/back"), nobody.get("/runs/r999/artifacts")]
