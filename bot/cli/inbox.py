@@ -1,4 +1,7 @@
-"""`cardinal inbox`: cards that wait for a person."""
+"""`cardinal inbox`: the cards on their way, in lanes."""
+
+import sys
+from itertools import chain
 
 import click
 
@@ -7,39 +10,49 @@ from bot.cli._show import ago, json_option, show, table
 from bot.system.clock import utc_now
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
-from ledger.states import ATTENTION, CardState
+from ledger.queries.lanes import LANES, Lane
+from ledger.states import ATTENTION
 from ledger.views import boards
 from rules.text import count, state_word
 
-HEADS = ("card", "state", "since", "for", "run", "title", "why")
+HEADS = ("lane", "card", "state", "since", "for", "run", "title", "why")
 
 
 @click.command("inbox")
 @_filters.filter_options
+@click.option("--mine", "login", metavar="LOGIN", default="", help="This person's cards first in each lane.")
+@click.option("--all", "everything", is_flag=True, help="Also cards that wait for nobody.")
 @json_option
-def command(as_json: bool, **given: str | None) -> None:
-    """Print the cards that need a person.
+def command(login: str, *, everything: bool, as_json: bool, **given: str | None) -> None:
+    """Print the cards that need a person, in the lanes of the page.
 
-    Questions first, then failures, finished work, requested changes, reviews, and pull requests to merge.
+    These are *Needs you*, *Working*, *In review*, *Ready to merge* and *Stuck*.
 
     \b
     Examples:
       cardinal inbox
+      cardinal inbox --mine alice --all
       cardinal inbox --repository acme/shop
     """
-    now = utc_now()
+    now, states = utc_now(), tuple(LANES) if everything else ATTENTION
     with _home.reading() as db:
-        wanted = _filters.read(db, given, ATTENTION)
+        wanted = _filters.read(db, given, states)
         scopes = [CardScope(board.board_id) for board in boards.all_boards(db)]
-        waiting = lanes.waiting(db, scopes, wanted)
-        by_column = lanes.counts(db, scopes, wanted)
-    blocked = sum(by_state.get(CardState.BLOCKED, 0) for by_state in by_column.values())
+        by_lane = lanes.by_lane(db, scopes, wanted)
+    listed = [
+        (lane, card)
+        for lane in Lane
+        for card in chain(*by_lane[lane].of(login, limit=sys.maxsize))
+        if card.state in states
+    ]
     rows = (
-        (_home.name_of(card), state_word(card.state), ago(card.state_at, now), ", ".join(card.people),
+        (lane, _home.name_of(card), state_word(card.state), ago(card.state_at, now), ", ".join(card.people),
          card.run_id, card.title, card.because)
-        for card in waiting
+        for lane, card in listed
     )  # fmt: skip
+    left_out = sum(len(it.cards) for it in by_lane.values()) - len(listed)
     empty = "nothing waits for anybody"
-    if blocked:
-        empty = f"blocked: {count(blocked, 'card')}, `cardinal board --state blocked` says by what"
-    show(waiting, as_json=as_json, text=lambda: table(HEADS, rows, empty=empty))
+    if left_out:
+        empty = f"waiting for nobody: {count(left_out, 'card')}, `cardinal inbox --all` says for what"
+    found = [{"lane": lane, **card._asdict()} for lane, card in listed]
+    show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty=empty))

@@ -22,8 +22,8 @@ class ScheduleSet(BoardEvent):
 class ScheduleDue(BoardEvent):
     """The schedule's time `due_at` came, and for all times missed before it this one stands.
 
-    `skipped` says why no card is made; empty: one is. The next one is due at `next_at`. `event` names what
-    happened at `due_at` where a schedule waits for that, not for a time.
+    `skipped` says why no card is made; empty: one is. The next one is due at `next_at`. `event` names the
+    occurrence at `due_at` where a schedule waits for one, not for a time.
     """
 
     schedule: str

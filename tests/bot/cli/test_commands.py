@@ -163,7 +163,7 @@ def test_the_inbox_is_filtered(cardinal: Cardinal, story: Engine) -> None:
     with event_store.writing(story) as db:
         event_store.append(db, card(7, "Merge me", CardState.BLOCKED), at=AT)
     held = cardinal("inbox", "--search", "merge")
-    assert held.stdout == "blocked: 1 card, `cardinal board --state blocked` says by what\n"
+    assert held.stdout == "waiting for nobody: 1 card, `cardinal inbox --all` says for what\n"
 
 
 def test_a_card_is_no_run_and_another_command_prints_it(cardinal: Cardinal, story: Engine) -> None:
@@ -210,7 +210,23 @@ def test_the_inbox_has_what_waits_for_a_person(cardinal: Cardinal, story: Engine
     assert (card["number"], card["state"], card["because"]) == (1, "failed", "the agent crashed")
     head, row = (re.split(r" {2,}", line) for line in cardinal("inbox").stdout.splitlines())
     waits = dict(zip(head, row, strict=False))
-    assert (waits["card"], waits["for"]) == ("acme/shop#1", "alice")
+    assert (waits["lane"], waits["card"], waits["for"]) == ("Stuck", "acme/shop#1", "alice")
+
+
+def test_the_inbox_has_the_lanes_of_the_page_and_a_persons_own_cards_first(
+    cardinal: Cardinal, story: Engine
+) -> None:
+    with event_store.writing(story) as db:
+        for number, state in ((7, CardState.IN_REVIEW), (8, CardState.WORKING), (9, CardState.IN_REVIEW)):
+            event_store.append(db, card(number, f"Card {number}", state), at=AT)
+        event_store.append(db, on_board.MoverFound(CardId("PVTI_9"), "In Progress", "Carol", "write"), at=AT)
+    every = printed(cardinal("inbox", "--json", "--all", "--mine", "carol"))
+    assert [(it["lane"], it["number"]) for it in every] == [
+        ("Working", 8),
+        ("In review", 9),
+        ("In review", 7),
+        ("Stuck", 1),
+    ]
 
 
 def test_the_runs_name_card_person_age_duration_and_reason(cardinal: Cardinal, story: Engine) -> None:
