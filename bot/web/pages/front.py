@@ -27,14 +27,15 @@ MakeRow = Callable[[ListedCard, bool], Markup]  # whether it has its forms
 
 @dataclass(frozen=True, slots=True)
 class LaneView:
-    """A lane with the visitor's own cards and those of others, which the visitor may act on, too; `ways` lead
-    to those that are not listed.
+    """A lane with the visitor's own cards and those of others, below a `heading`; `ways` lead to those that are
+    not listed.
     """
 
     name: str
     total: int
     mine: tuple[Markup, ...]
     others: tuple[Markup, ...]
+    heading: str
     left_out: str
     ways: tuple[tuple[str, str], ...]
 
@@ -133,6 +134,7 @@ def _view(form: FilterForm, lane: Lane, its: LaneCards, login: str, make: MakeRo
         for part in parts
     )
     total, shown = len(its.cards), len(mine) + len(others)
+    heading = "For anybody who may answer" if lane is Lane.NEEDS_YOU else "Everybody else's" if mine else ""
     return LaneView(
-        lane.value, total, mine, others, form.left_out(total, shown), form.ways(lane, total, shown)
+        lane.value, total, mine, others, heading, form.left_out(total, shown), form.ways(lane, total, shown)
     )
