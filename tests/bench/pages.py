@@ -11,8 +11,10 @@ from bot.reactor import reactor
 from ledger.event import Event
 from ledger.events.board import CardSeen
 from ledger.events.conversation import PersonSaid
+from ledger.events.instruction import InstructionsStacked, LayerTold
 from ledger.events.run import (
     AgentSaid,
+    BriefingMade,
     CommandChecked,
     FinalReported,
     PlanProposed,
@@ -75,7 +77,9 @@ def measure(*, quick: bool) -> Iterator[Figure]:
         events = fill(cardinal, size)
         note = f"{size:,} cards, {events:,} events, {size // RUN_EVERY:,} runs"
         note = f"{note}; {repeats} loads without a network"
-        alice = Pages.over(cardinal).browser("alice")
+        pages = Pages.over(cardinal)
+        _keep_work(pages, RunId(f"r{size}"))
+        alice = pages.browser("alice")
         for name, path in _paths(size).items():
             cost = _cost(alice, path, repeats)
             yield Figure(f"page_{name}_{size}", cost.ms, "ms", MAX_MS, note)
@@ -97,10 +101,34 @@ def _paths(size: int) -> dict[str, str]:
         "card": card,
         "card_activity": f"{card}?zoom=activity",
         "run": f"/runs/r{size}",
+        "changes": f"/runs/r{size}/changes",
+        "briefing": f"/runs/r{size}/briefing",
+        "artifacts": f"/runs/r{size}/artifacts",
         "money": "/money?days=90",
         "health": "/health",
         "hosts": "/hosts",
+        "policy": "/policy/acme/1",
+        "notices": "/notices",
+        "tokens": "/tokens",
     }
+
+
+def _keep_work(pages: Pages, run_id: RunId) -> None:
+    """Let the run have files, a change of 200 files, and a briefing of three pages."""
+    for number in range(100):
+        pages.keep(run_id, f"check-{number}.log", "log", f"{number} passed\n")
+    pages.keep(run_id, f"{pages.cardinal.run(run_id).branch}.patch", "patch", "".join(map(_diff, range(200))))
+    told = LayerTold("column", "instructions", "the board's policy", "", "d" * 64, False, "Do this. " * 500)
+    briefed = BriefingMade(run_id, "Do what the card says. " * 500, "d" * 64, ())
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        stacked = InstructionsStacked(run_id, "d" * 64, (told,))
+        event_store.append(db, stacked, briefed, at=pages.cardinal.clock())
+
+
+def _diff(number: int) -> str:
+    name = f"src/module_{number}.py"
+    lines = "".join(f"-old {line}\n+new {line}\n" for line in range(20))
+    return f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1,20 +1,20 @@\n{lines}"
 
 
 def _cost(reader: Browser, path: str, repeats: int) -> _PageCost:

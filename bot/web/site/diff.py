@@ -1,17 +1,18 @@
 """A patch of git as HTML: its files and their lines, escaped, cut to the size of a page."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from rules.text import plain
 from runner.git.commits import unquoted
 from runner.text.untrusted import without_invisible
 
 MAX_FILES, MAX_LINES, MAX_LINE = 200, 400, 400  # of a page, of one file, characters of a line
-MAX_CHARS = 60_000  # of all lines as HTML
+MAX_BYTES, MAX_NAMES_BYTES = 85_000, 45_000  # of all files as HTML, and of what they take without lines
+FILE_BYTES = 180  # of one file's HTML beside its name and its lines
 MAX_NAME = 200
 # No other line of a patch begins with a letter: git puts a sign before each line of a file.
 _FILE = re.compile(r"^diff --git ", re.MULTILINE)
@@ -49,27 +50,32 @@ class DiffView:
 def change_of(patch: str) -> DiffView:
     """Return a patch as a page shows it; text before its first file, or that is no patch, is left out."""
     parts = _FILE.split(patch)[1:]
-    return DiffView(tuple(_files(parts[:MAX_FILES])), max(0, len(parts) - MAX_FILES))
+    room, named = MAX_NAMES_BYTES, list[tuple[str, str]]()
+    for part in parts[:MAX_FILES]:
+        name = _name(part.partition("\n@@")[0])
+        room -= FILE_BYTES + len(escape(name).encode())
+        if room < 0:
+            break
+        named.append((part, name))
+    room += MAX_BYTES - MAX_NAMES_BYTES
+    return DiffView(tuple(_files(named, room)), len(parts) - len(named))
 
 
-def _files(parts: list[str]) -> Iterator[FileChange]:
-    room = MAX_CHARS
-    for part in parts:
+def _files(named: Iterable[tuple[str, str]], room: int) -> Iterator[FileChange]:
+    for part, name in named:
         head, _, body = part.partition("\n@@")
         lines = f"@@{body}".removesuffix("\n").split("\n") if body else []
         shown = list[Markup]()
         for line in lines[:MAX_LINES]:
             html = _line(line)
-            room -= len(html)
+            room -= len(html.encode()) + 1
             if room < 0:
                 break
             shown.append(html)
         kinds = [word for sign, word in _KINDS.items() if f"\n{sign} " in head]
         signs = [line[:1] for line in lines]
         counts = signs.count("+"), signs.count("-")
-        yield FileChange(
-            _name(head), ", ".join(kinds), *counts, Markup("\n").join(shown), len(lines) - len(shown)
-        )
+        yield FileChange(name, ", ".join(kinds), *counts, Markup("\n").join(shown), len(lines) - len(shown))
 
 
 def _name(head: str) -> str:

@@ -4,8 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
-from bot.web.site.diff import MAX_CHARS, MAX_FILES, MAX_LINE, MAX_LINES, change_of
+from bot.web.site.diff import MAX_BYTES, MAX_FILES, MAX_LINE, MAX_LINES, change_of
 
 HOSTILE = "</pre><script>x</script>\u202e\r+++ b/other\n\x1b[31m@@ -1 +1 @@\ndiff --git a/x b/x\n"
 
@@ -71,12 +72,21 @@ def test_a_large_change_is_cut_and_says_how_much_is_left_out() -> None:
     assert (file.added, file.omitted) == (MAX_LINES + 51, 52)
     assert file.lines.count("&lt;") == MAX_LINE - 1
     wide = change_of("".join(f"diff --git a/{name} b/{name}\n@@ -1 +1 @@\n{line * 300}" for name in "fg"))
-    assert sum(len(file.lines) for file in wide.files) <= MAX_CHARS
+    assert sum(len(file.lines.encode()) for file in wide.files) <= MAX_BYTES
     assert (
         sum(file.omitted + file.lines.count("\n") + 1 for file in wide.files if file.lines)
         + sum(file.omitted for file in wide.files if not file.lines)
         == 602
     )
+
+
+def test_long_names_leave_files_out_and_not_all_lines() -> None:
+    names = [f"{'&ü' * 95}{number}" for number in range(MAX_FILES)]
+    wide = change_of("".join(f"diff --git a/{it} b/{it}\n@@ -1 +1 @@\n{'+ü' * 90}\n" for it in names))
+    assert 0 < wide.omitted == MAX_FILES - len(wide.files)
+    sizes = (len(escape(it.name).encode()) + len(it.lines.encode()) for it in wide.files)
+    assert MAX_BYTES / 2 < sum(sizes) <= MAX_BYTES
+    assert wide.files[0].lines
 
 
 @pytest.mark.parametrize("text", ["", "nothing", "diff --git ", "diff --git a", "[5 bytes are left out]\n+x"])
