@@ -30,6 +30,8 @@ class Camera:
     page: Page
     stage: Stage
     cardinal_url: str
+    folder: Path
+    check: Callable[[Page], None]
     taken: list[Path] = field(default_factory=list)
 
     def open(self, path: str, *, width: int = 1360, height: int = 640) -> None:
@@ -60,9 +62,16 @@ class Camera:
             before = now
             self.page.wait_for_timeout(LOOK_MS)
 
+    def visit(self, path: str, *, height: int = 1000) -> None:
+        """Show another page of Cardinal's to whoever is signed in."""
+        self.page.set_viewport_size({"width": 1000, "height": height})
+        self.page.goto(f"{self.cardinal_url}{path}")
+
     def whole(self, name: str) -> None:
-        """Take what the window shows."""
+        """Take what the window shows; a page of Cardinal's is checked."""
         self.page.screenshot(path=self._path(name))
+        if self.page.url.startswith(self.cardinal_url):
+            self.check(self.page)
 
     def part(self, name: str, what: Locator) -> None:
         """Take one element."""
@@ -89,7 +98,7 @@ class Camera:
         return self.page.locator(".card").filter(has_text=TITLE)
 
     def _path(self, name: str) -> Path:
-        path = FOLDER / f"{name}.png"
+        path = self.folder / f"{name}.png"
         self.taken.append(path)
         return path
 
@@ -129,6 +138,11 @@ def _question(camera: Camera) -> None:
     camera.whole("inbox")
     camera.inbox(width=390, height=700)
     camera.whole("inbox-phone")
+    card = camera.page.locator("a[href^='/cards/']").first.get_attribute("href")
+    camera.visit(f"{card}")
+    camera.whole("card")
+    camera.visit("/boards/acme/1")
+    camera.whole("cards")
     camera.page.locator("a[href^='/runs/']").first.click()
     camera.page.get_by_text("live", exact=True).wait_for(timeout=LIMIT_MS)
     camera.page.set_viewport_size({"width": 1000, "height": 1000})
@@ -161,9 +175,9 @@ def _merged(camera: Camera) -> None:
     camera.open(BOARD, height=720)
     camera.whole("done")
     camera.inbox()
-    camera.page.goto(f"{camera.cardinal_url}/money")
-    camera.page.set_viewport_size({"width": 1000, "height": 1000})
-    camera.whole("money")
+    for name, path in (("money", "/money"), ("health", "/health"), ("policy", "/policy/acme/1")):
+        camera.visit(path)
+        camera.whole(name)
 
 
 # Taken before this step of the story is played; the last one after all of them.
@@ -180,10 +194,16 @@ WHEN: Mapping[str, Callable[[Camera], None]] = {
 def make() -> tuple[Path, ...]:
     """Take all pictures again; return their files."""
     FOLDER.mkdir(exist_ok=True)
+    with _browser() as page:
+        return take(page, FOLDER)
+
+
+def take(page: Page, folder: Path, check: Callable[[Page], None] = lambda _: None) -> tuple[Path, ...]:
+    """Play the story and take the pictures into the folder; `check` each page of Cardinal's that is taken."""
     root = Path(tempfile.mkdtemp(prefix="cardinal-pictures-"))
     try:
-        with launch.running(root) as scene, _browser() as page:
-            camera = Camera(page, Stage(scene.team), scene.cardinal_url)
+        with launch.running(root) as scene:
+            camera = Camera(page, Stage(scene.team), scene.cardinal_url, folder, check)
 
             def look(step: str) -> None:
                 if step in WHEN:

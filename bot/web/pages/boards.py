@@ -10,6 +10,7 @@ from flask import Response, current_app
 from markupsafe import Markup
 from sqlalchemy import Connection
 
+from bot.state import policies
 from bot.web.acting import offered
 from bot.web.site import following, holds
 from bot.web.site.filters import FilterForm, filter_form
@@ -22,6 +23,7 @@ from ledger.queries.lanes import ListedCard
 from ledger.queue.sign_ins import SignIn
 from ledger.states import ATTENTION, CardState
 from ledger.views import boards
+from rules.card.column_actions import consequence
 from rules.text import plain
 
 MAX_CARDS, MAX_SHOWN = 25, 175  # of a column, and of all: a page stays under 100 kB
@@ -112,9 +114,12 @@ def _form(db: Connection, board: VisibleBoard) -> FilterForm:
 
 
 def _columns(db: Connection, board: VisibleBoard) -> Mapping[str, str]:
-    """Return the description of each column."""
-    row = boards.get(db, board.board_id)
-    return {column.name: column.description for column in row.columns} if row else {}
+    """Return the meaning of a drag into each column, by the policy; of others, GitHub's description."""
+    row, policy = boards.get(db, board.board_id), policies.in_force(db, board.board_id)
+    return {
+        it.name: consequence(column) if (column := policy.column(it.name)) else it.description
+        for it in (row.columns if row else ())
+    }
 
 
 def _values(

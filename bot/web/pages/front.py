@@ -27,7 +27,7 @@ MakeRow = Callable[[ListedCard, bool], Markup]  # whether it has its forms
 
 @dataclass(frozen=True, slots=True)
 class LaneView:
-    """A lane with the visitor's own cards and, below a `heading`, others'; `ways` lead to those not listed."""
+    """A lane: the visitor's own cards and, below a `heading`, others'; `ways` lead to those not listed."""
 
     name: str
     total: int
