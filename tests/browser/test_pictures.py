@@ -1,4 +1,4 @@
-"""The demo's story in a browser: the pictures of the documentation are taken, and no page of them is broken."""
+"""The demo's story in a browser: the documentation's pictures are taken, and their pages are not broken."""
 
 from pathlib import Path
 
