@@ -25,8 +25,9 @@ def request_of(call: ApiRequest, key: str) -> JobRequest:
         row = jobs.get(db, key)
         if row is None or row.user_id != call.visit.user_id:
             raise not_found()
-        boards = [board for board in call.boards if board.board_id == row.board_id]
-        warnings = [line for it in boards for line in holds.start_lines(db, it, call.site.clock())]
+        boards, at = [it for it in call.boards if it.board_id == row.board_id], call.site.clock()
+        home = call.site.config.home
+        warnings = [line for board in boards for line in holds.start_lines(db, board, at, home)]
     return JobRequest(
         request=row.key,
         repository=row.repository,

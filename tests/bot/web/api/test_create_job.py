@@ -52,13 +52,14 @@ def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: P
 
 def test_the_answer_says_why_no_run_would_start(pages: Pages) -> None:
     engine, bob = pages.cardinal.services.engine, Program(pages, "bob")
+    no_host = holds.NO_HOST.format(workers="`cardinal up` or `cardinal work`")
 
     def warnings() -> list[str]:
         answer = bob.send("POST", "/jobs", {**WISH, "column": "In Progress"})
-        found: list[str] = answer.get_json()["warnings"]
-        return found
+        lines: list[str] = answer.get_json()["warnings"]
+        return lines
 
-    assert warnings() == [holds.NO_HOST]
+    assert warnings() == [no_host]
     with event_store.writing(engine) as db:
         hosts.beat(db, "a", slots=2, labels=(), version="1")
     assert warnings() == []
@@ -66,7 +67,7 @@ def test_the_answer_says_why_no_run_would_start(pages: Pages) -> None:
     assert warnings() == [holds.STALLED.format("2 runs")]
     with event_store.writing(engine) as db:
         hosts.drain(db, "a", drained=True)
-    assert warnings() == [holds.NO_HOST]
+    assert warnings() == [no_host]
     happens(pages, StopOrdered(pages.cardinal.board_id, "board", "", "alice"))
     (stopped, _) = warnings()
     assert stopped.startswith("The board is stopped by alice since")
