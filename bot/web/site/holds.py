@@ -144,9 +144,9 @@ def queue(db: Connection, board_id: BoardId, now: datetime) -> list[QueueView]:
     counts = run_queue.counts(db, board_id)
     most = max(1, MAX_QUEUED // len(counts)) if counts else 0
     lines = []
-    for column, count in sorted(counts.items()):
+    for column, total in sorted(counts.items()):
         head = run_queue.of_column(db, board_id, column, most)
-        lines.append(QueueView(plain(column), _places(head, now), count - len(head)))
+        lines.append(QueueView(plain(column), _places(head, now), total - len(head)))
     return lines
 
 
