@@ -79,7 +79,9 @@ class Hub:
         places = CallSlots(
             config.home / "run" / "calls", everywhere, f"calls of App {config.app_id} of {url}"
         )
-        self._app = Wire(url, lambda _: self._tokens.app_word(), clock, None, read_s, places)
+        # As the App itself it has a limit of its own, whichever owner the call is about.
+        as_app = ApiBudget(self.records, f"App {config.app_id} of {url}")
+        self._app = Wire(url, lambda _: self._tokens.app_word(), clock, as_app, read_s, places)
         self._installed = Wire(url, self._tokens.reaching, clock, self.budget, read_s, places)
         self._bot: list[tuple[str, int]] = []  # filled once, by whichever owner's installation can say it
 

@@ -323,6 +323,24 @@ def test_while_a_limit_lasts_nobody_asks_for_a_token_either(
     assert len(scripted.mock.calls) == asked
 
 
+def test_while_a_limit_of_the_app_itself_lasts_nothing_is_asked_as_the_app(
+    hub: Hub, scripted: Scripted, config: Config, clock: Clock
+) -> None:
+    spent = headers(0, reset_in_s=30)
+    scripted.answer("GET", "/app/hook/deliveries", {"message": "Slow"}, status=403, headers=spent)
+    with pytest.raises(RateLimitedError):
+        hub.as_app("GET", "/app/hook/deliveries")
+    clock.forward(20)
+    for mine in (hub, Hub(config, clock), hub.at("globex")):
+        with pytest.raises(RateLimitedError, match="not asked"):
+            mine.as_app("GET", "/app/hook/deliveries")
+        with pytest.raises(RateLimitedError, match="not asked"):
+            mine.installation()
+    clock.forward(11)
+    scripted.answer("GET", "/orgs/acme/installation", {"id": 7})
+    assert hub.installation() == {"id": 7}
+
+
 def test_a_call_takes_of_the_hour_that_it_is_counted_in(hub: Hub, scripted: Scripted) -> None:
     scripted.tokens()
     scripted.answer("GET", "/y", {"ok": True})
