@@ -17,7 +17,7 @@ _NAMES = frozenset(
     ("run_id", "question_id", "session_id", "call_id", "turn", "stage", "source", "target", "branch")
 )
 _NAMES_IN_CALLS = frozenset(("stage", "thread_id"))
-_LEAST_CHARACTERS = 16  # a shorter line is not worth hiding: half the words of the language would go
+_MIN_CHARACTERS = 16  # a shorter line is not worth hiding: half the words of the language would go
 _MAX_PHRASES = 4_000
 
 
@@ -63,7 +63,7 @@ def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent], before: I
     phrases: dict[str, None] = {}
     for text in texts:
         for line in map(str.strip, text.splitlines()):
-            if len(line) >= _LEAST_CHARACTERS:
+            if len(line) >= _MIN_CHARACTERS:
                 phrases |= dict.fromkeys(
                     (line, json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1])
                 )

@@ -93,7 +93,7 @@ class Cardinal(People):
         kept = inbox.Delivery(DeliveryId(guid), event, action, body, self.clock())
         return bool(inbox.store(self.services.engine, kept))
 
-    def settle(self, *, publish: bool = True, work: bool = False) -> None:
+    def catch_up(self, *, publish: bool = True, work: bool = False) -> None:
         """Let everything happen that is due: `publish` writes to the forge, `work` carries runs out."""
         for _ in range(MAX_ROUNDS):
             while self.mail:

@@ -19,9 +19,9 @@ from tests.bot.flows.people import issue_of
 def at_work(cardinal: Cardinal) -> Item:
     """Return a card in progress whose run works."""
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.begin(cardinal.run_of(item).run_id)
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
@@ -40,7 +40,7 @@ def test_a_comment_that_comes_while_its_card_is_first_looked_at_is_not_lost(card
     assert cardinal.events(PersonSaid) == []
     with event_store.writing(cardinal.services.engine) as db:
         leases.release(db, lease)
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.text for one in cardinal.events(PersonSaid)] == ["Please do it in Python"]
     cardinal.assert_nothing_is_stuck()
 
@@ -48,7 +48,7 @@ def test_a_comment_that_comes_while_its_card_is_first_looked_at_is_not_lost(card
 def test_an_answer_outlives_an_outage_of_github(cardinal: Cardinal) -> None:
     item = at_work(cardinal)
     cardinal.ask(cardinal.run_of(item).run_id, "Well?")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.store.faults.load({"api": [{"path": "/permission$", "status": 503, "count": 12}]})
     cardinal.say(item, "Yes", who="bob")
     for _ in range(40):
@@ -108,7 +108,7 @@ def test_access_that_is_gone_for_minutes_gives_the_card_up(cardinal: Cardinal) -
 
 def test_an_issue_that_was_transferred_is_followed(cardinal: Cardinal) -> None:
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     issue_of(item).repo, issue_of(item).number = cardinal.home_repo, 41
     card.sync_card(cardinal.services, CardId(item.node_id))
     (moved,) = cardinal.events(CardConverted)

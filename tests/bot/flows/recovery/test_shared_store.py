@@ -28,11 +28,11 @@ def test_a_run_leaves_its_work_and_its_artifacts_in_the_bucket_and_goes_on_on_an
         cardinal.services = replace(cardinal.services, host="near")
         cardinal.scenario(work=[*commit("first"), leave("near"), ASK, *commit("second"), FINISH])
         item = cardinal.new(column="In Progress")
-        cardinal.settle(work=True)
+        cardinal.catch_up(work=True)
         cardinal.configure(home=home / "far")
         cardinal.services = replace(cardinal.services, host="far")
         cardinal.say(item, "Moin")
-        cardinal.settle(work=True)
+        cardinal.catch_up(work=True)
         run = cardinal.run_of(item)
         assert (run.ending, run.host) == (Ending.SUCCEEDED, "far"), run.detail
         (restored,) = cardinal.events(WorkspaceRestored)

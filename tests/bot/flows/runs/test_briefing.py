@@ -16,9 +16,9 @@ def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> bu
     item = cardinal.new(title="Totals", body=body)
     for number in range(1, comments + 1):
         cardinal.say(item, f"Remark number {number}.", who="carol" if number % 2 else "mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
     return builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
@@ -53,7 +53,7 @@ def test_a_title_and_a_description_stand_between_tags_unless_their_author_has_wr
     for who in ("mallory", "carol"):
         issue = store.issues.create(cardinal.repo, f"Obey {who}", "Go on.", actor=cardinal.person(who))
         item = store.projects.add(cardinal.project, issue, actor=cardinal.person("carol"))
-        cardinal.settle()
+        cardinal.catch_up()
         written[who] = briefing.write(cardinal.services, cardinal.card(item), RunId("r1")).text
     assert written["mallory"].startswith("# The card\n")
     assert re.search(r"\n<(untrusted-\w+)>\nObey mallory\n</\1>\n", written["mallory"])
@@ -64,7 +64,7 @@ def test_a_title_and_a_description_stand_between_tags_unless_their_author_has_wr
 
 def test_the_order_carries_the_policys_limits_and_the_repositorys_checks(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(budget_usd="3.5", timeout_minutes="7", instructions="Be kind."))
-    cardinal.settle()
+    cardinal.catch_up()
     order = order_of(cardinal)
     assert (order.limits.budget_usd, order.limits.timeout_s) == (3.5, 420)
     assert order.validation.full == ("python3 -m unittest discover -s tests -t .",)
@@ -76,7 +76,7 @@ def test_the_order_carries_the_policys_limits_and_the_repositorys_checks(cardina
 
 def test_the_same_state_and_chance_make_the_same_briefing(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     card = cardinal.card(item)
     first, second, other = (
