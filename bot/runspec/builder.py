@@ -15,7 +15,7 @@ from bot.repo_config import guides, policy_file, profiles, skills
 from bot.runspec import branch_rules, elsewhere, reproduction
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
-from bot.runspec.committer import committer_of, signing_key
+from bot.runspec.committer import authorship_of
 from bot.runspec.policy_fields import from_policy, validation_of
 from bot.state import policies as policies_in_force
 from bot.state import policy_names
@@ -162,11 +162,9 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         briefing=briefing.text,
         briefing_omitted=briefing.omitted,
         places=places(services.config),
-        committer=committer_of(hub, run.repository, rules),
-        github_signs=rules.commits.sign == "github",
+        authorship=authorship_of(services.config, hub, run.repository, rules),
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
         issue=issue,
-        signing=signing_key(services.config, rules),
         base=base,
         host=services.host,
     )
@@ -246,17 +244,13 @@ def _instructed(
     """Return the specification with the layers of repository and operator, as they are at its base."""
     profile = profiles.load(services.hub, spec.repository, spec.base, rules)
     skilled = skills.gather(services, card, spec.repository, rules.skills, spec.base, profile, of_column)
-    return replace(
-        spec,
-        layers=(
-            *profile.layers,
-            *guides.layers(services.hub, spec.repository, spec.base, rules),
-            own(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
-            *skilled.layers,
-        ),
-        skill_files=skilled.files,
-        considered=skilled.considered,
+    layers = (
+        *profile.layers,
+        *guides.layers(services.hub, spec.repository, spec.base, rules),
+        own(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
+        *skilled.layers,
     )
+    return replace(spec, equipment=replace(skilled, layers=layers))
 
 
 def _staged(services: Services, spec: RunSpec, column: ColumnPolicy) -> RunSpec:

@@ -244,12 +244,12 @@ def _handed_over(run: RunContext) -> str:
 def _instruct(run: RunContext) -> None:
     """Record new instructions, and put the files of skills in place."""
     order, history = run.order, run.history.instructed
-    if order.considered != history.considered:
-        run.log.append(SkillsChosen(order.run_id, order.considered))
+    if order.equipment.considered != history.considered:
+        run.log.append(SkillsChosen(order.run_id, order.equipment.considered))
     stacked = stack_event(order.run_id, order.stack)
     if stacked.digest != history.digest:
         run.log.append(stacked)
-    run.workspace.equip({file.path: file.content for file in order.skill_files})
+    run.workspace.equip({file.path: file.content for file in order.equipment.files})
 
 
 def forget_session(run: RunContext) -> None:

@@ -6,10 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from ledger.events.instruction import SkillConsidered
 from ledger.ids import CardId, RunId
 from runner.run.host_secret import HostSecretSpec
-from runner.run.instructions import Layer, SkillContent, stack
+from runner.run.instructions import Equipment, Layer, stack
 
 INVESTIGATE = "investigate"
 
@@ -243,6 +242,28 @@ class SigningKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Authorship:
+    """Author of the commits that Cardinal writes; without a `key`, they are unsigned.
+
+    `by_github`: GitHub makes the commits anew before they are pushed, and signs them.
+    """
+
+    author: Committer
+    key: SigningKey | None = None
+    by_github: bool = False
+
+    @property
+    def committer(self) -> Committer:
+        """The committer: GitHub verifies a signature by its address."""
+        return self.key.owner if self.key else self.author
+
+    @property
+    def signs(self) -> bool:
+        """Whether commits are signed when GitHub gets them."""
+        return self.by_github or self.key is not None
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """One bounded attempt at a card. `kind`: first, revision, retry or repair.
 
@@ -267,7 +288,7 @@ class RunSpec:
     briefing: str
     limits: Limits
     places: HostPaths
-    committer: Committer
+    authorship: Authorship
     tools: ToolSpec = ToolSpec()
     validation: ValidationSpec = ValidationSpec()
     threads: tuple[ReviewThread, ...] = ()
@@ -287,16 +308,12 @@ class RunSpec:
     failing: str = ""  # output of the pull request's red checks, as Markdown
     mode: str = "fix"  # or investigate
     stages: tuple[StageSpec, ...] = ()  # empty: plan, then work
-    layers: tuple[Layer, ...] = ()  # profile, guides and skills, for the stack
-    skill_files: tuple[SkillContent, ...] = ()  # readable by the agent
-    considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
+    equipment: Equipment = field(default_factory=Equipment)  # profile, guides and skills
     request: str = ""  # of the person `requested_by` who started this very run
     requested_by: str = ""
     reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
     host: str = ""  # the name of the host that holds the claim
-    signing: SigningKey | None = None  # for the commits that Cardinal writes; None: they are unsigned
-    github_signs: bool = False  # GitHub makes the commits anew before they are pushed, and signs them
     early: bool = False  # publish what the guards let pass before the work is done
     elsewhere: tuple[str, ...] = ()  # other repositories in which the run may propose cards
     agents: tuple[str, ...] = ()  # whom the run may name for a card that it proposes
@@ -309,7 +326,7 @@ class RunSpec:
     @property
     def stack(self) -> tuple[Layer, ...]:
         """All instructions of the agent, in order."""
-        return stack(self.mode, self.instructions, self.briefing, self.layers)
+        return stack(self.mode, self.instructions, self.briefing, self.equipment.layers)
 
     @property
     def reference(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ledger.events.run import RunEvent
 from ledger.events.turn import BoardToolCalled
-from runner.run.instructions import Layer, SkillContent
+from runner.run.instructions import Equipment
 
 E = TypeVar("E", bound=RunEvent)
 PRIVATE_SKILL_MARK = "[private skill]"
@@ -55,11 +55,15 @@ class Secrecy:
         return text
 
 
-def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent], before: Iterable[str] = ()) -> Secrecy:
+def secrecy_of(equipment: Equipment, before: Iterable[str] = ()) -> Secrecy:
     """Return the Secrecy of the private layers and their files, and of earlier phrases, `before`."""
-    private = {layer.name: layer for layer in layers if layer.private}
+    private = {layer.name: layer for layer in equipment.layers if layer.private}
     texts = [layer.text for layer in private.values()]
-    texts += [file.content.decode(errors="replace") for file in files if file.path.split("/")[0] in private]
+    texts += [
+        file.content.decode(errors="replace")
+        for file in equipment.files
+        if file.path.split("/")[0] in private
+    ]
     phrases: dict[str, None] = {}
     for text in texts:
         for line in map(str.strip, text.splitlines()):

@@ -37,6 +37,7 @@ from runner.errors import UnverifiedCommitError
 from runner.run.log import RunLog
 from runner.run.provider import Provider
 from runner.run.run_spec import (
+    Authorship,
     Committer,
     HostPaths,
     Limits,
@@ -264,7 +265,7 @@ class World:
             run_id=RUN, card_id=CARD, attempt=1, kind="first", generation=0, repository=REPOSITORY, number=12,
             title="Say hello", branch=BRANCH, base_branch="main", agent="scripted", model="test",
             session_id="", plan_required=False, instructions="", briefing="# Say hello\n", limits=LIMITS,
-            places=self.places, committer=COMMITTER, validation=checks(),
+            places=self.places, authorship=Authorship(COMMITTER), validation=checks(),
         )  # fmt: skip
         order = dataclasses.replace(order, **changes)
         self.queue(order)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bot.admin.doctor import CheckResult, DoctorContext, fail, warn
 from bot.github.api import repositories, rulesets
 from bot.runspec.branch_rules import pushes
-from bot.runspec.committer import committer_of, signing_key
+from bot.runspec.committer import authorship_of
 from bot.system.config import ConfigError
 from rules.policy.repository import RepositoryRules
 from rules.runs.branch_rules import of_merge, of_push
@@ -16,15 +16,14 @@ BRANCH = "cardinal/1-card"  # a branch like those of cards
 
 def check_branches(context: DoctorContext, repository: str, rules: RepositoryRules) -> Iterator[CheckResult]:
     """Yield the rules that refuse, or may refuse, what Cardinal does in the repository."""
+    hub = context.hub_of(repository)
     try:
-        signing = signing_key(context.config, rules)
+        authorship = authorship_of(context.config, hub, repository, rules)
     except ConfigError as error:
         yield fail("rules", f"{repository}: {error.problems[0]}", "set them, or no run starts there")
         return
-    hub = context.hub_of(repository)
     base = repositories.default_branch(hub, repository)
-    by_github, author = rules.commits.sign == "github", committer_of(hub, repository, rules)
-    pushed = pushes(BRANCH, author, signing, trailers("r1", f"{repository}#1"), by_github)
+    pushed = pushes(BRANCH, authorship, trailers("r1", f"{repository}#1"))
     findings = of_push(rulesets.of_branch(hub, repository, BRANCH), pushed)
     of_base = rulesets.of_branch(hub, repository, base)
     for method in _methods(context):

@@ -16,6 +16,7 @@ from runner.prompts.compose import compose
 from runner.run.history import History
 from runner.run.instructions import (
     MODES,
+    Equipment,
     KnownInstructions,
     Layer,
     LayerKind,
@@ -70,7 +71,7 @@ def test_the_cards_heading_stays_the_highest() -> None:
 
 
 def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_new() -> None:
-    order = replace(ORDER, instructions="Be kind.", layers=(PROFILE, SKILL))
+    order = replace(ORDER, instructions="Be kind.", equipment=Equipment((PROFILE, SKILL)))
     fresh = compose(Phase.WORK, order, History(), skills=AT)
     assert all(part in fresh for part in (order.briefing, "Be kind.", "Use pytest.", "Use it.", "`finish`"))
     known = {(str(layer.kind), layer.name): layer.digest for layer in order.stack}
@@ -106,7 +107,7 @@ def test_each_session_hears_what_it_was_not_told_itself() -> None:
     known = History()
     at = datetime(2026, 11, 22, tzinfo=UTC)
     known.take(Recorded(seq, "run:r1", seq, at, event) for seq, event in enumerate(events, start=1))
-    order = replace(ORDER, layers=(replace(SKILL, digest="d2"),))
+    order = replace(ORDER, equipment=Equipment((replace(SKILL, digest="d2"),)))
     heard = {}
     for session_id in ("a", "b", "c"):
         known.session_id = session_id
@@ -170,7 +171,7 @@ def test_secrets_in_a_layer_are_not_kept() -> None:
 def test_lines_of_private_skills_are_taken_out_of_what_an_agent_says(line: str) -> None:
     layer = replace(PRIVATE, text="Always ask the oracle first.\n\nGrüße an das Orakel von Delphi\nok")
     files = (SkillContent("own/references/a.md", b"The key is in the temple: 4711\n"),)
-    secrecy = secrecy_of((layer, SKILL), files)
+    secrecy = secrecy_of(Equipment((layer, SKILL), files))
     assert PRIVATE_SKILL_MARK in secrecy.redact_private_skills(line)
     assert secrecy.redact_private_skills("ok. Use it.") == "ok. Use it."
 
@@ -179,7 +180,7 @@ def test_lines_of_private_skills_are_taken_out_of_what_an_agent_says(line: str) 
     "line", ['", "changed": ["It is all of it', '{"done": "As the oracle said', 'done": "']
 )
 def test_what_a_call_says_stays_json_whatever_a_private_line_looks_like(line: str) -> None:
-    secrecy = secrecy_of((replace(PRIVATE, text=f"{line}\nAsk the oracle, always."),), ())
+    secrecy = secrecy_of(Equipment((replace(PRIVATE, text=f"{line}\nAsk the oracle, always."),)))
     body = {"done": "Ask the oracle, always. As the oracle said", "changed": ["It is all of it"]}
     body |= {"stage": "Ask the oracle, always.", "open": line}
     call = BoardToolCalled(RUN, "Ask the oracle, always.", "c1", "finish", json.dumps(body))
@@ -194,12 +195,12 @@ def test_what_a_call_says_stays_json_whatever_a_private_line_looks_like(line: st
 
 
 def test_what_was_told_before_stays_private_when_other_skills_are_attached_now() -> None:
-    before = secrecy_of((PRIVATE,), ())
-    now = secrecy_of((replace(PRIVATE, text="The temple is in Delphi."),), (), before.phrases)
+    before = secrecy_of(Equipment((PRIVATE,)))
+    now = secrecy_of(Equipment((replace(PRIVATE, text="The temple is in Delphi."),)), before.phrases)
     said = "Always ask the oracle first. The temple is in Delphi."
     assert now.redact_private_skills(said) == f"{PRIVATE_SKILL_MARK} {PRIVATE_SKILL_MARK}"
 
 
 def test_what_everybody_may_read_is_not_taken_out() -> None:
     public = replace(PRIVATE, private=False)
-    assert secrecy_of((public,), (SkillContent("own/a", b"A long public line."),)).phrases == ()
+    assert secrecy_of(Equipment((public,), (SkillContent("own/a", b"A long public line."),))).phrases == ()

@@ -26,7 +26,7 @@ from runner.agents.board_tools import (
     schema_of,
 )
 from runner.run.history import History
-from runner.run.run_spec import Committer, HostPaths, Limits, ReviewThread, RunSpec
+from runner.run.run_spec import Authorship, Committer, HostPaths, Limits, ReviewThread, RunSpec
 from runner.session.tool_effects import SHOWN_BYTES, Effect, card_shown, effect_of
 
 RUN = RunId("r1")
@@ -34,7 +34,7 @@ NOWHERE = Path("/nowhere")
 ORDER = RunSpec(
     RUN, CardId("PVTI_1"), 1, "first", 1, "acme/app", 12, "Say hello", "cardinal/12-hello", "main",
     "scripted", "default", "", True, "", "The issue says: hello.", Limits(),
-    HostPaths(NOWHERE, NOWHERE, NOWHERE, NOWHERE), Committer("cardinal", "c@acme.org"),
+    HostPaths(NOWHERE, NOWHERE, NOWHERE, NOWHERE), Authorship(Committer("cardinal", "c@acme.org")),
 )  # fmt: skip
 CARD = {"title": "Fix the door", "body": "It creaks.", "reason": "Not part of hello."}
 NAMED = replace(ORDER, agents=("prober", "codex"))
