@@ -46,10 +46,10 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """
     order = run.order
     run.step(RunState.PREPARING)
-    digest = digest_of(order.briefing)
+    briefing, digest = order.briefing, digest_of(order.briefing.text)
     if run.history.instructed.briefed != digest:
-        made = BriefingMade(order.run_id, order.briefing, digest, order.briefing_omitted, order.issue)
-        run.log.append(made, *keep(run, "briefing.md", BRIEFING, order.briefing))
+        made = BriefingMade(order.run_id, briefing.text, digest, briefing.omitted, briefing.issue)
+        run.log.append(made, *keep(run, "briefing.md", BRIEFING, briefing.text))
     _instruct(run)
     run.deliver_answers()
     workspaces.require_program(run.agent, order.workspace)

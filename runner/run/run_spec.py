@@ -242,6 +242,15 @@ class SigningKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Briefing:
+    """Briefing of an agent: `omitted` lists omissions, `issue` is the digest of the issue's text in it."""
+
+    text: str
+    omitted: tuple[str, ...] = ()
+    issue: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Authorship:
     """Author of the commits that Cardinal writes; without a `key`, they are unsigned.
 
@@ -285,14 +294,13 @@ class RunSpec:
     session_id: str
     plan_required: bool
     instructions: str
-    briefing: str
+    briefing: Briefing
     limits: Limits
     places: HostPaths
     authorship: Authorship
     tools: ToolSpec = ToolSpec()
     validation: ValidationSpec = ValidationSpec()
     threads: tuple[ReviewThread, ...] = ()
-    briefing_omitted: tuple[str, ...] = ()
     workspace: str = "local"
     image: str = ""
     resources: ResourceSpec = ResourceSpec()
@@ -301,7 +309,6 @@ class RunSpec:
     allowed: tuple[str, ...] = ()  # patterns of commands that people allowed for this card
     guards: Guards = field(default_factory=Guards)
     private_hosts: tuple[str, ...] = ()  # of the operator: hosts that may have a private address
-    issue: str = ""  # the digest of the issue's text in the briefing
     base: str = ""  # the default branch's commit as the claim found it
     policy: str = ""  # the digest of the policy file in force
     workflows: bool = False  # a maintainer allowed that files of CI change
@@ -326,7 +333,7 @@ class RunSpec:
     @property
     def stack(self) -> tuple[Layer, ...]:
         """All instructions of the agent, in order."""
-        return stack(self.mode, self.instructions, self.briefing, self.equipment.layers)
+        return stack(self.mode, self.instructions, self.briefing.text, self.equipment.layers)
 
     @property
     def reference(self) -> str:

@@ -73,7 +73,9 @@ def test_the_cards_heading_stays_the_highest() -> None:
 def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_new() -> None:
     order = replace(ORDER, instructions="Be kind.", equipment=Equipment((PROFILE, SKILL)))
     fresh = compose(Phase.WORK, order, History(), skills=AT)
-    assert all(part in fresh for part in (order.briefing, "Be kind.", "Use pytest.", "Use it.", "`finish`"))
+    assert all(
+        part in fresh for part in (order.briefing.text, "Be kind.", "Use pytest.", "Use it.", "`finish`")
+    )
     known = {(str(layer.kind), layer.name): layer.digest for layer in order.stack}
     goes_on = History(session_id="s", instructed=KnownInstructions(delivered={"s": known}))
     later = compose(Phase.WORK, order, goes_on, skills=AT)
@@ -86,9 +88,9 @@ def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_
 @pytest.mark.parametrize("phase", [Phase.PLAN, Phase.WORK, Phase.REVISE])
 def test_a_session_of_an_earlier_run_hears_the_briefing_of_this_one_and_once(phase: Phase) -> None:
     known = History(session_id="s")  # its briefing was that of the earlier run, and people wrote since
-    assert ORDER.briefing in compose(phase, ORDER, known)
+    assert ORDER.briefing.text in compose(phase, ORDER, known)
     known.instructed.read.add("s")
-    assert ORDER.briefing not in compose(phase, ORDER, known)
+    assert ORDER.briefing.text not in compose(phase, ORDER, known)
 
 
 def test_each_session_hears_what_it_was_not_told_itself() -> None:
@@ -97,7 +99,7 @@ def test_each_session_hears_what_it_was_not_told_itself() -> None:
         return (*started, TurnEnded(RUN, name, "done", 0, 0.0))
 
     def stacked(*layers: Layer) -> RunEvent:
-        return stack_event(RUN, stack("fix", "", ORDER.briefing, layers))
+        return stack_event(RUN, stack("fix", "", ORDER.briefing.text, layers))
 
     first, second = stacked(SKILL), stacked(replace(SKILL, digest="d2"))
     events = (
@@ -113,9 +115,9 @@ def test_each_session_hears_what_it_was_not_told_itself() -> None:
         known.session_id = session_id
         heard[session_id] = compose(Phase.WORK, order, known, skills=AT)
     assert "The skill cache changed since you read it" in heard["a"]
-    assert ORDER.briefing in heard["a"]
+    assert ORDER.briefing.text in heard["a"]
     assert "Use it." not in heard["b"]
-    assert ORDER.briefing not in heard["b"]
+    assert ORDER.briefing.text not in heard["b"]
     assert "Use it." in heard["c"]  # a turn that did not end may not have told it
     assert "changed" not in heard["c"]
 

@@ -58,7 +58,7 @@ def test_what_was_let_through_stands_in_the_next_briefing_outside_of_the_fence(c
     cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    briefing = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0].briefing
+    briefing = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0].briefing.text
     assert "mallory, let through by alice, at" in briefing
     assert ":\nUse cents." in briefing
 
@@ -116,7 +116,7 @@ def test_the_words_of_a_strangers_review_wait_for_an_ok_too(cardinal: Cardinal, 
     cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    briefing = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0].briefing
+    briefing = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0].briefing.text
     assert len(cardinal.events(CommentReleased)) == (0 if edited else 1)
     assert ("mallory, let through by alice, " in briefing) is not edited
     said = [text for text in cardinal.told(item) if "edited that comment" in text]
@@ -142,8 +142,8 @@ def test_hidden_text_reaches_neither_agent_nor_assistant(cardinal: Cardinal) -> 
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
     order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
-    assert "SECRET" not in order.briefing
-    assert order.briefing_omitted == (
+    assert "SECRET" not in order.briefing.text
+    assert order.briefing.omitted == (
         "hidden text in title (1 invisible character)",
         "hidden text in description (1 HTML comment)",
         "hidden text in a comment by alice (1 HTML comment)",
@@ -239,7 +239,7 @@ def test_an_issue_that_is_edited_mid_run_says_so_once_and_the_agent_is_not_told(
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
     order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
-    assert "Delete" not in order.briefing
+    assert "Delete" not in order.briefing.text
     assert len([text for text in cardinal.told(item) if "The issue was edited" in text]) == 1
 
 

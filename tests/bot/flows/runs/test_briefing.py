@@ -26,22 +26,25 @@ def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> bu
 
 def test_the_newest_thirty_comments_are_told_and_the_rest_is_said_to_be_left_out(cardinal: Cardinal) -> None:
     order = order_of(cardinal, comments=34)
-    assert "Remark number 34." in order.briefing
-    assert "Remark number 5." in order.briefing
-    assert "Remark number 4." not in order.briefing
-    assert any("comment" in line for line in order.briefing_omitted)
+    assert "Remark number 34." in order.briefing.text
+    assert "Remark number 5." in order.briefing.text
+    assert "Remark number 4." not in order.briefing.text
+    assert any("comment" in line for line in order.briefing.omitted)
 
 
 def test_a_long_description_is_cut_and_that_is_said(cardinal: Cardinal) -> None:
     order = order_of(cardinal, body="word " * 10_000)
-    assert len(order.briefing) < 20_000
-    assert order.briefing_omitted
+    assert len(order.briefing.text) < 20_000
+    assert order.briefing.omitted
 
 
 def test_words_of_people_without_write_access_are_told_as_untrusted(cardinal: Cardinal) -> None:
     order = order_of(cardinal, comments=2)
-    trusted, untrusted = order.briefing.index("Remark number 1."), order.briefing.index("Remark number 2.")
-    between = order.briefing[trusted:untrusted].lower()
+    trusted, untrusted = (
+        order.briefing.text.index("Remark number 1."),
+        order.briefing.text.index("Remark number 2."),
+    )
+    between = order.briefing.text[trusted:untrusted].lower()
     assert "mallory" in between
     assert "untrusted" in between or "without write access" in between
 
@@ -69,7 +72,7 @@ def test_the_order_carries_the_policys_limits_and_the_repositorys_checks(cardina
     assert (order.limits.budget_usd, order.limits.timeout_s) == (3.5, 420)
     assert order.validation.full == ("python3 -m unittest discover -s tests -t .",)
     assert order.base_branch == "main"
-    assert "Be kind." not in order.briefing  # the column is a layer of its own
+    assert "Be kind." not in order.briefing.text  # the column is a layer of its own
     assert [layer.text for layer in order.stack if layer.kind == "column"] == ["Be kind."]
     assert order.kind == "first"
 

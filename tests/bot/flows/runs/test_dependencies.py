@@ -364,7 +364,7 @@ def test_the_report_of_a_blocker_parent_or_part_reaches_the_briefing(
     cardinal.catch_up()
     mine = cardinal.run_of(item).run_id
     assert cardinal.claim(mine)
-    told = builder.make(cardinal.services, mine, cardinal.leases[mine])[0].briefing
+    told = builder.make(cardinal.services, mine, cardinal.leases[mine])[0].briefing.text
     before, after = told.split("Made three tables.")
     assert f"acme/shop{name(first)}" in before
     assert before.rstrip().endswith(">")

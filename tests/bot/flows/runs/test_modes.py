@@ -155,9 +155,9 @@ def test_a_fix_after_an_investigation_has_its_findings_in_the_briefing(cardinal:
     order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
     assert (order.mode, order.session_id) == ("fix", "")
     for said in ("Cents are cut.", "[README.md:1]", "cause: It rounds", "recommended fix: Round half up."):
-        assert said in order.briefing
-    assert "## Asked of this run by alice\nOnly the till, please.\nNot the books." in order.briefing
-    assert "nowhere.py" not in order.briefing
+        assert said in order.briefing.text
+    assert "## Asked of this run by alice\nOnly the till, please.\nNot the books." in order.briefing.text
+    assert "nowhere.py" not in order.briefing.text
 
 
 def test_a_fix_after_an_investigation_delivers_a_pull_request(cardinal: Cardinal) -> None:

@@ -132,5 +132,5 @@ def test_an_agent_reads_the_report_of_a_private_issue_only_where_the_policy_says
     cardinal.catch_up()
     mine = cardinal.run_of(item).run_id
     assert cardinal.claim(mine)
-    briefing = builder.make(cardinal.services, mine, cardinal.leases[mine])[0].briefing
+    briefing = builder.make(cardinal.services, mine, cardinal.leases[mine])[0].briefing.text
     assert ("Made three tables." in briefing, "acme/shop" in briefing) == (named, named)
