@@ -107,6 +107,14 @@ class Cardinal(People):
                 return
         raise UnsettledError(f"still busy after {MAX_ROUNDS} rounds")
 
+    def at_work(self) -> Item:
+        """Return a new card in progress whose run works."""
+        item = self.new(column="In Progress")
+        self.catch_up()
+        self.begin(self.run_of(item).run_id)
+        self.catch_up()
+        return item
+
     def _wait_for_the_next_act(self) -> bool:
         """Let the time go by until the next entry is due; False when none is within PATIENCE_S."""
         waits = [outbox.next_due_s(self.services.engine, lane) for lane in ("github", "assist")]

@@ -31,15 +31,6 @@ def installed(cardinal: Cardinal) -> Installation:
     return found
 
 
-def at_work(cardinal: Cardinal) -> Item:
-    """Return a card in progress whose run works."""
-    item = cardinal.new(column="In Progress")
-    cardinal.catch_up()
-    cardinal.begin(cardinal.run_of(item).run_id)
-    cardinal.catch_up()
-    return item
-
-
 def placed_at_work(cardinal: Cardinal) -> Item:
     """Return a card of the board's home that a label placed in the services, and whose run works there."""
     cardinal.set_policy(NAMED)
@@ -60,7 +51,7 @@ def ticker(cardinal: Cardinal) -> str:
 
 
 def test_an_archived_repository_blocks_its_cards_and_says_so_once(cardinal: Cardinal) -> None:
-    items = [cardinal.new(column="Planning"), at_work(cardinal)]
+    items = [cardinal.new(column="Planning"), cardinal.at_work()]
     before = [len(cardinal.told(item)) for item in items]
     access, alice = cardinal.forge.store.access, cardinal.person("alice")
     access.archive(cardinal.repo, True, actor=alice)
@@ -97,7 +88,7 @@ def test_an_archived_repository_blocks_its_cards_and_says_so_once(cardinal: Card
 
 
 def test_what_was_to_be_said_in_an_archived_repository_is_said_afterwards(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
     cardinal.forge.store.access.archive(cardinal.repo, True, actor=cardinal.person("alice"))
     cardinal.catch_up()
@@ -118,7 +109,7 @@ def test_what_was_to_be_said_in_an_archived_repository_is_said_afterwards(cardin
 def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
     cardinal: Cardinal, how: str
 ) -> None:
-    item, idle = at_work(cardinal), cardinal.new(column="Tasks")
+    item, idle = cardinal.at_work(), cardinal.new(column="Tasks")
     cardinal.catch_up()
     store, alice, found = cardinal.forge.store, cardinal.person("alice"), installed(cardinal)
     if how == "suspended":
@@ -152,7 +143,7 @@ def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
 
 
 def test_a_run_that_was_paused_for_it_goes_on_by_itself(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
     found, alice = installed(cardinal), cardinal.person("alice")
     cardinal.forge.store.access.suspend(found, actor=alice)
@@ -179,7 +170,7 @@ def test_a_missed_delivery_about_access_is_found_by_the_sweep(cardinal: Cardinal
 
 
 def test_a_person_whose_board_is_served_has_an_installation_like_any_other(cardinal: Cardinal) -> None:
-    at_work(cardinal)
+    cardinal.at_work()
     found = installed(cardinal)
     found.account.type = UserType.USER
     assert access.check(cardinal.services, thoroughly=False)
@@ -220,7 +211,7 @@ def test_new_permissions_that_wait_are_named_and_their_acts_wait(cardinal: Cardi
 
 
 def test_permissions_without_which_nothing_can_be_done_block_the_cards(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     found = installed(cardinal)
     found.permissions = {**found.permissions, "contents": "read"}
     cardinal.sweep()
@@ -232,7 +223,7 @@ def test_permissions_without_which_nothing_can_be_done_block_the_cards(cardinal:
 
 def test_a_repository_taken_out_of_the_installation_keeps_its_cards(cardinal: Cardinal) -> None:
     cardinal.repo.private = True
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     found, alice = installed(cardinal), cardinal.person("alice")
     cardinal.forge.store.access.choose(found, [cardinal.home_repo], actor=alice)
     for _ in range(6):
@@ -247,7 +238,7 @@ def test_a_repository_taken_out_of_the_installation_keeps_its_cards(cardinal: Ca
 
 
 def test_a_repository_that_is_turned_private_within_reach_changes_nothing(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.forge.store.access.set_private(cardinal.repo, True, actor=cardinal.person("alice"))
     cardinal.catch_up()
     assert cardinal.events(AccessLost) == []
@@ -289,7 +280,7 @@ def test_a_repository_renamed_unnoticed_is_found_by_a_look(cardinal: Cardinal) -
 def test_a_repository_that_was_given_away_and_is_back_is_healed_by_a_sweep(
     cardinal: Cardinal, lost: str
 ) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
     repo, beta = cardinal.repo, store.users.add_organization("beta", [alice])
     acme = repo.owner
@@ -314,7 +305,7 @@ def test_a_repository_that_was_given_away_and_is_back_is_healed_by_a_sweep(
 def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
     cardinal: Cardinal, how: str
 ) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
     services, repo, acme = cardinal.services, cardinal.repo, cardinal.repo.owner
     if how == "renamed":
@@ -339,7 +330,7 @@ def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
 def test_a_run_whose_repository_is_renamed_pushes_to_where_that_is_now(
     cardinal: Cardinal, told: bool
 ) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run, repo = cardinal.run_of(item), cardinal.repo
     remote = HubRemote(cardinal.services.hub, cardinal.services.engine, run.run_id)
     cardinal.forge.store.access.rename(repo, "store", actor=cardinal.person("alice"))

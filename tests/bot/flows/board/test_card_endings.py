@@ -9,7 +9,6 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.run import RunEnded, RunStopAsked
 from ledger.log import event_store
 from ledger.queries import run_queue
-from tests.bot.flows.board.test_cards import at_work
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import with_column
@@ -27,7 +26,7 @@ def test_a_draft_dragged_to_in_progress_becomes_an_issue_and_starts(cardinal: Ca
 def test_an_abandoned_card_stops_its_run_closes_its_pull_request_and_deletes_the_branch(
     cardinal: Cardinal,
 ) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})
     cardinal.catch_up()
     pull = cardinal.pull_of(item)

@@ -28,15 +28,6 @@ from tests.bot.flows.opening import opened
 from tests.bot.flows.settings import with_column
 
 
-def at_work(cardinal: Cardinal) -> Item:
-    """Return a card in progress whose run works."""
-    item = cardinal.new(column="In Progress")
-    cardinal.catch_up()
-    cardinal.begin(cardinal.run_of(item).run_id)
-    cardinal.catch_up()
-    return item
-
-
 def test_cards_that_stood_there_before_cardinal_came_start_nothing(tmp_path: Path) -> None:
     old: list[Item] = []
     with opened(tmp_path, before=lambda it: old.append(it.new(column="In Progress"))) as cardinal:
@@ -188,7 +179,7 @@ def test_a_card_on_another_board_of_the_organisation_is_nobodys(cardinal: Cardin
 def test_a_move_of_cardinals_own_is_not_taken_for_a_persons(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(on_success="{move: Review}", on_leave="ask"))
     cardinal.catch_up()
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})
     cardinal.catch_up()
     assert cardinal.column(item) == "Review"
@@ -198,7 +189,7 @@ def test_a_move_of_cardinals_own_is_not_taken_for_a_persons(cardinal: Cardinal) 
 
 
 def test_dragging_out_mid_run_puts_the_card_back_and_asks_once(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.drag(item, "Review")
     cardinal.catch_up()
     assert cardinal.column(item) == "In Progress"
@@ -213,7 +204,7 @@ def test_dragging_out_mid_run_puts_the_card_back_and_asks_once(cardinal: Cardina
 
 
 def test_a_move_back_whose_answer_was_lost_is_not_taken_for_a_persons_choice(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     lost = {"method": "POST", "path": "/graphql$", "body": "mutation MoveCard", "status": 502, "after": True}
     cardinal.forge.store.faults.load({"api": [{**lost, "count": 1}]})
     cardinal.drag(item, "Review")
@@ -226,7 +217,7 @@ def test_a_move_back_whose_answer_was_lost_is_not_taken_for_a_persons_choice(car
 
 
 def test_choosing_cancel_after_a_drag_out_ends_the_run_and_lets_the_card_go(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
     cardinal.drag(item, "Tasks")
     cardinal.catch_up()
@@ -242,7 +233,7 @@ def test_choosing_cancel_after_a_drag_out_ends_the_run_and_lets_the_card_go(card
 
 
 def test_choosing_to_let_it_finish_moves_the_card_when_the_run_has_ended(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.drag(item, "Review")
     cardinal.catch_up()
     for who in ("alice", "bob"):
@@ -259,7 +250,7 @@ def test_choosing_to_let_it_finish_moves_the_card_when_the_run_has_ended(cardina
 
 
 def test_dragging_the_card_back_is_an_answer_too(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.drag(item, "Review")
     cardinal.catch_up(publish=False)
     cardinal.drag(item, "In Progress")
@@ -274,7 +265,7 @@ def test_the_policy_may_have_chosen_what_a_drag_out_means(
 ) -> None:
     cardinal.set_policy(with_column(on_leave=rule))
     cardinal.catch_up()
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.drag(item, "Tasks")
     cardinal.catch_up()
     assert [one.how for one in cardinal.events(RunStopAsked)] == stops
@@ -301,7 +292,7 @@ def test_a_card_that_only_waits_is_let_go(cardinal: Cardinal) -> None:
 def test_a_run_is_not_claimed_while_its_card_is_away_or_a_question_about_that_is_open(
     cardinal: Cardinal,
 ) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
     cardinal.drag(item, "Review")
     cardinal.catch_up(publish=False)  # it was asked, and nobody put the card back yet
@@ -318,7 +309,7 @@ def test_a_run_is_not_claimed_while_its_card_is_away_or_a_question_about_that_is
 @pytest.mark.parametrize("late", [0, 1, 2])
 def test_out_and_back_before_anybody_looked_starts_again(cardinal: Cardinal, late: int) -> None:
     """However many of the two deliveries come after the look, and in whatever order."""
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
     cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "stalled", "silent", "working"))
     cardinal.catch_up()

@@ -38,12 +38,8 @@ FILES = {"a.txt": b"1\n"}
 
 
 def at_work(cardinal: Cardinal) -> tuple[Item, RunId]:
-    item = cardinal.new(column="In Progress")
-    cardinal.catch_up()
-    run_id = cardinal.run_of(item).run_id
-    cardinal.begin(run_id)
-    cardinal.catch_up()
-    return item, run_id
+    item = cardinal.at_work()
+    return item, cardinal.run_of(item).run_id
 
 
 def with_pull(cardinal: Cardinal) -> Item:

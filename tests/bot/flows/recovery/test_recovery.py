@@ -33,12 +33,8 @@ from tests.bot.flows.settings import with_column
 
 def at_work(cardinal: Cardinal) -> tuple[Item, RunId]:
     """Return a card in progress and its run, which works."""
-    item = cardinal.new(column="In Progress")
-    cardinal.catch_up()
-    run_id = cardinal.run_of(item).run_id
-    cardinal.begin(run_id)
-    cardinal.catch_up()
-    return item, run_id
+    item = cardinal.at_work()
+    return item, cardinal.run_of(item).run_id
 
 
 def lose_the_worker(cardinal: Cardinal) -> tuple[RunId, ...]:

@@ -34,11 +34,7 @@ def send(
 
 def at_work(pages: Pages) -> Item:
     """Return a card whose run is at work."""
-    item = pages.cardinal.new(column="In Progress")
-    pages.cardinal.catch_up()
-    pages.cardinal.begin(pages.cardinal.run_of(item).run_id)
-    pages.cardinal.catch_up()
-    return item
+    return pages.cardinal.at_work()
 
 
 def asked(pages: Pages, *choices: str) -> Item:
