@@ -56,7 +56,7 @@ def test_a_drag_queues_a_run_in_whatever_shape_github_tells_it(cardinal: Cardina
     cardinal.assert_nothing_is_stuck()
 
 
-def test_doorbells_that_wait_together_cost_one_read(cardinal: Cardinal) -> None:
+def test_refresh_requests_that_wait_together_cost_one_read(cardinal: Cardinal) -> None:
     item = cardinal.new()
     cardinal.catch_up()
     for column in ("Planning", "Review", "QA", "Tasks", "Review"):
