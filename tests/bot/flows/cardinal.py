@@ -12,6 +12,7 @@ from bot.ingest import delivery as deliveries
 from bot.ingest.delivery import DeliveryError
 from bot.outbox import publisher
 from bot.reactor import reactor
+from bot.runspec import builder
 from bot.scheduler import dispatch, jobs
 from bot.sync import card as card_sync
 from bot.sync import column_order, sweep
@@ -35,6 +36,7 @@ from ledger.queue import inbox, outbox, refresh_requests
 from ledger.queue.leases import Lease
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
+from runner.run.run_spec import RunSpec
 from tests.bot.flows.people import People, issue_of
 
 MAX_ROUNDS = 60
@@ -176,6 +178,12 @@ class Cardinal(People):
         return card_ids
 
     # --- a run without an agent ------------------------------------------------------------------------
+
+    def claimed(self, item: Item) -> tuple[RunSpec, builder.HubRemote]:
+        """Claim the run of the card, and return its specification and the way to its repository."""
+        run_id = self.run_of(item).run_id
+        assert self.claim(run_id)
+        return builder.make(self.services, run_id, self.leases[run_id])
 
     def claim(self, run_id: RunId) -> bool:
         """Claim a run as a worker does; False when it may not start."""

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from bot.admin.doctor import DoctorContext, repositories
-from bot.runspec import builder
 from forge.store.board import FieldType, Item
 from forge.store.models import Role
 from ledger.events.instruction import SkillsChosen
@@ -256,9 +255,7 @@ def test_the_run_reads_the_policy_of_the_repository_that_it_works_in(cardinal: C
         cardinal.repo, "main", {".github/cardinal.yml": rules}, "Rules", actor=alice
     )
     item = at_home(cardinal, labels=("area:shop",))
-    run_id = cardinal.run_of(item).run_id
-    assert cardinal.claim(run_id)
-    order, remote = builder.make(cardinal.services, run_id, cardinal.leases[run_id])
+    order, remote = cardinal.claimed(item)
     assert (order.repository, remote.repository) == ("acme/shop", "acme/shop")
     assert order.validation.fast == ("true",)
     assert order.reference == f"acme/board#{issue_of(item).number}"

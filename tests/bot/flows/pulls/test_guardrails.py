@@ -29,9 +29,7 @@ def test_every_guard_gets_its_word_from_the_policy_of_the_cards_own_repository(c
     cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "Rules", actor=alice)
     item = cardinal.new(column="In Progress")
     cardinal.catch_up()
-    run_id = cardinal.run_of(item).run_id
-    assert cardinal.claim(run_id)
-    rules = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0].guards
+    rules = cardinal.claimed(item)[0].guards
     assert set(rules.actions) == set(builtin.names())
     assert [rules.action(name) for name in ("dependencies", "secrets", "modes")] == ["deny", "deny", "ask"]
     assert (rules.protect, rules.allow, rules.max_file_kb) == (("infra/**",), ("**",), 7)

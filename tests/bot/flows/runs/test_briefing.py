@@ -19,9 +19,7 @@ def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> bu
     cardinal.catch_up()
     cardinal.drag(item, "In Progress")
     cardinal.catch_up()
-    run_id = cardinal.run_of(item).run_id
-    assert cardinal.claim(run_id)
-    return builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
+    return cardinal.claimed(item)[0]
 
 
 def test_the_newest_thirty_comments_are_told_and_the_rest_is_said_to_be_left_out(cardinal: Cardinal) -> None:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from bot.runspec import builder
 from bot.state import card_parts
 from bot.sync.card import sync_card
 from forge.store.board import Item
@@ -362,9 +361,7 @@ def test_the_report_of_a_blocker_parent_or_part_reaches_the_briefing(
         close(cardinal, first)
     cardinal.drag(item, "In Progress")
     cardinal.catch_up()
-    mine = cardinal.run_of(item).run_id
-    assert cardinal.claim(mine)
-    told = builder.make(cardinal.services, mine, cardinal.leases[mine])[0].briefing.text
+    told = cardinal.claimed(item)[0].briefing.text
     before, after = told.split("Made three tables.")
     assert f"acme/shop{name(first)}" in before
     assert before.rstrip().endswith(">")

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from bot.github.token_scope import pushing
-from bot.runspec import builder
 from forge.store.board import Item
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.findings import FindingsReported, FollowUpMade
@@ -150,9 +149,7 @@ def test_a_fix_after_an_investigation_has_its_findings_in_the_briefing(cardinal:
     item = looked_into(cardinal)
     cardinal.say(item, "/cardinal fix Only the till, please.\nNot the books.")
     cardinal.catch_up()
-    run_id = cardinal.run_of(item).run_id
-    assert cardinal.claim(run_id)
-    order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
+    order = cardinal.claimed(item)[0]
     assert (order.mode, order.session_id) == ("fix", "")
     for said in ("Cents are cut.", "[README.md:1]", "cause: It rounds", "recommended fix: Round half up."):
         assert said in order.briefing.text
@@ -176,9 +173,7 @@ def test_an_investigation_cannot_push_even_with_its_own_token(cardinal: Cardinal
     cardinal.set_policy(READS)
     item = cardinal.new(column="In Progress")
     cardinal.catch_up()
-    run_id = cardinal.run_of(item).run_id
-    assert cardinal.claim(run_id)
-    order, remote = builder.make(cardinal.services, run_id, cardinal.leases[run_id])
+    order, remote = cardinal.claimed(item)
     assert order.investigates
     assert remote.git_environment()
     assert not remote.writes

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.runspec import builder
 from forge.judging import Exchange
 from forge.server import Forge
 from forge.store.board import Item
@@ -130,7 +129,5 @@ def test_an_agent_reads_the_report_of_a_private_issue_only_where_the_policy_says
     store.links.add_sub_issue(issue_of(first), issue, actor=alice)
     cardinal.drag(item, "In Progress")
     cardinal.catch_up()
-    mine = cardinal.run_of(item).run_id
-    assert cardinal.claim(mine)
-    briefing = builder.make(cardinal.services, mine, cardinal.leases[mine])[0].briefing.text
+    briefing = cardinal.claimed(item)[0].briefing.text
     assert ("Made three tables." in briefing, "acme/shop" in briefing) == (named, named)
