@@ -127,11 +127,8 @@ def test_archiving_gives_work_up_only_by_somebody_with_the_right(
 
 @pytest.mark.parametrize("gone", ["deleted", "archived"])
 def test_a_run_goes_on_whose_card_mallory_takes_away(cardinal: Cardinal, gone: str) -> None:
-    item = cardinal.new(column="In Progress")
-    cardinal.catch_up()
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
-    cardinal.begin(run_id)
-    cardinal.catch_up()
     projects, mallory = cardinal.forge.store.projects, cardinal.person("mallory")
     if gone == "deleted":
         projects.delete_item(item, actor=mallory)
@@ -148,11 +145,8 @@ def test_a_run_goes_on_whose_card_mallory_takes_away(cardinal: Cardinal, gone: s
 def test_a_drag_out_by_mallory_asks_nothing_and_the_run_goes_on(cardinal: Cardinal) -> None:
     cardinal.set_policy(POLICY.replace("concurrency: 3", "concurrency: 3, on_leave: cancel"))
     cardinal.catch_up()
-    item = cardinal.new(column="In Progress")
-    cardinal.catch_up()
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
-    cardinal.begin(run_id)
-    cardinal.catch_up()
     cardinal.drag(item, "Tasks", who="mallory")
     cardinal.catch_up()
     assert cardinal.events(RunStopAsked) == []
