@@ -54,5 +54,5 @@ def command(login: str, *, everything: bool, as_json: bool, **given: str | None)
     empty = "nothing waits for anybody"
     if left_out:
         empty = f"waiting for nobody: {count(left_out, 'card')}, `cardinal inbox --all` says for what"
-    lines = [{"lane": lane, **card._asdict()} for lane, card in listed]
-    show(lines, as_json=as_json, text=lambda: table(HEADS, rows, empty=empty))
+    printed = [{"lane": lane, **card._asdict()} for lane, card in listed]
+    show(printed, as_json=as_json, text=lambda: table(HEADS, rows, empty=empty))

@@ -39,6 +39,9 @@ log = logging.getLogger(__name__)
 MAX_AT_ONCE = 100
 TIDY_EVERY = timedelta(minutes=1)
 BEAT_CHECK_S = 1.0  # how often a process that only sends heartbeats looks whether one is due
+QUIET_S = (
+    15  # after so long without an event it ticks half as often: whatever happens wakes its worker itself
+)
 EAGER_S, PATIENT_S = 5, 10  # a refresh request is served at every tick at first, later in every tenth second
 Step = Callable[[Services], None]
 _beats: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()  # when the last heartbeat was recorded
@@ -56,6 +59,7 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
     every = timedelta(seconds=services.config.sweep_s)
     swept = services.now() - every
     tidied = services.now() - TIDY_EVERY
+    last, quiet_since = -1, time.monotonic()
     while not stop.is_set():
         try:
             if services.now() - swept >= every:
@@ -66,11 +70,21 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
                 alarms.watch_disk(services)
                 tidied = services.now()
             tick(services, steps)
+            with event_store.reading(services.engine) as db:
+                before, last = last, event_store.last_seq(db)
+            quiet_since = quiet_since if last == before else time.monotonic()
         except OutdatedError:
             raise  # this process has no work any more
         except (CardinalError, OperationalError) as error:  # the latter: somebody holds the ledger's lock
             log.warning("tick failed error=%s", error)
-        stop.wait(services.config.tick_s)
+        stop.wait(pause_s(services.config.tick_s, time.monotonic() - quiet_since))
+
+
+def pause_s(tick_s: float, quiet_s: float) -> float:
+    """Return the seconds until the next tick, when for `quiet_s` no event came: each event wakes its worker
+    itself, and is for the next tick only when that was lost.
+    """
+    return tick_s * (2 if quiet_s > QUIET_S else 1)
 
 
 def request_sweeps(services: Services) -> None:

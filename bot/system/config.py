@@ -108,7 +108,7 @@ class Config:
         (), description="Labels of this host, which a column's `runs_on` can demand; commas between."
     )
     run_workers: int = Field(2, ge=1, le=64, description="How many runs work at once on this machine.")
-    tick_s: float = Field(0.5, ge=0.05, le=60, description="Seconds between looks at what is due.")
+    tick_s: float = Field(0.5, ge=0.05, le=60, description="Seconds between ticks; twice that at rest.")
     lease_s: float = Field(
         15, ge=1, le=600, description="Seconds of silence until a worker's run is taken away."
     )

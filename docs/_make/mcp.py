@@ -1,5 +1,8 @@
 """The tools of the MCP server."""
 
+import json
+
+from bot.web.api.operation import OPERATIONS
 from bot.web.mcp import tools as mcp_tools
 from docs._make import wording
 
@@ -11,5 +14,7 @@ def tools() -> str:
         required = set(tool.input_schema.get("required", ()))
         fields = (it if it in required else f"[{it}]" for it in tool.input_schema.get("properties", {}))
         acts = "" if tool.annotations and tool.annotations.read_only_hint else "yes"
-        rows.append((f"`{tool.name}`", str(tool.description), ", ".join(fields), acts))
-    return wording.table(("tool", "what it does", "takes", "acts"), rows)
+        part = mcp_tools.JOB_TOOLS.get(tool.name) or OPERATIONS.load(tool.name)
+        example = f"`{json.dumps(part.EXAMPLE)}`"
+        rows.append((f"`{tool.name}`", str(tool.description), ", ".join(fields), acts, example))
+    return wording.table(("tool", "what it does", "takes", "acts", "arguments, for example"), rows)

@@ -27,14 +27,14 @@ class PersonSaid(CardEvent):
 @dataclass(frozen=True, slots=True)
 class CommandGiven(CardEvent):
     """A command was accepted. `source` is the comment's id, `box:<name>` for a ticked checkbox,
-    `button:<name>` for a pressed button of a check, `page:<name>` for a form of Cardinal's pages, or
-    `api:<name>` for a program.
+    `button:<name>` for a pressed button of a check, `page:<name>` for a form of Cardinal's pages,
+    `api:<name>` for a program, or `cli:<name>` for the operator.
 
-    `place` (issue, pull, review, check, page or api) and `comment_id` (the check run's id for a button, a
-    negative number of its own for a form or a program) say where it was given; `said_at` is when GitHub got
+    `place` (issue, pull, review, check, page, api or cli) and `comment_id` (a button's check run, a
+    negative number of its own for the last three) say where it was given; `said_at` is when GitHub got
     it, by GitHub's clock, where it says so, or when the form came. `base` is the default branch's commit
     then, where the command depends on it. `user_id` is GitHub's of `by`; 0 in old events. `via` is the name
-    of a program's token.
+    of a program's token, or of the operator's account on the host.
     """
 
     command: str

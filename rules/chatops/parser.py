@@ -27,8 +27,10 @@ _FORM = re.compile(r"(?:cancel|pause|resume|retry|redirect|budget):(?P<run>r[0-9
 _FOLLOW_UP = re.compile(r"followup:(?P<run>r[0-9]{1,18}):(?P<proposal>[0-9]{1,3})")
 _CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{1,3})")
 _ANSWER = re.compile(r"answer:(?P<question>[A-Za-z0-9-]{1,40})")
-COMMENT, BOX, BUTTON, PAGE, API = "comment", "box", "button", "page", "api"  # the doors
-APART = frozenset({PAGE, API})  # doors beside GitHub: a command names what it is about, its card reports it
+COMMENT, BOX, BUTTON, PAGE, API, CLI = "comment", "box", "button", "page", "api", "cli"  # the doors
+APART = frozenset(
+    {PAGE, API, CLI}
+)  # doors beside GitHub: a command names what it is about, its card reports it
 SEEN_STOP = "stop-"  # begins what a form is about that lifts a stop
 
 
@@ -113,7 +115,7 @@ def of_form(name: str, text: str) -> Parsed | Mistyped:
 
 
 def door_of(source: str) -> str:
-    """Return the door of a command: comment, box, button, page or api."""
+    """Return the door of a command: comment, box, button, page, api or cli."""
     kind, colon, _ = source.partition(":")
     return kind if colon else COMMENT
 

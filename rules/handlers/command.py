@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, CommandRefused
 from rules.card.trigger import was_before
-from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, door_of
+from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, CLI, door_of
 from rules.chatops.replies import say, talk_of
 from rules.handlers import check_buttons
 from rules.handlers.late_commands import with_the_first
@@ -58,7 +58,10 @@ def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datet
 def _reported(snapshot: Snapshot, decided: Decision, event: CommandGiven) -> Decision:
     """Report on the card a command that nobody can see there, with its answer, in one comment."""
     argument = plain(event.argument, MAX_SHOWN)
-    where = f"by a program (token {code(event.via, 60)})" if event.place == API else "on Cardinal's page"
+    where = {
+        API: f"by a program (token {code(event.via, 60)})",
+        CLI: f"on the command line of Cardinal's host (as {code(event.via, 60)})",
+    }.get(event.place, "on Cardinal's page")
     said = f"{code(event.by, 40)} gave `/cardinal {event.command}` {where}"
     said += f": “{argument}”." if argument else "."
     answers = [intent.text for intent in decided.intents if isinstance(intent, Say)]

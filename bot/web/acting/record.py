@@ -1,9 +1,10 @@
 """A command from beside GitHub, recorded once: the role is GitHub's of this moment."""
 
 import json
+import secrets
 import time
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.bootstrap import Services
 from bot.github.api import roles
@@ -14,6 +15,7 @@ from bot.reactor import reactor
 from bot.scheduler.wakeups import wake
 from bot.sync.card import CardBusyError
 from bot.system.clock import ledger_clock
+from bot.web.acting.form import NUMBER_BITS
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.ids import CardId
 from ledger.log import event_store
@@ -25,7 +27,9 @@ from ledger.views.cards import CardRow
 from rules.card.loss import is_outside
 from rules.chatops import parser, replies
 from rules.intents.outbound import Say
+from rules.policy.roles import Role
 
+OPERATOR = "the operator"  # no account at GitHub has a space in its name
 OF_ARCHIVED = ("archive", "unarchive")  # the first again, from whoever missed the answer
 PATIENCE_S, POLL_S = 5.0, 0.1  # two who act at once read one card: the second goes on when the first has
 RECORDED = "/cardinal {command} is recorded: the card says what came of it."
@@ -74,8 +78,23 @@ def card_of(services: Services, card_id: CardId, command: str) -> tuple[Services
     return on_board, card
 
 
-def record(services: Services, card: CardRow, visit: SignIn, sent: SentCommand) -> tuple[int, bool]:
-    """Record the command, as given or refused, and let the rules answer.
+def record_of_operator(services: Services, card: CardRow, name: str, text: str, account: str) -> int:
+    """Record a command of whoever runs Cardinal, who has every role; return the number of its event.
+
+    GitHub is not asked who that is: whoever can write to the ledger can do everything anyway.
+    Raises CardBusyError, GithubError.
+    """
+    until = services.now() + timedelta(minutes=1)
+    number, key = secrets.randbelow(2**NUMBER_BITS) + 1, secrets.token_hex(12)
+    sent = SentCommand(parser.CLI, name, text, number, key, until, account)
+    seq, _ = record(services, card, SignIn(0, OPERATOR, until), sent, role=Role.ADMIN)
+    return seq
+
+
+def record(
+    services: Services, card: CardRow, visit: SignIn, sent: SentCommand, *, role: str = ""
+) -> tuple[int, bool]:
+    """Record the command, as given or refused, and let the rules answer. GitHub says the `role` unless given.
 
     Returns the number of its event, and whether this request made it: one that comes again gets the same.
     Raises CardBusyError, GithubError, ReusedKeyError.
@@ -88,7 +107,7 @@ def record(services: Services, card: CardRow, visit: SignIn, sent: SentCommand) 
         before = acted_requests.find(db, sent.key, text, services.now())
     if before is not None:
         return before, False
-    role = roles.role_of_account(services.hub, card.repository or "", visit.login, visit.user_id)
+    role = role or roles.role_of_account(services.hub, card.repository or "", visit.login, visit.user_id)
     now = services.now()
     author = CommandAuthor(
         visit.login,

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from bot.web.api.operation import ApiModel, ApiRequest, not_found
+from bot.web.site import holds
 from ledger.log import event_store
 from ledger.views import jobs
 from runner.text.untrusted import without_invisible as clean
@@ -15,14 +16,22 @@ class JobRequest(ApiModel):
     repository: str
     number: int = Field(description="The issue's number; 0 before it is made")
     problem: str = Field(description="Why none will be made; empty while all is well")
+    warnings: list[str] = Field(description="Why no run of the board would start just now")
 
 
 def request_of(call: ApiRequest, key: str) -> JobRequest:
     """Return the account's own request. Raises ApiError."""
     with event_store.reading(call.site.engine) as db:
         row = jobs.get(db, key)
-    if row is None or row.user_id != call.visit.user_id:
-        raise not_found()
+        if row is None or row.user_id != call.visit.user_id:
+            raise not_found()
+        boards, at = [it for it in call.boards if it.board_id == row.board_id], call.site.clock()
+        home = call.site.config.home
+        warnings = [line for board in boards for line in holds.start_lines(db, board, at, home)]
     return JobRequest(
-        request=row.key, repository=row.repository, number=row.number, problem=clean(row.problem)
+        request=row.key,
+        repository=row.repository,
+        number=row.number,
+        problem=clean(row.problem),
+        warnings=warnings,
     )

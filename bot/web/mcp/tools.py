@@ -24,6 +24,7 @@ class JobTool:
 
     Input: type[ApiModel]
     act: Act
+    EXAMPLE: Mapping[str, Any]
 
 
 async def _resume(client: ApiClient, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -42,9 +43,10 @@ async def _cancel(client: ApiClient, fields: Mapping[str, Any], key: str) -> dic
     return await client.call("give_command", {**name, "command": "cancel"}, key)
 
 
+_JOB = {"owner": "acme", "repository": "shop", "number": 1}
 JOB_TOOLS: Mapping[str, JobTool] = {
-    "cancel_job": JobTool(JobName, _cancel),
-    "resume_job": JobTool(ResumeRequest, _resume),
+    "cancel_job": JobTool(JobName, _cancel, _JOB),
+    "resume_job": JobTool(ResumeRequest, _resume, {**_JOB, "text": "2"}),
 }
 
 

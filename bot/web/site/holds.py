@@ -4,22 +4,29 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from sqlalchemy import Connection
 
 from bot.state import loads, snapshots
+from bot.system import program
 from bot.web.site.layout import VisibleBoard, when
 from bot.web.site.lists import MAX_WHY, path_of
 from ledger.ids import BoardId, CardId
 from ledger.queries import run_queue, siblings
-from ledger.views import cards, halts, stops
+from ledger.queue import hosts
+from ledger.views import cards, halts, stalls, stops
 from ledger.views.stops import StopRow
 from rules.card.stops import LIFTS, halted, stop_words
-from rules.text import brief, plain
+from rules.text import brief, count, plain
 
 MAX_QUEUED = 50  # lines of all columns
 MAX_LANE = 20  # cards of one merge lane
 NEXT = "a worker that is free takes it"
+NO_HOST = (
+    "No host takes runs: see that {workers} runs, and that `cardinal hosts` has one that is not drained."
+)
+STALLED = "Ready for over a minute without a worker: {}. See that workers run, then ask `cardinal doctor`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,16 @@ def stop_lines(db: Connection, board: VisibleBoard, now: datetime, *, whole: boo
             since = f"since {when(stop.at)}, for {brief(now - stop.at)}"
             done, lift = stop_words(stop.scope, stop.by, stop.because)
             lines.append(f"{what} is {done} {since}: {lift} lets it go on.")
+    return lines
+
+
+def start_lines(db: Connection, board: VisibleBoard, now: datetime, home: Path) -> list[str]:
+    """Return a sentence for each reason for which no run of the board would start just now."""
+    lines = stop_lines(db, board, now, whole=False)
+    if not hosts.known(db).at_work:
+        lines.append(NO_HOST.format(workers=program.of_workers(home)))
+    elif waiting := stalls.counts(db).get(board.board_id):
+        lines.append(STALLED.format(count(waiting, "run")))
     return lines
 
 

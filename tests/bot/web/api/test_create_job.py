@@ -6,13 +6,17 @@ import pytest
 
 from bot.web.api.operation import KEPT
 from bot.web.api.operations import create_job
-from ledger.events.board import CardMoved
+from bot.web.site import holds
+from ledger.events.board import CardMoved, StopOrdered, WorkStalled
 from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
+from ledger.log import event_store
+from ledger.queue import hosts
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY
 from tests.bot.web.api.program import Program, path_of
+from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
 
 WISH = {"board": "acme/1", "repository": "acme/shop", "title": "Say @hello", "body": "In the shop, @alice."}
@@ -44,6 +48,29 @@ def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: P
     assert f"waits for #{parent.partition('#')[2]}" in job["why"]
     assert Program(pages, "alice").send("GET", f"/requests/{made.key}").status_code == 404
     cardinal.assert_nothing_is_stuck()
+
+
+def test_the_answer_says_why_no_run_would_start(pages: Pages) -> None:
+    engine, bob = pages.cardinal.services.engine, Program(pages, "bob")
+    no_host = holds.NO_HOST.format(workers="`cardinal up` or `cardinal work`")
+
+    def warnings() -> list[str]:
+        answer = bob.send("POST", "/jobs", {**WISH, "column": "In Progress"})
+        lines: list[str] = answer.get_json()["warnings"]
+        return lines
+
+    assert warnings() == [no_host]
+    with event_store.writing(engine) as db:
+        hosts.beat(db, "a", slots=2, labels=(), version="1")
+    assert warnings() == []
+    happens(pages, WorkStalled(pages.cardinal.board_id, 2))
+    assert warnings() == [holds.STALLED.format("2 runs")]
+    with event_store.writing(engine) as db:
+        hosts.drain(db, "a", drained=True)
+    assert warnings() == [no_host]
+    happens(pages, StopOrdered(pages.cardinal.board_id, "board", "", "alice"))
+    (stopped, _) = warnings()
+    assert stopped.startswith("The board is stopped by alice since")
 
 
 def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:

@@ -1,7 +1,7 @@
 """Every operation by its description, with what schemathesis makes of it: no fault is the server's."""
 
 import json
-from itertools import product
+from itertools import count, product
 
 import pytest
 import schemathesis
@@ -16,8 +16,11 @@ from schemathesis.specs.openapi.checks import (
 
 from bot.web.api import description, door
 from bot.web.api.operation import OPERATIONS
+from forge.store.board import Item
 from tests.bot.web.api.program import Program
+from tests.bot.web.mcp.test_fuzz import last
 from tests.bot.web.pages.forms import asked
+from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import PUBLIC, Pages
 
 CHECKS = [
@@ -43,13 +46,31 @@ def test_so_is_what_it_sends_in_thousands_of_requests(pages: Pages, monkeypatch:
 
 
 def fuzz(pages: Pages, monkeypatch: pytest.MonkeyPatch, *, examples: int) -> None:
-    """Send so many requests of each operation that fit its description, and as many that do not."""
+    """Send so many requests of each operation that fit its description, and as many that do not.
+
+    Half as many first from somebody without rights, for whom nothing of it is there to be done.
+    """
     monkeypatch.setattr(door, "A_MINUTE", 10**6)
     item = asked(pages, "8080", "8081")
+    for repository in ("shop", "board"):
+        hide(pages.cardinal, repository)
+    before = last(pages)
+    strangers = sent(pages, item, "mallory", examples=max(2, examples // 2))
+    allowed = {200, 400, 401, 403, 404, 405, 406, 413, 415, 422}
+    assert {status for _, status in strangers} <= allowed, strangers
+    assert not {("get_job", 200), ("get_run", 200), ("give_command", 200)} & strangers
+    assert last(pages) == before
+    statuses = sent(pages, item, "bob", examples=examples)
+    assert {name for name, status in statuses if status < 500} == set(OPERATIONS.names())
+    assert {("get_job", 200), ("get_run", 200), ("give_command", 200)} <= statuses, statuses
+
+
+def sent(pages: Pages, item: Item, login: str, *, examples: int) -> set[tuple[str, int]]:
+    """Return the operations with the statuses of their answers; an act that is sent again acts no more."""
     card, run = pages.cardinal.card(item), pages.cardinal.run_of(item)
     owner, _, repository = (card.repository or "").partition("/")
     there = {"owner": owner, "repository": repository, "number": card.number, "run": run.run_id}
-    headers = {"Authorization": f"Bearer {Program(pages, 'bob').token}"}
+    headers, keys = {"Authorization": f"Bearer {Program(pages, login).token}"}, count()
     schema = schemathesis.openapi.from_dict(json.loads(json.dumps(description.document())))
     statuses = set[tuple[str, int]]()
 
@@ -57,13 +78,17 @@ def fuzz(pages: Pages, monkeypatch: pytest.MonkeyPatch, *, examples: int) -> Non
         case.operation.app = pages.app
         if case.meta.generation.mode is GenerationMode.POSITIVE:  # what is there has more to say
             case.path_parameters = {name: there.get(name, it) for name, it in case.path_parameters.items()}
-        answer = case.call(base_url=f"{PUBLIC}/api/v1", headers=headers)
+        named = {**headers, "Idempotency-Key": f"{login}-{next(keys)}"} if case.method == "POST" else headers
+        answer = case.call(base_url=f"{PUBLIC}/api/v1", headers=named)
         case.validate_response(answer, checks=CHECKS)
+        if case.method == "POST":
+            before = last(pages)
+            case.call(base_url=f"{PUBLIC}/api/v1", headers=named)
+            assert last(pages) == before
         statuses.add((case.operation.definition.raw["operationId"], answer.status_code))
 
     limits = settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
     for name, mode in product(OPERATIONS.names(), GenerationMode):
         cases = schema.find_operation_by_id(name).as_strategy(generation_mode=mode)
         limits(given(cases)(send))()
-    assert {name for name, status in statuses if status < 500} == set(OPERATIONS.names())
-    assert {("get_job", 200), ("get_run", 200), ("give_command", 200)} <= statuses, statuses
+    return statuses

@@ -1,5 +1,8 @@
 """The MCP server, by the client of the protocol's authors: tools, resources, and what a job waits for."""
 
+import json
+import re
+
 import anyio
 import pytest
 from mcp import Client, MCPError
@@ -12,9 +15,11 @@ from ledger.events.run import RunStopAsked
 from ledger.queue.api_tokens import Scope
 from ledger.states import RunState
 from tests.bot.web.api.program import Program
+from tests.bot.web.api.test_create_job import WISH
 from tests.bot.web.mcp.agent import api_client, document, fault, talk
 from tests.bot.web.pages.forms import asked, at_work, commands, planned
 from tests.bot.web.pages.world import Pages
+from tests.house.source import ROOT
 
 JOB = {"owner": "acme", "repository": "shop"}
 
@@ -56,6 +61,31 @@ def test_every_operation_is_a_tool_and_the_job_and_its_run_are_resources(pages: 
         assert prompt.messages[0].content.text.endswith("A shop that sells")  # type: ignore[union-attr]
 
     talk(pages, Program(pages, "bob"), conversation)
+
+
+def test_the_example_of_every_tool_on_the_page_works(pages: Pages) -> None:
+    page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^\| `(\w+)` \|.*\| `(\{.*\})` \|$", page, re.MULTILINE)
+    assert {name for name, _ in examples} == {*OPERATIONS.names(), *JOB_TOOLS}
+    items = [asked(pages, "8080", "8081") for _ in JOB_TOOLS]
+    run_id = pages.cardinal.run_of(items[0]).run_id
+    digest = pages.keep(run_id, "full 1: pytest", "log")
+    bob = Program(pages, "bob")
+    names = {
+        "0123456789abcdef01234567": bob.send("POST", "/jobs", WISH).get_json()["request"],
+        "0" * 64: digest,
+        "r1": run_id,
+    }
+
+    async def conversation(client: Client) -> None:
+        for name, example in examples:
+            item = items[list(JOB_TOOLS).index(name) if name in JOB_TOOLS else 0]
+            fields = {key: names.get(it, it) for key, it in json.loads(example).items()}
+            if fields.get("repository") == "shop":
+                fields = {**fields, **name_of(pages, item)}
+            document(await client.call_tool(name, fields))
+
+    talk(pages, bob, conversation)
 
 
 def test_resume_answers_a_question_with_words_and_refuses_silence(pages: Pages) -> None:
