@@ -92,7 +92,7 @@ class Sender:
             with self._wake:
                 self._wake.wait_for(lambda: self._stopping, faults.deliveries.delay_s)
         if faults.take("lose"):
-            self._settle(delivery, 0, "failed to connect to host", 0.0)
+            self._record_answer(delivery, 0, "failed to connect to host", 0.0)
             return
         self._send(delivery)
         if faults.take("duplicate"):
@@ -108,18 +108,18 @@ class Sender:
             answer = connection.getresponse()
             text = answer.read(65_536).decode(errors="replace")
         except TimeoutError:
-            self._settle(delivery, 0, "timed out", time.monotonic() - began)
+            self._record_answer(delivery, 0, "timed out", time.monotonic() - began)
         except (OSError, http.client.HTTPException):
-            self._settle(delivery, 502, "failed to connect to host", time.monotonic() - began)
+            self._record_answer(delivery, 502, "failed to connect to host", time.monotonic() - began)
         else:
             delivery.response_headers = dict(answer.getheaders())
             delivery.response_body = text
             status = "OK" if 200 <= answer.status < 300 else f"Invalid HTTP Response: {answer.status}"
-            self._settle(delivery, answer.status, status, time.monotonic() - began)
+            self._record_answer(delivery, answer.status, status, time.monotonic() - began)
         finally:
             connection.close()
 
-    def _settle(self, delivery: Delivery, code: int, status: str, took_s: float) -> None:
+    def _record_answer(self, delivery: Delivery, code: int, status: str, took_s: float) -> None:
         with self._store.lock:
             delivery.status_code, delivery.status, delivery.duration_s = code, status, took_s
             delivery.delivered_at = self._store.clock.now()

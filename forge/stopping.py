@@ -3,7 +3,7 @@
 import signal
 from threading import Event
 
-LOOK_S = 1.0  # another thread may take the signal: only then does the main thread notice it
+POLL_S = 1.0  # another thread may take the signal: only then does the main thread notice it
 
 
 def stop_event() -> Event:
@@ -16,5 +16,5 @@ def stop_event() -> Event:
 
 def wait_for_stop(stopped: Event) -> None:
     """Return once the event is set."""
-    while not stopped.wait(LOOK_S):
+    while not stopped.wait(POLL_S):
         pass

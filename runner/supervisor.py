@@ -100,16 +100,16 @@ def _carry_on(
     *,
     allow_unsandboxed: bool,
 ) -> None:
-    log.secrecy = secrecy_of(order.layers, order.skill_files)
+    log.secrecy = secrecy_of(order.equipment)
     agent = agents.load(order.agent)
     log.raise_if_stopped()
     demand_checks(order)
     workspace = _place(order, log)
     # A session of the card may repeat private text of skills that were attached before.
-    log.secrecy = secrecy_of(order.layers, order.skill_files, workspace.private_phrases())
+    log.secrecy = secrecy_of(order.equipment, workspace.private_phrases())
     workspace.confide(log.secrecy.phrases)
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_or_stop)
-    checkout = Checkout(workspace, mirror.path, order.committer, log.beat_or_stop)
+    checkout = Checkout(workspace, mirror.path, order.authorship.author, log.beat_or_stop)
     models, calls = _models(order, agent), log.history.server_calls
     with gateway_of(order, agent, models, providers, log.deadline, tool_secrets, calls) as gateway:
         run = RunContext(
@@ -202,7 +202,7 @@ def _commits_kept(order: RunSpec, log: RunLog, remote: Remote, workspace: Worksp
     if workspace.fresh:
         return 0
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat)
-    checkout = Checkout(workspace, mirror.path, order.committer, log.beat)
+    checkout = Checkout(workspace, mirror.path, order.authorship.author, log.beat)
     return checkout.commits_since(mirror.recall(f"{order.run_id}-start"))
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 
 ATTACH_FILTER, DETACH_FILTER = 26, 27  # source: asm-generic/socket.h
 CHUNK_BYTES = 1 << 16
-LOOK_S = 0.02
+POLL_S = 0.02
 
 
 class Wire:
@@ -71,7 +71,7 @@ class Wire:
         with contextlib.suppress(OSError):
             while not self._closed and (chunk := source.recv(CHUNK_BYTES)):
                 while not self._flows.is_set():
-                    time.sleep(LOOK_S)
+                    time.sleep(POLL_S)
                 sink.sendall(chunk)
         for end in (source, sink):
             with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
 from ledger.queries.timeline import Zoom
 
-LOOK_S = 0.5
+POLL_S = 0.5
 PAGE = 500
 WHOLE = 2**62  # events: however long the run is
 MAX_HELD = 1000  # steps in a row whose sum is awaited
@@ -60,7 +60,7 @@ def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
             for each in fresh:
                 click.echo(_object(each) if as_json else "\n".join(_text(each)))
             seq = page.last
-            if over or (not page.more and pause.wait(LOOK_S)):
+            if over or (not page.more and pause.wait(POLL_S)):
                 return
 
 

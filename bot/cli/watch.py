@@ -20,7 +20,7 @@ from ledger.queries import timeline
 from ledger.queries.timeline import TimelineRow, Zoom
 from ledger.views import cards, runs
 
-LOOK_S = 0.5
+POLL_S = 0.5
 KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass(kind, CardEvent | RunEvent)])
 
 
@@ -84,7 +84,7 @@ def command(
             for text in lines:
                 click.echo(text)
             seq = fresh[-1].seq if fresh else seq
-            if not fresh and (once or pause.wait(LOOK_S)):
+            if not fresh and (once or pause.wait(POLL_S)):
                 return
 
 

@@ -17,7 +17,7 @@ from runner.exec.launch import with_parent
 GROUND_READY_S = 60.0
 STOP_S = 8.0  # between SIGTERM and SIGKILL
 STOP_GROUND_S = 1.5
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 10.0
+FIRST_WAIT_S, MAX_WAIT_S = 0.2, 10.0
 SETTLED_S = 30.0  # who lives this long starts again without a wait
 POLL_S = 0.02
 SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
@@ -189,7 +189,7 @@ class ProcessGroup:
         now = time.monotonic()
         rests = status == RESTS
         child.failures = 0 if rests else 1 if now - child.started > SETTLED_S else child.failures + 1
-        wait_s = 0.0 if rests else min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (child.failures - 1))
+        wait_s = 0.0 if rests else min(MAX_WAIT_S, FIRST_WAIT_S * 2 ** (child.failures - 1))
         child.pid, child.ready, child.due = 0, False, now + wait_s
         _close_ready(child)
         if status == OUTDATED and not self._stops:

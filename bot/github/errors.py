@@ -7,10 +7,10 @@ from typing import Any
 
 from ledger.errors import CardinalError
 
-LEAST_WAIT_S = 1.0
+MIN_WAIT_S = 1.0
 # At least a minute. Source: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api.
 SECONDARY_WAIT_S = 60.0
-LONGEST_WAIT_S = 3600.0  # the primary window is an hour; a longer one is a wrong clock
+MAX_WAIT_S = 3600.0  # the primary window is an hour; a longer one is a wrong clock
 MESSAGE_CHARS = 500
 
 
@@ -49,7 +49,7 @@ class RateLimitedError(GithubError):
         self, call: str, status: int, because: str, retry_after_s: float, *, exact: bool = True
     ) -> None:
         """`exact`: GitHub gave the wait; otherwise it is a guess, which should grow each time."""
-        self.retry_after_s = min(max(retry_after_s, LEAST_WAIT_S), LONGEST_WAIT_S)
+        self.retry_after_s = min(max(retry_after_s, MIN_WAIT_S), MAX_WAIT_S)
         self.exact = exact
         super().__init__(call, status, because)
 

@@ -10,7 +10,7 @@ from math import ceil
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.github.errors import LONGEST_WAIT_S, UnavailableError
+from bot.github.errors import MAX_WAIT_S, UnavailableError
 from bot.github.shared_records import Result, SharedRecords
 
 # Source: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits
@@ -18,7 +18,7 @@ POINTS_PER_MINUTE = 900
 CONTENTS_PER_MINUTE = 80
 CONTENTS_PER_HOUR = 500
 SOON_S = 120  # a limit met again that soon after a wait: the wait was too short
-LONGEST_GUESS_S = 900
+MAX_GUESS_S = 900
 FRESH_SHARE = 0.5  # of a minute that counts as spent where the record of it may have been lost
 AWAY_S = 5.0  # an act waits so long for records that do not answer
 # The share of each allowance that an act may use up, by priority: a question all of it, a ticker 60 %.
@@ -88,7 +88,7 @@ class ApiBudget:
         resource, (limit, remaining, reset_s) = headers.get("x-ratelimit-resource", "core"), map(int, figures)
 
         def learnt(spent: RateUsage, now_s: float) -> tuple[RateUsage, None]:
-            window = Window(limit, remaining, min(reset_s, ceil(now_s + LONGEST_WAIT_S)))
+            window = Window(limit, remaining, min(reset_s, ceil(now_s + MAX_WAIT_S)))
             return replace(spent, windows=_newer(spent.windows, resource, window)), None
 
         self._change(learnt)
@@ -102,7 +102,7 @@ class ApiBudget:
         def closed(spent: RateUsage, now_s: float) -> tuple[RateUsage, None]:
             again = not exact and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
             strikes = spent.strikes + 1 if again else 0
-            until_s = now_s + min(for_s * 2**strikes, max(for_s, LONGEST_GUESS_S))
+            until_s = now_s + min(for_s * 2**strikes, max(for_s, MAX_GUESS_S))
             until_s = max(spent.closed_until_s, until_s)
             return replace(spent, closed_until_s=until_s, strikes=strikes), None
 

@@ -30,7 +30,7 @@ CONNECT_S = 10.0
 MAX_AT_ONCE = 20
 MAX_EVERYWHERE = 90  # git's own calls count, too
 LEASE_S = 60.0  # longer than a call may take
-LONGEST_WAIT_S = 30.0
+MAX_WAIT_S = 30.0
 _LEASES = TypeAdapter(dict[str, float])
 POLL_S = 0.02
 USER_AGENT = "cardinal-board"
@@ -135,7 +135,7 @@ class CallSlots:
     record: str = ""
     most: int = MAX_AT_ONCE
     most_everywhere: int = MAX_EVERYWHERE
-    wait_s: float = LONGEST_WAIT_S
+    wait_s: float = MAX_WAIT_S
 
     @contextmanager
     def hold(self, call: str) -> Iterator[None]:

@@ -31,7 +31,7 @@ BUSY_S = 1
 ECHO_LATER_S = 5  # after GitHub's limit: what people said and did goes first
 MAX_ATTEMPTS = 8
 MAX_RETRY_AGE = timedelta(hours=24)  # of an outage: GitHub sends no delivery twice
-LONGEST_RETRY_S = 60
+MAX_RETRY_S = 60
 NO_END = 1_000_000  # attempts: PATIENCE ends before
 OUTAGES = (UnavailableError, RateLimitedError, TokenError)
 
@@ -139,7 +139,7 @@ def _retry_in_s(error: Exception, age: timedelta, delivery: inbox.Delivery) -> f
         by_app = text_or_empty(json.loads(delivery.payload), "sender.type") == "Bot"
         return error.retry_after_s + (ECHO_LATER_S if by_app else 0)
     if isinstance(error, OUTAGES):
-        return min(max(age.total_seconds() / 4, RETRY_S), LONGEST_RETRY_S)
+        return min(max(age.total_seconds() / 4, RETRY_S), MAX_RETRY_S)
     return BUSY_S if isinstance(error, CardBusyError) else RETRY_S
 
 

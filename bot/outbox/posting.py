@@ -21,7 +21,7 @@ MAX_PAGES = 10  # of 100 comments each
 CLOCK_SLACK = timedelta(minutes=10)  # between GitHub's clock and ours
 # The longer a run takes, the rarer its progress is written: GitHub counts every edit.
 SHARE_OF_CLAIM = 0.1
-LONGEST_WAIT_S = 60.0
+MAX_WAIT_S = 60.0
 
 
 def publish(
@@ -63,7 +63,7 @@ def wait_for_more(context: OutboxContext, run: RunRow, last: RemoteRow) -> None:
     """Raise TooSoonError while the last edit is younger than the least wait, or a tenth of the claim."""
     began = None if run.state is RunState.QUEUED else run.claimed_at
     age_s = (context.clock() - began).total_seconds() if began else 0.0
-    wait_s = min(max(context.config.progress_every_s, age_s * SHARE_OF_CLAIM), LONGEST_WAIT_S)
+    wait_s = min(max(context.config.progress_every_s, age_s * SHARE_OF_CLAIM), MAX_WAIT_S)
     due_at = last.at + timedelta(seconds=wait_s)
     if due_at > context.clock():
         raise TooSoonError(due_at, "only progress: the next edit can wait")

@@ -37,7 +37,7 @@ CLAIM_S = {"github": 45, "assist": 120, "notice": 60}
 # Entries that one commit claims. Each begins so soon that its call ends before the claim does.
 TOGETHER, BEGIN_S = {"github": 5, "assist": 1, "notice": 1}, 10.0
 MAX_ATTEMPTS = 12
-LONGEST_BACKOFF_S = 60
+MAX_BACKOFF_S = 60
 SPENDING_LANE = "github"  # assist calls models, which spend dollars, and notice calls services of others
 MAX_RETRY_AGE = timedelta(hours=24)
 SLOWED_ATTEMPTS = 7  # that an outage may use up, so that pauses grow; the rest is for other failures
@@ -208,7 +208,7 @@ def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Pu
 
 def _try_again(context: OutboxContext, entry: Entry, error: Exception, counts: Published) -> None:
     counted = True
-    wait_s = float(min(2 ** (entry.attempts - 1), LONGEST_BACKOFF_S))
+    wait_s = float(min(2 ** (entry.attempts - 1), MAX_BACKOFF_S))
     if isinstance(error, OUTAGES) and context.clock() - entry.created_at < MAX_RETRY_AGE:
         counted = entry.attempts < SLOWED_ATTEMPTS  # it goes on when GitHub does
         # Without an answer the write may still land: until then nobody looks for its marker.

@@ -16,18 +16,9 @@ from ledger.views.cards import CardRow
 from rules.policy.markdown.skill import SkillFile, SkillFileError, parse
 from rules.policy.repository import Skills
 from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, choose, named_in
-from runner.run.instructions import Layer, LayerKind, SkillContent
+from runner.run.instructions import Equipment, Layer, LayerKind, SkillContent
 from runner.text.untrusted import without_invisible
 from runner.text.visible import clean, strip_hidden
-
-
-@dataclass(frozen=True, slots=True)
-class Equipment:
-    """Skills of a run: layers, files to read, and all that were considered."""
-
-    layers: tuple[Layer, ...] = ()
-    files: tuple[SkillContent, ...] = ()
-    considered: tuple[SkillConsidered, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from bot.github.client import Hub
 from rules.errors import BranchRulesError
 from rules.runs.branch_rules import BranchRule, Pushes, message_demands, of_push
 from runner.git.commits import trailers
-from runner.run.run_spec import Committer, RunSpec, SigningKey
+from runner.run.run_spec import Authorship, RunSpec
 
 
 def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
@@ -18,25 +18,16 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
     """
     rules = rulesets.of_branch(hub, spec.repository, spec.branch)
     ending = trailers(spec.run_id, spec.full_reference)
-    pushed = pushes(spec.branch, spec.committer, spec.signing, ending, spec.github_signs, exists=exists)
+    pushed = pushes(spec.branch, spec.authorship, ending, exists=exists)
     refusing = () if begun else tuple(each for each in of_push(rules, pushed) if each.refuses)
     if refusing and (left := rulesets.binding(hub, spec.repository, refusing)):
         raise BranchRulesError(tuple(each.text for each in left))
     return _told(spec, rules)
 
 
-def pushes(
-    branch: str,
-    author: Committer,
-    signing: SigningKey | None,
-    ending: str,
-    github_signs: bool,
-    *,
-    exists: bool = False,
-) -> Pushes:
+def pushes(branch: str, by: Authorship, ending: str, *, exists: bool = False) -> Pushes:
     """Return Cardinal's pushes to a branch, for the rules to judge."""
-    committer = signing.owner.email if signing else author.email
-    return Pushes(branch, author.email, committer, ending, github_signs or signing is not None, exists)
+    return Pushes(branch, by.author.email, by.committer.email, ending, by.signs, exists)
 
 
 def _told(spec: RunSpec, rules: tuple[BranchRule, ...]) -> RunSpec:

@@ -29,7 +29,6 @@ from rules.card.dependencies import may_name
 from rules.runs.mode import INVESTIGATE
 from runner.prompts import briefing
 from runner.prompts.briefing import (
-    Briefing,
     BriefingSource,
     ConversationMessage,
     EarlierNote,
@@ -38,6 +37,7 @@ from runner.prompts.briefing import (
     RelatedReport,
     RuleBrief,
 )
+from runner.run.run_spec import Briefing
 
 
 def write(services: Services, card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:

@@ -15,7 +15,7 @@ from bot.repo_config import guides, policy_file, profiles, skills
 from bot.runspec import branch_rules, elsewhere, reproduction
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
-from bot.runspec.committer import committer_of, signing_key
+from bot.runspec.committer import authorship_of
 from bot.runspec.policy_fields import from_policy, validation_of
 from bot.state import policies as policies_in_force
 from bot.state import policy_names
@@ -39,10 +39,10 @@ from rules.runs import plan_approval
 from runner.checks.by_path import describe_paths
 from runner.errors import RemoteAwayError, UnverifiedCommitError
 from runner.guards.path_patterns import protected
-from runner.prompts.briefing import Briefing
 from runner.run.instructions import LayerKind, own
 from runner.run.run_spec import (
     INVESTIGATE,
+    Briefing,
     HostPaths,
     MadeCommit,
     ReviewThread,
@@ -54,7 +54,6 @@ from runner.text.untrusted import delimit_untrusted, flat
 AGAIN_S = 2.0  # until GitHub is asked again for a token
 _WORKFLOW = ".github/workflows/any.yml"
 MAX_CHECKS = 6  # red checks whose output a run is given
-_NOT_BRIEFED = (Briefing("", "", ()), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,20 +152,15 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         text, base = policy_file.read(hub, run.repository)
     rules = profiles.rules_of(hub, run.repository, text, base, board)
     column = ColumnPolicy.model_validate_json(run.settings)
-    briefing, issue = _NOT_BRIEFED if run.kind == CHECK else _briefing(services, card, run_id)
     spec = RunSpec(
         **known,
         **from_policy(services.config, column, rules),
         generation=lease.generation,
         base_branch=base_branch,
-        briefing=briefing.text,
-        briefing_omitted=briefing.omitted,
+        briefing=Briefing("") if run.kind == CHECK else _briefing(services, card, run_id),
         places=places(services.config),
-        committer=committer_of(hub, run.repository, rules),
-        github_signs=rules.commits.sign == "github",
+        authorship=authorship_of(services.config, hub, run.repository, rules),
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
-        issue=issue,
-        signing=signing_key(services.config, rules),
         base=base,
         host=services.host,
     )
@@ -246,17 +240,13 @@ def _instructed(
     """Return the specification with the layers of repository and operator, as they are at its base."""
     profile = profiles.load(services.hub, spec.repository, spec.base, rules)
     skilled = skills.gather(services, card, spec.repository, rules.skills, spec.base, profile, of_column)
-    return replace(
-        spec,
-        layers=(
-            *profile.layers,
-            *guides.layers(services.hub, spec.repository, spec.base, rules),
-            own(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
-            *skilled.layers,
-        ),
-        skill_files=skilled.files,
-        considered=skilled.considered,
+    layers = (
+        *profile.layers,
+        *guides.layers(services.hub, spec.repository, spec.base, rules),
+        own(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
+        *skilled.layers,
     )
+    return replace(spec, equipment=replace(skilled, layers=layers))
 
 
 def _staged(services: Services, spec: RunSpec, column: ColumnPolicy) -> RunSpec:
@@ -265,9 +255,9 @@ def _staged(services: Services, spec: RunSpec, column: ColumnPolicy) -> RunSpec:
     return replace(spec, stages=stages, session_id="") if stages else spec
 
 
-def _briefing(services: Services, card: CardRow, run_id: RunId) -> tuple[Briefing, str]:
-    """Return the briefing and the digest of the issue's text in it. A later claim gets the first one again,
-    unless the plan was sent back because that text changed.
+def _briefing(services: Services, card: CardRow, run_id: RunId) -> Briefing:
+    """Return the briefing. A later claim gets the first one again, unless the plan was sent back because the
+    issue's text changed.
     """
     with event_store.reading(services.engine) as db:
         known = made_briefings.newest(db, run_id)
@@ -275,5 +265,5 @@ def _briefing(services: Services, card: CardRow, run_id: RunId) -> tuple[Briefin
     outdated = plan is not None and (plan.state, plan.by) == ("redirected", BY_RULES)
     now = plan_approval.issue_digest(card.title, card.body)
     if known is None or (outdated and known.issue != now):
-        return briefings.write(services, card, run_id), now
-    return Briefing(known.text, known.digest, known.omitted), known.issue
+        return replace(briefings.write(services, card, run_id), issue=now)
+    return Briefing(known.text, known.omitted, known.issue)

@@ -6,19 +6,21 @@ from bot.github.client import Hub
 from bot.runspec.policy_fields import COMMITTER
 from bot.system.config import Config, ConfigError
 from rules.policy.repository import RepositoryRules
-from runner.run.run_spec import Committer, SigningKey
+from runner.run.run_spec import Authorship, Committer, SigningKey
 
 
-def committer_of(hub: Hub, repository: str, rules: RepositoryRules) -> Committer:
-    """Return the author of Cardinal's commits: the App's account where GitHub makes them.
+def authorship_of(config: Config, hub: Hub, repository: str, rules: RepositoryRules) -> Authorship:
+    """Return the author of Cardinal's commits, the App's account where GitHub makes them, and the key.
 
+    Raises ConfigError where the policy wants a key and there is none.
     Source: docs.github.com/account-and-profile/reference/email-addresses-reference (noreply; an Enterprise
     Server has its own).
     """
     if rules.commits.sign != "github":
-        return COMMITTER
+        return Authorship(COMMITTER, signing_key(config, rules))
     host = urlsplit(hub.page_url(repository)).hostname
-    return Committer(hub.bot_login, f"{hub.bot_id}+{hub.bot_login}@users.noreply.{host}")
+    author = Committer(hub.bot_login, f"{hub.bot_id}+{hub.bot_login}@users.noreply.{host}")
+    return Authorship(author, by_github=True)
 
 
 def signing_key(config: Config, rules: RepositoryRules) -> SigningKey | None:

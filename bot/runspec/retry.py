@@ -14,7 +14,7 @@ from runner.run.run_spec import RunSpec
 
 log = logging.getLogger(__name__)
 
-FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
+FIRST_WAIT_S, MAX_WAIT_S = 1.0, 60.0
 # Nothing renews the claim during a call of GitHub. A worker that dies meanwhile is noticed all the same; the
 # log of the run takes the time back to that of the configuration.
 CLAIM_S = 90.0
@@ -50,7 +50,7 @@ def make_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec,
                 raise
             log.warning("run waits for GitHub run=%s for_s=%.0f reason=%s", run_id, wait_s, error)
         _wait(services, lease, wait_s)
-        waited_s, pause_s = waited_s + wait_s, min(pause_s * 2, LONGEST_WAIT_S)
+        waited_s, pause_s = waited_s + wait_s, min(pause_s * 2, MAX_WAIT_S)
 
 
 def _wait(services: Services, lease: Lease, wait_s: float) -> None:

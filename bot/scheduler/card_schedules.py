@@ -14,12 +14,12 @@ from ledger.log import event_store
 from ledger.views import schedules
 from rules.policy.schedule import CardSchedule, next_after
 
-LOOK_S = 10  # a tick in that many seconds looks
+POLL_S = 10  # a tick in that many seconds looks
 
 
 def make_due_cards(services: Services) -> None:
     """Request the cards that are due; not at every tick."""
-    if not int(time.monotonic()) % LOOK_S:
+    if not int(time.monotonic()) % POLL_S:
         request_due(services)
 
 

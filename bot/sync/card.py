@@ -32,9 +32,9 @@ from rules.card.move_rights import may_move
 from rules.snapshot import NOBODY, Mover
 
 LEASE_PREFIX = "look:"
-LOOK_TTL_S = 30
+LEASE_TTL_S = 30
 HIDDEN, HIDDEN_S = "Redacted", 180  # GitHub's kind for a card whose issue Cardinal may not see
-MAX_LOOKS = 5  # a card with endless refresh requests is left to the next wake-up
+MAX_READS = 5  # a card with endless refresh requests is left to the next wake-up
 Held = Mapping[CardId, leases.Lease]
 
 
@@ -65,7 +65,7 @@ def sync_cards(
         return frozenset()
     with event_store.writing(services.engine) as db:
         taken = [
-            leases.take(db, f"{LEASE_PREFIX}{card_id}", services.name, ttl_s=LOOK_TTL_S)
+            leases.take(db, f"{LEASE_PREFIX}{card_id}", services.name, ttl_s=LEASE_TTL_S)
             for card_id in board_of
         ]
     held = {CardId(lease.name.removeprefix(LEASE_PREFIX)): lease for lease in taken if lease is not None}
@@ -119,7 +119,7 @@ def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> fro
                 refresh_requests.mark_served(db, card_id, refresh_requests.counts(db, card_id)[0])
         return frozenset(held)
     left = dict(held)
-    for _ in range(MAX_LOOKS):
+    for _ in range(MAX_READS):
         if not boards.ready(on):
             return frozenset(held) - frozenset(left)
         for card_id in _sync_once(on, left):
@@ -167,7 +167,7 @@ def _keep_look(
     moved = movers.find(services, card_id, seen, came=came_at is not None)
     labels = _labels(services, card_id, seen)
     with event_store.writing(services.engine) as db:
-        leases.renew(db, lease, ttl_s=LOOK_TTL_S)
+        leases.renew(db, lease, ttl_s=LEASE_TTL_S)
         if placed is not None:
             event_store.append(db, placed, at=services.now())  # before the drag that needs it
         _record(db, card_id, seen, closing, moved, came_at, now=services.now())

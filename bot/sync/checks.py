@@ -25,7 +25,7 @@ MAX_FAILURES = 20  # reported of one commit
 MAX_LOGS = 5  # job logs that are fetched for one commit
 LOG_BYTES = 4_000
 NAME_CHARACTERS = 200
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 60, 3600  # between two readings without a delivery
+MIN_PAUSE_S, MAX_PAUSE_S = 60, 3600  # between two readings without a delivery
 # After a push: checks that finish before the pull request is there send no delivery about it.
 FIRST_LOOK = timedelta(minutes=2)
 
@@ -77,7 +77,7 @@ def read_again(services: Services, card_id: CardId) -> None:
         if card is None or row is None or card.pull_repository is None or card.pull_state != "open":
             return
         late, waited_s = _is_late(db, row, services.now()), (services.now() - row.since).total_seconds()
-        pause_s = min(max(waited_s / 4, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
+        pause_s = min(max(waited_s / 4, MIN_PAUSE_S), MAX_PAUSE_S)
         if not leases.due(db, f"checks:{card_id}", every_s=pause_s):
             return
     on = services.if_served(card.board_id)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 GONE = "{0} was removed, so the board has ended. Finished work is in your branches cardinal/..."
 FIRST_STEP = f"Drag the card {FIRST_CARD[0]!r} to In Progress, and tick Approve on it: an agent works."
 ROOM_BYTES = 1 << 20  # with less, a ledger cannot be written
-LOOK_S = 1.0  # between two looks at the person's branches
+POLL_S = 1.0  # between two looks at the person's branches
 # How Cardinal's settings begin by which models are paid; `cardinal try` takes them from the environment.
 PAYMENT = tuple(
     f"CARDINAL_{name}"
@@ -199,7 +199,7 @@ def _follow(
     """
     said = ""
     while not over.is_set():
-        moved.wait(LOOK_S)
+        moved.wait(POLL_S)
         moved.clear()
         if not is_there(folder):
             stopped.set()

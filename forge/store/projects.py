@@ -186,7 +186,7 @@ class Projects(Part):
         old = item.values.get(field.node_id)
         if (old.content if old else None) == content:
             return
-        before, after = self._shown(field, old.content if old else None), self._shown(field, content)
+        before, after = self._as_sent(field, old.content if old else None), self._as_sent(field, content)
         now = self.store.clock.now()
         if content is None:
             item.values.pop(field.node_id, None)
@@ -236,7 +236,7 @@ class Projects(Part):
             case DragShape.ALTERNATE:
                 return [edited if self._drags % 2 else reordered]
 
-    def _shown(self, field: Field, content: str | float | None) -> Any:
+    def _as_sent(self, field: Field, content: str | float | None) -> Any:
         option = field.option_with_id(str(content)) if field.data_type is FieldType.SINGLE_SELECT else None
         return content if option is None else asdict(option)
 

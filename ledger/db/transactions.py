@@ -31,7 +31,7 @@ BESIDE_KEY = LOCK_KEY + 1  # of those who write only what nobody reads yet
 
 
 # Between two looks of a writer whether it is its turn: of the next one, of the others, and of any at most.
-NEXT_LOOK_S, LOOK_S, LONGEST_LOOK_S = 0.0002, 0.001, 0.005
+NEXT_POLL_S, POLL_S, MAX_POLL_S = 0.0002, 0.001, 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _take_turn(kept: _Kept) -> None:
             is_last = kept.door < 0 or waited_s >= WAIT_S
             if (is_next or is_last) and _begun(kept.db, must=is_last):
                 return
-            time.sleep(min(max(NEXT_LOOK_S if is_next else LOOK_S, waited_s / 50), LONGEST_LOOK_S))
+            time.sleep(min(max(NEXT_POLL_S if is_next else POLL_S, waited_s / 50), MAX_POLL_S))
     finally:
         if kept.door >= 0:
             fcntl.flock(kept.door, fcntl.LOCK_UN)

@@ -21,7 +21,7 @@ from rules.text import usd
 USAGE = "/cardinal budget +<usd>"
 ROLE = Role.MAINTAIN
 TAKES = "optional"
-LEAST_USD, MAX_USD = 0.01, 1000.0
+MIN_USD, MAX_USD = 0.01, 1000.0
 _AMOUNT = re.compile(r"\+?[ ]?\$?(?P<usd>[0-9]{1,6}(?:\.[0-9]{1,2})?)", re.ASCII)
 
 
@@ -37,8 +37,8 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     """Raise the budget of the live run, and answer its question where it asked for just that."""
     run, amount = snapshot.live_run, _AMOUNT.fullmatch(given.argument.strip())
     added_usd = float(amount["usd"]) if amount else 0.0
-    if not LEAST_USD <= added_usd <= MAX_USD:
-        text = f"Say how many dollars to add, {usd(LEAST_USD)} to {usd(MAX_USD)}: `/cardinal budget +2`."
+    if not MIN_USD <= added_usd <= MAX_USD:
+        text = f"Say how many dollars to add, {usd(MIN_USD)} to {usd(MAX_USD)}: `/cardinal budget +2`."
         return replies.say(snapshot, given, text)
     if run is None:
         return replies.say(

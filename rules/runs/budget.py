@@ -8,7 +8,7 @@ from ledger.model.spend_limits import Limit
 from rules.policy.model import Policy
 from rules.text import plain, usd
 
-LEAST_USD, LEAST_SHARE = 0.05, 0.05  # with less a run could hardly begin
+MIN_USD, MIN_SHARE = 0.05, 0.05  # with less a run could hardly begin
 _NAMED = 3  # runs that a sentence names
 _CENT_PART = 1e-9  # sums of floats differ by less
 
@@ -73,7 +73,7 @@ class BudgetAllocator:
         tightest = min(bounds, key=lambda bound: bound.left_usd, default=None)
         if wish.usd <= 0 or tightest is None or tightest.left_usd >= wish.usd - _CENT_PART:
             return Grant(max(0.0, wish.usd))
-        if tightest.left_usd < max(LEAST_USD, LEAST_SHARE * wish.usd):
+        if tightest.left_usd < max(MIN_USD, MIN_SHARE * wish.usd):
             return _why(tightest, wish)
         return Grant(tightest.left_usd, tightest.limit, tightest.limit_usd)
 

@@ -11,7 +11,7 @@ from rules.policy.model import Policy
 from rules.snapshot import Halt, RunSeen, Snapshot
 from rules.text import count, plain
 
-FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=10), timedelta(hours=2)
+FIRST_WAIT, MAX_WAIT = timedelta(minutes=10), timedelta(hours=2)
 # A run gets so far only where the cause of a halt is gone: its agent started, and its model answered.
 _ALIVE = (RunState.AWAITING_APPROVAL, RunState.VALIDATING, RunState.PUBLISHING)
 
@@ -38,7 +38,7 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
         return Decision((again,), (f"{event.run_id} ended before it could tell",))
     if not is_shared(snapshot, event):
         return _lift(snapshot, halt, f"{event.run_id} did not fail of it any more")
-    wait = min(FIRST_WAIT * 2 ** min(halt.tries + 1, 10), LONGEST_WAIT)
+    wait = min(FIRST_WAIT * 2 ** min(halt.tries + 1, 10), MAX_WAIT)
     longer = BoardHalted(snapshot.board_id, halt.cause, halt.because, now + wait, halt.tries + 1)
     return Decision((longer,), (f"{event.run_id} tried in vain: {halt.because}",))
 

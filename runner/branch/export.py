@@ -67,10 +67,10 @@ def stamp(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
             theirs[likeness] -= 1  # once: a second of the kind is the agent's
             kept = replace(kept, committed=when)
         else:
-            kept = own(kept, order.committer, order.run_id, order.full_reference, when)
+            kept = own(kept, order.authorship.author, order.run_id, order.full_reference, when)
         # GitHub verifies a signature by the committer's address; who wrote it is the author.
-        kept = replace(kept, committer=_name(order.signing.owner if order.signing else order.committer))
-        made[commit.commit] = mirror.make_commit(kept, order.signing)
+        kept = replace(kept, committer=_name(order.authorship.committer))
+        made[commit.commit] = mirror.make_commit(kept, order.authorship.key)
     stamped = made.get(head, head)
     remember_stamped(run, stamped)
     return stamped, tuple(made.values())
@@ -110,7 +110,7 @@ def missing(run: RunContext, head: str) -> tuple[Commit, ...]:
 
     Merges, Cardinal's own commits and commits that the base has by now do not count.
     """
-    gone, committer = rebased(run, head), run.order.committer
+    gone, committer = rebased(run, head), run.order.authorship.author
     if not gone:
         return ()
     signed = set(map(_signed, gone))

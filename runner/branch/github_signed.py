@@ -31,7 +31,8 @@ def signed(run: RunContext, head: str) -> str:
 
 
 def _demand_own(run: RunContext, fresh: tuple[Commit, ...]) -> None:
-    ours = f"{run.order.committer.name} <{run.order.committer.email}>"
+    author = run.order.authorship.author
+    ours = f"{author.name} <{author.email}>"
     foreign = next((commit for commit in fresh if commit.author != ours), None)
     if foreign is not None:
         whose = f"{foreign.commit[:8]} by {one_line(foreign.author, 80)!r}, which was rebased"

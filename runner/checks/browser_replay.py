@@ -24,7 +24,7 @@ _LINE_BYTES = 20_000
 _PYTHON = "/opt/browser/bin/python"  # in the image
 _OUTPUT_BYTES = 20_000_000
 _SAVING_S = 20.0  # reserved for the program to end by itself and save its recordings
-_LEAST_S = 5.0
+_MIN_S = 5.0
 _NO_CONTAINER = (
     "A browser needs containers, and here commands run on this machine itself: whoever runs Cardinal installs"
     " Docker, builds the images with `cardinal images`, and sets `CARDINAL_WORKSPACE=docker`."
@@ -209,7 +209,7 @@ def _in_room(
         cap_bytes=_OUTPUT_BYTES,
         export=True,
     )
-    child.write(_plan(wanted, seen.key, max(_LEAST_S, left_s() - _SAVING_S)))
+    child.write(_plan(wanted, seen.key, max(_MIN_S, left_s() - _SAVING_S)))
     try:
         ran = finish(child, what="the reproduction", timeout_s=left_s(), beat=beat, stdout_line=seen.take)
     except CommandTimeoutError as error:

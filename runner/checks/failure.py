@@ -88,7 +88,7 @@ _READ_CHARS = 400_000
 _MAX_FOUND = 1_000
 _UNKNOWN_BYTES = 4_000  # of an output in which nothing is recognised
 _END_BYTES = 1_500  # of one in which something is
-_LEAST_END_BYTES = 200
+_MIN_END_BYTES = 200
 _BLOCK_BYTES = 1_500
 _BLOCK_LINES, _BLOCK_HEAD = 30, 8
 _MAX_BLOCKS = 20
@@ -166,7 +166,7 @@ def _useful(lines: Sequence[str], tests: Sequence[str], problems: Sequence[str])
         left -= size
     head = "The end of the output:\n"
     room = min(left, _END_BYTES) - len(head)
-    if room >= _LEAST_END_BYTES:
+    if room >= _MIN_END_BYTES:
         parts.append(head + tail("\n".join(lines).strip("\n"), room))
     return "\n\n".join(parts)
 

@@ -30,7 +30,7 @@ def clean_room(run: RunContext, purpose: str, name: str, image: str = "") -> Ite
     """Give a workspace with the commit that the mirror stores under `name`. Raises RunnerError."""
     order = run.order
     with empty_place(order, f"{purpose}{order.card_id}", image) as room:
-        checkout = Checkout(room, run.mirror.path, order.committer, run.beat)
+        checkout = Checkout(room, run.mirror.path, order.authorship.author, run.beat)
         checkout.clone_from(f"refs/cardinal/{name}", order.branch, order.base_branch)
         yield room
 

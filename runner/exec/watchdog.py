@@ -22,7 +22,7 @@ from runner.exec.launch import detach
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 0.25  # between two looks at the clock: a wait stands still while the machine sleeps
+POLL_S = 0.25  # between two looks at the clock: a wait stands still while the machine sleeps
 TRY_S = 1.0  # between two tries to end containers
 MAX_TRIES_S = 60.0  # for an engine that does not answer; afterwards the sweep of containers has the rest
 _ROUNDS = 20  # of looks for processes that were born while others were killed
@@ -79,7 +79,7 @@ def _watch(
         gc.freeze()  # or the collector would touch, and so copy, every page that is shared
         detach((0, 1, 2, pidfd))
         while (left_s := deadline.left_s) > 0:
-            if select.select([pidfd], [], [], min(left_s, LOOK_S))[0]:
+            if select.select([pidfd], [], [], min(left_s, POLL_S))[0]:
                 break
         else:
             log.error("run ended by its watchdog %s reason=lease_not_renewed", what)

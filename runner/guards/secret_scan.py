@@ -28,7 +28,7 @@ _PIECE = 2_000  # characters; a pattern's time grows with the line
 _OVERLAP = 200
 _SETS = re.compile(r"pass|pwd|secret|key|contrase", re.IGNORECASE)
 _KEYWORD_PIECE, _BEFORE = 400, 100  # a name may stand before the word and after it
-_LEAST_CHARS, _LEAST_BITS = 10, 3.0  # of a password that is no example: measured on words and on random ones
+_MIN_CHARS, _MIN_BITS = 10, 3.0  # of a password that is no example: measured on words and on random ones
 _VALUE = re.compile(r"[^\s'\"`,;<>{}()\[\]$%*]+")
 
 
@@ -78,11 +78,11 @@ def _sets_password(keyword: BasePlugin, text: str) -> bool:
 
 
 def _is_random(value: str) -> bool:
-    if not _VALUE.fullmatch(value) or len(value) < _LEAST_CHARS:
+    if not _VALUE.fullmatch(value) or len(value) < _MIN_CHARS:
         return False
     kinds = (any(map(str.isdigit, value)), any(map(str.isalpha, value)))
     bits = -sum(n / len(value) * math.log2(n / len(value)) for n in Counter(value).values())
-    return all(kinds) and bits >= _LEAST_BITS
+    return all(kinds) and bits >= _MIN_BITS
 
 
 @cache

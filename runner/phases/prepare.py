@@ -46,10 +46,10 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """
     order = run.order
     run.step(RunState.PREPARING)
-    digest = digest_of(order.briefing)
+    briefing, digest = order.briefing, digest_of(order.briefing.text)
     if run.history.instructed.briefed != digest:
-        made = BriefingMade(order.run_id, order.briefing, digest, order.briefing_omitted, order.issue)
-        run.log.append(made, *keep(run, "briefing.md", BRIEFING, order.briefing))
+        made = BriefingMade(order.run_id, briefing.text, digest, briefing.omitted, briefing.issue)
+        run.log.append(made, *keep(run, "briefing.md", BRIEFING, briefing.text))
     _instruct(run)
     run.deliver_answers()
     workspaces.require_program(run.agent, order.workspace)
@@ -244,12 +244,12 @@ def _handed_over(run: RunContext) -> str:
 def _instruct(run: RunContext) -> None:
     """Record new instructions, and put the files of skills in place."""
     order, history = run.order, run.history.instructed
-    if order.considered != history.considered:
-        run.log.append(SkillsChosen(order.run_id, order.considered))
+    if order.equipment.considered != history.considered:
+        run.log.append(SkillsChosen(order.run_id, order.equipment.considered))
     stacked = stack_event(order.run_id, order.stack)
     if stacked.digest != history.digest:
         run.log.append(stacked)
-    run.workspace.equip({file.path: file.content for file in order.skill_files})
+    run.workspace.equip({file.path: file.content for file in order.equipment.files})
 
 
 def forget_session(run: RunContext) -> None:

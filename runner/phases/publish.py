@@ -129,7 +129,7 @@ def push(run: RunContext, head: str) -> str:
     Return the commit that GitHub has: another one, with the same files, where GitHub signs.
     """
     run.log.hold(0)  # who lost the claim pushes nothing
-    if run.order.github_signs:
+    if run.order.authorship.by_github:
         head = signed(run, head)
     try:
         _push_onto_known(run, head)  # usually nothing moved since this claim fetched

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from runner.run.run_spec import Briefing
 from runner.text.plain import cut, redact
 from runner.text.untrusted import delimit_untrusted, flat
 from runner.text.visible import clean, clean_line
@@ -117,15 +118,6 @@ class BriefingSource:
     requested_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Briefing:
-    """The text with its SHA-256; `omitted` lists the omissions."""
-
-    text: str
-    digest: str
-    omitted: tuple[str, ...]
-
-
 class _Texts:
     """Cleans and truncates text, and collects the omissions."""
 
@@ -187,7 +179,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
     if omitted:
         sections.append("## Left out of this briefing\n" + "\n".join(f"- {what}" for what in omitted))
     text = "\n\n".join((f"# {title}", rule, *sections)) + "\n"
-    return Briefing(text, digest_of(text), omitted)
+    return Briefing(text, omitted)
 
 
 def own_part(text: str) -> str:

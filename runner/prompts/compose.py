@@ -69,7 +69,7 @@ def compose(
         parts += [*whole(order.stack, skills), intro(order, history)]
         parts += [_answers(history)] if history.lost else []
     else:
-        parts += [order.briefing] if session_id not in instructed.read else []
+        parts += [order.briefing.text] if session_id not in instructed.read else []
         parts += news(order.stack, instructed.delivered.get(session_id, {}), skills)
     if phase is Phase.REPAIR and turn.startswith(GUARD_TURN):
         parts += [f"{detail}\n\nThen end the turn."]

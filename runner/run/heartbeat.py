@@ -30,7 +30,7 @@ from runner.exec.launch import detach, with_parent
 log = logging.getLogger(__name__)
 
 SILENT_S = 60.0  # that a worker may be silent unless it said for how long; it hangs after that
-LOOK_S = 0.25
+POLL_S = 0.25
 _LATE = 0.4  # of a lease that is gone: the worker itself renews after a third of it
 
 
@@ -94,7 +94,7 @@ def _beat(engine: Engine, lease: Lease, heartbeat: Heartbeat, worker: int) -> No
         gc.freeze()  # or the collector would touch, and so copy, every page that is shared
         detach((0, 1, 2, worker))
         stat = Path(f"/proc/{os.getppid()}/stat")
-        while not select.select([worker], [], [], LOOK_S)[0]:
+        while not select.select([worker], [], [], POLL_S)[0]:
             if heartbeat.is_due and not _is_stopped(stat):
                 renew(engine, lease, heartbeat)
     except StaleClaimError:

@@ -84,6 +84,15 @@ class SkillContent:
     content: bytes = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Equipment:
+    """Layers beside mode, column and card; files of skills to read; every skill considered, and why."""
+
+    layers: tuple[Layer, ...] = ()
+    files: tuple[SkillContent, ...] = ()
+    considered: tuple[SkillConsidered, ...] = ()
+
+
 @dataclass(slots=True)
 class KnownInstructions:
     """The instructions that the sessions of a run know: a turn that ended by itself has delivered them.

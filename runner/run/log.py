@@ -30,7 +30,7 @@ from runner.run.history import History
 from runner.run.run_spec import Clock
 from runner.run.secrecy import Secrecy
 
-LOOK_S = 0.3
+POLL_S = 0.3
 AGAIN_S = 0.5  # between two tries while the ledger is away
 _PAGE = 500
 T = TypeVar("T")
@@ -138,7 +138,7 @@ class RunLog:
             self._heartbeat.sign()
         if self._renewal_is_due():
             self._insist(self._renew)
-        if self._clock.monotonic() - self._folded_at >= LOOK_S:
+        if self._clock.monotonic() - self._folded_at >= POLL_S:
             self.fold_new()
 
     def hold(self, for_s: float) -> None:

@@ -6,10 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from ledger.events.instruction import SkillConsidered
 from ledger.ids import CardId, RunId
 from runner.run.host_secret import HostSecretSpec
-from runner.run.instructions import Layer, SkillContent, stack
+from runner.run.instructions import Equipment, Layer, stack
 
 INVESTIGATE = "investigate"
 
@@ -243,6 +242,37 @@ class SigningKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Briefing:
+    """Briefing of an agent: `omitted` lists omissions, `issue` is the digest of the issue's text in it."""
+
+    text: str
+    omitted: tuple[str, ...] = ()
+    issue: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Authorship:
+    """Author of the commits that Cardinal writes; without a `key`, they are unsigned.
+
+    `by_github`: GitHub makes the commits anew before they are pushed, and signs them.
+    """
+
+    author: Committer
+    key: SigningKey | None = None
+    by_github: bool = False
+
+    @property
+    def committer(self) -> Committer:
+        """The committer: GitHub verifies a signature by its address."""
+        return self.key.owner if self.key else self.author
+
+    @property
+    def signs(self) -> bool:
+        """Whether commits are signed when GitHub gets them."""
+        return self.by_github or self.key is not None
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """One bounded attempt at a card. `kind`: first, revision, retry or repair.
 
@@ -264,14 +294,13 @@ class RunSpec:
     session_id: str
     plan_required: bool
     instructions: str
-    briefing: str
+    briefing: Briefing
     limits: Limits
     places: HostPaths
-    committer: Committer
+    authorship: Authorship
     tools: ToolSpec = ToolSpec()
     validation: ValidationSpec = ValidationSpec()
     threads: tuple[ReviewThread, ...] = ()
-    briefing_omitted: tuple[str, ...] = ()
     workspace: str = "local"
     image: str = ""
     resources: ResourceSpec = ResourceSpec()
@@ -280,23 +309,18 @@ class RunSpec:
     allowed: tuple[str, ...] = ()  # patterns of commands that people allowed for this card
     guards: Guards = field(default_factory=Guards)
     private_hosts: tuple[str, ...] = ()  # of the operator: hosts that may have a private address
-    issue: str = ""  # the digest of the issue's text in the briefing
     base: str = ""  # the default branch's commit as the claim found it
     policy: str = ""  # the digest of the policy file in force
     workflows: bool = False  # a maintainer allowed that files of CI change
     failing: str = ""  # output of the pull request's red checks, as Markdown
     mode: str = "fix"  # or investigate
     stages: tuple[StageSpec, ...] = ()  # empty: plan, then work
-    layers: tuple[Layer, ...] = ()  # profile, guides and skills, for the stack
-    skill_files: tuple[SkillContent, ...] = ()  # readable by the agent
-    considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
+    equipment: Equipment = field(default_factory=Equipment)  # profile, guides and skills
     request: str = ""  # of the person `requested_by` who started this very run
     requested_by: str = ""
     reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
     host: str = ""  # the name of the host that holds the claim
-    signing: SigningKey | None = None  # for the commits that Cardinal writes; None: they are unsigned
-    github_signs: bool = False  # GitHub makes the commits anew before they are pushed, and signs them
     early: bool = False  # publish what the guards let pass before the work is done
     elsewhere: tuple[str, ...] = ()  # other repositories in which the run may propose cards
     agents: tuple[str, ...] = ()  # whom the run may name for a card that it proposes
@@ -309,7 +333,7 @@ class RunSpec:
     @property
     def stack(self) -> tuple[Layer, ...]:
         """All instructions of the agent, in order."""
-        return stack(self.mode, self.instructions, self.briefing, self.layers)
+        return stack(self.mode, self.instructions, self.briefing.text, self.equipment.layers)
 
     @property
     def reference(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ledger.events.run import RunEvent
 from ledger.events.turn import BoardToolCalled
-from runner.run.instructions import Layer, SkillContent
+from runner.run.instructions import Equipment
 
 E = TypeVar("E", bound=RunEvent)
 PRIVATE_SKILL_MARK = "[private skill]"
@@ -17,7 +17,7 @@ _NAMES = frozenset(
     ("run_id", "question_id", "session_id", "call_id", "turn", "stage", "source", "target", "branch")
 )
 _NAMES_IN_CALLS = frozenset(("stage", "thread_id"))
-_LEAST_CHARACTERS = 16  # a shorter line is not worth hiding: half the words of the language would go
+_MIN_CHARACTERS = 16  # a shorter line is not worth hiding: half the words of the language would go
 _MAX_PHRASES = 4_000
 
 
@@ -55,15 +55,19 @@ class Secrecy:
         return text
 
 
-def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent], before: Iterable[str] = ()) -> Secrecy:
+def secrecy_of(equipment: Equipment, before: Iterable[str] = ()) -> Secrecy:
     """Return the Secrecy of the private layers and their files, and of earlier phrases, `before`."""
-    private = {layer.name: layer for layer in layers if layer.private}
+    private = {layer.name: layer for layer in equipment.layers if layer.private}
     texts = [layer.text for layer in private.values()]
-    texts += [file.content.decode(errors="replace") for file in files if file.path.split("/")[0] in private]
+    texts += [
+        file.content.decode(errors="replace")
+        for file in equipment.files
+        if file.path.split("/")[0] in private
+    ]
     phrases: dict[str, None] = {}
     for text in texts:
         for line in map(str.strip, text.splitlines()):
-            if len(line) >= _LEAST_CHARACTERS:
+            if len(line) >= _MIN_CHARACTERS:
                 phrases |= dict.fromkeys(
                     (line, json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1])
                 )

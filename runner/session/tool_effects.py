@@ -309,7 +309,7 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
             }
             for question in answers[-items:]
         ],
-        "briefing": cut(order.briefing, _BRIEFING_BYTES // share),
+        "briefing": cut(order.briefing.text, _BRIEFING_BYTES // share),
     }
 
 

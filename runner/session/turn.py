@@ -274,7 +274,7 @@ def play(run: RunContext, task: contract.Task) -> TurnResult:
         gateway.open(usd_left=task.budget_usd, tools=(*tools, *begin_servers(run)), turn=task.turn)
     child = run.workspace.start(
         command.argv,
-        env=identity(run.order.committer) | run.network() | dict(command.env),
+        env=identity(run.order.authorship.author) | run.network() | dict(command.env),
         writable=not task.read_only and task.tools.edit != "deny",
         commits=task.tools.commit != "deny",
         cap_bytes=run.order.limits.output_bytes,

@@ -33,7 +33,7 @@ from tests.bench.world import running
 # More than GitHub's hour allows cannot be commented on within it: with limits, fewer are dragged.
 DRAGS, LIMITED_DRAGS, FEW_DRAGS = 500, 120, 20
 WITHIN_S, HANDS = 2.0, 4  # the drags, and how many people drag at once
-LOOK_S, PATIENCE_S, QUIET_LOOKS = 1.0, 600, 3
+POLL_S, PATIENCE_S, QUIET_POLLS = 1.0, 600, 3
 COMMENT = re.compile(rf"/repos/{REPOSITORY}/issues/(\d+)/comments")
 # Lets each act of `cardinal up`, and of what is forked from it, use more than any limit that Cardinal knows.
 LIFT = """
@@ -130,7 +130,7 @@ def _cards(count: int, more_env: Mapping[str, str]) -> Iterator[tuple[Scene, tup
         def rests() -> str | None:
             waits, last = _waiting(scene)
             quiet[f"{last}"] += not waits
-            return "at rest" if quiet[f"{last}"] >= QUIET_LOOKS else None
+            return "at rest" if quiet[f"{last}"] >= QUIET_POLLS else None
 
         wait_for("every card is known", rests, limit_s=PATIENCE_S)
         yield scene, numbers
@@ -148,7 +148,7 @@ def _play(scene: Scene, numbers: Sequence[int]) -> Burst:
     while len(first) < len(numbers):
         if time.monotonic() > until:
             raise TimeoutError(f"{len(numbers) - len(first)} cards have no comment after {PATIENCE_S} s")
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
         calls = requests.get(f"{scene.team.url}/_forge/calls", timeout=60).json()
         for call in calls:
             named = COMMENT.fullmatch(call["path"])

@@ -93,7 +93,7 @@ def test_a_reviewer_reads_the_log_behind_a_check(page: Page, town: Served) -> No
     cardinal = town.cardinal
     cardinal.scenario(work=WORK)
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     town.picture(cardinal.run_of(item).run_id)
     page.context.add_cookies([{"name": "forge_person", "value": "bob", "url": cardinal.forge.url}])
     page.goto(f"{cardinal.forge.url}/acme/shop/pull/{cardinal.pull_of(item).number}")

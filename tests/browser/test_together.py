@@ -104,14 +104,14 @@ def test_one_approves_a_plan_whose_card_the_other_drags_away(
     run_id = cardinal.run_of(item).run_id
     with open_to_both(town, (page, page_of(pages, item)), (colleague, f"/runs/{run_id}")):
         cardinal.drag(item, "Tasks", who="alice")
-        cardinal.settle()
+        cardinal.catch_up()
         cancel = colleague.get_by_role("button", name="Cancel the run")
         expect(page.get_by_role("button", name="Cancel the run")).to_be_visible()
         told = press(page.get_by_role("button", name="Approve"), cancel)
         approved = cardinal.events(PlanApproved)
         assert ("alice cancelled r1 first" in told["bob"]) == (not approved)
         assert "first" not in told["alice"]
-        cardinal.settle()
+        cardinal.catch_up()
         assert_shown("cancelled", colleague.locator("#now .state"))
         expect(page.locator("main > p", has=page.locator(".state"))).to_contain_text("in Tasks")
         assert page.evaluate("window.loaded") == "once"

@@ -64,7 +64,7 @@ class Cardinal:
     def run_child(self) -> tuple[str, int]:
         """Return the RQ worker that has a run in its hands, and the pid of the run's own process."""
 
-        def look() -> tuple[str, int] | None:
+        def child() -> tuple[str, int] | None:
             for part, pid in self.parts().items():
                 with contextlib.suppress(psutil.NoSuchProcess):
                     children = psutil.Process(pid).children() if part.startswith("runs-") else []
@@ -72,7 +72,7 @@ class Cardinal:
                         return part, children[0].pid
             return None
 
-        return until(look, "a run has a process")
+        return until(child, "a run has a process")
 
     def is_up(self) -> bool:
         """Tell whether the web server answers."""

@@ -29,12 +29,12 @@ def test_commands_that_an_agent_writes_are_text_wherever_they_are_posted(cardina
         plan=[{"say": ORDERS}, plan], work=[*work, {"ask": {"question": ORDERS, "choices": ["/cardinal ok"]}}]
     )
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.events(PlanApproved) == []
     cardinal.say(item, "/cardinal approve")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert len(cardinal.events(PlanApproved)) == 1
     assert cardinal.run_of(item).state == "parked"
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.events(QuestionAnswered) == []
     assert [one.by for one in cardinal.events(CommandGiven)] == ["alice"]

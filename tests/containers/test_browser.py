@@ -106,7 +106,7 @@ def wanted(text: str = STEPS, **changes: Any) -> ReproductionSpec:
     return replace(made, **changes)
 
 
-def look(world: World, reproduction: ReproductionSpec, **files: str) -> Any:
+def reproduce(world: World, reproduction: ReproductionSpec, **files: str) -> Any:
     """Let an investigation begin with that, against a page of these files, and return how it was played."""
     if files:
         world.commit({name.replace("_", "."): text for name, text in files.items()})
@@ -166,7 +166,7 @@ def test_a_page_reaches_neither_the_internet_nor_the_host_nor_the_result(shop: W
         f" while sleep 0.2; do printf '{forged}\\n' > /proc/1/fd/1; done & exec python3 app.py"
     )
     text = 'Address: /cart\nSteps:\n- expect "Cart"\n- expect no "reached"\n- expect "Bought"'
-    played = look(shop, wanted(text, start=start), page_html=page)
+    played = reproduce(shop, wanted(text, start=start), page_html=page)
     assert (played.outcome, played.step, played.error_count >= 3) == (FAILED, 4, True), played
     assert "[alert, accepted] stop here" in kept(shop, "before-console.txt").decode()
     app = kept(shop, "before-app.txt").decode()
@@ -192,7 +192,7 @@ STOPS = (
 def test_an_app_that_ends_never_listens_or_stops_the_browser_ends_no_run(
     shop: World, start: str, limits: dict[str, float], said: str
 ) -> None:
-    played = look(shop, wanted(start=start, **limits))
+    played = reproduce(shop, wanted(start=start, **limits))
     assert (played.outcome, played.step) == (UNPLAYABLE, 0)
     assert played.said.startswith(said), played
     if "exit 3" in start:
@@ -202,14 +202,14 @@ def test_an_app_that_ends_never_listens_or_stops_the_browser_ends_no_run(
 def test_a_step_that_hangs_ends_in_its_time_with_what_was_seen_so_far(shop: World) -> None:
     page = "<h1>Cart</h1><button onclick='for (;;);'>Hang</button>"
     text = 'Steps:\n- open /cart\n- click "Hang"\n- expect "Done"'
-    played = look(shop, wanted(text), page_html=page)
+    played = reproduce(shop, wanted(text), page_html=page)
     assert played.outcome == FAILED
     assert played.step in (2, 3)  # the click hangs, or what comes after it
     assert {"screenshot", "video", "trace"} <= {*played.kept}
 
 
 def test_a_page_that_never_loads_fails_its_step_when_the_time_is_over(shop: World) -> None:
-    played = look(shop, wanted("Steps:\n- open /never", limit_s=40))
+    played = reproduce(shop, wanted("Steps:\n- open /never", limit_s=40))
     assert (played.outcome, played.step) == (FAILED, 1), played
     assert played.said.startswith("it did not happen within ")
     assert "trace" in played.kept
@@ -217,7 +217,7 @@ def test_a_page_that_never_loads_fails_its_step_when_the_time_is_over(shop: Worl
 
 def test_an_enormous_console_is_kept_up_to_its_cap(shop: World) -> None:
     page = "<h1>Cart</h1><script>for (let n = 0; n < 20000; n++) console.log('n'.repeat(500) + n)</script>"
-    played = look(shop, wanted('Address: /cart\nSteps:\n- expect "Cart"'), page_html=page)
+    played = reproduce(shop, wanted('Address: /cart\nSteps:\n- expect "Cart"'), page_html=page)
     assert played.outcome == PASSED, played
     console = kept(shop, "before-console.txt")
     assert len(console) < 600_000
@@ -225,7 +225,7 @@ def test_an_enormous_console_is_kept_up_to_its_cap(shop: World) -> None:
 
 
 def test_an_image_without_a_browser_says_so_and_the_run_goes_on(shop: World) -> None:
-    played = look(shop, wanted(image="cardinal/none:latest"))
+    played = reproduce(shop, wanted(image="cardinal/none:latest"))
     assert played.outcome == UNPLAYABLE
     assert "the image cardinal/none:latest is not on this machine: run `cardinal images`" in played.said
 

@@ -111,6 +111,6 @@ def test_an_agent_looks_has_a_job_made_and_answers_a_question(agent: str, tmp_pa
         assert "It asks: Which <b>port</b>?" in seen
         (given,) = cardinal.events(CommandGiven)
         assert (given.by, given.place, given.via, given.command) == ("bob", "api", "ci", "answer")
-        cardinal.settle()
+        cardinal.catch_up()
         (made,) = cardinal.events(JobMade)
         assert made.number > 0

@@ -125,7 +125,7 @@ class Town:
     def graphql(self, client: Github, document: str, **variables: Any) -> dict[str, Any]:
         return client.requester.graphql_query(document, variables)[1]["data"]  # type: ignore[no-any-return]
 
-    def settle(self) -> None:
+    def wait_for_webhooks(self) -> None:
         """Wait until every webhook so far was sent."""
         assert self.forge.sender.drain(WAIT_S)
 

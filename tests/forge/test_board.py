@@ -88,7 +88,7 @@ def test_a_drag_has_the_shape_that_was_asked_for(
     hooked.store.settings.drag_shape = shape
     assert drag(hooked, 1, "Planning").status_code == 200
     assert drag(hooked, 1, "In Progress").status_code == 200
-    hooked.settle()
+    hooked.wait_for_webhooks()
     payloads = receiver.named("projects_v2_item")
     assert sorted(one["action"] for one in payloads) == sorted(actions)
     for one in payloads:
@@ -193,7 +193,7 @@ def test_cards_are_placed_archived_restored_and_deleted(hooked: Town, receiver: 
             f"mutation($p: ID!, $i: ID!) {{ {deed}(input: {{projectId: $p, itemId: $i}}) {{ {result} }} }}"
         )
         hooked.graphql(client, document, **given)
-    hooked.settle()
+    hooked.wait_for_webhooks()
     actions = [one["action"] for one in receiver.named("projects_v2_item")]
     assert actions == ["reordered", "archived", "restored", "deleted"]
 

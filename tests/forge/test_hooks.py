@@ -20,7 +20,7 @@ def say(town: Town, *texts: str) -> None:
     issue = town.person("bob").get_repo("acme/shop").get_issue(1)
     for text in texts:
         issue.create_comment(text)
-    town.settle()
+    town.wait_for_webhooks()
 
 
 def heard(receiver: Receiver) -> list[str]:
@@ -76,7 +76,7 @@ def test_a_lost_delivery_can_be_found_and_asked_for_again(hooked: Town, receiver
         ("issue_comment", 0, False)
     ]
     integration.requester.requestJsonAndCheck("POST", f"/app/hook/deliveries/{listed[0]['id']}/attempts")
-    hooked.settle()
+    hooked.wait_for_webhooks()
     assert heard(receiver) == ["kept", "lost"]
     assert receiver.got[-1]["headers"]["X-GitHub-Delivery"] == listed[0]["guid"]
     full = integration.requester.requestJsonAndCheck("GET", f"/app/hook/deliveries/{listed[0]['id']}")[1]
@@ -117,7 +117,7 @@ def test_an_app_hears_only_what_it_subscribed_to(hooked: Town, receiver: Receive
     hooked.world.app.events = ["issues"]
     say(hooked, "unheard")
     hooked.person("bob").get_repo("acme/shop").create_issue("heard")
-    hooked.settle()
+    hooked.wait_for_webhooks()
     assert [one["event"] for one in receiver.got] == ["issues"]
 
 

@@ -33,7 +33,7 @@ def test_a_tick_by_a_person_is_an_edit_with_the_old_text(hooked: Town, receiver:
 def test_an_edit_that_changes_nothing_is_not_announced(hooked: Town, receiver: Receiver) -> None:
     comment = hooked.app().get_repo("acme/shop").get_issue(1).create_comment("same")
     comment.edit("same")
-    hooked.settle()
+    hooked.wait_for_webhooks()
     assert receiver.named("issue_comment", "edited") == []
 
 
@@ -95,7 +95,7 @@ def test_roles_are_told_as_github_tells_them(town: Town) -> None:
 def test_reacting_twice_is_once_and_fires_nothing(hooked: Town, receiver: Receiver) -> None:
     comment = hooked.app().get_repo("acme/shop").get_issue(1).create_comment("hi")
     assert comment.create_reaction("eyes").id == comment.create_reaction("eyes").id
-    hooked.settle()
+    hooked.wait_for_webhooks()
     assert [one["event"] for one in receiver.got] == ["issue_comment"]
 
 

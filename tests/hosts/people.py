@@ -84,14 +84,14 @@ class Card:
     def parked(self, limit_s: float = STEP_S, question: int = 1) -> RunRow:
         """Approve the plan, and return the run as soon as it waits for the answer to that question."""
 
-        def look() -> RunRow | None:
+        def fitting() -> RunRow | None:
             run = self.run()
             if run is not None and run.state is RunState.AWAITING_APPROVAL:
                 self._say(f"plan {run.plan_revision}", "/cardinal approve")
             waits = run is not None and run.state is RunState.PARKED
             return run if run and waits and str(run.question_id).endswith(f"q{question}") else None
 
-        return until(look, f"{self.title!r} asks question {question}", limit_s, 0.1)
+        return until(fitting, f"{self.title!r} asks question {question}", limit_s, 0.1)
 
     def answer(self) -> None:
         """Answer the question that is open."""
@@ -100,21 +100,21 @@ class Card:
     def working_on(self, host: str) -> None:
         """Wait until an agent works on it there."""
 
-        def look() -> bool:
+        def works() -> bool:
             run = self.run()
             there = run is not None and run.host == host and run.state is RunState.WORKING
             return there and bool(self.site.hosts[host].agents())
 
-        until(look, f"{self.title!r} is worked on at {host}", STEP_S, 0.05)
+        until(works, f"{self.title!r} is worked on at {host}", STEP_S, 0.05)
 
     def ended(self, limit_s: float = STEP_S) -> RunRow:
         """Wait for the end of its run, which must be a success, and return it."""
 
-        def look() -> RunRow | None:
+        def fitting() -> RunRow | None:
             run = self.run()
             return run if run is not None and run.state is RunState.ENDED else None
 
-        run = until(look, f"the run of {self.title!r} ends", limit_s, 0.1)
+        run = until(fitting, f"the run of {self.title!r} ends", limit_s, 0.1)
         assert run.ending is Ending.SUCCEEDED, f"{run.run_id}: {run.ending} {run.reason} {run.detail}"
         return run
 

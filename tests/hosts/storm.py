@@ -20,7 +20,7 @@ from tests.waiting import until
 SECONDS, SEED = "CARDINAL_TEST_STORM_S", "CARDINAL_TEST_STORM_SEED"
 DEFAULT_S = 300.0
 AT_ONCE = 3
-LOOK_S = 0.5
+POLL_S = 0.5
 REST_S = 600.0  # for what is left when the weather is fine again
 TIDY_S = 150.0
 
@@ -47,11 +47,11 @@ def _blow(site: Site, cards: list[Card], sampler: Sampler, troubles: Troubles) -
     end = time.monotonic() + seconds()
     while time.monotonic() < end and troubles.problem is None:
         _serve(site, cards, more=True)
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     troubles.stop()
     say(f"{troubles.count} troubles are over; {len(_open(cards))} of {len(cards)} cards are open")
     try:
-        until(lambda: not _serve(site, cards, more=False), "all runs end", REST_S, LOOK_S)
+        until(lambda: not _serve(site, cards, more=False), "all runs end", REST_S, POLL_S)
     except AssertionError:
         for card in _open(cards):
             say(card.state())
@@ -62,10 +62,10 @@ def _blow(site: Site, cards: list[Card], sampler: Sampler, troubles: Troubles) -
     say(_sum(site, cards, sampler))
     for card in cards:
         card.accept()
-    until(lambda: all(card.is_accepted() for card in cards), "every card is approved", TIDY_S, LOOK_S)
+    until(lambda: all(card.is_accepted() for card in cards), "every card is approved", TIDY_S, POLL_S)
     for card in cards:
         card.drag("Done")
-    until(lambda: not places(site), "every host is tidied up", TIDY_S, LOOK_S)
+    until(lambda: not places(site), "every host is tidied up", TIDY_S, POLL_S)
     truths.check_ledger(site)
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from tests.house.source import ROOT, Source, sources, tracked
+from tests.house.source import PACKAGES, ROOT, Source, sources, tracked
 
 EMPTY_WORDS = {"util", "common", "helper", "manager"}
 FLOORS = ("bot", "rules", "runner", "ledger")  # the forge is another program, with GitHub's words
@@ -15,9 +15,13 @@ NAMES_OF_ANYTHING = {"one", "found", "many", "told", "asked", "heard"}
 # Verbs and nouns that had several meanings: no function is called so; `settle` is said of queue rows alone.
 BANNED_FUNCTIONS = {"look", "obey", "leave", "settle", "shown", "spoken", "doubts", "verdict", "patient"}
 OF_QUEUES = ("ledger/queue/", "bot/outbox/publisher.py")
-BOUND = re.compile(r"_?MOST_[A-Z]")  # a limit begins with MAX_
+BOUND = re.compile(r"_?(MOST|LEAST|LONGEST|SHORTEST)_[A-Z]")  # a limit begins with MAX_ or MIN_
 # Docstrings of the product with a clause like "what a run costs", where a noun would do. It only falls.
 MAX_WHAT = 236
+# Names that several modules give to public functions with different parameters, and how many lists of
+# parameters a name has at the most. Both only fall. `WITH_MODULE` are said with their module (`outbox.get`).
+MAX_NAMESAKES, MAX_MEANINGS = 229, 6
+WITH_MODULE = {"command", "read", "write", "newest", "get", "find"}
 # Fields of these are stored, or carried over to what is: they keep their names.
 STORED = ("ledger/events/", "ledger/views/", "rules/intents/")
 # Parts of one kind have the same members, by their contract.
@@ -104,6 +108,16 @@ def homonyms(files: Iterable[Source]) -> set[str]:
     return {name for name, paths in places.items() if len(paths) > 1}
 
 
+def namesakes(files: Iterable[Source]) -> dict[str, int]:
+    """Return the names of public functions with several lists of parameters, and how many each has."""
+    lists = defaultdict(set)
+    for source in files:
+        for node in source.tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+                lists[node.name].add(tuple(it.arg for it in ast.walk(node.args) if isinstance(it, ast.arg)))
+    return {name: len(meanings) for name, meanings in lists.items() if len(meanings) > 1}
+
+
 def silent_modules(files: Iterable[Source]) -> Iterator[str]:
     for source in files:
         if source.is_public and not ast.get_docstring(source.tree):
@@ -119,11 +133,11 @@ def test_no_variable_has_a_name_of_anything() -> None:
 
 
 def test_no_function_has_a_word_of_several_meanings() -> None:
-    assert list(banned_functions(source for source in sources() if source.package in FLOORS)) == []
+    assert list(banned_functions(sources(*PACKAGES, "tests"))) == []
 
 
-def test_limits_begin_with_max() -> None:
-    assert list(other_bounds(sources())) == []
+def test_limits_begin_with_max_or_min() -> None:
+    assert list(other_bounds(sources(*PACKAGES, "tests"))) == []
 
 
 def test_docstrings_have_nouns_in_place_of_clauses_with_what() -> None:
@@ -140,6 +154,12 @@ def test_every_public_module_says_what_it_owns() -> None:
 def test_a_class_has_a_name_of_its_own() -> None:
     product = [source for source in sources() if source.package in FLOORS]
     assert homonyms(product) - OF_PARTS == set()
+
+
+def test_functions_do_not_share_more_names_than_they_did() -> None:
+    counts = namesakes(source for source in sources() if source.package in FLOORS)
+    assert len(counts) <= MAX_NAMESAKES, f"{len(counts)}: call a new function by a word of its own"
+    assert {name for name, count in counts.items() if count > MAX_MEANINGS} == WITH_MODULE
 
 
 NAMED = """\
@@ -177,12 +197,16 @@ def test_the_name_tests_bite() -> None:
     verbs = "def look(): ...\nclass A:\n    def _settle(self): ...\ndef looked(): ..."
     assert list(banned_functions([Source("bot/a.py", verbs)])) == ["bot/a.py:1 look", "bot/a.py:3 _settle"]
     assert list(banned_functions([Source("ledger/queue/a.py", verbs)])) == ["ledger/queue/a.py:1 look"]
-    limits = "MOST_ROWS, _MOST_MS = 1, 2\nMOSTLY = 3\nMAX_MOST_S = 4"
-    assert list(other_bounds([Source("bot/a.py", limits)])) == ["bot/a.py: MOST_ROWS", "bot/a.py: _MOST_MS"]
+    limits = "MOST_ROWS, _LEAST_MS = 1, 2\nMOSTLY = 3\nMAX_MOST_S = 4"
+    assert list(other_bounds([Source("bot/a.py", limits)])) == ["bot/a.py: MOST_ROWS", "bot/a.py: _LEAST_MS"]
     docs = '"""What it is."""\ndef f():\n    """Ends `what`; whatever."""\ndef g():\n    """Say\n    what."""'
     assert list(clauses_with_what([Source("bot/a.py", docs)])) == ["bot/a.py:1", "bot/a.py:4"]
     twice = [Source("bot/a.py", "class Told: ...\nclass _Own: ..."), Source("rules/a.py", "class Told: ...")]
     assert homonyms(twice) == {"Told"}
+    twice = [
+        Source(f"bot/{args[:1]}.py", f"def card({args}): ...\ndef run(): ...") for args in ("a", "b, *c")
+    ]
+    assert namesakes(twice) == {"card": 2}
     assert list(silent_modules([Source("bot/a.py", "x = 1"), Source("bot/__init__.py", "")])) == ["bot/a.py"]
     assert list(silent_modules([Source("bot/a.py", '"""Owns a."""'), Source("bot/_a.py", "x = 1")])) == []
 

@@ -59,12 +59,12 @@ class Board:
     def comment(self, *words: str) -> dict[str, Any]:
         """Return the comment on the first card that has these words, once it is there."""
 
-        def look() -> str | None:
+        def comment() -> str | None:
             comments = self.call("GET", f"/repos/{self.repository}/issues/1/comments?per_page=100")
             fitting = [one for one in comments if all(word in one["body"] for word in words)]
             return json.dumps(fitting[0]) if fitting else None
 
-        found: dict[str, Any] = json.loads(wait_for(f"a comment with {words}", look, limit_s=LIMIT_S))
+        found: dict[str, Any] = json.loads(wait_for(f"a comment with {words}", comment, limit_s=LIMIT_S))
         return found
 
     def approve(self, plan: dict[str, Any]) -> None:
@@ -111,12 +111,12 @@ def board(cardinal: Path, repository: Path, *more: str) -> Iterator[Board]:
         words = [cardinal, "try", "--yes", "--no-browser", *more]
         process = subprocess.Popen(words, cwd=repository, env=environment, stdout=out, stderr=out)
 
-    def look() -> str | None:
+    def address() -> str | None:
         assert process.poll() is None, said.read_text()
         return next(iter(re.findall(r"http://\S+/-/enter\?key=[\w-]+", said.read_text()[start:])), None)
 
     try:
-        url, _, key = wait_for("the address", look, limit_s=LIMIT_S).partition("/-/enter?key=")
+        url, _, key = wait_for("the address", address, limit_s=LIMIT_S).partition("/-/enter?key=")
         answers = json.loads(
             Path(git(repository, "rev-parse", "--show-toplevel"), ".cardinal/try.json").read_bytes()
         )

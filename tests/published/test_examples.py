@@ -148,7 +148,7 @@ def test_deliveries_about_other_places_change_nothing_in_the_ledger(tmp_path: Pa
             before = event_store.last_seq(db)
         for one in recordings():
             cardinal.post(one.event, one.body, str(uuid4()), str(one.payload.get("action") or ""))
-        cardinal.settle()
+        cardinal.catch_up()
         with event_store.reading(cardinal.services.engine) as db:
             assert event_store.last_seq(db) == before
             assert refresh_requests.waiting(db, limit=10) == ()

@@ -37,6 +37,8 @@ from runner.errors import UnverifiedCommitError
 from runner.run.log import RunLog
 from runner.run.provider import Provider
 from runner.run.run_spec import (
+    Authorship,
+    Briefing,
     Committer,
     HostPaths,
     Limits,
@@ -263,8 +265,8 @@ class World:
         order = RunSpec(
             run_id=RUN, card_id=CARD, attempt=1, kind="first", generation=0, repository=REPOSITORY, number=12,
             title="Say hello", branch=BRANCH, base_branch="main", agent="scripted", model="test",
-            session_id="", plan_required=False, instructions="", briefing="# Say hello\n", limits=LIMITS,
-            places=self.places, committer=COMMITTER, validation=checks(),
+            session_id="", plan_required=False, instructions="", briefing=Briefing("# Say hello\n"),
+            limits=LIMITS, places=self.places, authorship=Authorship(COMMITTER), validation=checks(),
         )  # fmt: skip
         order = dataclasses.replace(order, **changes)
         self.queue(order)

@@ -63,11 +63,11 @@ def test_a_whole_run_leaves_no_secret_anywhere(cardinal: Cardinal, tmp_path: Pat
     with ScriptedModel(folder, key=KEY) as model:
         pay(cardinal, model.url)
         item = cardinal.new(column="In Progress")
-        cardinal.settle(work=True)
+        cardinal.catch_up(work=True)
         assert "Which one" in "\n".join(cardinal.told(item)), cardinal.card(item)
         first = found_in(files(tmp_path), secrets(cardinal))
         cardinal.say(item, "The second one")
-        cardinal.settle(work=True)
+        cardinal.catch_up(work=True)
         run = cardinal.run_of(item)
         assert run.ending == "succeeded", run
         heard = [("model", str(one.body).encode()) for one in model.requests]
@@ -78,16 +78,16 @@ def test_a_whole_run_leaves_no_secret_anywhere(cardinal: Cardinal, tmp_path: Pat
         *images(home / "workspaces"),
         *heard,
         *ledger(cardinal),
-        *shown(cardinal, item),
+        *published(cardinal, item),
     ]
     assert len(list(images(home / "workspaces"))) > 2
     assert len([place for place, _ in everywhere if place.endswith("dump.txt")]) == 1
     assert found_in(everywhere, secrets(cardinal)) == {}
-    ours = [*ledger(cardinal), *shown(cardinal, item), *files(home / "logs")]
+    ours = [*ledger(cardinal), *published(cardinal, item), *files(home / "logs")]
     assert found_in(ours, TRACES) == {}, [
         line[:300] for line in _lines(ours) if TRACES["a private key"] in line
     ]
-    assert sum(raw.count(b"[redacted]") for _, raw in shown(cardinal, item)) >= len(TRACES)
+    assert sum(raw.count(b"[redacted]") for _, raw in published(cardinal, item)) >= len(TRACES)
 
 
 def _lines(texts: list[tuple[str, bytes]]) -> list[str]:
@@ -141,7 +141,7 @@ def ledger(cardinal: Cardinal) -> Iterator[tuple[str, bytes]]:
             yield f"table {name}", repr(db.execute(text(f'select * from "{name}"')).all()).encode()
 
 
-def shown(cardinal: Cardinal, item: Item) -> Iterator[tuple[str, bytes]]:
+def published(cardinal: Cardinal, item: Item) -> Iterator[tuple[str, bytes]]:
     """Yield what people see on GitHub: comments, pull request, checks, fields of the board, commits."""
     pull = cardinal.pull_of(item)
     yield "issue", "\n".join(one.body for one in issue_of(item).comments).encode()

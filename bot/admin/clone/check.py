@@ -29,7 +29,7 @@ from runner.checks.by_path import checks_of
 from runner.git.mirror import Mirror
 from runner.git.object_files import write_ref
 from runner.run.log import RunLog
-from runner.run.run_spec import RunSpec, ValidationSpec
+from runner.run.run_spec import Authorship, Briefing, RunSpec, ValidationSpec
 from runner.text.plain import one_line
 
 BRANCH, BASE = "commit", "base"  # the only branches of the copy that is checked
@@ -145,9 +145,9 @@ def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Pat
         agent=column.agent,
         session_id="",
         plan_required=False,
-        briefing="",
+        briefing=Briefing(""),
         places=places_of(root),
-        committer=COMMITTER,
+        authorship=Authorship(COMMITTER),
         validation=_validation(cloned, fast=fast),
         **from_policy(config, column, rules),
     )

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator
 
-from bot.admin.doctor import CheckResult, DoctorContext, _branch_rules, fail, ok, warn
+from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
+from bot.github.api import repositories, rulesets
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
+from bot.runspec.branch_rules import pushes
+from bot.runspec.committer import authorship_of
 from bot.sync import access
+from bot.system.config import ConfigError
 from ledger.events.access import RepositoryMoved
 from ledger.ids import BoardId
 from ledger.queries import cards
@@ -14,7 +18,10 @@ from ledger.views import placements
 from rules.errors import PolicyError
 from rules.policy.board import BoardRules
 from rules.policy.repository import RepositoryRules
+from rules.runs.branch_rules import of_merge, of_push
+from runner.git.commits import trailers
 
+BRANCH = "cardinal/1-card"  # a branch like those of cards
 MAX_REPOSITORIES = 30  # that are asked about: eight calls each, more with a profile or rules
 
 
@@ -68,7 +75,7 @@ def _of(context: DoctorContext, repository: str, board: BoardRules) -> Iterator[
     else:
         yield _profile(context, repository, commit, rules) or _checked(repository, rules)
         yield from _guides(context, repository, commit, rules)
-        yield from _branch_rules.check_branches(context, repository, rules)
+        yield from _branch_rules(context, repository, rules)
 
 
 def _profile(
@@ -103,6 +110,32 @@ def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
         message = f"{repository} names no checks, so no agent starts there"
         return warn("checks", message, f"write {missing_checks.LINE} into {missing_checks.FILE}")
     return ok("checks", f"{repository} says how work is checked")
+
+
+def _branch_rules(context: DoctorContext, repository: str, rules: RepositoryRules) -> Iterator[CheckResult]:
+    """Yield the rulesets' rules that refuse, or may refuse, Cardinal's commits and merges there."""
+    hub = context.hub_of(repository)
+    try:
+        authorship = authorship_of(context.config, hub, repository, rules)
+    except ConfigError as error:
+        yield fail("rules", f"{repository}: {error.problems[0]}", "set them, or no run starts there")
+        return
+    base = repositories.default_branch(hub, repository)
+    pushed = pushes(BRANCH, authorship, trailers("r1", f"{repository}#1"))
+    findings = of_push(rulesets.of_branch(hub, repository, BRANCH), pushed)
+    of_base = rulesets.of_branch(hub, repository, base)
+    for method in _methods(context):
+        findings += of_merge(of_base, base, method, "", signed=pushed.signed)
+    left = rulesets.binding(hub, repository, tuple(dict.fromkeys(findings)))
+    for each in left:
+        yield (fail if each.refuses else warn)("rules", f"{repository}: {each.problem}", each.step)
+
+
+def _methods(context: DoctorContext) -> tuple[str, ...]:
+    """Return the merge methods of the boards' policies."""
+    columns = (column for _, policy in context.policies() for column in policy.board.columns.values())
+    steps = (step for column in columns for step in column.entry_actions if step["action"] == "merge")
+    return tuple(sorted({str(step.get("method", "squash")) for step in steps}))
 
 
 def _follow(context: DoctorContext) -> str:

@@ -7,7 +7,7 @@ from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.states import Ending, RunState
 from ledger.views.runs import RunRow
-from rules.commands.budget import LEAST_USD, MAX_USD
+from rules.commands.budget import MAX_USD, MIN_USD
 from rules.runs.mode import INVESTIGATE, reason
 
 STAGES = ("plan", "work", "validate", "pull request")
@@ -166,7 +166,7 @@ def _controls(story: Story) -> str:
 
 def _more_dollars(story: Story) -> list[str]:
     """Return the box that adds the column's budget once more, where the run waits for dollars."""
-    if story.asker != "budget" or story.dollars is None or story.dollars.base_usd < LEAST_USD:
+    if story.asker != "budget" or story.dollars is None or story.dollars.base_usd < MIN_USD:
         return []
     more_usd = min(story.dollars.base_usd, MAX_USD)
     name = f"budget:{story.run.run_id}:{more_usd:.2f}"

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from runner.agents import contract
-from runner.agents.codex.items import LONGEST_CHARS, Asking, ended_item, started_item, typed
+from runner.agents.codex.items import MAX_CHARS, Asking, ended_item, started_item, typed
 from runner.agents.codex.settings import BOARD, PROVIDER, argv, not_offered, request
 from runner.agents.json_lines import JsonLinesDialogue, json_line
 from runner.text.plain import cut, one_line
@@ -203,10 +203,8 @@ class CodexDialogue(JsonLinesDialogue):
             return (contract.Send(not_offered(request_id, method)),)
         if self._task.phase is contract.Phase.CHAT:
             return self._refused(permission.ask_id, "")
-        if len(permission.command) > LONGEST_CHARS:
-            return self._refused(
-                permission.ask_id, f"it is longer than {LONGEST_CHARS} characters: use a file"
-            )
+        if len(permission.command) > MAX_CHARS:
+            return self._refused(permission.ask_id, f"it is longer than {MAX_CHARS} characters: use a file")
         return (permission,)
 
     def _refused(self, ask_id: str, why: str) -> tuple[contract.AgentEvent, ...]:

@@ -8,7 +8,7 @@ from runner.agents.contract import AgentEvent, PermissionAsked, Text, ToolEnd, T
 from runner.agents.json_lines import json_line
 from runner.text.plain import cut, one_line
 
-LONGEST_CHARS = 64_000  # of a command: truncated, it could hide a refused part
+MAX_CHARS = 64_000  # of a command: truncated, it could hide a refused part
 _MAX = 1_000  # questions and patches that are remembered
 _ELICITATION = "mcpServer/elicitation/request"
 _TEXT_BYTES = 64_000

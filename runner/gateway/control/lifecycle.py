@@ -32,7 +32,7 @@ from runner.run.provider import Provider
 _BOARD = "/board"
 _FAILED = 70  # source: sysexits.h, EX_SOFTWARE
 _KEEP_S = 120
-LOOK_S = 0.5  # between two looks at the clock: a wait stands still while the machine sleeps
+POLL_S = 0.5  # between two looks at the clock: a wait stands still while the machine sleeps
 
 
 def warm() -> None:
@@ -128,7 +128,7 @@ def _secret_tunnels(terms: Terms, uplink: Uplink, certificates: Path | None) -> 
 
 async def _end_at(deadline: Deadline) -> NoReturn:
     while (left_s := deadline.left_s) > 0:
-        await asyncio.sleep(min(left_s, LOOK_S))
+        await asyncio.sleep(min(left_s, POLL_S))
     os._exit(0)
 
 

@@ -11,8 +11,8 @@ from runner.gateway.models.protocol import ModelRequest, Reading, Wire
 from runner.gateway.models.request_contents import UnknownCostError, Weight
 
 _UNSAID_TOKENS = 16_000  # of an answer in one piece that has no limit of its own
-_LONGEST_TOKENS = 128_000  # source: the models' pages of Anthropic and OpenAI
-_LEAST_TOKENS, _BESIDE_TOKENS = 2_500, 8_000  # an answer below is not worth its input
+_MAX_TOKENS = 128_000  # source: the models' pages of Anthropic and OpenAI
+_MIN_TOKENS, _BESIDE_TOKENS = 2_500, 8_000  # an answer below is not worth its input
 _AMPLE_TOKENS = 32_000
 _PICTURE_TOKENS, _LARGEST_PICTURE_TOKENS = 2_000, 10_000
 _UNSEEN_TOKENS = 1_000  # that a provider adds for its tools
@@ -21,7 +21,7 @@ _WRITES = (
     (b'"cache_control"', 1.25),
     (b"", 1.0),
 )  # Anthropic's factors for writing to its cache
-_LEAST_SHARE, _MAX_SHARE = 0.02, 4.0
+_MIN_SHARE, _MAX_SHARE = 0.02, 4.0
 _REMEMBERED = 20_000
 
 
@@ -43,7 +43,7 @@ class Experience:
     def learn(self, model: str, estimated_usd: float, true_usd: float, digests: Iterable[bytes]) -> None:
         """Learn from the newest call of a model."""
         if estimated_usd > 0:
-            self._share[model] = min(_MAX_SHARE, max(_LEAST_SHARE, true_usd / estimated_usd))
+            self._share[model] = min(_MAX_SHARE, max(_MIN_SHARE, true_usd / estimated_usd))
         self._read |= dict.fromkeys(digests)
         while len(self._read) > _REMEMBERED:
             del self._read[next(iter(self._read))]
@@ -118,7 +118,7 @@ class Meter:
         tokens = self._answer_tokens(free_usd, alone=alone)
         if not tokens:
             return False
-        if tokens < (self.request.limit_tokens or _LONGEST_TOKENS):
+        if tokens < (self.request.limit_tokens or _MAX_TOKENS):
             self.request = self.request.limited(tokens)
         self._expected_usd = self._usual_usd
         self._held = self._budget.hold(input_usd + tokens * self._token_usd)
@@ -139,13 +139,13 @@ class Meter:
         if free_usd <= 0 or room_usd < 0:
             return 0
         room_usd += self._budget.slack_usd if alone else 0.0
-        most = int(room_usd / self._token_usd) if self._token_usd > 0 else _LONGEST_TOKENS
+        most = int(room_usd / self._token_usd) if self._token_usd > 0 else _MAX_TOKENS
         said = self.request.limit_tokens
         if not self.request.streamed:
             wanted = said or _UNSAID_TOKENS
             return wanted if wanted <= most else 0
-        wanted = said or _LONGEST_TOKENS
-        least = min(wanted, _LEAST_TOKENS if alone else _BESIDE_TOKENS)
+        wanted = said or _MAX_TOKENS
+        least = min(wanted, _MIN_TOKENS if alone else _BESIDE_TOKENS)
         half = max(most // 2, _AMPLE_TOKENS if alone else least)
         return min(wanted, most, half) if most >= least else 0
 

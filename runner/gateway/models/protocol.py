@@ -11,7 +11,7 @@ from runner.gateway.models import sse
 from runner.gateway.models.request_contents import check_fields
 from runner.text.plain import one_line
 
-_LONGEST_NAME = 200
+_MAX_NAME = 200
 _WANTED = "stream_options.include_usage"
 _SEPARATORS = (b",", b"[", b"{")
 MAX_PARTS = 500_000  # nearly each is a token; the rest of a long request is words
@@ -182,7 +182,7 @@ def parse_request(wire: Wire, given: Mapping[str, Any], body: bytes) -> ModelReq
 def model_of(given: Mapping[str, Any]) -> str:
     """Return the model that a request names. Raises UnreadableCallError."""
     model = given.get("model")
-    if not isinstance(model, str) or not 0 < len(model) <= _LONGEST_NAME:
+    if not isinstance(model, str) or not 0 < len(model) <= _MAX_NAME:
         raise UnreadableCallError("`model` is no name of a model")
     return model
 

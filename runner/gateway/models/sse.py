@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")  # source: html.spec.whatwg.org, 9.2.5
 KIND = "text/event-stream"
-_LONGEST_END = 4
+_MAX_END = 4
 _EVENT_BYTES = 16_000_000
 
 
@@ -47,7 +47,7 @@ class SseParser:
         self._rest += piece
         if len(self._rest) > self.cap_bytes:
             self._skips = True
-            del self._rest[:-_LONGEST_END]
+            del self._rest[:-_MAX_END]
 
 
 def _payload(event: bytes) -> bytes:

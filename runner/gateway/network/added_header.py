@@ -9,7 +9,7 @@ from runner.gateway.network.addresses import host_and_port
 from runner.gateway.network.request import BadRequestError, framing_of, passed_on
 
 HTTPS = 443
-_LEAST_BYTES = 6  # a shorter secret would be seen everywhere
+_MIN_BYTES = 6  # a shorter secret would be seen everywhere
 # An answer packed, or in pieces of the agent's choice, could show a secret that the mask does not see.
 _NOT_SENT = frozenset({b"accept-encoding", b"range", b"if-range"})
 _NOT_RETURNED = frozenset(
@@ -70,7 +70,7 @@ class Mask:
 
     def __init__(self, secrets: Iterable[bytes]) -> None:
         self._secrets = tuple(
-            sorted({each for each in secrets if len(each) >= _LEAST_BYTES}, key=len, reverse=True)
+            sorted({each for each in secrets if len(each) >= _MIN_BYTES}, key=len, reverse=True)
         )
         self._keep = max(map(len, self._secrets), default=1) - 1
         self._rest = b""

@@ -13,7 +13,7 @@ MB = 1 << 20
 _TMP_MB, _TMP_FILES = 512, 100_000
 _SHM_MB = 64
 _VOLUME_MB, _VOLUME_FILES = 64, 10_000
-_LEAST_CPUS = 0.01
+_MIN_CPUS = 0.01
 _OOM_SCORE = 800  # the kernel kills it before anything of the host
 
 
@@ -83,7 +83,7 @@ def lockdown(cell: Cell, machine_cpus: int) -> dict[str, Any]:
         "ipc_mode": "private",
         "mem_limit": memory_bytes,
         "memswap_limit": memory_bytes,
-        "nano_cpus": int(max(_LEAST_CPUS, min(allowed.cpus, machine_cpus)) * 1e9),
+        "nano_cpus": int(max(_MIN_CPUS, min(allowed.cpus, machine_cpus)) * 1e9),
         "pids_limit": allowed.processes,
         "oom_score_adj": _OOM_SCORE,
         "shm_size": _SHM_MB * MB,

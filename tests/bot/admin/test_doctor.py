@@ -48,7 +48,7 @@ def findings(result: Result) -> dict[str, dict[str, str]]:
     return found
 
 
-def settle(home: Path, text: str) -> None:
+def write_settings(home: Path, text: str) -> None:
     home.mkdir(mode=0o700, exist_ok=True)
     (home / "env").write_text(text)
 
@@ -61,7 +61,7 @@ def test_where_nothing_is_yet_it_leaves_nothing_behind(doctor: Doctor, home: Pat
 def test_a_machine_that_cannot_start_programs_is_told_what_to_install(
     doctor: Doctor, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle(home, AWAY)
+    write_settings(home, AWAY)
     assert "launcher" not in findings(doctor("--json"))
     monkeypatch.setenv("PATH", str(home))
     found = findings(doctor("--json"))["launcher"]
@@ -82,17 +82,17 @@ def test_the_store_is_written_and_read_or_there_is_a_next_step(
     doctor: Doctor, home: Path, tmp_path: Path
 ) -> None:
     shared = tmp_path / "shared"
-    settle(home, f"{AWAY}CARDINAL_STORE={shared}\n")
+    write_settings(home, f"{AWAY}CARDINAL_STORE={shared}\n")
     found = findings(doctor("--json"))["store"]
     assert (found["level"], f"{shared}, for all hosts" in found["found"]) == ("ok", True)
     assert list(shared.glob("??/*")) == []
-    settle(home, f"{AWAY}CARDINAL_STORE={home / 'env'}\n")
+    write_settings(home, f"{AWAY}CARDINAL_STORE={home / 'env'}\n")
     found = findings(doctor("--json"))["store"]
     assert (found["level"], "CARDINAL_STORE" in found["next_step"]) == ("fail", True)
 
 
 def test_a_ledger_that_is_none_is_a_finding_and_all_else_is_looked_at(doctor: Doctor, home: Path) -> None:
-    settle(home, AWAY)
+    write_settings(home, AWAY)
     (home / "data").mkdir()
     (home / "data" / "ledger.db").write_text("garbage" * 1000)
     found = findings(doctor("--json"))
@@ -103,7 +103,7 @@ def test_a_ledger_that_is_none_is_a_finding_and_all_else_is_looked_at(doctor: Do
 
 
 def test_its_advice_about_a_broken_ledger_works(doctor: Doctor, home: Path, tmp_path: Path) -> None:
-    settle(home, AWAY)
+    write_settings(home, AWAY)
     ledger, saved, env = home / "data" / "ledger.db", tmp_path / "saved.db", {"CARDINAL_HOME": str(home)}
     open_ledger(f"sqlite:///{ledger}").dispose()
     assert CliRunner().invoke(main, ("backup", str(saved)), env=env).exit_code == 0
@@ -116,7 +116,7 @@ def test_its_advice_about_a_broken_ledger_works(doctor: Doctor, home: Path, tmp_
 
 
 def test_it_says_whose_the_ledger_is_and_what_is_folded_beside(doctor: Doctor, home: Path) -> None:
-    settle(home, AWAY)
+    write_settings(home, AWAY)
     engine = open_ledger(f"sqlite:///{home}/data/ledger.db")
     found = findings(doctor("--json"))["editions"]
     assert (found["level"], mine().name in found["found"]) == ("ok", True)
@@ -141,7 +141,7 @@ def test_a_database_that_is_away_is_a_finding_and_its_password_stays_out_of_the_
         "CARDINAL_DATABASE_URL=postgresql://cardinal:hush-4711@127.0.0.1:9/x?sslpassword=psst-4711",
         "CARDINAL_REDIS_URL=redis://:whisper-4711@127.0.0.1:9/0",
     )
-    settle(home, AWAY + "\n".join(lines))
+    write_settings(home, AWAY + "\n".join(lines))
     result = doctor("--bundle", "help.tar.gz")
     assert "fail  ledger" in result.stdout
     assert "CARDINAL_DATABASE_URL" in result.stdout
@@ -152,14 +152,14 @@ def test_a_database_that_is_away_is_a_finding_and_its_password_stays_out_of_the_
 
 
 def test_a_missing_key_keeps_no_other_finding_back(doctor: Doctor, home: Path) -> None:
-    settle(home, AWAY)
+    write_settings(home, AWAY)
     result = doctor("--json")
     assert "CARDINAL_PRIVATE_KEY, CARDINAL_WEBHOOK_SECRET are not set" in result.stdout
     assert {"home", "disk", "redis", "budget"} <= {*findings(result)}
 
 
 def test_its_findings_are_sentences(doctor: Doctor, home: Path) -> None:
-    settle(home, AWAY)
+    write_settings(home, AWAY)
     shown = doctor().stdout.splitlines()
     for one in shown:
         found, _, step = one[21:].partition(" → ")
@@ -171,7 +171,7 @@ def test_its_findings_are_sentences(doctor: Doctor, home: Path) -> None:
 
 
 def test_of_a_board_of_cardinal_try_it_names_the_command_that_starts_it(doctor: Doctor, home: Path) -> None:
-    settle(home, AWAY)
+    write_settings(home, AWAY)
     (home / TRIAL).touch()
     shown = doctor().stdout
     assert "start `cardinal try`: it makes one" in shown.replace("Start", "start")
@@ -179,7 +179,7 @@ def test_of_a_board_of_cardinal_try_it_names_the_command_that_starts_it(doctor: 
 
 
 def test_settings_that_cannot_be_read_are_findings_too(doctor: Doctor, home: Path) -> None:
-    settle(home, AWAY + "CARDINAL_PRIVATE_KEY=gone.pem\nCARDINAL_PROT=3\n")
+    write_settings(home, AWAY + "CARDINAL_PRIVATE_KEY=gone.pem\nCARDINAL_PROT=3\n")
     result = doctor("--json")
     assert result.exit_code == 1
     told = json.loads(result.stdout)
@@ -189,7 +189,7 @@ def test_settings_that_cannot_be_read_are_findings_too(doctor: Doctor, home: Pat
 
 
 def test_an_archive_that_cannot_be_written_is_one_sentence(doctor: Doctor, home: Path) -> None:
-    settle(home, AWAY)
+    write_settings(home, AWAY)
     result = doctor("--bundle", "nowhere/help.tar.gz")
     assert result.exit_code == 2
     assert "no archive was written to nowhere/help.tar.gz: No such file" in result.stderr
@@ -206,7 +206,7 @@ def test_a_torn_record_of_what_runs_is_none(home: Path, text: str) -> None:
 def test_its_findings_are_kept_for_the_page_health_and_a_ledger_that_takes_none_is_no_obstacle(
     doctor: Doctor, home: Path
 ) -> None:
-    settle(home, f"{AWAY}CARDINAL_HOST_NAME=b\n")
+    write_settings(home, f"{AWAY}CARDINAL_HOST_NAME=b\n")
     engine = open_ledger(f"sqlite:///{home}/data/ledger.db")
     shown = findings(doctor("--json"))
     with event_store.reading(engine) as db:
@@ -226,7 +226,7 @@ def test_its_findings_are_kept_for_the_page_health_and_a_ledger_that_takes_none_
 def test_a_file_of_subscribers_that_cannot_be_read_is_a_finding_without_the_address(
     doctor: Doctor, home: Path
 ) -> None:
-    settle(home, AWAY)
+    write_settings(home, AWAY)
     assert "notices" not in findings(doctor("--json"))
     (home / "notices.json").write_text('{"alice": {"address": "json://s3cret", "kindz": []}}')
     result = doctor("--json")

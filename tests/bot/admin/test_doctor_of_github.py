@@ -53,7 +53,7 @@ def test_a_healthy_installation_has_nothing_to_repair_on_github(cardinal: Cardin
     (app,) = cardinal.forge.store.apps.all()
     app.webhook_url = HOOK
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     for one in cardinal.forge.store.deliveries.all():
         one.status_code, one.status, one.delivered_at = 202, "OK", cardinal.clock()
     cardinal.sweep()
@@ -161,7 +161,7 @@ def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: 
         return [(one.level, "not read yet" in one.message) for one in checkups.headers(asked)]
 
     cardinal.set_policy(with_column(budget_usd="7"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert columns() == [(Level.OK, True)]
     cardinal.clock.forward(2 * cardinal.services.config.sweep_s)
     assert columns() == [(Level.WARN, False)]
@@ -171,7 +171,7 @@ def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: 
 
 def test_a_look_from_before_the_writing_that_is_recorded_after_it_is_no_finding(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(budget_usd="7"))
-    cardinal.settle()
+    cardinal.catch_up()
     with event_store.reading(cardinal.services.engine) as db:
         (before,) = boards.all_boards(db)
     cardinal.clock.forward(1)
@@ -277,7 +277,7 @@ def test_the_receiver_takes_what_is_signed_and_the_ping_leads_to_nothing(cardina
     before = cardinal.count()
     (finding,) = github.signature(doctor_context(cardinal))
     assert finding == CheckResult("signature", Level.OK, "what is signed is taken, what is not is refused")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.count() == before
 
 

@@ -72,7 +72,7 @@ def test_many_jobs_from_standard_input_go_on_after_a_fault(pages: Pages, shell: 
 
 def test_a_filter_names_the_jobs_and_a_dry_run_does_nothing(pages: Pages, shell: Shell) -> None:
     items = [pages.cardinal.new("Old", column="Tasks") for _ in range(2)]
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     cards = [pages.cardinal.card(item) for item in items]
     names = sorted(f"{card.repository}#{card.number}" for card in cards)
     old = ("--filter", "column=Tasks", "--filter", "search=old")
@@ -86,7 +86,7 @@ def test_a_filter_names_the_jobs_and_a_dry_run_does_nothing(pages: Pages, shell:
     assert shell("command", "destroy", *old, "--dry-run").exit_code == 2
     done = shell("command", "archive", *old, "--json")
     assert [it["fault"] for it in map(json.loads, done.stdout.splitlines())] == ["", ""]
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     nothing = shell("command", "archive", *old)
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert nothing.stderr == "no job fits, so nothing was done\n"
@@ -104,7 +104,7 @@ def test_more_commands_than_a_minute_has_wait_for_the_next(
 
     monkeypatch.setattr(_bulk, "sleep", wait)
     pages.cardinal.set_policy(POLICY.replace("limits: {", "limits: {commands_per_minute: 1, "))
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     cards = [pages.cardinal.card(at_work(pages)) for _ in range(2)]
     stdin = "\n".join(f"{card.repository}#{card.number}" for card in cards)
     many = shell("command", "status", "-", stdin=stdin)

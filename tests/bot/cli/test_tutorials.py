@@ -44,14 +44,14 @@ def number(pages: Pages) -> int:
     cardinal = pages.cardinal
     cardinal.set_policy(with_column(plan_approval="required"))
     cardinal.scenario(plan=[{"plan": {"summary": "Say it.", "steps": ["Say hello"]}}], work=HELLO)
-    cardinal.settle()
+    cardinal.catch_up()
     return max(cardinal.repo.issues, default=0) + 1
 
 
 def made(pages: Pages) -> Item:
     """Return a card whose plan waits for somebody."""
     item = pages.cardinal.new(column="In Progress")
-    pages.cardinal.settle(work=True)
+    pages.cardinal.catch_up(work=True)
     return item
 
 
@@ -63,7 +63,7 @@ def test_a_reviewer_says_everything_in_comments(pages: Pages, number: int) -> No
     cardinal, item = pages.cardinal, made(pages)
     for text in typed("reviewer", "text", number):
         cardinal.say(item, text, who="bob")
-        cardinal.settle(work=True)
+        cardinal.catch_up(work=True)
     given = [event.command for event in cardinal.events(CommandGiven)]
     assert given == ["redirect", "approve", "status", "retry"]
     assert cardinal.events(CommandRefused) == []
@@ -101,7 +101,7 @@ def test_a_program_makes_a_job_and_answers_for_it(pages: Pages, number: int, tmp
             words = shlex.split(line)[1:]
             result = CliRunner().invoke(main, words, env=environ)
             assert result.exit_code == 0, f"{line}: {result.output}"
-            cardinal.settle(work=True)
+            cardinal.catch_up(work=True)
     assert json.loads(result.stdout)["ending"] == "succeeded"
     assert [event.command for event in cardinal.events(CommandGiven)] == ["approve", "answer"]
 
@@ -113,7 +113,7 @@ def test_an_orchestrating_agent_leads_two_jobs(pages: Pages, number: int) -> Non
     async def conversation(client: Client) -> None:
         for call in calls:
             answer = document(await client.call_tool(call["tool"], call["arguments"]))
-            cardinal.settle(work=True)
+            cardinal.catch_up(work=True)
         assert answer["ending"] == "succeeded"
 
     talk(pages, Program(pages, "bob"), conversation)

@@ -36,18 +36,18 @@ def waiting(
             stands.result(60)
 
 
-def shown(redis: Redis) -> list[tuple[str, str]]:
+def workers_listed(redis: Redis) -> list[tuple[str, str]]:
     return [(it.pid, it.queues) for it in embedded_redis.workers(redis)]
 
 
 def test_a_wake_up_ends_it_and_still_waits(config: Config, redis: Redis) -> None:
     with waiting(config, ("runs:b", "runs")) as stands:
-        until(lambda: shown(redis) == [(str(os.getpid()), "runs:b,runs")], "it stands by")
+        until(lambda: workers_listed(redis) == [(str(os.getpid()), "runs:b,runs")], "it stands by")
         assert embedded_redis.has_workers(redis)
         assert queues.request(redis, "execute", "r1", name=QueueName.RUNS)
         stands.result(60)
     assert len(queues.queue(redis, QueueName.RUNS)) == 1
-    assert shown(redis) == []
+    assert workers_listed(redis) == []
 
 
 def test_nothing_is_left_of_those_that_stood_by(config: Config, redis: Redis) -> None:
@@ -66,7 +66,7 @@ def test_what_another_worker_takes_at_once_does_not_end_it(
     monkeypatch.setattr(standby, "LISTEN_S", 1)
     control, late = (queues.queue(redis, name).key for name in (QueueName.CONTROL, LATE))
     with waiting(config, ("control",), patience_s=0.5, slow=(LATE,)) as stands:
-        until(lambda: shown(redis), "it stands by")
+        until(lambda: workers_listed(redis), "it stands by")
         for key, job, name in ((control, "ingest", "control"), (late, "tidy", LATE)):
             before = embedded_redis.workers(redis)[0].seen_at
             queues.request(redis, job, "b", name=name)
@@ -93,7 +93,7 @@ def test_it_outlives_a_redis_that_starts_again(
     config: Config, redis_server: "subprocess.Popen[bytes]"
 ) -> None:
     with embedded_redis.connect(config) as redis, waiting(config, ("publish",)) as stands:
-        until(lambda: shown(redis), "it stands by")
+        until(lambda: workers_listed(redis), "it stands by")
         redis_server.kill()
         redis_server.wait(60)
         again = start_redis(config)

@@ -12,6 +12,7 @@ from bot.ingest import delivery as deliveries
 from bot.ingest.delivery import DeliveryError
 from bot.outbox import publisher
 from bot.reactor import reactor
+from bot.runspec import builder
 from bot.scheduler import dispatch, jobs
 from bot.sync import card as card_sync
 from bot.sync import column_order, sweep
@@ -35,6 +36,7 @@ from ledger.queue import inbox, outbox, refresh_requests
 from ledger.queue.leases import Lease
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
+from runner.run.run_spec import RunSpec
 from tests.bot.flows.people import People, issue_of
 
 MAX_ROUNDS = 60
@@ -93,7 +95,7 @@ class Cardinal(People):
         kept = inbox.Delivery(DeliveryId(guid), event, action, body, self.clock())
         return bool(inbox.store(self.services.engine, kept))
 
-    def settle(self, *, publish: bool = True, work: bool = False) -> None:
+    def catch_up(self, *, publish: bool = True, work: bool = False) -> None:
         """Let everything happen that is due: `publish` writes to the forge, `work` carries runs out."""
         for _ in range(MAX_ROUNDS):
             while self.mail:
@@ -106,6 +108,14 @@ class Cardinal(People):
             if not busy and not self.mail and not (publish and self._wait_for_the_next_act()):
                 return
         raise UnsettledError(f"still busy after {MAX_ROUNDS} rounds")
+
+    def at_work(self) -> Item:
+        """Return a new card in progress whose run works."""
+        item = self.new(column="In Progress")
+        self.catch_up()
+        self.begin(self.run_of(item).run_id)
+        self.catch_up()
+        return item
 
     def _wait_for_the_next_act(self) -> bool:
         """Let the time go by until the next entry is due; False when none is within PATIENCE_S."""
@@ -168,6 +178,12 @@ class Cardinal(People):
         return card_ids
 
     # --- a run without an agent ------------------------------------------------------------------------
+
+    def claimed(self, item: Item) -> tuple[RunSpec, builder.HubRemote]:
+        """Claim the run of the card, and return its specification and the way to its repository."""
+        run_id = self.run_of(item).run_id
+        assert self.claim(run_id)
+        return builder.make(self.services, run_id, self.leases[run_id])
 
     def claim(self, run_id: RunId) -> bool:
         """Claim a run as a worker does; False when it may not start."""

@@ -102,7 +102,7 @@ def _see_board(cardinal: Cardinal) -> None:
         item.updated_at -= timedelta(minutes=1)
     cardinal.mail.clear()
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def _swept(public_url: str) -> Kept:

@@ -32,15 +32,15 @@ def play(cardinal: Cardinal, name: str, agent: str = "") -> None:
     new = [Option("", column, "GRAY", "") for column in wanted if status.option_named(column) is None]
     cardinal.forge.store.projects.update_field(status, options=[*status.options, *new])
     cardinal.set_policy(text)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def moved(cardinal: Cardinal, column: str, *items: Item) -> None:
     for item in items:
         cardinal.drag(item, column)
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def startable(cardinal: Cardinal) -> list[str]:
@@ -62,7 +62,7 @@ def investigated(cardinal: Cardinal, item: Item, summary: str, *proposed: str) -
     reported = FinalReported(run_id, summary, (), (), ())
     cardinal.write(run_id, FindingsReported(run_id, "b" * 40, summary, (), follow_ups, ()), reported)
     cardinal.finish(run_id)
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def built(cardinal: Cardinal, item: Item, done: str, path: str) -> None:
@@ -70,13 +70,13 @@ def built(cardinal: Cardinal, item: Item, done: str, path: str) -> None:
     run = cardinal.run_of(item)
     if run.plan_required:
         cardinal.plan(run.run_id)
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.say(item, "/cardinal approve")
-        cardinal.settle()
+        cardinal.catch_up()
     cardinal.begin(run.run_id)
     cardinal.write(run.run_id, FinalReported(run.run_id, done, (path,), (), ()))
     cardinal.finish(run.run_id, files={path: b"x\n"})
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def approved(cardinal: Cardinal, item: Item) -> None:
@@ -85,7 +85,7 @@ def approved(cardinal: Cardinal, item: Item) -> None:
     repo = cardinal.forge.store.repos.get(*cardinal.run_of(item).repository.split("/"))
     pull = cardinal.forge.store.pulls.get(repo, number)
     cardinal.forge.store.reviews.submit(pull, "APPROVE", "", [], actor=cardinal.person("bob"))
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def merged(cardinal: Cardinal, item: Item) -> None:
@@ -96,7 +96,7 @@ def merged(cardinal: Cardinal, item: Item) -> None:
 
 def briefing(cardinal: Cardinal, item: Item) -> str:
     run_id = cardinal.run_of(item).run_id
-    return builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0].briefing
+    return builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0].briefing.text
 
 
 def test_a_fan_out_from_the_wish_to_its_merged_parts(cardinal: Cardinal) -> None:
@@ -107,7 +107,7 @@ def test_a_fan_out_from_the_wish_to_its_merged_parts(cardinal: Cardinal) -> None
     investigated(cardinal, wish, "Five parts.", *titles)
     for number in range(1, 6):
         cardinal.say(wish, f"/cardinal follow-up {number}")
-        cardinal.settle()
+        cardinal.catch_up()
     parts = [item for title in titles for item in titled(cardinal, title)]
     assert {issue_of(part).parent for part in parts} == {issue_of(wish)}
     assert {cardinal.column(part) for part in parts} == {"Tasks"}
@@ -131,7 +131,7 @@ def test_a_vote_from_the_question_to_a_decision_that_is_told_every_vote(cardinal
         links, issues = cardinal.forge.store.links, cardinal.forge.store.issues
         links.add_sub_issue(issue_of(question), issue_of(vote), actor=cardinal.person("alice"))
         issues.set_labels(issue_of(vote), [f"agent:{name}"], actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     moved(cardinal, "Vote", *votes.values())
     moved(cardinal, "Decide", question)
     assert cardinal.card(question).because.startswith("waits for 3 sub-issues")
@@ -158,13 +158,13 @@ def test_a_pipeline_hands_the_findings_on_to_the_build_and_the_build_to_the_revi
     assert cardinal.column(item) == "Build"
     cardinal.plan(cardinal.run_of(item).run_id)
     assert "It rounds down." in briefing(cardinal, item)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state == CardState.NEEDS_INPUT
     cardinal.say(item, "/cardinal approve")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.begin(cardinal.run_of(item).run_id)
     cardinal.finish(cardinal.run_of(item).run_id, files={"till.txt": b"x\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.column(item) == "Review"
     merged(cardinal, item)
     cardinal.assert_nothing_is_stuck()
@@ -177,7 +177,7 @@ def test_a_journal_has_one_open_entry_and_the_next_one_after_it_is_merged(cardin
     def entries(days: int) -> list[Item]:
         cardinal.clock.forward(days * DAY_S)
         card_schedules.request_due(cardinal.services)
-        cardinal.settle()
+        cardinal.catch_up()
         return titled(cardinal, "Today's entry")
 
     (first,) = entries(4)  # over a weekend, too

@@ -35,7 +35,7 @@ from tests.bot.flows.test_recipes import (
 
 def labelled(cardinal: Cardinal, item: Item, *labels: str) -> None:
     cardinal.forge.store.issues.set_labels(issue_of(item), list(labels), actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def worker(cardinal: Cardinal, item: Item) -> tuple[str, str, str]:
@@ -62,26 +62,26 @@ def test_a_human_in_the_loop_has_a_word_at_the_plan_the_question_the_stage_the_m
     play(cardinal, "human-in-the-loop", agent="scripted")
     item = cardinal.new("Listen")
     moved(cardinal, "In Progress", item)
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     plan = cardinal.comment(item, "Plan of run")
     cardinal.tick(plan, "approve", who="bob")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert [refused.by for refused in cardinal.events(CommandRefused)] == ["bob"]
     assert cardinal.card(item).state == CardState.NEEDS_INPUT
     cardinal.tick(plan, "approve", who="alice")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     moved(cardinal, "Tasks", item)
     assert "`/cardinal finish`" in cardinal.told(item)[-1]
     assert cardinal.events(RunStopAsked) == []
     moved(cardinal, "In Progress", item)
     cardinal.say(item, "8081, please", who="bob")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     for asker, words in (("stage", "build hands over: It listens."), ("budget", "$2.00")):
         asked = cardinal.events(QuestionAsked)[-1]
         assert asked.asker == asker
         comment = cardinal.comment(item, words)
         cardinal.tick(comment, f"choice:{asked.question_id}:1")
-        cardinal.settle(work=True)
+        cardinal.catch_up(work=True)
     (ended,) = cardinal.events(RunEnded)
     assert ended.ending is Ending.SUCCEEDED, ended
     moved(cardinal, "Review", item)
@@ -102,10 +102,10 @@ def test_routing_gives_each_card_to_whom_it_names_and_a_name_in_prose_hires_nobo
     cardinal.say(cards["command"], "/cardinal agent scribe")
     cardinal.say(cards["prose"], "Ask @prober about this.")
     cardinal.say(cards["taken back"], "/cardinal agent backend")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(cards["taken back"], "/cardinal agent none")
     cardinal.say(cards["prose"], "/cardinal agent nobody")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "`/cardinal agent scribe`" in cardinal.told(cards["prose"])[-1]
     moved(cardinal, "In Progress", *cards.values())
     own = ("claude", "default", "")
@@ -130,39 +130,39 @@ def test_a_thread_is_one_talk_one_branch_and_one_session_from_the_plan_to_the_re
     moved(cardinal, "Planning", item)
     assert "Which currency?" in cardinal.told(item)[-1]
     cardinal.say(item, "Use euros.")
-    cardinal.settle()
+    cardinal.catch_up()
     moved(cardinal, "In Progress", item, other)
     run, others = cardinal.run_of(item), cardinal.run_of(other)
     assert value_of(run.settings, "publish") == "early"
     for run_id in (run.run_id, others.run_id):
         cardinal.plan(run_id)
-    cardinal.settle()
+    cardinal.catch_up()
     assert "Prices are in euros." in briefing(cardinal, item)
     assert "euros" not in briefing(cardinal, other)
     for it in (item, other):
         cardinal.say(it, "/cardinal approve")
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.begin(cardinal.run_of(it).run_id)
     cardinal.write(run.run_id, SessionStarted(run.run_id, "s1", "scripted", "1"))
     cardinal.say(item, "Two digits.")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [(heard.run_id, heard.text) for heard in cardinal.events(RunSteered)] == [
         (run.run_id, "Two digits.")
     ]
     cardinal.write(
         run.run_id, BranchPushed(run.run_id, run.branch, cardinal.push(run.run_id, {"a.txt": b"1"}))
     )
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.pull_of(item).draft
     moved(cardinal, "Tasks", item)
     assert cardinal.events(RunStopAsked) == []
     cardinal.finish(run.run_id, files={"b.txt": b"2"})
-    cardinal.settle()
+    cardinal.catch_up()
     assert not cardinal.pull_of(item).draft
     assert cardinal.column(item) == "Tasks"  # alice put it there
     reviews = cardinal.forge.store.reviews
     reviews.submit(cardinal.pull_of(item), "REQUEST_CHANGES", "Name it.", [], actor=cardinal.person("bob"))
-    cardinal.settle()
+    cardinal.catch_up()
     moved(cardinal, "In Progress", item)
     revision = cardinal.run_of(item)
     assert (revision.kind, revision.branch, revision.session_id) == ("revision", run.branch, "s1")
@@ -182,7 +182,7 @@ def test_a_fleet_has_one_card_for_each_repository_and_a_failure_stops_no_other(c
     card_schedules.request_due(cardinal.services)
     cardinal.clock.forward(7 * DAY_S)
     card_schedules.request_due(cardinal.services)
-    cardinal.settle()
+    cardinal.catch_up()
     (api,), (web,) = (titled(cardinal, f"Update what {name} depends on") for name in ("api", "web"))
     again = cardinal.new("Once more for api", repo=cardinal.home_repo)
     docs = cardinal.new("Look after docs", repo=cardinal.home_repo)
@@ -197,18 +197,18 @@ def test_a_fleet_has_one_card_for_each_repository_and_a_failure_stops_no_other(c
         cardinal.begin(run.run_id)
     failed = RunEnded(fleet["api"].run_id, Ending.FAILED, "gave_up", "It stopped.", "working")
     cardinal.write(fleet["api"].run_id, failed)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(api).state == CardState.FAILED
     assert startable(cardinal) == ["Once more for api"]
     cardinal.finish(fleet["web"].run_id, files={"lock.txt": b"1"})
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.column(web) == "Review"
     approved(cardinal, web)
     moved(cardinal, "Done", web)
     assert cardinal.card(web).reason == Reason.MERGE_TURN
     cardinal.write(fleet["docs"].run_id, UsageMetered(fleet["docs"].run_id, 20.0, 10, 10, 1, 1.0))
     assert startable(cardinal) == ["Update what web depends on"]  # for its merge: without an agent
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.assert_no_leftovers()
 
 
@@ -225,15 +225,15 @@ def test_triage_writes_an_idea_out_and_talks_it_through_before_anybody_works(car
     moved(cardinal, "Planning", item)
     assert "With cents?" in cardinal.told(item)[-1]
     cardinal.say(item, "With cents, yes.")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "Ready for execution" in cardinal.told(item)[-1]
     assert cardinal.card(item).run_id is None
     moved(cardinal, "In Progress", item)
     cardinal.plan(cardinal.run_of(item).run_id)
     told = briefing(cardinal, item)
     assert 0 < told.index("Euros with cents.") < told.index("Goal: euros for the till.")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal restore")
-    cardinal.settle()
+    cardinal.catch_up()
     assert issue_of(item).body == "Please."
     cardinal.assert_nothing_is_stuck()

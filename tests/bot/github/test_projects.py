@@ -20,7 +20,7 @@ def shape(world: World) -> BoardSeen:
     return board.read_board(world.hub, "acme", world.board.number)
 
 
-def look(world: World, card_id: str) -> CardLook:
+def read(world: World, card_id: str) -> CardLook:
     found = board.read_card(world.hub, CardId(card_id))
     assert found is not None
     return found
@@ -42,7 +42,7 @@ def test_a_board_that_is_not_there_is_an_error(world: World) -> None:
 
 def test_a_card_is_read_with_its_issue(world: World) -> None:
     item = world.card(HOSTILE, "In Progress", body=HOSTILE)
-    seen = look(world, item.node_id)
+    seen = read(world, item.node_id)
     assert (seen.kind, seen.repository, seen.default_branch) == ("Issue", "acme/shop", "main")
     assert (seen.title, seen.body, seen.author, seen.labels) == (HOSTILE, HOSTILE, "alice", ("a", "b"))
     assert (seen.column, seen.state, seen.state_reason, seen.archived) == ("In Progress", "open", "", False)
@@ -54,16 +54,16 @@ def test_a_closed_issue_says_why(world: World) -> None:
     item = world.card("Do it")
     issue = world.shop.issues[1]
     world.forge.store.issues.set_state(issue, "closed", "not_planned", actor=world.alice)
-    seen = look(world, item.node_id)
+    seen = read(world, item.node_id)
     assert (seen.state, seen.state_reason) == ("closed", "not_planned")
 
 
 def test_a_draft_issue_has_no_repository_until_it_is_converted(world: World) -> None:
     item = world.forge.store.projects.add_draft(world.board, "Idea", "Words", actor=world.alice)
-    seen = look(world, item.node_id)
+    seen = read(world, item.node_id)
     assert (seen.kind, seen.repository, seen.number, seen.title) == ("DraftIssue", None, None, "Idea")
     made = board.convert_draft(world.hub, seen.card_id, "acme/shop")
-    now = look(world, item.node_id)
+    now = read(world, item.node_id)
     assert (now.kind, now.repository, now.number) == ("Issue", made.repository, made.number)
     assert now.content_id == made.content_id != seen.content_id
 
@@ -74,7 +74,7 @@ def test_a_card_of_a_pull_request_is_told_apart(world: World) -> None:
     store.repos.write_files(world.shop, "x", {"a": b"1"}, "More", actor=world.alice)
     pull = store.pulls.create(world.shop, "P", "", "x", "main", actor=world.alice)
     item = store.projects.add(world.board, pull, actor=world.alice)
-    seen = look(world, item.node_id)
+    seen = read(world, item.node_id)
     assert (seen.kind, seen.state) == ("PullRequest", "open")
 
 
@@ -88,7 +88,7 @@ def test_a_deleted_card_is_none_and_so_is_nonsense(world: World) -> None:
 def test_an_archived_card_is_seen_as_archived(world: World) -> None:
     item = world.card("Do it", "Tasks")
     world.forge.store.projects.set_archived(item, True, actor=world.alice)
-    assert look(world, item.node_id).archived
+    assert read(world, item.node_id).archived
     assert board.read_column(world.hub, BoardId(world.board.node_id), "Tasks") == ()
 
 
@@ -130,14 +130,14 @@ def test_moving_a_card_puts_it_into_the_column(world: World) -> None:
     item, seen = world.card("Do it", "Tasks"), shape(world)
     done = next(column for column in seen.columns if column.name == "Done")
     board.move_card(world.hub, seen.board_id, CardId(item.node_id), seen.status_field_id, done.option_id)
-    assert look(world, item.node_id).column == "Done"
+    assert read(world, item.node_id).column == "Done"
 
 
 def test_moving_to_a_column_that_is_gone_is_refused(world: World) -> None:
     item, seen = world.card("Do it", "Tasks"), shape(world)
     with pytest.raises((RefusedError, NotFoundError)):
         board.move_card(world.hub, seen.board_id, CardId(item.node_id), seen.status_field_id, "00000000")
-    assert look(world, item.node_id).column == "Tasks"
+    assert read(world, item.node_id).column == "Tasks"
 
 
 def test_several_fields_of_a_card_are_written_in_one_request(world: World) -> None:
@@ -174,7 +174,7 @@ def test_describing_columns_keeps_their_ids_and_their_cards(world: World) -> Non
     assert {column.name: column.description for column in after.columns}["In Progress"] == words[
         "In Progress"
     ]
-    assert look(world, item.node_id).column == "In Progress"
+    assert read(world, item.node_id).column == "In Progress"
 
 
 def test_columns_that_are_described_already_are_left_alone(world: World) -> None:
@@ -265,7 +265,7 @@ def test_a_card_tells_its_newest_move_on_this_board_and_bots_by_their_whole_name
     projects.drag(item, "Done", actor=world.forge.store.automation())
     other = projects.create(world.acme, "Other board", ["Elsewhere"], actor=world.alice)
     projects.drag(projects.add(other, item.content, actor=world.alice), "Elsewhere", actor=world.alice)
-    move = look(world, item.node_id).last_move
+    move = read(world, item.node_id).last_move
     assert move is not None
     assert (move.column, move.by) == ("Done", "github-project-automation[bot]")
     assert move.at == item.status_changes[-1].created_at.replace(microsecond=0)

@@ -24,7 +24,7 @@ from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
 
 
-def shown(stage: Stage, name: str, item: Item | None = None) -> object:
+def value_of(stage: Stage, name: str, item: Item | None = None) -> object:
     field = (item or stage.item).project.field_named(name)
     assert field is not None
     value = (item or stage.item).values.get(field.node_id)
@@ -70,20 +70,20 @@ def test_the_longer_a_run_works_the_rarer_its_face_changes(stage: Stage) -> None
     assert stage.calls("POST") == []
     stage.happen(CardStateChanged(stage.card_id, CardState.WORKING, CardState.NEEDS_INPUT, "a question"))
     stage.do(UpdateFace(stage.card_id))
-    assert shown(stage, "Agent") == "🙋 needs input"
+    assert value_of(stage, "Agent") == "🙋 needs input"
 
 
 def test_the_six_fields_are_made_once_and_written_in_one_request(stage: Stage) -> None:
     stage.happen(CardExplained(stage.card_id, "no worker is free"))
     stage.do(UpdateFace(stage.card_id))
-    assert shown(stage, "Agent") == "⏳ queued"
-    assert shown(stage, "Run") == "r1 · 1st in the queue"
-    assert shown(stage, "Cost $") is None
+    assert value_of(stage, "Agent") == "⏳ queued"
+    assert value_of(stage, "Run") == "r1 · 1st in the queue"
+    assert value_of(stage, "Cost $") is None
     stage.forge.gateway.calls.clear()
     stage.happen(CardExplained(stage.card_id, "In Progress is full with 3 runs"))
     stage.clock.forward(5)
     stage.do(UpdateFace(stage.card_id))
-    assert shown(stage, "Progress") == "In Progress is full with 3 runs"
+    assert value_of(stage, "Progress") == "In Progress is full with 3 runs"
     assert len(stage.calls()) == 1
     seen = stage.events(BoardSeen)
     assert len(seen) == 2
@@ -104,11 +104,11 @@ def test_a_face_that_did_not_change_costs_no_call(stage: Stage) -> None:
 def test_a_field_that_has_nothing_to_say_any_more_is_cleared(stage: Stage) -> None:
     stage.happen(CardExplained(stage.card_id, "waits"))
     stage.do(UpdateFace(stage.card_id))
-    assert shown(stage, "Progress") == "waits"
+    assert value_of(stage, "Progress") == "waits"
     stage.happen(CardExplained(stage.card_id, ""))
     stage.clock.forward(5)
     stage.do(UpdateFace(stage.card_id))
-    assert shown(stage, "Progress") in (None, "")
+    assert value_of(stage, "Progress") in (None, "")
 
 
 def test_after_a_lost_answer_every_field_is_written_again(stage: Stage) -> None:
@@ -120,7 +120,7 @@ def test_after_a_lost_answer_every_field_is_written_again(stage: Stage) -> None:
     stage.happen(CardExplained(stage.card_id, ""))
     stage.clock.forward(5)
     stage.do(UpdateFace(stage.card_id))
-    assert shown(stage, "Progress") in (None, "")
+    assert value_of(stage, "Progress") in (None, "")
 
 
 def test_columns_say_what_a_drag_brings_and_are_written_only_when_different(stage: Stage) -> None:
@@ -185,7 +185,7 @@ def test_somebody_whose_commanded_move_came_too_late_is_told(stage: Stage) -> No
 def test_a_move_that_was_seen_and_undone_before_its_answer_came_is_not_told_again(stage: Stage) -> None:
     seen: list[str] = []
 
-    def look(happened: Occurrence) -> None:
+    def drag_back(happened: Occurrence) -> None:
         if happened.event == "projects_v2_item" and not seen:
             seen.append(happened.event)
             stage.happen(
@@ -193,7 +193,7 @@ def test_a_move_that_was_seen_and_undone_before_its_answer_came_is_not_told_agai
                 CardMoved(stage.card_id, "Review", "Done", False),
             )
 
-    stage.forge.store.listeners.append(look)
+    stage.forge.store.listeners.append(drag_back)
     stage.do(MoveCard(stage.card_id, "Review", "success:r1"))
     assert seen
     assert len(stage.events(CardMoved)) == 2

@@ -101,10 +101,10 @@ def receiver() -> Iterator[Receiver]:
 
 def subscribe(stage: Stage, **named: Subscriber) -> None:
     subscribers.write(stage.config.home, named)
-    look(stage)  # what was before is no news
+    send_news(stage)  # what was before is no news
 
 
-def look(stage: Stage) -> None:
+def send_news(stage: Stage) -> None:
     """Let two processes look for news, and send what is due."""
     for _ in range(2):
         news(stage)
@@ -118,7 +118,7 @@ def news(stage: Stage) -> None:
 
 def ask(stage: Stage, number: int = 1) -> None:
     stage.happen(QuestionAsked(RUN, QuestionId(f"r1-q{number}"), "agent", "Cents or euros?", ()))
-    look(stage)
+    send_news(stage)
 
 
 def test_who_chose_to_hear_of_no_question_gets_none(stage: Stage, receiver: Receiver) -> None:
@@ -135,7 +135,7 @@ def test_who_chose_to_hear_of_no_question_gets_none(stage: Stage, receiver: Rece
 def test_a_question_arrives_once_with_card_and_address(stage: Stage, receiver: Receiver) -> None:
     subscribe(stage, alice=Subscriber(address=receiver.url))
     ask(stage)
-    look(stage)
+    send_news(stage)
     (got,) = receiver.got
     assert got["title"] == "Cardinal, board acme/1: 1 notice"
     assert got["message"].startswith(f"A question waits for an answer: acme/shop#{stage.issue.number} ")
@@ -151,7 +151,7 @@ def test_a_webhook_of_ones_own_gets_signed_data_and_knows_a_repeated_notice(
     ask(stage)
     receiver.status = 200
     stage.clock.forward(HOUR / 2)
-    look(stage)
+    send_news(stage)
     (got,) = receiver.got
     assert receiver.signed == [True, True]
     assert (got["id"], got["news"]) == (
@@ -276,10 +276,10 @@ def test_what_waits_for_a_digest_is_one_notice_without_what_was_answered(
         ask(stage, number)
     stage.happen(StopOrdered(stage.board_id, "board", "", "bob"))
     stage.happen(QuestionAnswered(RUN, QuestionId("r1-q1"), "alice", "Cents"))
-    look(stage)
+    send_news(stage)
     assert receiver.got == []
     stage.clock.forward(24 * HOUR)
-    look(stage)
+    send_news(stage)
     (got,) = receiver.got
     assert len(got["message"].splitlines()) == 2
     assert "Stopped: bob stopped the runs of the board" in got["message"]
@@ -293,9 +293,9 @@ def test_a_digest_keeps_so_many_lines_and_says_that_there_is_more(
     stops = (StopOrdered(stage.board_id, "board", "", name) for name in ("ann", "ben", "cas", "dan", "eve"))
     for stop in stops:
         stage.happen(stop)
-    look(stage)
+    send_news(stage)
     stage.clock.forward(24 * HOUR)
-    look(stage)
+    send_news(stage)
     (got,) = receiver.got
     assert got["title"].endswith(": 3+ news")
     first, *_, last = got["message"].splitlines()
@@ -314,14 +314,14 @@ def test_a_question_that_nobody_answers_goes_to_somebody_else(stage: Stage, rece
     assert "escalate to `bob`, who gets no notices" in missing.message
     subscribe(stage, alice=first, bob=bob)
     stage.happen(QuestionAsked(RUN, QuestionId("r1-q1"), "agent", "Cents?", ()))
-    look(stage)
+    send_news(stage)
     assert receiver.got == []
     stage.forge.store.repos.set_role(stage.shop, stage.forge.store.users.get("bob"), Role.READ)
     stage.clock.forward(2 * HOUR)
-    look(stage)
+    send_news(stage)
     assert receiver.got == []  # Bob's quiet hours
     stage.clock.forward(2 * HOUR)
-    look(stage)
+    send_news(stage)
     assert len(receiver.got) == 1
 
 
@@ -329,7 +329,7 @@ def test_a_limit_is_told_once_for_each_step(stage: Stage, receiver: Receiver) ->
     subscribe(stage, ops=Subscriber(address=receiver.url, channel=True, kinds=("spend",)))
     for usd in (20, 6, 1, 14):  # of 50 a day
         stage.happen(UsageMetered(RUN, usd, 0, 0, 0, 0))
-        look(stage)
+        send_news(stage)
     said = [got["message"] for got in receiver.got]
     assert [line.split(" %")[0] for line in said] == ["Spending: 50", "Spending: 80"]
 

@@ -14,7 +14,7 @@ from rules.intents.rule_results import AddLabels, ExpandBody, FillField, Restore
 from tests.bot.outbox.conftest import Stage
 from tests.bot.outbox.test_assistant import POLICY
 from tests.bot.outbox.test_assistant import planning as planning
-from tests.bot.outbox.test_board_acts import shown
+from tests.bot.outbox.test_board_acts import value_of
 
 
 def area(stage: Stage) -> str:
@@ -39,10 +39,10 @@ def test_labels_are_added_once_and_stay_away_when_a_person_takes_them_off(stage:
 def test_a_field_that_somebody_filled_stays_as_it_is(stage: Stage) -> None:
     area(stage)
     stage.do(FillField(stage.card_id, "Area", "Back", "t@1"))
-    chosen = shown(stage, "Area")
+    chosen = value_of(stage, "Area")
     assert chosen
     stage.do(FillField(stage.card_id, "Area", "Front", "t@2"))
-    assert shown(stage, "Area") == chosen
+    assert value_of(stage, "Area") == chosen
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ledger.views import runs
 from tests.bot.render.past import CARD, RUN, Past, R
 
 
-def look(past: Past, usd: float = 0.0, place: int = 0) -> dict[FaceField, str | float]:
+def field_values(past: Past, usd: float = 0.0, place: int = 0) -> dict[FaceField, str | float]:
     with event_store.reading(past.engine) as db:
         return card_fields.values(past.row(), runs.get(db, RUN), card_usd=usd, place=place)
 
@@ -29,35 +29,35 @@ def test_a_card_that_never_ran_has_neither_cost_nor_time(past: Past) -> None:
 
 def test_a_face_is_cut_between_words_and_says_where_the_whole_is(past: Past) -> None:
     past(CardStateChanged(CARD, CardState.QUEUED, CardState.BLOCKED, "the checks did not pass " * 12))
-    shown = str(look(past)[FaceField.PROGRESS])
+    shown = str(field_values(past)[FaceField.PROGRESS])
     assert shown.endswith(" pass the… (more in the comments)")
     assert len(shown) < 230
 
 
 def test_a_queued_card_says_why_it_waits(past: Past) -> None:
     past(CardExplained(CARD, "In Progress is full with 3 runs"))
-    assert [look(past, place=n)[FaceField.RUN] for n in (0, 2, 5, 6)] == [
+    assert [field_values(past, place=n)[FaceField.RUN] for n in (0, 2, 5, 6)] == [
         "r1 · queued",
         "r1 · 2nd in the queue",
         "r1 · 5th in the queue",
         "r1 · queued",  # it would change with every start of another
     ]
-    assert look(past)[FaceField.PROGRESS] == "In Progress is full with 3 runs"
-    assert look(past)[FaceField.AGENT] == "⏳ queued"
+    assert field_values(past)[FaceField.PROGRESS] == "In Progress is full with 3 runs"
+    assert field_values(past)[FaceField.AGENT] == "⏳ queued"
 
 
 def test_a_card_that_waits_for_another_names_it(past: Past) -> None:
     past(CardExplained(CARD, "waits for #3 (Tables): it starts by itself then", Reason.DEPENDENCY))
-    assert look(past)[FaceField.RUN] == "r1 · waits for #3 (Tables): it starts by itself then"
+    assert field_values(past)[FaceField.RUN] == "r1 · waits for #3 (Tables): it starts by itself then"
 
 
 def test_what_cost_nothing_yet_shows_neither_cost_nor_time(past: Past) -> None:
-    assert {FaceField.COST, FaceField.ELAPSED}.isdisjoint(look(past))
+    assert {FaceField.COST, FaceField.ELAPSED}.isdisjoint(field_values(past))
 
 
 def test_an_idea_does_not_repeat_what_its_column_says(past: Past) -> None:
     past(CardStateChanged(CARD, CardState.QUEUED, CardState.DRAFT, "nobody serves this column"))
-    assert look(past)[FaceField.PROGRESS] == ""
+    assert field_values(past)[FaceField.PROGRESS] == ""
 
 
 def test_a_working_card_shows_the_last_line_cost_time_and_pull_request(past: Past) -> None:
@@ -65,7 +65,7 @@ def test_a_working_card_shows_the_last_line_cost_time_and_pull_request(past: Pas
     past.step(R.PREPARING, R.WORKING)
     past(Progressed(RUN, "reading\n<b>code"), UsageMetered(RUN, 0.421, 1, 1, 1, 200))
     past(PullOpened(CARD, "acme/shop", 13, "PR_1", "b", "c", True))
-    assert look(past, 0.421) == {
+    assert field_values(past, 0.421) == {
         FaceField.AGENT: "🔨 working",
         FaceField.PROGRESS: "reading <\u200bb>code",
         FaceField.RUN: "r1 · working",
@@ -78,13 +78,13 @@ def test_a_working_card_shows_the_last_line_cost_time_and_pull_request(past: Pas
 def test_a_card_that_needs_somebody_says_what_for(past: Past) -> None:
     past(CardStateChanged(CARD, CardState.QUEUED, CardState.NEEDS_INPUT, "approve the plan"))
     past.planned()
-    assert look(past)[FaceField.AGENT] == "🙋 needs input"
-    assert look(past)[FaceField.PROGRESS] == "approve the plan"
+    assert field_values(past)[FaceField.AGENT] == "🙋 needs input"
+    assert field_values(past)[FaceField.PROGRESS] == "approve the plan"
 
 
 def test_an_ended_run_shows_its_ending(past: Past) -> None:
     past(RunEnded(RUN, Ending.FAILED, "stalled", "", ""))
-    assert look(past)[FaceField.RUN] == "r1 · failed"
+    assert field_values(past)[FaceField.RUN] == "r1 · failed"
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def enter(past: Past, stage: str, entry: int, number: int = 1, persona: str = "t
     past(StageEntered(RUN, stage, entry, number, "", "agent", False, persona, "built in", "d" * 64, "m", "c"))
 
 
-def leave(
+def end_stage(
     past: Past, stage: str, entry: int, target: str, files: int = 0, lines: int = 0, added: int = 0
 ) -> None:
     past(
@@ -66,7 +66,7 @@ def test_the_way_through_the_stages_is_seen_step_by_step(staged: Past) -> None:
     assert crumbs(staged) == f"plan ✓ → build ○ → check ○ → tell ○ → {end}"
     enter(staged, "build", 1)
     assert crumbs(staged) == f"plan ✓ → **build ●** → check ○ → tell ○ → {end}"
-    leave(staged, "build", 1, "check")
+    end_stage(staged, "build", 1, "check")
     assert crumbs(staged) == f"plan ✓ → build ✓ → **check ●** → tell ○ → {end}"  # or waits to begin
     enter(staged, "check", 2)
     assert crumbs(staged) == f"plan ✓ → build ✓ → **check ●** → tell ○ → {end}"
@@ -75,14 +75,14 @@ def test_the_way_through_the_stages_is_seen_step_by_step(staged: Past) -> None:
 def test_a_stage_behind_the_one_that_is_entered_again_is_still_to_come(staged: Past) -> None:
     for entry, stage in enumerate(("build", "check"), start=1):
         enter(staged, stage, entry)
-        leave(staged, stage, entry, "build")
+        end_stage(staged, stage, entry, "build")
     enter(staged, "build", 3, 2)
     assert "**build ● ×2** → check ○ → tell ○" in crumbs(staged)
 
 
 def test_a_run_that_failed_shows_in_which_stage(staged: Past) -> None:
     enter(staged, "build", 1)
-    leave(staged, "build", 1, "check")
+    end_stage(staged, "build", 1, "check")
     enter(staged, "check", 2)
     staged(RunEnded(RUN, Ending.FAILED, "gave_up", "It left.", "working: x"))
     assert "build ✓ → **check ✗** → tell ○ → validate ○" in crumbs(staged)
@@ -90,7 +90,7 @@ def test_a_run_that_failed_shows_in_which_stage(staged: Past) -> None:
 
 def test_a_stage_that_no_work_went_through_has_no_tick_when_the_run_is_done(staged: Past) -> None:
     enter(staged, "build", 1)
-    leave(staged, "build", 1, "")
+    end_stage(staged, "build", 1, "")
     staged(RunStepped(RUN, R.WORKING, R.VALIDATING))
     assert "build ✓ → check ○ → tell ○ → **validate ●**" in crumbs(staged)
 
@@ -98,7 +98,7 @@ def test_a_stage_that_no_work_went_through_has_no_tick_when_the_run_is_done(stag
 def test_the_breadcrumbs_say_what_each_stage_used_and_changed(staged: Past) -> None:
     enter(staged, "build", 1)
     staged(UsageMetered(RUN, 0.5, 40_000, 2_300, 3, 240.0))
-    leave(staged, "build", 1, "check", 3, 120, 100)
+    end_stage(staged, "build", 1, "check", 3, 120, 100)
     enter(staged, "check", 2)
     staged(UsageMetered(RUN, 0.05, 400, 20, 1, 30.0))
     way = "plan ✓ → build ✓ 42k · $0.50 · 4 min · +100 −20 → **check ●** 420 · $0.05 · 30 s → tell ○"
@@ -110,16 +110,16 @@ def test_a_breadcrumb_counts_all_entries_of_its_stage(staged: Past) -> None:
     for entry in (1, 2):
         enter(staged, "build", entry, entry)
         staged(UsageMetered(RUN, 0.25, 600, 100, 3, 20.0))
-        leave(staged, "build", entry, "check", 1, 4, 3)
+        end_stage(staged, "build", entry, "check", 1, 4, 3)
     assert "build ✓ ×2 1.4k · $0.50 · 40 s · +6 −2 → **check ●** → tell ○" in crumbs(staged)
 
 
 def test_what_a_reopened_stage_costs_is_added_to_it(staged: Past) -> None:
     enter(staged, "build", 1)
     staged(UsageMetered(RUN, 0.5, 10, 0, 1, 1.0))
-    leave(staged, "build", 1, "check", 1, 1)
+    end_stage(staged, "build", 1, "check", 1, 1)
     enter(staged, "check", 2)
-    leave(staged, "check", 2, "")
+    end_stage(staged, "check", 2, "")
     staged(UsageMetered(RUN, 9.0, 10, 0, 1, 1.0))  # of no stage: validation, say
     staged(StageReopened(RUN, "build", 1, "repair", "c2"), UsageMetered(RUN, 0.25, 10, 0, 1, 1.0))
     assert "**build ●** 20 · $0.75 · 2 s · +0 −1 → check ✓" in crumbs(staged)

@@ -85,7 +85,7 @@ def play(cardinal: Cardinal, home: Path, *, size: int, seed: int) -> Storm:
     cardinal.mail.clear()
     for one in (cardinal, other):
         one.sweep()
-        one.settle()
+        one.catch_up()
     told = _doings(cardinal, chance, size)
     start = time.perf_counter()
     _deliver(cardinal, told)

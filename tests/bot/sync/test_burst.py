@@ -24,7 +24,7 @@ from tests.ledger.traced import traced
 def dragged(cardinal: Cardinal, count: int) -> list[Item]:
     """Return cards that were dragged to In Progress; the deliveries are stored, and not ingested."""
     items = [cardinal.new(f"Card {n}") for n in range(count)]
-    cardinal.settle()
+    cardinal.catch_up()
     for item in items:
         cardinal.drag(item, "In Progress")
     while cardinal.mail:
@@ -169,22 +169,22 @@ def test_deliveries_that_say_nothing_are_settled_by_one_statement(cardinal: Card
 def test_places_on_faces_move_up_at_a_tick_and_only_those_that_changed(cardinal: Cardinal) -> None:
     items = dragged(cardinal, 3)
     card.sync_cards(cardinal.services, ingested(cardinal))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.face(items[2])["Run"].endswith("3rd in the queue")
     cardinal.forge.store.projects.delete_item(items[0], actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     ticker.write_places(cardinal.services)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.face(items[2])["Run"].endswith("2nd in the queue")
     cardinal.forge.gateway.calls.clear()
     ticker.write_places(cardinal.services)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.calls("SetFields") == []
 
 
 def test_a_card_that_cannot_be_recorded_holds_up_no_other(cardinal: Cardinal) -> None:
     items = [cardinal.new(f"Card {n}") for n in range(3)]
-    cardinal.settle()
+    cardinal.catch_up()
     for item, who in zip(items, ("alice", "bob", "alice"), strict=True):
         cardinal.drag(item, "In Progress", who=who)
     while cardinal.mail:

@@ -124,7 +124,7 @@ def test_however_a_card_gets_there_it_starts_exactly_once(cardinal: Cardinal, sh
     dragged, celled, automated, rested, dropped = (cardinal.new(f"Card {n}") for n in range(5))
     draft, converted = cardinal.draft("A draft", "Tasks"), cardinal.draft("Converted by hand", "Tasks")
     many = [cardinal.new(f"One of many {n}") for n in range(6)]
-    cardinal.settle()
+    cardinal.catch_up()
 
     cardinal.drag(dragged, "In Progress")
     cardinal.drag(dropped, "In Progress", before=dragged)  # dropped above the other one
@@ -138,18 +138,18 @@ def test_however_a_card_gets_there_it_starts_exactly_once(cardinal: Cardinal, sh
     store.projects.convert_draft(converted, cardinal.repo, actor=alice)
     cardinal.drag(converted, "In Progress")
     cardinal.mail.extend(list(cardinal.mail))  # and each of them is delivered twice
-    cardinal.settle()
+    cardinal.catch_up()
     assert rested.node_id not in starts(cardinal), "an archived card rests wherever it stands"
     store.projects.set_archived(rested, False, actor=alice)
     cardinal.drag(rested, "Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(rested, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
 
     wanted = [dragged, dropped, celled, automated, rested, draft, converted, *many]
     assert starts(cardinal) == {item.node_id: 1 for item in wanted}
     store.projects.move(dragged, None, actor=alice)  # a place in the column is no start
-    cardinal.settle()
+    cardinal.catch_up()
     assert starts(cardinal) == {item.node_id: 1 for item in wanted}
     cardinal.sweep()
     assert starts(cardinal) == {item.node_id: 1 for item in wanted}

@@ -187,6 +187,6 @@ def test_a_persons_board_sends_nothing_and_is_kept_by_the_sweep_alone(
     cardinal.mail.clear()
     assert mine.sweep() == (item.node_id,)
     assert mine.run_of(item).state == "queued"
-    mine.settle()
+    mine.catch_up()
     assert mine.face(item)["Agent"].endswith("queued")
     mine.services.engine.dispose()

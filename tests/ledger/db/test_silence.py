@@ -41,7 +41,7 @@ def took_s(act: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-def look(engine: Engine) -> None:
+def ask_for_the_time(engine: Engine) -> None:
     with reading(engine) as db:
         database_now(db)
 
@@ -67,9 +67,9 @@ def test_a_silent_server_is_noticed_and_the_turn_of_who_vanished_goes_to_the_nex
         assert took_s(vanish) < ANSWER_S
         next_writer.join(60)
         assert 0 < sum(waited) < WAIT_S
-        assert took_s(lambda: look(engine)) < ANSWER_S
+        assert took_s(lambda: ask_for_the_time(engine)) < ANSWER_S
         wire.mend()
-        look(engine)
+        ask_for_the_time(engine)
     other.dispose()
 
 
@@ -93,9 +93,9 @@ def test_a_server_that_gives_signs_and_no_answer_is_given_up(server: str) -> Non
                 database_now(db)
 
         assert 1 <= took_s(stall) < ANSWER_S
-        assert took_s(lambda: look(engine)) < ANSWER_S
+        assert took_s(lambda: ask_for_the_time(engine)) < ANSWER_S
         wire.mend()
-        look(engine)
+        ask_for_the_time(engine)
 
 
 def test_a_default_lease_outlives_a_broken_connection_and_the_start_of_another() -> None:

@@ -141,12 +141,16 @@ def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -
 def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: Connection) -> None:
     listed = lanes.by_lane(db, [EVERYTHING])
 
-    def shown(login: str, limit: int, offset: int = 0) -> list[str]:
+    def names_of(login: str, limit: int, offset: int = 0) -> list[str]:
         parts = listed[Lane.NEEDS_YOU].of(login, limit=limit, offset=offset)
         return [names(tuple(part)) for part in parts]
 
-    assert [shown("ANN", 9), shown("fay", 9)] == [["e", "d"], ["", "de"]]
-    assert [shown("ann", 1), shown("ann", 1, 1), shown("ann", 1, 2)] == [["e", ""], ["", "d"], ["", ""]]
-    assert [shown("eve", 1), shown("eve", 1, 1)] == [["d", ""], ["e", ""]]
+    assert [names_of("ANN", 9), names_of("fay", 9)] == [["e", "d"], ["", "de"]]
+    assert [names_of("ann", 1), names_of("ann", 1, 1), names_of("ann", 1, 2)] == [
+        ["e", ""],
+        ["", "d"],
+        ["", ""],
+    ]
+    assert [names_of("eve", 1), names_of("eve", 1, 1)] == [["d", ""], ["e", ""]]
     assert len(listed[Lane.WORKING].cards) == 2
     assert names(lanes.waiting(db, [EVERYTHING])) == "deb"

@@ -91,7 +91,7 @@ def test_a_reader_moves_only_from_where_it_is(ledger: Engine) -> None:
         assert (cursors.position(db, "react"), cursors.position(db, "other")) == (9, 0)
 
 
-def test_doorbells_that_wait_together_are_answered_by_one_look(ledger: Engine, hand: Hand) -> None:
+def test_refresh_requests_that_wait_together_are_answered_by_one_read(ledger: Engine, hand: Hand) -> None:
     with event_store.writing(ledger) as db:
         assert refresh_requests.add(db, CARD, BOARD) == 1
         hand.at = later(1)

@@ -34,7 +34,7 @@ def claimed(ledger: Engine, seconds: float = 0) -> outbox.Entry:
     return entry
 
 
-def settle(ledger: Engine, entry: outbox.Entry) -> None:
+def settle_entry(ledger: Engine, entry: outbox.Entry) -> None:
     with event_store.writing(ledger) as db:
         outbox.settle(db, entry, NOW)
 
@@ -51,7 +51,7 @@ def drafts(*keys: str, ordered: bool = True, card: str = "c1") -> list[outbox.Dr
 
 def test_the_same_key_is_carried_out_once_whatever_became_of_it(ledger: Engine) -> None:
     assert put(ledger, PLAIN, PLAIN) == [True, False]
-    settle(ledger, claimed(ledger))
+    settle_entry(ledger, claimed(ledger))
     assert put(ledger, replace(PLAIN, payload='"again"')) == [False]
     assert claim(ledger) is None
 
@@ -72,7 +72,7 @@ def test_a_card_s_ordered_entries_go_one_after_the_other(ledger: Engine) -> None
     assert claim(ledger) is None
     postpone(ledger, first, 5)
     assert claim(ledger) is None
-    settle(ledger, claimed(ledger, 5))
+    settle_entry(ledger, claimed(ledger, 5))
     assert claimed(ledger, 5).key == "second"
 
 
@@ -90,7 +90,7 @@ def test_words_that_replace_each_other_wait_as_one(ledger: Engine) -> None:
     assert (entry.payload, entry.attempts) == ('"two"', 1)
     assert put(ledger, replace(STICKY, payload='"three"'), replace(STICKY, payload='"four"')) == [True, True]
     assert claim(ledger) is None  # the older text is still on its way: the newer must not overtake it
-    settle(ledger, entry)
+    settle_entry(ledger, entry)
     assert claimed(ledger).payload == '"four"'
     assert claim(ledger) is None
 
@@ -104,7 +104,7 @@ def test_a_postponed_entry_makes_way_for_newer_words_but_they_wait_as_long(ledge
     assert claim(ledger, 29) is None
     entry = claimed(ledger, 30)
     assert (entry.payload, entry.attempts, entry.error) == ('"three"', 2, "503")
-    settle(ledger, entry)
+    settle_entry(ledger, entry)
     assert claim(ledger, 99) is None
 
 
@@ -150,9 +150,9 @@ def test_a_publisher_whose_claim_was_taken_over_changes_nothing(ledger: Engine) 
         ):
             with pytest.raises(StaleClaimError), event_store.writing(ledger) as db:
                 late(db)
-        settle(ledger, new)
+        settle_entry(ledger, new)
         with pytest.raises(StaleClaimError):
-            settle(ledger, new)
+            settle_entry(ledger, new)
 
 
 def test_the_next_due_time_never_names_what_cannot_go_yet(ledger: Engine) -> None:

@@ -23,18 +23,18 @@ def by_cron(cron: str, zone: str = "Europe/Berlin") -> CardSchedule:
     return CardSchedule(cron=cron, time_zone=zone, title="Look")
 
 
-def shown(schedule: CardSchedule, start: datetime, most: int = 3) -> list[str]:
+def times(schedule: CardSchedule, start: datetime, most: int = 3) -> list[str]:
     return [f"{at:%d %H:%M}" for at in coming(schedule, start, most)]
 
 
 def test_a_time_that_is_left_out_in_spring_comes_at_once_after_and_then_at_its_hour() -> None:
-    assert shown(by_cron("30 2 * * *"), NOW) == ["29 01:00", "30 00:30", "31 00:30"]
-    assert shown(by_cron("0 9 * * *"), NOW) == ["29 07:00", "30 07:00", "31 07:00"]
+    assert times(by_cron("30 2 * * *"), NOW) == ["29 01:00", "30 00:30", "31 00:30"]
+    assert times(by_cron("0 9 * * *"), NOW) == ["29 07:00", "30 07:00", "31 07:00"]
 
 
 def test_a_time_that_clocks_show_twice_in_autumn_comes_once() -> None:
     autumn = datetime(2026, 10, 24, 12, tzinfo=UTC)
-    assert shown(by_cron("30 2 * * *"), autumn) == ["25 00:30", "26 01:30", "27 01:30"]
+    assert times(by_cron("30 2 * * *"), autumn) == ["25 00:30", "26 01:30", "27 01:30"]
 
 
 def test_a_span_keeps_its_hour_however_many_times_were_missed() -> None:

@@ -8,7 +8,7 @@ import pytest
 from ledger.events.run import RunRequeued
 from ledger.states import Ending
 from runner.errors import KilledError
-from runner.run.run_spec import MadeCommit, RunSpec
+from runner.run.run_spec import Authorship, MadeCommit, RunSpec
 from runner.supervisor import execute
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, COMMITTER, World, checks, git
@@ -52,7 +52,7 @@ def carry_out(world: World, remote: MakingRemote, order: RunSpec) -> None:
 def order_of(world: World) -> RunSpec:
     git(world.origin, "config", "uploadpack.allowAnySHA1InWant", "true")
     world.scenario(plan=[PLAN], work=[EDIT, LINK, FINISH])
-    return world.order(github_signs=True, validation=checks(full=("true",)))
+    return world.order(authorship=Authorship(COMMITTER, by_github=True), validation=checks(full=("true",)))
 
 
 def test_the_branch_gets_githubs_commit_with_the_judged_files_and_modes(world: World) -> None:

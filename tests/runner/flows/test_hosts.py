@@ -45,7 +45,7 @@ def folder(world: World, host: str) -> Path:
     return home(world, host).workspaces / CARD
 
 
-def leave(name: str) -> dict[str, str]:
+def uncommitted(name: str) -> dict[str, str]:
     """Return a step that leaves an uncommitted file."""
     return {"run": f"echo {name} > left-{name}.txt"}
 
@@ -61,9 +61,9 @@ def set_aside(world: World, host: str) -> str:
 
 def test_a_run_that_comes_back_to_a_host_begins_anew_there_and_publishes_no_old_file(world: World) -> None:
     order = world.order()
-    world.scenario(plan=[PLAN], work=[*commit("first"), leave("b"), ASK, FINISH])
+    world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, FINISH])
     assert world.run(on(world, order, "b")).why == "question"
-    world.scenario(plan=[PLAN], work=[*commit("second"), leave("c"), ASK, FINISH])
+    world.scenario(plan=[PLAN], work=[*commit("second"), uncommitted("c"), ASK, FINISH])
     assert world.answer(on(world, order, "c"), "Moin").why == "question"
     world.scenario(plan=[PLAN], work=[*commit("third"), FINISH])
     world.answer(on(world, order, "b"), "Ahoi")
@@ -77,9 +77,9 @@ def test_a_run_that_comes_back_to_a_host_begins_anew_there_and_publishes_no_old_
 
 def test_what_a_host_had_is_set_aside_and_the_card_says_where_the_rest_is(world: World) -> None:
     order = world.order()
-    world.scenario(plan=[PLAN], work=[leave("b"), ASK, FINISH])
+    world.scenario(plan=[PLAN], work=[uncommitted("b"), ASK, FINISH])
     world.run(on(world, order, "b"))
-    world.scenario(plan=[PLAN], work=[leave("c"), ASK, FINISH])
+    world.scenario(plan=[PLAN], work=[uncommitted("c"), ASK, FINISH])
     world.answer(on(world, order, "c"), "Moin")
     said = [one.text for one in world.of("Progressed")]
     assert any("anew on host c: host b worked" in text for text in said), said
@@ -123,7 +123,10 @@ def test_a_host_whose_folder_is_the_newest_goes_on_in_it(world: World) -> None:
 
 def test_a_folder_from_a_copy_of_the_home_is_not_taken_for_the_newest(world: World) -> None:
     order = world.order()
-    world.scenario(plan=[PLAN], work=[leave("old"), ASK, leave("new"), ASK, *commit("third"), FINISH])
+    world.scenario(
+        plan=[PLAN],
+        work=[uncommitted("old"), ASK, uncommitted("new"), ASK, *commit("third"), FINISH],
+    )
     world.run(on(world, order, "b"))
     shutil.copytree(folder(world, "b"), world.root / "copy", symlinks=True)
     world.answer(on(world, order, "b"), "Moin")
@@ -136,7 +139,7 @@ def test_a_folder_from_a_copy_of_the_home_is_not_taken_for_the_newest(world: Wor
 
 def test_a_restored_ledger_goes_on_from_the_checkpoint_that_it_knows(world: World) -> None:
     order = on(world, world.order(), "b")
-    world.scenario(plan=[PLAN], work=[leave("old"), ASK, *commit("{{answer}}"), FINISH])
+    world.scenario(plan=[PLAN], work=[uncommitted("old"), ASK, *commit("{{answer}}"), FINISH])
     world.run(order)
     with world.taken_back():
         world.answer(order, "Moin")

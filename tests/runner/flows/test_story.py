@@ -7,7 +7,7 @@ from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.prompts.compose import CI_TURN, compose
 from runner.run.history import History
-from runner.run.run_spec import ReviewThread
+from runner.run.run_spec import Briefing, ReviewThread
 from tests.runner.session.test_board_calls import ORDER
 from tests.runner.world import BRANCH, CARD, World, checks
 
@@ -96,7 +96,7 @@ def test_a_revision_works_on_the_same_branch_and_answers_every_thread(world: Wor
 
 def test_a_session_whose_workspace_is_gone_is_begun_anew_with_the_whole_briefing(world: World) -> None:
     world.scenario(revise=[EDIT, FINISH])
-    world.run(world.order(kind="revision", session_id="long-gone", briefing="# Say hello again\n"))
+    world.run(world.order(kind="revision", session_id="long-gone", briefing=Briefing("# Say hello again\n")))
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.only("SessionLost").session_id == "long-gone"
     assert world.only("SessionStarted").session_id != "long-gone"

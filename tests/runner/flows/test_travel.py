@@ -17,9 +17,9 @@ from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts.store import store_of
 from runner.phases import checkpoint
-from runner.run.run_spec import INVESTIGATE, HostPaths, RunSpec, StoreSpec
+from runner.run.run_spec import INVESTIGATE, Briefing, HostPaths, RunSpec, StoreSpec
 from runner.supervisor import execute
-from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, leave
+from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, uncommitted
 from tests.runner.flows.test_kill import die_at, wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import CARD, LIMITS, RUN, World
@@ -44,7 +44,7 @@ def said(world: World) -> str:
 
 
 def test_parked_work_goes_on_elsewhere_in_its_session_with_all_files(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[*commit("first"), leave("b"), ASK, *commit("second"), FINISH])
+    world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, *commit("second"), FINISH])
     order = world.order()
     assert world.run(on(world, order, "b")).why == "question"
     session = world.of("SessionStarted")[-1].session_id
@@ -65,7 +65,7 @@ def test_parked_work_goes_on_elsewhere_in_its_session_with_all_files(world: Worl
 
 
 def test_what_was_not_committed_is_not_committed_there_either(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[*commit("first"), leave("b"), ASK, ASK, FINISH])
+    world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, ASK, FINISH])
     order = world.order()
     world.run(on(world, order, "b"))
     assert world.answer(on(world, order, "c"), "Moin").why == "question"
@@ -75,7 +75,15 @@ def test_what_was_not_committed_is_not_committed_there_either(world: World) -> N
 
 
 def test_a_run_that_comes_back_takes_the_newest_work_and_not_the_old_folder(world: World) -> None:
-    steps = [leave("b"), ASK, {"run": "rm left-b.txt"}, *commit("on-c"), ASK, *commit("third"), FINISH]
+    steps = [
+        uncommitted("b"),
+        ASK,
+        {"run": "rm left-b.txt"},
+        *commit("on-c"),
+        ASK,
+        *commit("third"),
+        FINISH,
+    ]
     world.scenario(plan=[PLAN], work=steps)
     order = world.order()
     world.run(on(world, order, "b"))
@@ -88,7 +96,7 @@ def test_a_run_that_comes_back_takes_the_newest_work_and_not_the_old_folder(worl
 
 
 def test_who_only_parks_again_on_an_older_folder_keeps_nothing_of_it(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[leave("b"), ASK, *commit("on-c"), ASK, *commit("third"), FINISH])
+    world.scenario(plan=[PLAN], work=[uncommitted("b"), ASK, *commit("on-c"), ASK, *commit("third"), FINISH])
     order = world.order()
     world.run(on(world, order, "b"))
     asked = world.only("QuestionAsked")
@@ -105,7 +113,7 @@ def test_who_only_parks_again_on_an_older_folder_keeps_nothing_of_it(world: Worl
 
 
 def test_the_next_run_takes_up_what_a_failed_one_left_on_another_host(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[*commit("first"), leave("b"), {"fail": 3}])
+    world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), {"fail": 3}])
     world.run(on(world, world.order(), "b"))
     assert world.ended().ending is Ending.FAILED
     patch = store_of(shared(world, "c")).read(world.of("Checkpointed")[-1].patch) or b""
@@ -136,7 +144,7 @@ def test_what_is_too_large_is_not_kept_and_the_card_says_so(
 def test_a_secret_in_the_session_does_not_reach_the_store(world: World) -> None:
     token = "ghp_" + "a" * 40
     world.scenario(plan=[PLAN], work=[ASK, FINISH])
-    order = world.order(briefing=f"# {token}\n")
+    order = world.order(briefing=Briefing(f"# {token}\n"))
     world.run(on(world, order, "b"))
     kept = world.of("Checkpointed")[-1]
     raw = gzip.decompress((world.root / "shared" / kept.session[:2] / kept.session).read_bytes())
@@ -175,7 +183,7 @@ def killed_in_its_turn(world: World, order: RunSpec, last: str) -> None:
 
 def test_killed_in_a_turn_it_goes_on_elsewhere_from_the_newest_checkpoint(world: World) -> None:
     count = {"run": "echo x >> count.txt"}
-    steps = [count, *commit("first"), leave("b"), {"tick": 1}, {"progress": "Here"}]
+    steps = [count, *commit("first"), uncommitted("b"), {"tick": 1}, {"progress": "Here"}]
     world.scenario(plan=[PLAN], work=[*steps, {"sleep": 60}, FINISH])
     order = world.order(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2))
     killed_in_its_turn(world, on(world, order, "b"), "Here")

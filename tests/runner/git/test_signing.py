@@ -9,7 +9,7 @@ from ledger.states import Ending
 from runner.errors import SigningError
 from runner.git.commits import Commit
 from runner.git.mirror import Mirror
-from runner.run.run_spec import Committer, SigningKey
+from runner.run.run_spec import Authorship, Committer, SigningKey
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, git
 
@@ -66,7 +66,7 @@ def test_all_that_a_run_pushes_is_signed_also_peoples_commits_that_it_rebased(
     world.commit({"theirs.txt": "Hi\n"}, BRANCH)
     world.commit({"base.txt": "Moved on\n"})
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Hello"}, FINISH])
-    world.run(world.order(signing=key))
+    world.run(world.order(authorship=Authorship(COMMITTER, key)))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     allowed = tmp_path / "allowed"
     allowed.write_text(f"{OWNER.email} {key.path.with_suffix('.pub').read_text()}")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ledger.events.instruction import SkillConsidered
 from ledger.states import Ending
-from runner.run.instructions import Layer, LayerKind, SkillContent
+from runner.run.instructions import Equipment, Layer, LayerKind, SkillContent
 from runner.run.run_spec import RunSpec
 from tests.runner.world import CARD, World, checks
 
@@ -31,7 +31,7 @@ CHOSEN = SkillConsidered("oracle", "operator", "3", "d" * 64, True, True, True, 
 
 def skilled(world: World, *, layers: tuple[Layer, ...] = (LAYER,), plan_required: bool = False) -> RunSpec:
     order = world.order(plan_required=plan_required)
-    return replace(order, layers=layers, skill_files=FILES, considered=(CHOSEN,))
+    return replace(order, equipment=Equipment(layers, FILES, (CHOSEN,)))
 
 
 def prompt(world: World) -> str:
@@ -76,7 +76,7 @@ def test_a_session_repeats_nothing_private_that_it_was_told_when_other_skills_we
     world.scenario(plan=[PLAN], work=[ASK, {"note": f"As I know: {SECRET}"}, EDIT, FINISH])
     order = skilled(world)
     world.run(order)
-    world.answer(replace(order, layers=(), skill_files=(), considered=()), "a")
+    world.answer(replace(order, equipment=Equipment()), "a")
     assert world.only("Noted").text == "As I know: [private skill]"
     world.lease = None
     world.scenario(plan=[PLAN], work=[{"note": f"And yet: {SECRET}"}, EDIT, FINISH])
@@ -121,7 +121,7 @@ def test_a_skill_that_changed_while_the_run_waited_is_told_anew_and_one_that_wen
     order = skilled(world, layers=(LAYER, other))
     world.run(order)
     changed = replace(LAYER, text="MARKER-2: ask nobody, ever again.", digest="f" * 64)
-    world.answer(replace(order, layers=(changed,), considered=()), "a")
+    world.answer(replace(order, equipment=Equipment((changed,), FILES)), "a")
     assert world.ended().ending is Ending.SUCCEEDED
     assert "The skill oracle changed since you read it. It says now:" in prompt(world)
     assert "MARKER-2" in prompt(world)

@@ -60,7 +60,7 @@ def run(world: World, host: str) -> Iterator[RunContext]:
     order, log = world.claim(replace(world.order(tools=column), stages=stages))
     workspace = Local(lambda: "").open(world.places, Tenancy(order.card_id))
     mirror = Mirror(world.places.mirrors, order.repository, world.remote, log.beat)
-    checkout = Checkout(workspace, mirror.path, order.committer, log.beat)
+    checkout = Checkout(workspace, mirror.path, order.authorship.author, log.beat)
     terms = Terms((), column.network, column.hosts, (host,))
     gateway = Gateway.spawn(world.root / "gateway", terms, {})
     try:
@@ -77,7 +77,7 @@ def enter(run: RunContext, stage: str, entry: int = 1) -> None:
     )
 
 
-def leave(run: RunContext, stage: str, entry: int = 1) -> None:
+def end_stage(run: RunContext, stage: str, entry: int = 1) -> None:
     run.log.append(
         SnapshotTaken(run.order.run_id, stage, entry, "Done.", (), 0, (), (), (), "c"),
         StageLeft(run.order.run_id, stage, entry, "", 0.0, 0, 0, 0, 0.0, 0, 0),
@@ -110,7 +110,7 @@ def test_a_stage_without_a_network_gets_its_request_refused_though_the_column_ha
     status, why = ask(run, host)
     assert (status, Host.asked) == (403, ["/page"])
     assert "network: none does not allow 127.0.0.1: set `tools: {network: […]}` of the stage" in why
-    leave(run, "offline")
+    end_stage(run, "offline")
     assert ask(run, host)[0] == 200  # the checks have the column's again
 
 

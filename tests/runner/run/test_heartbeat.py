@@ -13,7 +13,7 @@ from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.exec.deadline import KILL_S, Deadline
-from runner.run.heartbeat import LOOK_S, SILENT_S, Heartbeat, beating, renew
+from runner.run.heartbeat import POLL_S, SILENT_S, Heartbeat, beating, renew
 from runner.run.log import RunLog
 from tests.runner.world import RUN, World
 from tests.waiting import until
@@ -98,9 +98,9 @@ def test_a_heartbeat_does_nothing_for_a_stopped_worker_and_dies_with_it(world: W
     assert psutil.Process(pid).ppid() == worker
     os.kill(worker, signal.SIGSTOP)
     until(lambda: psutil.Process(worker).status() == psutil.STATUS_STOPPED, "it is stopped")
-    time.sleep(LOOK_S)  # a look that began before
+    time.sleep(POLL_S)  # a look that began before
     deadline.move(deadline.of_lease(0))
-    time.sleep(3 * LOOK_S)
+    time.sleep(3 * POLL_S)
     assert deadline.left_s <= 0
     os.kill(worker, signal.SIGCONT)
     until(lambda: deadline.left_s > 0, "it is renewed")

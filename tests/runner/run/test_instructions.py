@@ -16,6 +16,7 @@ from runner.prompts.compose import compose
 from runner.run.history import History
 from runner.run.instructions import (
     MODES,
+    Equipment,
     KnownInstructions,
     Layer,
     LayerKind,
@@ -70,9 +71,11 @@ def test_the_cards_heading_stays_the_highest() -> None:
 
 
 def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_new() -> None:
-    order = replace(ORDER, instructions="Be kind.", layers=(PROFILE, SKILL))
+    order = replace(ORDER, instructions="Be kind.", equipment=Equipment((PROFILE, SKILL)))
     fresh = compose(Phase.WORK, order, History(), skills=AT)
-    assert all(part in fresh for part in (order.briefing, "Be kind.", "Use pytest.", "Use it.", "`finish`"))
+    assert all(
+        part in fresh for part in (order.briefing.text, "Be kind.", "Use pytest.", "Use it.", "`finish`")
+    )
     known = {(str(layer.kind), layer.name): layer.digest for layer in order.stack}
     goes_on = History(session_id="s", instructed=KnownInstructions(delivered={"s": known}))
     later = compose(Phase.WORK, order, goes_on, skills=AT)
@@ -85,9 +88,9 @@ def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_
 @pytest.mark.parametrize("phase", [Phase.PLAN, Phase.WORK, Phase.REVISE])
 def test_a_session_of_an_earlier_run_hears_the_briefing_of_this_one_and_once(phase: Phase) -> None:
     known = History(session_id="s")  # its briefing was that of the earlier run, and people wrote since
-    assert ORDER.briefing in compose(phase, ORDER, known)
+    assert ORDER.briefing.text in compose(phase, ORDER, known)
     known.instructed.read.add("s")
-    assert ORDER.briefing not in compose(phase, ORDER, known)
+    assert ORDER.briefing.text not in compose(phase, ORDER, known)
 
 
 def test_each_session_hears_what_it_was_not_told_itself() -> None:
@@ -96,7 +99,7 @@ def test_each_session_hears_what_it_was_not_told_itself() -> None:
         return (*started, TurnEnded(RUN, name, "done", 0, 0.0))
 
     def stacked(*layers: Layer) -> RunEvent:
-        return stack_event(RUN, stack("fix", "", ORDER.briefing, layers))
+        return stack_event(RUN, stack("fix", "", ORDER.briefing.text, layers))
 
     first, second = stacked(SKILL), stacked(replace(SKILL, digest="d2"))
     events = (
@@ -106,15 +109,15 @@ def test_each_session_hears_what_it_was_not_told_itself() -> None:
     known = History()
     at = datetime(2026, 11, 22, tzinfo=UTC)
     known.take(Recorded(seq, "run:r1", seq, at, event) for seq, event in enumerate(events, start=1))
-    order = replace(ORDER, layers=(replace(SKILL, digest="d2"),))
+    order = replace(ORDER, equipment=Equipment((replace(SKILL, digest="d2"),)))
     heard = {}
     for session_id in ("a", "b", "c"):
         known.session_id = session_id
         heard[session_id] = compose(Phase.WORK, order, known, skills=AT)
     assert "The skill cache changed since you read it" in heard["a"]
-    assert ORDER.briefing in heard["a"]
+    assert ORDER.briefing.text in heard["a"]
     assert "Use it." not in heard["b"]
-    assert ORDER.briefing not in heard["b"]
+    assert ORDER.briefing.text not in heard["b"]
     assert "Use it." in heard["c"]  # a turn that did not end may not have told it
     assert "changed" not in heard["c"]
 
@@ -170,7 +173,7 @@ def test_secrets_in_a_layer_are_not_kept() -> None:
 def test_lines_of_private_skills_are_taken_out_of_what_an_agent_says(line: str) -> None:
     layer = replace(PRIVATE, text="Always ask the oracle first.\n\nGrüße an das Orakel von Delphi\nok")
     files = (SkillContent("own/references/a.md", b"The key is in the temple: 4711\n"),)
-    secrecy = secrecy_of((layer, SKILL), files)
+    secrecy = secrecy_of(Equipment((layer, SKILL), files))
     assert PRIVATE_SKILL_MARK in secrecy.redact_private_skills(line)
     assert secrecy.redact_private_skills("ok. Use it.") == "ok. Use it."
 
@@ -179,7 +182,7 @@ def test_lines_of_private_skills_are_taken_out_of_what_an_agent_says(line: str) 
     "line", ['", "changed": ["It is all of it', '{"done": "As the oracle said', 'done": "']
 )
 def test_what_a_call_says_stays_json_whatever_a_private_line_looks_like(line: str) -> None:
-    secrecy = secrecy_of((replace(PRIVATE, text=f"{line}\nAsk the oracle, always."),), ())
+    secrecy = secrecy_of(Equipment((replace(PRIVATE, text=f"{line}\nAsk the oracle, always."),)))
     body = {"done": "Ask the oracle, always. As the oracle said", "changed": ["It is all of it"]}
     body |= {"stage": "Ask the oracle, always.", "open": line}
     call = BoardToolCalled(RUN, "Ask the oracle, always.", "c1", "finish", json.dumps(body))
@@ -194,12 +197,12 @@ def test_what_a_call_says_stays_json_whatever_a_private_line_looks_like(line: st
 
 
 def test_what_was_told_before_stays_private_when_other_skills_are_attached_now() -> None:
-    before = secrecy_of((PRIVATE,), ())
-    now = secrecy_of((replace(PRIVATE, text="The temple is in Delphi."),), (), before.phrases)
+    before = secrecy_of(Equipment((PRIVATE,)))
+    now = secrecy_of(Equipment((replace(PRIVATE, text="The temple is in Delphi."),)), before.phrases)
     said = "Always ask the oracle first. The temple is in Delphi."
     assert now.redact_private_skills(said) == f"{PRIVATE_SKILL_MARK} {PRIVATE_SKILL_MARK}"
 
 
 def test_what_everybody_may_read_is_not_taken_out() -> None:
     public = replace(PRIVATE, private=False)
-    assert secrecy_of((public,), (SkillContent("own/a", b"A long public line."),)).phrases == ()
+    assert secrecy_of(Equipment((public,), (SkillContent("own/a", b"A long public line."),))).phrases == ()

@@ -26,15 +26,15 @@ from runner.agents.board_tools import (
     schema_of,
 )
 from runner.run.history import History
-from runner.run.run_spec import Committer, HostPaths, Limits, ReviewThread, RunSpec
+from runner.run.run_spec import Authorship, Briefing, Committer, HostPaths, Limits, ReviewThread, RunSpec
 from runner.session.tool_effects import SHOWN_BYTES, Effect, card_shown, effect_of
 
 RUN = RunId("r1")
 NOWHERE = Path("/nowhere")
 ORDER = RunSpec(
     RUN, CardId("PVTI_1"), 1, "first", 1, "acme/app", 12, "Say hello", "cardinal/12-hello", "main",
-    "scripted", "default", "", True, "", "The issue says: hello.", Limits(),
-    HostPaths(NOWHERE, NOWHERE, NOWHERE, NOWHERE), Committer("cardinal", "c@acme.org"),
+    "scripted", "default", "", True, "", Briefing("The issue says: hello."), Limits(),
+    HostPaths(NOWHERE, NOWHERE, NOWHERE, NOWHERE), Authorship(Committer("cardinal", "c@acme.org")),
 )  # fmt: skip
 CARD = {"title": "Fix the door", "body": "It creaks.", "reason": "Not part of hello."}
 NAMED = replace(ORDER, agents=("prober", "codex"))
@@ -303,7 +303,7 @@ def test_however_much_a_card_holds_what_is_shown_fits_a_datagram(letter: str) ->
         *(QuestionAsked(RUN, QuestionId(f"q{n}"), "agent", long, ()) for n in range(60)),
         *(QuestionAnswered(RUN, QuestionId(f"q{n}"), "bob", long) for n in range(60)),
     )
-    shown = card_shown(replace(ORDER, title=long, briefing=long * 10, threads=threads), past)
+    shown = card_shown(replace(ORDER, title=long, briefing=Briefing(long * 10), threads=threads), past)
     assert len(json.dumps(shown)) <= SHOWN_BYTES
     assert shown["briefing"]
     assert shown["notes"]

@@ -12,6 +12,7 @@ from ledger.states import Ending
 from runner.artifacts.blobs import BlobStore
 from runner.artifacts.folder import FolderStore
 from runner.artifacts.store import Store, shortened, store_of
+from runner.run.run_spec import Briefing
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks
 
@@ -22,7 +23,7 @@ def delivered(world: World) -> dict[str, bytes]:
     """Return what a run left, by kind and name."""
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
     full = [f"echo before; echo {TOKEN}"]
-    world.run(world.order(validation=checks(full=full), briefing=f"# Say hello\nwith {TOKEN}\n"))
+    world.run(world.order(validation=checks(full=full), briefing=Briefing(f"# Say hello\nwith {TOKEN}\n")))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     return {f"{one.kind} {one.name}": content(world, one.digest) for one in world.of("ArtifactKept")}
 

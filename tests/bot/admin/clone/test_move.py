@@ -75,7 +75,7 @@ class Moving:
 
     def cards(self) -> list[tuple[str, str, str, list[str], int]]:
         """Return title, column, state, labels and comments of each card there."""
-        return [_shown(item) for item in self.board.items]
+        return [_printed(item) for item in self.board.items]
 
     def there(self) -> str:
         """Return everything there that somebody sees, and every ref."""
@@ -85,7 +85,7 @@ class Moving:
         return repr((self.cards(), issues, self.forge.store.repos.git(self.shop).refs()))
 
 
-def _shown(item: Item) -> tuple[str, str, str, list[str], int]:
+def _printed(item: Item) -> tuple[str, str, str, list[str], int]:
     issue, column = item.content, item.column()
     assert isinstance(issue, Issue)
     assert column is not None

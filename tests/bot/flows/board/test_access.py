@@ -31,15 +31,6 @@ def installed(cardinal: Cardinal) -> Installation:
     return found
 
 
-def at_work(cardinal: Cardinal) -> Item:
-    """Return a card in progress whose run works."""
-    item = cardinal.new(column="In Progress")
-    cardinal.settle()
-    cardinal.begin(cardinal.run_of(item).run_id)
-    cardinal.settle()
-    return item
-
-
 def placed_at_work(cardinal: Cardinal) -> Item:
     """Return a card of the board's home that a label placed in the services, and whose run works there."""
     cardinal.set_policy(NAMED)
@@ -48,9 +39,9 @@ def placed_at_work(cardinal: Cardinal) -> Item:
     store.issues.set_labels(issue, ["area:shop"], actor=carol)
     item = store.projects.add(cardinal.project, issue, actor=carol)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.begin(cardinal.run_of(item).run_id)
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
@@ -60,56 +51,56 @@ def ticker(cardinal: Cardinal) -> str:
 
 
 def test_an_archived_repository_blocks_its_cards_and_says_so_once(cardinal: Cardinal) -> None:
-    items = [cardinal.new(column="Planning"), at_work(cardinal)]
+    items = [cardinal.new(column="Planning"), cardinal.at_work()]
     before = [len(cardinal.told(item)) for item in items]
     access, alice = cardinal.forge.store.access, cardinal.person("alice")
     access.archive(cardinal.repo, True, actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     for item in items:
         assert cardinal.card(item).state is CardState.BLOCKED
         assert "acme/shop is archived" in cardinal.card(item).because
         assert "unarchive it" in cardinal.face(item)["Progress"]
     cardinal.clock.forward(20)
-    cardinal.settle()
+    cardinal.catch_up()
     assert "a repository of the board is archived" in ticker(cardinal)
     assert "acme/shop" not in ticker(cardinal)  # whoever reads the board need not read the shop
     cardinal.set_policy(f"{POLICY}  private_issues: named\n")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.clock.forward(61)
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert "acme/shop is archived" in ticker(cardinal)
     assert [len(cardinal.told(item)) for item in items] == before  # one message, on the board
     assert cardinal.run_of(items[1]).stop_asked == "pause"
     waiting = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == ()
     assert "is archived" in cardinal.card(waiting).because
     access.archive(cardinal.repo, False, actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(items[0]).state is CardState.DISCUSSING
     assert cardinal.card(waiting).state is CardState.QUEUED
     assert cardinal.run_of(waiting).run_id in cardinal.ready()
     cardinal.clock.forward(20)
-    cardinal.settle()
+    cardinal.catch_up()
     assert "archived" not in ticker(cardinal)
     assert cardinal.events(EntryGivenUp) == []
 
 
 def test_what_was_to_be_said_in_an_archived_repository_is_said_afterwards(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
     cardinal.forge.store.access.archive(cardinal.repo, True, actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.ask(run_id, "Which currency?")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.clock.forward(3600)
-    cardinal.settle()
+    cardinal.catch_up()
     assert not any("Which currency?" in one for one in cardinal.told(item))
     cardinal.forge.store.access.archive(cardinal.repo, False, actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.clock.forward(301)
-    cardinal.settle()
+    cardinal.catch_up()
     assert any("Which currency?" in one for one in cardinal.told(item))
     assert cardinal.events(EntryGivenUp) == []
 
@@ -118,14 +109,14 @@ def test_what_was_to_be_said_in_an_archived_repository_is_said_afterwards(cardin
 def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
     cardinal: Cardinal, how: str
 ) -> None:
-    item, idle = at_work(cardinal), cardinal.new(column="Tasks")
-    cardinal.settle()
+    item, idle = cardinal.at_work(), cardinal.new(column="Tasks")
+    cardinal.catch_up()
     store, alice, found = cardinal.forge.store, cardinal.person("alice"), installed(cardinal)
     if how == "suspended":
         store.access.suspend(found, actor=alice)
     else:
         store.apps.uninstall(found, actor=alice)
-    cardinal.settle(publish=False)
+    cardinal.catch_up(publish=False)
     assert [(one.target, one.reason) for one in cardinal.events(AccessLost)] == [("acme", how)]
     assert cardinal.card(item).state is CardState.BLOCKED
     assert "acme" in cardinal.card(item).because
@@ -144,22 +135,22 @@ def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
         store.access.unsuspend(found, actor=alice)
     else:
         store.apps.install(found.app, found.account, actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(AccessRegained)) == 1
     assert cardinal.card(item).state is not CardState.BLOCKED
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(EntryGivenUp) == []
 
 
 def test_a_run_that_was_paused_for_it_goes_on_by_itself(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
     found, alice = installed(cardinal), cardinal.person("alice")
     cardinal.forge.store.access.suspend(found, actor=alice)
-    cardinal.settle(publish=False)
+    cardinal.catch_up(publish=False)
     cardinal.write(run_id, RunParked(run_id, "pause"))
     cardinal.forge.store.access.unsuspend(found, actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.why for one in cardinal.events(RunRequeued)] == ["resumed"]
     assert run_id in cardinal.ready()
 
@@ -179,7 +170,7 @@ def test_a_missed_delivery_about_access_is_found_by_the_sweep(cardinal: Cardinal
 
 
 def test_a_person_whose_board_is_served_has_an_installation_like_any_other(cardinal: Cardinal) -> None:
-    at_work(cardinal)
+    cardinal.at_work()
     found = installed(cardinal)
     found.account.type = UserType.USER
     assert access.check(cardinal.services, thoroughly=False)
@@ -188,7 +179,7 @@ def test_a_person_whose_board_is_served_has_an_installation_like_any_other(cardi
 
 def test_the_settings_may_write_the_owners_name_as_they_like(cardinal: Cardinal) -> None:
     cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     config = replace(cardinal.services.config, board=BoardAddress("ACME", 1))
     services = replace(cardinal.services, config=config)
     cardinal.forge.store.access.suspend(installed(cardinal), actor=cardinal.person("alice"))
@@ -198,7 +189,7 @@ def test_the_settings_may_write_the_owners_name_as_they_like(cardinal: Cardinal)
 
 def test_new_permissions_that_wait_are_named_and_their_acts_wait(cardinal: Cardinal) -> None:
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     found, alice = installed(cardinal), cardinal.person("alice")
     found.permissions = {**found.permissions, "checks": "read"}
     cardinal.sweep()
@@ -206,25 +197,25 @@ def test_new_permissions_that_wait_are_named_and_their_acts_wait(cardinal: Cardi
     assert (lost.reason, lost.detail) == ("permissions", "checks: write")
     cardinal.set_policy("version: 1\nboard: [")
     for _ in range(10):
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.clock.forward(60)
     assert cardinal.events(EntryGivenUp) == []
     assert cardinal.card(item).state is CardState.DRAFT  # the rest goes on
     assert "has not accepted what the App needs (checks: write)" in ticker(cardinal)
     cardinal.forge.store.access.accept(found, actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.clock.forward(301)
-    cardinal.settle()
+    cardinal.catch_up()
     commit = cardinal.forge.store.repos.commit_of(cardinal.home_repo)
     assert [one.name for one in cardinal.forge.store.checks.on_commit(cardinal.home_repo, commit)]
 
 
 def test_permissions_without_which_nothing_can_be_done_block_the_cards(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     found = installed(cardinal)
     found.permissions = {**found.permissions, "contents": "read"}
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state is CardState.BLOCKED
     assert "has not accepted what the App needs (contents: write)" in cardinal.card(item).because
     assert cardinal.events(AccessLost)[-1].reason == "core_permissions"
@@ -232,33 +223,33 @@ def test_permissions_without_which_nothing_can_be_done_block_the_cards(cardinal:
 
 def test_a_repository_taken_out_of_the_installation_keeps_its_cards(cardinal: Cardinal) -> None:
     cardinal.repo.private = True
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     found, alice = installed(cardinal), cardinal.person("alice")
     cardinal.forge.store.access.choose(found, [cardinal.home_repo], actor=alice)
     for _ in range(6):
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.clock.forward(100)
     assert cardinal.card(item).state is CardState.BLOCKED
     assert "the App cannot see acme/shop" in cardinal.card(item).because
     assert cardinal.events(CardArchived) == []
     cardinal.forge.store.access.choose(found, [cardinal.home_repo, cardinal.repo], actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state is not CardState.BLOCKED
 
 
 def test_a_repository_that_is_turned_private_within_reach_changes_nothing(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.forge.store.access.set_private(cardinal.repo, True, actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(AccessLost) == []
     assert cardinal.card(item).state is CardState.WORKING
 
 
 def test_a_renamed_repository_is_followed(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.store.access.rename(cardinal.repo, "store", actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert [(one.before, one.after) for one in cardinal.events(RepositoryMoved)] == [
         ("acme/shop", "acme/store")
     ]
@@ -267,20 +258,20 @@ def test_a_renamed_repository_is_followed(cardinal: Cardinal) -> None:
     assert cardinal.events(AccessLost) == []
     said = len(cardinal.told(item))
     cardinal.say(item, "/cardinal status")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.told(item)) == said + 1
 
 
 def test_a_repository_renamed_unnoticed_is_found_by_a_look(cardinal: Cardinal) -> None:
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.store.access.rename(cardinal.repo, "store", actor=cardinal.person("alice"))
     cardinal.mail.clear()
     cardinal.clock.forward(700)
     cardinal.sweep()
     cardinal.clock.forward(700)
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).repository == "acme/store"
     assert cardinal.card(item).state is CardState.DRAFT
 
@@ -289,7 +280,7 @@ def test_a_repository_renamed_unnoticed_is_found_by_a_look(cardinal: Cardinal) -
 def test_a_repository_that_was_given_away_and_is_back_is_healed_by_a_sweep(
     cardinal: Cardinal, lost: str
 ) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
     repo, beta = cardinal.repo, store.users.add_organization("beta", [alice])
     acme = repo.owner
@@ -298,14 +289,14 @@ def test_a_repository_that_was_given_away_and_is_back_is_healed_by_a_sweep(
         cardinal.mail.clear()
         cardinal.clock.forward(700)
         cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state is CardState.BLOCKED
     assert cardinal.run(run_id).repository == "beta/shop"
     cardinal.write(run_id, RunParked(run_id, "pause"))
     store.access.transfer(repo, acme, actor=alice)
     cardinal.mail.clear()
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert (cardinal.card(item).repository, cardinal.run(run_id).repository) == ("acme/shop", "acme/shop")
     assert run_id in cardinal.ready(), (cardinal.card(item).because, cardinal.run(run_id))
 
@@ -314,14 +305,14 @@ def test_a_repository_that_was_given_away_and_is_back_is_healed_by_a_sweep(
 def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
     cardinal: Cardinal, how: str
 ) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
     services, repo, acme = cardinal.services, cardinal.repo, cardinal.repo.owner
     if how == "renamed":
         store.access.rename(repo, "store", actor=alice)
     else:
         store.access.transfer(repo, store.users.add_organization("beta", [alice]), actor=alice)
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.write(run_id, RunParked(run_id, "pause"))
         store.access.transfer(repo, acme, actor=alice)
     cardinal.mail.clear()
@@ -339,13 +330,13 @@ def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
 def test_a_run_whose_repository_is_renamed_pushes_to_where_that_is_now(
     cardinal: Cardinal, told: bool
 ) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run, repo = cardinal.run_of(item), cardinal.repo
     remote = HubRemote(cardinal.services.hub, cardinal.services.engine, run.run_id)
     cardinal.forge.store.access.rename(repo, "store", actor=cardinal.person("alice"))
     if not told:
         cardinal.mail.clear()
-    cardinal.settle()
+    cardinal.catch_up()
     assert remote.repository == ("acme/store" if told else "acme/shop")
     environment = {**os.environ, **remote.git_environment()}
     clone = cardinal.services.config.home / "clone"
@@ -354,20 +345,20 @@ def test_a_run_whose_repository_is_renamed_pushes_to_where_that_is_now(
     git(["git", "-C", str(clone), "push", "-q", "origin", f"HEAD:refs/heads/{run.branch}"])
     assert f"refs/heads/{run.branch}" in cardinal.forge.store.repos.git(repo).refs()
     said = cardinal.say(item, "/cardinal status")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.reactions(said)
     cardinal.assert_no_leftovers()
 
 
 def test_a_repository_given_to_somebody_else_blocks_its_cards(cardinal: Cardinal) -> None:
     item = cardinal.new(column="Planning")
-    cardinal.settle()
+    cardinal.catch_up()
     store = cardinal.forge.store
     beta = store.users.add_organization("beta", [cardinal.person("carol")])
     cardinal.repo.private = True
     store.access.transfer(cardinal.repo, beta, actor=cardinal.person("alice"))
     for _ in range(6):
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.clock.forward(100)
     assert cardinal.card(item).repository == "beta/shop"
     assert cardinal.card(item).state is CardState.BLOCKED

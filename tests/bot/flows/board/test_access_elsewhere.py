@@ -28,7 +28,7 @@ def test_a_card_that_is_placed_elsewhere_stops_with_that_repository_and_goes_on_
             store.access.archive(cardinal.repo, away, actor=alice)
         else:
             store.access.choose(found, both[: 1 if away else 2], actor=alice)
-        cardinal.settle()
+        cardinal.catch_up()
 
     take(True)
     card, said = cardinal.card(item), {"archived": "is archived", "removed": "the App cannot see acme/shop"}
@@ -37,7 +37,7 @@ def test_a_card_that_is_placed_elsewhere_stops_with_that_repository_and_goes_on_
     assert cardinal.run_of(item).stop_asked == "pause"
     cardinal.write(run_id, RunParked(run_id, "pause"))
     store.issues.edit(issue_of(item), body="Please, soon.", actor=alice)  # whoever looks now keeps the place
-    cardinal.settle()
+    cardinal.catch_up()
     assert said[how] in cardinal.card(item).because
     take(False)
     assert [one.why for one in cardinal.events(RunRequeued)] == ["resumed"]
@@ -49,11 +49,11 @@ def test_a_repository_that_cards_are_placed_in_is_followed_when_it_is_renamed(ca
     item = placed_at_work(cardinal)
     store, alice = cardinal.forge.store, cardinal.person("alice")
     store.access.rename(cardinal.repo, "store", actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).repository == "acme/store"
     before = len(cardinal.events(RepositoryResolved))
     store.issues.edit(issue_of(item), body="Please, soon.", actor=alice)
-    cardinal.settle()  # the label still means it by its old name
+    cardinal.catch_up()  # the label still means it by its old name
     assert len(cardinal.events(RepositoryResolved)) == before
     assert cardinal.card(item).state is CardState.WORKING
     assert cardinal.events(AccessLost) == []
@@ -65,7 +65,7 @@ def test_a_placed_repository_that_was_given_away_stops_its_cards_until_it_is_bac
     beta, acme = store.users.add_organization("beta", [alice]), cardinal.repo.owner
     given = cardinal.repo
     store.access.transfer(given, beta, actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     for one in (item, queued):
         assert cardinal.card(one).state is CardState.BLOCKED
         assert "beta/shop is outside of acme" in cardinal.card(one).because
@@ -74,7 +74,7 @@ def test_a_placed_repository_that_was_given_away_stops_its_cards_until_it_is_bac
     second = cardinal.run_of(queued).run_id
     cardinal.write(second, RunEnded(second, Ending.CANCELLED, "cancelled", "enough (alice)", "working"))
     cardinal.say(queued, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.comment(queued, "No run was started: which repository? beta/shop is outside of acme")
     store.access.transfer(given, acme, actor=alice)
     cardinal.clock.forward(700)
@@ -94,13 +94,13 @@ def test_a_card_that_asks_for_a_repository_goes_on_when_the_app_is_given_it(
     store.issues.set_labels(issue, ["area:shop"], actor=alice)
     item = store.projects.add(cardinal.project, issue, actor=alice)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "where Cardinal is not installed" in cardinal.card(item).because
     store.access.choose(found, [cardinal.home_repo, cardinal.repo], actor=alice)
     if not told:  # as with --poll
         cardinal.mail.clear()
         cardinal.clock.forward(700)
         cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).repository == "acme/shop"
     assert cardinal.card(item).state is CardState.QUEUED

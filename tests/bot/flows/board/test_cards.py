@@ -28,15 +28,6 @@ from tests.bot.flows.opening import opened
 from tests.bot.flows.settings import with_column
 
 
-def at_work(cardinal: Cardinal) -> Item:
-    """Return a card in progress whose run works."""
-    item = cardinal.new(column="In Progress")
-    cardinal.settle()
-    cardinal.begin(cardinal.run_of(item).run_id)
-    cardinal.settle()
-    return item
-
-
 def test_cards_that_stood_there_before_cardinal_came_start_nothing(tmp_path: Path) -> None:
     old: list[Item] = []
     with opened(tmp_path, before=lambda it: old.append(it.new(column="In Progress"))) as cardinal:
@@ -46,9 +37,9 @@ def test_cards_that_stood_there_before_cardinal_came_start_nothing(tmp_path: Pat
         assert cardinal.told(old[0]) == []
         assert "/cardinal retry starts one" in cardinal.card(old[0]).because
         cardinal.drag(old[0], "Tasks")
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.drag(old[0], "In Progress")
-        cardinal.settle()
+        cardinal.catch_up()
         assert cardinal.run_of(old[0]).state == "queued"
 
 
@@ -56,18 +47,18 @@ def test_cards_that_stood_there_before_cardinal_came_start_nothing(tmp_path: Pat
 def test_a_drag_queues_a_run_in_whatever_shape_github_tells_it(cardinal: Cardinal, shape: DragShape) -> None:
     cardinal.forge.store.settings.drag_shape = shape
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).state == "queued"
     assert cardinal.face(item)["Agent"].endswith("queued")
     assert len(cardinal.events(CardMoved)) == 1
     cardinal.assert_nothing_is_stuck()
 
 
-def test_doorbells_that_wait_together_cost_one_read(cardinal: Cardinal) -> None:
+def test_refresh_requests_that_wait_together_cost_one_read(cardinal: Cardinal) -> None:
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     for column in ("Planning", "Review", "QA", "Tasks", "Review"):
         cardinal.drag(item, column)
     while cardinal.mail:
@@ -105,7 +96,7 @@ class InterruptedHub(Hub):
 
 def test_an_older_reading_never_overwrites_a_newer_one(cardinal: Cardinal) -> None:
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     card_id, services = CardId(item.node_id), cardinal.services
     hub = InterruptedHub(services.config, cardinal.clock)
     slow = replace(services, name="test-2", context=replace(services.context, app=hub))
@@ -123,38 +114,38 @@ def test_an_older_reading_never_overwrites_a_newer_one(cardinal: Cardinal) -> No
     assert card.sync_card(slow, card_id) is True
     assert set(refused) == {False}, "two read the card at once"
     assert cardinal.card(item).column == "Review"
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).column == "Review"
 
 
 def test_deliveries_twice_and_in_reverse_end_in_the_same_state(cardinal: Cardinal) -> None:
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     for column in ("Planning", "In Progress"):
         cardinal.drag(item, column)
     late = list(cardinal.mail)
     cardinal.mail.clear()
     assert [cardinal.receive(one) for one in reversed(late)] == [True] * len(late)
     assert [cardinal.receive(one) for one in late] == [False] * len(late)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).attempt == 1
     before = cardinal.count()
     for one in late:
         again = f"{one.guid[:30]}-again"
         cardinal.post(one.event, one.body, again, one.action or "")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.count() == before
     cardinal.assert_nothing_is_stuck()
 
 
 def test_a_drag_that_no_delivery_told_is_found_by_the_sweep(cardinal: Cardinal) -> None:
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
     cardinal.mail.clear()
     assert cardinal.sweep() == (item.node_id,)
     assert cardinal.run_of(item).state == "queued"
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.mail.clear()
     assert cardinal.sweep() == ()
 
@@ -162,7 +153,7 @@ def test_a_drag_that_no_delivery_told_is_found_by_the_sweep(cardinal: Cardinal) 
 def test_the_sweep_finds_each_difference_once(cardinal: Cardinal) -> None:
     alice = cardinal.person("alice")
     archived, bare, gone = cardinal.new(column="Tasks"), cardinal.new(column=None), cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.store.projects.set_archived(archived, True, actor=alice)
     cardinal.forge.store.projects.delete_item(gone, actor=alice)
     cardinal.drag(bare, None)
@@ -179,7 +170,7 @@ def test_a_card_on_another_board_of_the_organisation_is_nobodys(cardinal: Cardin
     store.projects.drag(item, "In Progress", actor=carol)
     before = len(cardinal.events(CardSeen))
     cardinal.forge.gateway.calls.clear()
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(CardSeen)) == before
     assert cardinal.calls("") == []
     assert cardinal.failures == []
@@ -187,10 +178,10 @@ def test_a_card_on_another_board_of_the_organisation_is_nobodys(cardinal: Cardin
 
 def test_a_move_of_cardinals_own_is_not_taken_for_a_persons(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(on_success="{move: Review}", on_leave="ask"))
-    cardinal.settle()
-    item = at_work(cardinal)
+    cardinal.catch_up()
+    item = cardinal.at_work()
     cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.column(item) == "Review"
     assert [move.by_cardinal for move in cardinal.events(CardMoved)] == [True]
     assert cardinal.card(item).state == "in_review"
@@ -198,26 +189,26 @@ def test_a_move_of_cardinals_own_is_not_taken_for_a_persons(cardinal: Cardinal) 
 
 
 def test_dragging_out_mid_run_puts_the_card_back_and_asks_once(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.column(item) == "In Progress"
     assert cardinal.card(item).held_back == "Review"
     assert [asked.asker for asked in cardinal.events(QuestionAsked)] == ["leave"]
     assert cardinal.face(item)["Agent"].endswith("needs input")
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.column(item) == "In Progress"
     assert len(cardinal.events(QuestionAsked)) == 1
     cardinal.assert_no_leftovers()
 
 
 def test_a_move_back_whose_answer_was_lost_is_not_taken_for_a_persons_choice(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     lost = {"method": "POST", "path": "/graphql$", "body": "mutation MoveCard", "status": 502, "after": True}
     cardinal.forge.store.faults.load({"api": [{**lost, "count": 1}]})
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.column(item) == "In Progress"
     assert [move.after for move in cardinal.events(CardMoved) if not move.by_cardinal] == ["Review"]
     assert [asked.asker for asked in cardinal.events(QuestionAsked)] == ["leave"]
@@ -226,44 +217,44 @@ def test_a_move_back_whose_answer_was_lost_is_not_taken_for_a_persons_choice(car
 
 
 def test_choosing_cancel_after_a_drag_out_ends_the_run_and_lets_the_card_go(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
     cardinal.drag(item, "Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     question = cardinal.events(QuestionAsked)[0]
     cardinal.tick(cardinal.comment(item, "dragged away"), f"choice:{question.question_id}:1")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [(one.how, one.by) for one in cardinal.events(RunStopAsked)] == [("cancel", "alice")]
     cardinal.write(run_id, RunEnded(run_id, Ending.CANCELLED, "cancelled", "kept", "working"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.column(item) == "Tasks"
     assert (cardinal.card(item).held_back, cardinal.card(item).state) == ("", "draft")
     cardinal.assert_nothing_is_stuck()
 
 
 def test_choosing_to_let_it_finish_moves_the_card_when_the_run_has_ended(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     for who in ("alice", "bob"):
         cardinal.say(item, "/cardinal finish", who=who)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.comment(item, "`alice` let r1 finish first.")
     assert [one.text for one in cardinal.events(QuestionAnswered)] == ["Let it finish"]
     assert cardinal.column(item) == "In Progress"
     cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.column(item) == "Review"
     assert cardinal.card(item).state == "in_review"
     assert len(cardinal.events(RunStopAsked)) == 0
 
 
 def test_dragging_the_card_back_is_an_answer_too(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.drag(item, "Review")
-    cardinal.settle(publish=False)
+    cardinal.catch_up(publish=False)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert (cardinal.column(item), cardinal.card(item).column) == ("In Progress", "In Progress")
     assert cardinal.run_of(item).state == "working"
 
@@ -273,27 +264,27 @@ def test_the_policy_may_have_chosen_what_a_drag_out_means(
     cardinal: Cardinal, rule: str, stops: list[str]
 ) -> None:
     cardinal.set_policy(with_column(on_leave=rule))
-    cardinal.settle()
-    item = at_work(cardinal)
+    cardinal.catch_up()
+    item = cardinal.at_work()
     cardinal.drag(item, "Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.how for one in cardinal.events(RunStopAsked)] == stops
     assert cardinal.events(QuestionAsked) == []
 
 
 def test_a_card_that_only_waits_is_let_go(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.drag(item, "Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     assert (cardinal.column(item), cardinal.card(item).held_back) == ("Tasks", "")
     run = cardinal.run(run_id)
     assert (run.ending, run.reason) == ("cancelled", "superseded")
     assert cardinal.told(item)[-1].startswith("r1 was not started: `alice` dragged the card to `Tasks`")
     assert cardinal.events(QuestionAsked) == []
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).state == "queued"
     cardinal.assert_nothing_is_stuck()
 
@@ -301,27 +292,27 @@ def test_a_card_that_only_waits_is_let_go(cardinal: Cardinal) -> None:
 def test_a_run_is_not_claimed_while_its_card_is_away_or_a_question_about_that_is_open(
     cardinal: Cardinal,
 ) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
     cardinal.drag(item, "Review")
-    cardinal.settle(publish=False)  # it was asked, and nobody put the card back yet
+    cardinal.catch_up(publish=False)  # it was asked, and nobody put the card back yet
     dispatch.let_go(cardinal.services.engine, run_id, cardinal.leases[run_id], now=cardinal.clock())
     assert (cardinal.ready(), cardinal.claim(run_id)) == ((), False)
-    cardinal.settle()
+    cardinal.catch_up()
     assert (cardinal.column(item), cardinal.ready()) == ("In Progress", ())
     assert "was dragged away" in cardinal.card(item).because
     cardinal.say(item, "/cardinal finish")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (run_id,)
 
 
 @pytest.mark.parametrize("late", [0, 1, 2])
 def test_out_and_back_before_anybody_looked_starts_again(cardinal: Cardinal, late: int) -> None:
     """However many of the two deliveries come after the look, and in whatever order."""
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
     cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "stalled", "silent", "working"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.clock.forward(10)
     cardinal.drag(item, "Tasks")
     cardinal.clock.forward(2)
@@ -330,15 +321,15 @@ def test_out_and_back_before_anybody_looked_starts_again(cardinal: Cardinal, lat
     cardinal.mail.clear()
     for one in reversed(told[: len(told) - late]):
         cardinal.receive(one)
-    cardinal.settle()
+    cardinal.catch_up()
     card.sync_card(cardinal.services, CardId(item.node_id))
     for one in told:
         cardinal.receive(one)
-    cardinal.settle()
+    cardinal.catch_up()
     again = cardinal.run_of(item)
     assert (again.run_id != run_id, again.state, len(cardinal.events(CardArrived))) == (True, "queued", 1)
     for one in told:
         cardinal.post(one.event, one.body, f"{one.guid[:30]}-again", one.action or "")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(CardArrived)) == 1
     cardinal.assert_nothing_is_stuck()

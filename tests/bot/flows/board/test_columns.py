@@ -44,9 +44,9 @@ def board_status(cardinal: Cardinal) -> str:
 def two_cards(cardinal: Cardinal) -> tuple[Item, Item]:
     """Return a card whose run works and one whose run is queued."""
     working, queued = cardinal.new("Works", column="In Progress"), cardinal.new("Waits", column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.begin(cardinal.run_of(working).run_id)
-    cardinal.settle()
+    cardinal.catch_up()
     return working, queued
 
 
@@ -55,7 +55,7 @@ def test_a_renamed_column_keeps_its_cards_and_says_once_what_waits(cardinal: Car
     told = len(cardinal.told(queued)), len(cardinal.told(working))
     rename(cardinal, In_Progress="Doing")
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(CardMoved) == []
     assert (cardinal.column(queued), cardinal.card(queued).column) == ("Doing", "Doing")
     assert (len(cardinal.told(queued)), len(cardinal.told(working))) == told
@@ -66,14 +66,14 @@ def test_a_renamed_column_keeps_its_cards_and_says_once_what_waits(cardinal: Car
     assert "1 queued run waits for it:" in said
     assert [one.level for one in findings(cardinal)] == [Level.FAIL, Level.WARN]
     cardinal.finish(cardinal.run_of(working).run_id, files={"new.txt": b"1\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     assert "draft" not in cardinal.face(working).get("Agent", "")
     option = cardinal.project.status.option_named("Doing")
     assert option is not None
     assert "agent" not in option.description
 
     cardinal.set_policy(POLICY.replace("In Progress:", "Doing:"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(queued).run_id,)
     assert "is called" not in board_status(cardinal)
     assert findings(cardinal) == []
@@ -81,13 +81,13 @@ def test_a_renamed_column_keeps_its_cards_and_says_once_what_waits(cardinal: Car
 
 def test_a_look_that_finds_other_columns_reads_them_before_it_believes_in_a_drag(cardinal: Cardinal) -> None:
     item = cardinal.new(column="Review")
-    cardinal.settle()
+    cardinal.catch_up()
     rename(cardinal, Review="QA", QA="Review")
     card.sync_card(cardinal.services, CardId(item.node_id))
     assert cardinal.events(CardMoved) == []
     assert cardinal.card(item).column == cardinal.column(item) == "QA"
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [(one.before, one.after) for one in cardinal.events(CardMoved)] == [("QA", "Review")]
 
 
@@ -97,7 +97,7 @@ def test_a_deleted_column_is_no_drag_and_its_queue_waits_until_it_is_there_again
     for item in (working, queued):
         card.sync_card(cardinal.services, CardId(item.node_id))
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert (cardinal.events(CardMoved), len(cardinal.events(ColumnsChanged))) == ([], 1)
     assert (cardinal.card(queued).column, cardinal.ready()) == (None, ())
     assert "`In Progress` was deleted; 1 queued run waits for it" in board_status(cardinal)
@@ -107,7 +107,7 @@ def test_a_deleted_column_is_no_drag_and_its_queue_waits_until_it_is_there_again
     cardinal.forge.store.projects.update_field(status, options=[*status.options, again])
     cardinal.sweep()
     cardinal.drag(queued, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(queued).run_id,)
     assert cardinal.events(RunEnded) == []
 
@@ -127,7 +127,7 @@ def test_without_its_field_status_the_board_is_not_read_as_drags_and_says_what_t
     assert findings(cardinal)[0].next_step == "rename `Stage` back"
     cardinal.forge.store.projects.update_field(cardinal.project.status, name="Status")
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(StatusFound)) == 1
     assert cardinal.events(CardMoved) == []
     assert cardinal.card(queued).column == "In Progress"
@@ -136,23 +136,23 @@ def test_without_its_field_status_the_board_is_not_read_as_drags_and_says_what_t
 def test_a_run_whose_column_was_renamed_or_deleted_still_says_what_it_waits_for(cardinal: Cardinal) -> None:
     """The column is no execution column any more; whose question is open, and whose is answered, is said."""
     working, asked = cardinal.new("Works", column="In Progress"), cardinal.new("Asks", column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     for item in (working, asked):
         cardinal.begin(cardinal.run_of(item).run_id)
     cardinal.ask(cardinal.run_of(asked).run_id, "Which till?")
-    cardinal.settle()
+    cardinal.catch_up()
     rename(cardinal, In_Progress="Doing")
     cardinal.sweep()
     cardinal.ask(cardinal.run_of(working).run_id, "Which drawer?")
     cardinal.say(asked, "The left one")
-    cardinal.settle()
+    cardinal.catch_up()
     assert (cardinal.card(working).state, cardinal.card(asked).state) == ("needs_input", "queued")
     assert cardinal.face(working)["Agent"].endswith("needs input")
     assert "1 waiting on you" in board_status(cardinal)
     delete(cardinal, "Doing")
     cardinal.sweep()
     cardinal.say(working, "The upper one")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(working).state == "queued"
     assert cardinal.events(DecisionFailed) == []
 
@@ -164,18 +164,18 @@ def test_a_card_that_was_dragged_where_the_policy_named_nothing_says_how_it_stan
     item, other = cardinal.new(column="Tasks"), cardinal.new("Other", column="Review")
     rename(cardinal, In_Progress="Doing")
     cardinal.drag(item, "Doing")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "names no column `Doing`" in cardinal.card(item).because
     if how == "renamed back":
         rename(cardinal, Doing="In Progress")
         cardinal.sweep()
     else:
         cardinal.set_policy(POLICY.replace("In Progress:", "Doing:"))
-    cardinal.settle()
+    cardinal.catch_up()
     card = cardinal.card(item)
     assert (card.state, card.run_id) == ("blocked", None)  # its header promised no agent when it was dragged
     assert "/cardinal retry starts one" in card.because
     assert cardinal.card(other).state == "in_review"
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)

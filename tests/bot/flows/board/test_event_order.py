@@ -38,25 +38,21 @@ FILES = {"a.txt": b"1\n"}
 
 
 def at_work(cardinal: Cardinal) -> tuple[Item, RunId]:
-    item = cardinal.new(column="In Progress")
-    cardinal.settle()
-    run_id = cardinal.run_of(item).run_id
-    cardinal.begin(run_id)
-    cardinal.settle()
-    return item, run_id
+    item = cardinal.at_work()
+    return item, cardinal.run_of(item).run_id
 
 
 def with_pull(cardinal: Cardinal) -> Item:
     item, run_id = at_work(cardinal)
     cardinal.finish(run_id, files=FILES)
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
 def approve(cardinal: Cardinal, item: Item) -> None:
     bob = cardinal.person("bob")
     cardinal.forge.store.reviews.submit(cardinal.pull_of(item), "APPROVE", "", [], actor=bob)
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def close(cardinal: Cardinal, item: Item, who: str = "alice") -> None:
@@ -70,7 +66,7 @@ def test_a_run_that_is_cancelled_while_it_parks_ends(cardinal: Cardinal, answere
     if answered:
         cardinal.say(item, "yes")
     cardinal.say(item, "/cardinal cancel")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.write(run_id, RunParked(run_id, "question"))
     assert cardinal.run_of(item).state is RunState.ENDED
 
@@ -80,7 +76,7 @@ def test_closed_and_reopened_in_reverse_order_leaves_the_pull_request(cardinal: 
     close(cardinal, item)
     cardinal.forge.store.issues.set_state(issue_of(item), "open", actor=cardinal.person("alice"))
     cardinal.mail.reverse()
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).closed == ""
     assert cardinal.pull_of(item).issue.state == "open"
 
@@ -90,7 +86,7 @@ def test_a_lost_close_is_found_by_the_sweep_and_gives_the_card_up(cardinal: Card
     close(cardinal, item)
     cardinal.mail.clear()
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert [(one.by, one.trusted) for one in cardinal.events(IssueClosed)] == [("alice", True)]
     assert cardinal.pull_of(item).issue.state == "closed"
     cardinal.forge.store.issues.set_state(issue_of(item), "open", actor=cardinal.person("alice"))
@@ -102,7 +98,7 @@ def test_a_lost_close_is_found_by_the_sweep_and_gives_the_card_up(cardinal: Card
 def test_whoever_may_not_write_closes_an_issue_and_destroys_nothing(cardinal: Cardinal) -> None:
     item = with_pull(cardinal)
     close(cardinal, item, "mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [(one.by, one.trusted) for one in cardinal.events(IssueClosed)] == [("mallory", False)]
     assert cardinal.pull_of(item).issue.state == "open"
     assert "archive the card" in cardinal.card(item).because
@@ -111,12 +107,12 @@ def test_whoever_may_not_write_closes_an_issue_and_destroys_nothing(cardinal: Ca
 def test_a_dismissal_that_comes_before_its_review_still_counts(cardinal: Cardinal) -> None:
     item = with_pull(cardinal)
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     alice = cardinal.person("alice")
     review = cardinal.forge.store.reviews.submit(cardinal.pull_of(item), "APPROVE", "ok", [], actor=alice)
     cardinal.forge.store.reviews.dismiss(review, "no", actor=alice)
     cardinal.mail.reverse()
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).verdict == "none"
 
 
@@ -125,13 +121,13 @@ def test_a_card_taken_back_out_of_done_is_not_merged(cardinal: Cardinal) -> None
     cardinal.drag(item, "Review")
     approve(cardinal, item)
     cardinal.drag(item, "Done")
-    cardinal.settle(publish=False)  # the publisher is busy
+    cardinal.catch_up(publish=False)  # the publisher is busy
     cardinal.drag(item, "Review")
-    cardinal.settle(publish=False)
-    cardinal.settle()
+    cardinal.catch_up(publish=False)
+    cardinal.catch_up()
     assert cardinal.pull_of(item).merged_at is None
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.pull_of(item).merged_at is not None
 
 
@@ -139,11 +135,11 @@ def test_an_approval_that_is_taken_back_before_the_merge_prevents_it(cardinal: C
     item = with_pull(cardinal)
     approve(cardinal, item)
     cardinal.drag(item, "Done")
-    cardinal.settle(publish=False)
+    cardinal.catch_up(publish=False)
     pull = cardinal.pull_of(item)
     cardinal.forge.store.reviews.dismiss(pull.reviews[-1], "no", actor=cardinal.person("alice"))
-    cardinal.settle(publish=False)
-    cardinal.settle()
+    cardinal.catch_up(publish=False)
+    cardinal.catch_up()
     assert pull.merged_at is None
     assert cardinal.card(item).state == "blocked"
 
@@ -155,16 +151,16 @@ def test_what_was_pushed_after_the_approval_is_not_merged(cardinal: Cardinal) ->
     cardinal.forge.store.repos.write_files(
         cardinal.repo, cardinal.card(item).branch, more, "More", actor=cardinal.person("carol")
     )
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "changed since" in cardinal.card(item).because
     assert cardinal.pull_of(item).merged_at is None
     approve(cardinal, item)
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "is checked first" in cardinal.card(item).because
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.pull_of(item).merged_at is not None, cardinal.card(item).because
 
 
@@ -172,8 +168,8 @@ def test_a_card_archived_and_restored_keeps_its_pull_request(cardinal: Cardinal)
     item = with_pull(cardinal)
     for archived in (True, False):
         cardinal.forge.store.projects.set_archived(item, archived, actor=cardinal.person("alice"))
-        cardinal.settle(publish=False)
-    cardinal.settle()
+        cardinal.catch_up(publish=False)
+    cardinal.catch_up()
     assert cardinal.pull_of(item).issue.state == "open"
     refs = cardinal.forge.store.repos.git(cardinal.repo).refs()
     assert any(cardinal.card(item).branch in ref for ref in refs)
@@ -181,13 +177,13 @@ def test_a_card_archived_and_restored_keeps_its_pull_request(cardinal: Cardinal)
 
 def test_a_late_move_of_the_policy_does_not_undo_a_persons_move(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(on_success="{move: Review}"))
-    cardinal.settle()
+    cardinal.catch_up()
     item, run_id = at_work(cardinal)
     cardinal.finish(run_id, files=FILES)
-    cardinal.settle(publish=False)
+    cardinal.catch_up(publish=False)
     cardinal.drag(item, "Tasks")
-    cardinal.settle(publish=False)
-    cardinal.settle()
+    cardinal.catch_up(publish=False)
+    cardinal.catch_up()
     assert cardinal.column(item) == "Tasks"
 
 
@@ -195,7 +191,7 @@ def test_a_switch_lifted_while_the_run_still_stops_lets_it_go_on(cardinal: Cardi
     item, run_id = at_work(cardinal)
     for text in ("/cardinal stop-all", "/cardinal resume board"):
         cardinal.say(item, text)
-        cardinal.settle()
+        cardinal.catch_up()
     cardinal.write(run_id, RunParked(run_id, "pause"))
     assert cardinal.run_of(item).state is RunState.QUEUED
 
@@ -203,7 +199,7 @@ def test_a_switch_lifted_while_the_run_still_stops_lets_it_go_on(cardinal: Cardi
 def test_a_pause_outlives_the_death_of_the_worker(cardinal: Cardinal) -> None:
     item, _ = at_work(cardinal)
     cardinal.say(item, "/cardinal pause")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.clock.forward(601)
     assert dispatch.reap(cardinal.services.engine, now=cardinal.clock())
     assert cardinal.run_of(item).stop_asked == "pause"
@@ -212,15 +208,15 @@ def test_a_pause_outlives_the_death_of_the_worker(cardinal: Cardinal) -> None:
 def test_a_question_of_the_board_and_one_of_the_agent_are_two(cardinal: Cardinal) -> None:
     item, run_id = at_work(cardinal)
     cardinal.drag(item, "Review")
-    cardinal.settle()  # the board asks, and the worker's view of the run is a moment old
+    cardinal.catch_up()  # the board asks, and the worker's view of the run is a moment old
     cardinal.write(run_id, QuestionAsked(run_id, QuestionId(f"{run_id}-q1"), "agent", "Which colour?", ()))
     cardinal.write(run_id, RunParked(run_id, "question"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert "has a question" in cardinal.comment(item, "Which colour?").body
     choice = cardinal.comment(item, "dragged the card")
     cardinal.tick(choice, f"choice:{run_id}-b1:2")
     cardinal.say(item, "Red.")
-    cardinal.settle()
+    cardinal.catch_up()
     assert sorted(one.text for one in cardinal.events(QuestionAnswered)) == ["Let it finish", "Red."]
     assert cardinal.run_of(item).state is RunState.QUEUED
 
@@ -230,10 +226,10 @@ def test_a_comment_from_before_the_question_is_not_its_answer(cardinal: Cardinal
     cardinal.say(item, "Looks promising!")  # its delivery is slow
     cardinal.clock.forward(30)
     cardinal.ask(run_id, "Drop the table?", "Yes", "No")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(QuestionAnswered) == []
     cardinal.say(item, "No")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.text for one in cardinal.events(QuestionAnswered)] == ["No"]
 
 
@@ -241,12 +237,12 @@ def test_an_event_that_cannot_be_decided_is_passed_by_and_told(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     item, other = cardinal.new("One"), cardinal.new("Other")
-    cardinal.settle()
+    cardinal.catch_up()
     teleport = CommandGiven(CardId(item.node_id), "teleport", "", "alice", "admin", "issue", 1, "1")
     with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, teleport, at=cardinal.clock())
     cardinal.drag(other, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(other).state == "queued"
     (failed,) = cardinal.events(DecisionFailed)
     assert (failed.card_id, failed.of) == (item.node_id, "CommandGiven")
@@ -263,7 +259,7 @@ def test_of_a_decision_that_cannot_be_carried_out_nothing_is_left(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     card_id = CardId(item.node_id)
 
     def impossible(policy: Policy, card: Snapshot | None, event: Event, now: datetime) -> Decision:
@@ -305,7 +301,7 @@ def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing
         event_store.append(db, strange, at=cardinal.clock())
         reactor.advance(db, now=cardinal.clock())
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).column == "Tasks", "no card is looked at before the policy can be read"
     assert cardinal.card(item).run_id is None
     assert cardinal.run(working).state is RunState.WORKING
@@ -316,7 +312,7 @@ def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing
     found = next(one for one in examine(patient) if one.name == "policy")
     assert (found.level, "this version cannot read the policy" in found.message) == (Level.FAIL, True)
     cardinal.sweep()  # the file itself is good: what waited is looked at now
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).column == "In Progress"
     assert cardinal.run_of(item).state == "queued"
     assert cardinal.run(working).state is RunState.WORKING
@@ -336,7 +332,7 @@ def test_a_long_backlog_is_worked_off_in_parts(cardinal: Cardinal) -> None:
 def test_cards_of_a_stopped_column_hold_up_no_other_column(cardinal: Cardinal) -> None:
     also = "    Also: {archetype: execution, agent: scripted, model: test}\n    Review:"
     cardinal.set_policy(POLICY.replace("    Review:", also, 1))
-    cardinal.settle()
+    cardinal.catch_up()
     item, _ = at_work(cardinal)
     settings = cardinal.run_of(item).settings
     with event_store.writing(cardinal.services.engine) as db:
@@ -359,7 +355,7 @@ def test_cards_of_a_stopped_column_hold_up_no_other_column(cardinal: Cardinal) -
 def test_a_look_without_news_about_a_closed_issue_asks_nobody(cardinal: Cardinal) -> None:
     item = with_pull(cardinal)
     close(cardinal, item)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.gateway.calls.clear()
     card_sync.sync_card(cardinal.services, CardId(item.node_id))
     assert cardinal.calls("/issues/", "/permission") == []

@@ -34,7 +34,7 @@ def test_a_drag_waits_for_the_boards_own_file_and_starts_by_it(tmp_path: Path) -
         assert len(cardinal.events(BoardSeen)) == 1
         assert cardinal.events(CardSeen) == []
         cardinal.clock.forward(60)
-        cardinal.settle(publish=False)
+        cardinal.catch_up(publish=False)
         assert [one.text for one in cardinal.events(PolicyLoaded)] == [POLICY]
 
     with opened(tmp_path, before=first_minute) as cardinal:
@@ -48,13 +48,13 @@ def test_a_first_file_that_is_no_policy_starts_nothing_until_it_is_mended(tmp_pa
 
     with opened(tmp_path, before=spoil) as cardinal:
         item = cardinal.new(column="In Progress")
-        cardinal.settle()
+        cardinal.catch_up()
         assert cardinal.ready() == ()
         assert cardinal.events(CardSeen) == []
         headers = {option.description for option in cardinal.project.status.options}
         assert not any("agent" in one for one in headers)
         cardinal.set_policy(POLICY)
-        cardinal.settle()
+        cardinal.catch_up()
         assert cardinal.run_of(item).agent == "scripted"
         cardinal.assert_nothing_is_stuck()
 
@@ -68,7 +68,7 @@ def test_a_drag_that_a_delivery_told_is_one_however_late_the_board_is_seen(tmp_p
         dragged.extend([stood, cardinal.new("New", column="In Progress")])
         receive_all(cardinal)
         cardinal.clock.forward(60)
-        cardinal.settle(publish=False)
+        cardinal.catch_up(publish=False)
 
     with opened(tmp_path, before=first_minute) as cardinal:
         assert cardinal.run_of(dragged[1]).state == "queued"

@@ -84,17 +84,17 @@ def test_cards_of_three_boards_of_two_owners_are_worked_on(cardinal: Cardinal) -
         "second": new(cardinal, second(cardinal), cardinal.repo),
         "third": new(cardinal, third, site),
     }
-    cardinal.settle()
+    cardinal.catch_up()
     for item in of.values():
         cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     ended = [event.ending for event in cardinal.events(RunEnded)]
     assert ended == [Ending.SUCCEEDED] * 3, cardinal.events(RunEnded)
     pulls = {name: cardinal.card(item).pull_repository for name, item in of.items()}
     assert pulls == {"first": "acme/shop", "second": "acme/shop", "third": "globex/site"}
     for each in cardinal.services.on_every_board():
         sweep.sweep(each)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(CardArchived) == []
     cardinal.assert_nothing_is_stuck()
 
@@ -102,16 +102,16 @@ def test_cards_of_three_boards_of_two_owners_are_worked_on(cardinal: Cardinal) -
 def test_a_comment_on_another_owners_issue_is_answered_there(cardinal: Cardinal) -> None:
     project, site = elsewhere(cardinal)
     item = new(cardinal, project, site)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal explain")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.told(item)
     assert not cardinal.failures
 
 
 def test_a_home_of_another_board_is_refused_before_it_touches_a_card(cardinal: Cardinal) -> None:
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     store = cardinal.forge.store
     other = store.projects.create(store.users.get("acme"), "Second", COLUMNS, actor=cardinal.person("alice"))
     address = BoardAddress("acme", other.number)
@@ -137,9 +137,9 @@ def test_a_removed_board_keeps_its_cards_as_they_are_and_starts_nothing(cardinal
     project = second(cardinal)
     address = BoardAddress("acme", project.number)
     item = new(cardinal, project, cardinal.repo)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     (run_id,) = cardinal.ready()
     cardinal.begin(run_id)
     with pytest.raises(BoardInUseError, match="1 run at work there"):
@@ -149,7 +149,7 @@ def test_a_removed_board_keeps_its_cards_as_they_are_and_starts_nothing(cardinal
     assert (row(cardinal, project).served, row(cardinal, project).removed) == (False, True)
     before = cardinal.card(item)
     cardinal.drag(item, "Done")
-    cardinal.settle(publish=False)
+    cardinal.catch_up(publish=False)
     assert cardinal.card(item) == before
     assert cardinal.ready() == ()
     with pytest.raises(UnservedBoardError, match="cardinal boards list"):
@@ -163,15 +163,15 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
 ) -> None:
     project = second(cardinal)
     item = new(cardinal, project, cardinal.repo)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     (run_id,) = cardinal.ready()
     cardinal.begin(run_id)
     queued = new(cardinal, project, cardinal.repo)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(queued, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.ask(run_id, "Which currency?", "EUR", "USD")
     admin.remove(cardinal.services, BoardAddress("acme", project.number))
     ticker.write_places(cardinal.process)
@@ -183,7 +183,7 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
     cardinal.forge.gateway.calls.clear()
     for _ in range(5):  # more often than an entry without access is tried
         cardinal.clock.forward(301)
-        cardinal.settle()
+        cardinal.catch_up()
     assert not cardinal.forge.gateway.calls
     assert not any("Which currency?" in text for text in cardinal.told(item))
     context = DoctorContext(
@@ -196,7 +196,7 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
         assert refresh_requests.waiting(db, limit=10) == ()
         assert not column_order.is_due(db)
     admin.add(cardinal.services, ServedBoard("acme", project.number))
-    cardinal.settle()
+    cardinal.catch_up()
     assert sum("cardinal:question:" in text for text in cardinal.told(item)) == 1
     assert cardinal.events(EntryGivenUp) == []
 
@@ -204,20 +204,20 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
 def test_a_suspended_owner_holds_up_no_other_and_loses_nothing(cardinal: Cardinal) -> None:
     project, site = elsewhere(cardinal)
     mine, theirs = cardinal.new(), new(cardinal, project, site)
-    cardinal.settle()
+    cardinal.catch_up()
     store, alice = cardinal.forge.store, cardinal.person("alice")
     (globex,) = (one for one in store.apps.installations() if one.account.login == "globex")
     for item in (mine, theirs):
         cardinal.say(item, "/cardinal explain")
-        cardinal.settle(publish=False)
+        cardinal.catch_up(publish=False)
     store.access.suspend(globex, actor=alice)
     for _ in range(6):  # more often than an entry without access is tried
         cardinal.clock.forward(301)
-        cardinal.settle()
+        cardinal.catch_up()
     assert cardinal.told(mine)
     assert not cardinal.told(theirs)
     store.access.unsuspend(globex, actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.told(theirs)
     assert cardinal.events(EntryGivenUp) == []
 
@@ -225,7 +225,7 @@ def test_a_suspended_owner_holds_up_no_other_and_loses_nothing(cardinal: Cardina
 def test_cards_of_one_owner_are_read_while_another_is_out_of_reach(cardinal: Cardinal) -> None:
     project, site = elsewhere(cardinal)
     mine, theirs = cardinal.new(), new(cardinal, project, site)
-    cardinal.settle()
+    cardinal.catch_up()
     store = cardinal.forge.store
     (acme,) = (one for one in store.apps.installations() if one.account.login == "acme")
     store.access.suspend(acme, actor=cardinal.person("alice"))
@@ -258,7 +258,7 @@ def test_failed_deliveries_are_requested_while_the_first_owner_is_out_of_reach(c
 def test_deliveries_of_one_owner_are_read_while_the_app_is_gone_from_the_first(cardinal: Cardinal) -> None:
     project, site = elsewhere(cardinal)
     item = new(cardinal, project, site)
-    cardinal.settle()
+    cardinal.catch_up()
     store = cardinal.forge.store
     (acme,) = (one for one in store.apps.installations() if one.account.login == "acme")
     store.apps.uninstall(acme, actor=cardinal.person("alice"))
@@ -268,7 +268,7 @@ def test_deliveries_of_one_owner_are_read_while_the_app_is_gone_from_the_first(c
     app = Hub(config, cardinal.clock)
     cardinal.services = replace(cardinal.services, context=replace(cardinal.services.context, app=app))
     cardinal.say(item, "/cardinal explain")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.told(item)
     assert not cardinal.failures
     cardinal.forge.gateway.calls.clear()
@@ -306,7 +306,7 @@ def test_a_card_whose_board_nobody_named_is_found_on_the_second(cardinal: Cardin
     item = new(cardinal, project, cardinal.repo)
     cardinal.mail.clear()  # no delivery tells of it
     cardinal.say(item, "Any news?")
-    cardinal.settle()
+    cardinal.catch_up()
     with event_store.reading(cardinal.services.engine) as db:
         known = cards.get(db, CardId(item.node_id))
     assert known is not None

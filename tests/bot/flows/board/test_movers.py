@@ -22,16 +22,16 @@ AUTOMATION = "github-project-automation[bot]"
 def reviewed(cardinal: Cardinal) -> Item:
     """Return a card in review whose pull request is approved."""
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     cardinal.finish(run_id, files={"prices.py": b"1\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.store.reviews.submit(
         cardinal.pull_of(item), "APPROVE", "", [], actor=cardinal.person("bob")
     )
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
@@ -44,26 +44,26 @@ def refused(cardinal: Cardinal, item: Item, *words: str, who: str = "`mallory`")
 
 def test_a_drag_by_somebody_without_a_role_starts_no_run_and_one_with_a_role_does(cardinal: Cardinal) -> None:
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress", who="mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(RunQueued) == []
     refused(cardinal, item, "nothing was started", "/cardinal retry")
     assert cardinal.column(item) == "In Progress", "people move cards"
     cardinal.say(item, "/cardinal explain", "carol")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len([one for one in cardinal.told(item) if "`mallory` moved the card" in one]) == 2
     cardinal.say(item, "/cardinal retry", "bob")
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     assert (run.by, run.door) == ("bob", "comment")
 
 
 def test_the_dragger_is_the_person_of_the_run_and_of_the_move(cardinal: Cardinal) -> None:
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     assert (run.by, run.door) == ("bob", "board")
     moved = cardinal.events(CardMoved)[-1]
@@ -72,16 +72,16 @@ def test_the_dragger_is_the_person_of_the_run_and_of_the_move(cardinal: Cardinal
 
 def test_the_dragger_is_in_the_persons_budget_and_in_the_audit(cardinal: Cardinal) -> None:
     cardinal.set_policy(POLICY.replace("limits: {", "limits: {usd_per_person: 2, "))
-    cardinal.settle()
+    cardinal.catch_up()
     first, second, other = (cardinal.new(f"Card {n}", "Tasks") for n in range(3))
-    cardinal.settle()
+    cardinal.catch_up()
     for item, who in ((first, "bob"), (second, "bob"), (other, "carol")):
         cardinal.drag(item, "In Progress", who=who)
-        cardinal.settle()
+        cardinal.catch_up()
     run_id = cardinal.run_of(first).run_id
     cardinal.begin(run_id)
     assert cardinal.ready() == (cardinal.run_of(other).run_id,)
-    cardinal.settle()
+    cardinal.catch_up()
     assert "the budget of bob for today" in cardinal.card(second).because
     with event_store.reading(cardinal.services.engine) as db:
         said = trail.make(db, run_id, at=cardinal.clock())["summary"]
@@ -94,18 +94,18 @@ def test_the_dragger_is_in_the_persons_budget_and_in_the_audit(cardinal: Cardina
 
 def test_a_draft_that_mallory_drags_stays_a_draft_and_starts_once_bob_drags_it(cardinal: Cardinal) -> None:
     draft = cardinal.draft("An idea", "Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(draft, "In Progress", who="mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(draft).number is None
     assert "mallory" in cardinal.card(draft).because
     cardinal.forge.store.projects.convert_draft(draft, cardinal.repo, actor=cardinal.person("mallory"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(RunQueued) == []
     cardinal.drag(draft, "Tasks", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(draft, "In Progress", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(draft).by == "bob"
 
 
@@ -116,7 +116,7 @@ def test_archiving_gives_work_up_only_by_somebody_with_the_right(
     item = reviewed(cardinal)
     pull = cardinal.pull_of(item)
     cardinal.forge.store.projects.set_archived(item, True, actor=cardinal.person(who))
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.issue.state == state
     assert cardinal.events(CardArchived)[-1].by == who
     branches = cardinal.forge.store.repos.git(cardinal.repo).refs()
@@ -127,83 +127,77 @@ def test_archiving_gives_work_up_only_by_somebody_with_the_right(
 
 @pytest.mark.parametrize("gone", ["deleted", "archived"])
 def test_a_run_goes_on_whose_card_mallory_takes_away(cardinal: Cardinal, gone: str) -> None:
-    item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
-    cardinal.begin(run_id)
-    cardinal.settle()
     projects, mallory = cardinal.forge.store.projects, cardinal.person("mallory")
     if gone == "deleted":
         projects.delete_item(item, actor=mallory)
     else:
         projects.set_archived(item, True, actor=mallory)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(RunStopAsked) == []
     refused(cardinal, item, f"{run_id} goes on")
     cardinal.finish(run_id, files={"prices.py": b"1\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.pull_of(item).issue.state == "open"
 
 
 def test_a_drag_out_by_mallory_asks_nothing_and_the_run_goes_on(cardinal: Cardinal) -> None:
     cardinal.set_policy(POLICY.replace("concurrency: 3", "concurrency: 3, on_leave: cancel"))
-    cardinal.settle()
-    item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
+    item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
-    cardinal.begin(run_id)
-    cardinal.settle()
     cardinal.drag(item, "Tasks", who="mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(RunStopAsked) == []
     refused(cardinal, item, f"{run_id} goes on")
     assert cardinal.column(item) == "Tasks", "nobody fights over the column"
     cardinal.say(item, "/cardinal explain", "carol")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "is working; `mallory` moved the card to `Tasks`" in cardinal.told(item)[-1]
     cardinal.drag(item, "In Progress", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "Tasks", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.by for one in cardinal.events(RunStopAsked)] == ["bob"]
 
 
 def test_a_drag_to_done_merges_only_for_somebody_with_the_right(cardinal: Cardinal) -> None:
     item = reviewed(cardinal)
     cardinal.drag(item, "Done", who="mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.pull_of(item).issue.state == "open"
     refused(cardinal, item, "`Done`")
     cardinal.say(item, "/cardinal retry", "bob")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.pull_of(item).merged_at is not None
 
 
 def test_an_issue_that_mallory_closes_moves_its_card_for_mallory(cardinal: Cardinal) -> None:
     """GitHub's own workflow moves the card, which is seen before its delivery came; it acts for mallory."""
     cardinal.set_policy(POLICY.replace("unknown_mover: allow", "unknown_mover: wait"))
-    cardinal.settle()
+    cardinal.catch_up()
     item, store = reviewed(cardinal), cardinal.forge.store
     store.issues.set_state(issue_of(item), "closed", actor=cardinal.person("mallory"))
     store.projects.drag(item, "Done", actor=store.automation())
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.pull_of(item).issue.state == "open"
     refused(cardinal, item, "`Done`")
 
 
 def test_a_workflow_of_githubs_starts_runs_only_where_the_policy_names_it(cardinal: Cardinal) -> None:
     cardinal.set_policy("\n".join(line for line in POLICY.splitlines() if "  move:" not in line))
-    cardinal.settle()
+    cardinal.catch_up()
     store, item = cardinal.forge.store, cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     store.projects.drag(item, "In Progress", actor=store.automation())
-    cardinal.settle()
+    cardinal.catch_up()
     refused(cardinal, item, "`In Progress`", who=f"`{AUTOMATION}`")
     cardinal.set_policy(POLICY)
-    cardinal.settle()
+    cardinal.catch_up()
     for column in ("Tasks", "In Progress"):
         store.projects.drag(item, column, actor=store.automation())
-        cardinal.settle()
+        cardinal.catch_up()
     assert cardinal.run_of(item).by == AUTOMATION
 
 
@@ -212,13 +206,13 @@ def test_the_issues_timeline_says_who_moved_a_card_whose_delivery_was_lost(
     cardinal: Cardinal, who: str, queued: list[str]
 ) -> None:
     cardinal.set_policy(POLICY.replace("unknown_mover: allow", "unknown_mover: wait"))
-    cardinal.settle()
+    cardinal.catch_up()
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress", who=who)
     cardinal.mail.clear()
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.by for one in cardinal.events(RunQueued)] == queued
     if not queued:
         refused(cardinal, item, "nothing was started")
@@ -227,18 +221,18 @@ def test_the_issues_timeline_says_who_moved_a_card_whose_delivery_was_lost(
 def test_a_move_of_which_nobody_knows_whose_it_was_waits_until_its_delivery_comes(cardinal: Cardinal) -> None:
     cardinal.forge.store.settings.timeline = False
     cardinal.set_policy(POLICY.replace("unknown_mover: allow", "unknown_mover: wait"))
-    cardinal.settle()
+    cardinal.catch_up()
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress", who="bob")
     late = list(cardinal.mail)
     cardinal.mail.clear()
     cardinal.sweep()
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(RunQueued) == []
     assert "it is not known who moved the card" in cardinal.card(item).because
     cardinal.mail.extend(late)
-    cardinal.settle()
+    cardinal.catch_up()
     found = [one for one in cardinal.events(MoverFound) if one.column == "In Progress"]
     assert [one.by for one in found] == ["bob"]
     assert cardinal.run_of(item).by == "bob"
@@ -247,7 +241,7 @@ def test_a_move_of_which_nobody_knows_whose_it_was_waits_until_its_delivery_come
 def test_a_policy_can_let_unknown_movers_start_runs(cardinal: Cardinal) -> None:
     cardinal.forge.store.settings.timeline = False
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress", who="bob")
     cardinal.mail.clear()
     cardinal.sweep()
@@ -256,7 +250,7 @@ def test_a_policy_can_let_unknown_movers_start_runs(cardinal: Cardinal) -> None:
 
 def test_of_several_drags_that_wait_together_the_one_that_is_seen_counts(cardinal: Cardinal) -> None:
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     hands: list[tuple[str, str]] = [("In Progress", "bob"), ("Tasks", "carol"), ("In Progress", "mallory")]
     for column, who in hands:
         cardinal.drag(item, column, who=who)
@@ -273,24 +267,24 @@ def together(cardinal: Cardinal, item: Item) -> None:
     for one in inbox.due(cardinal.services.engine, limit=100):
         delivery.ingest(cardinal.services, one)
     card.sync_card(cardinal.services, CardId(item.node_id))
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def test_a_label_chooses_the_mode_only_by_somebody_with_the_right(cardinal: Cardinal) -> None:
     issues, item = cardinal.forge.store.issues, cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     issues.set_labels(issue_of(item), ["cardinal:investigate"], actor=cardinal.person("mallory"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert "it chooses nothing" in cardinal.comment(item, "`mallory`").body
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).mode == "fix"
     cardinal.say(item, "/cardinal cancel")
     issues.set_labels(issue_of(item), [], actor=cardinal.person("bob"))
     issues.set_labels(issue_of(item), ["cardinal:investigate"], actor=cardinal.person("bob"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).mode == "investigate"

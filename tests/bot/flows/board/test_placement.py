@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from bot.admin.doctor import DoctorContext, repositories
-from bot.runspec import builder
 from forge.store.board import FieldType, Item
 from forge.store.models import Role
 from ledger.events.instruction import SkillsChosen
@@ -35,7 +34,7 @@ def at_home(
         store.issues.set_labels(issue, list(labels), actor=carol)
     item = store.projects.add(cardinal.project, issue, actor=carol)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
@@ -51,7 +50,7 @@ def give_skill(cardinal: Cardinal) -> None:
 
 def relabel(cardinal: Cardinal, item: Item, *names: str) -> None:
     cardinal.forge.store.issues.set_labels(issue_of(item), list(names), actor=cardinal.person("carol"))
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def decided(cardinal: Cardinal) -> list[tuple[str, str, str]]:
@@ -62,7 +61,7 @@ def test_a_card_of_the_home_is_worked_on_in_the_repository_that_its_label_means(
     give_skill(cardinal)
     item = at_home(cardinal, labels=("area:shop",))
     assert decided(cardinal) == [("acme/shop", "label", "area:shop")]
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     skills = cardinal.events(SkillsChosen)[-1].considered
     assert [(one.name, one.loaded) for one in skills] == [("tidy", True)]
     run = cardinal.run_of(item)
@@ -82,10 +81,10 @@ def test_comments_of_the_run_stand_on_the_cards_own_issue_and_its_boxes_work(car
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     cardinal.ask(run_id, "Which till?", "Front", "Back")
-    cardinal.settle()
+    cardinal.catch_up()
     question = cardinal.comment(item, "Which till?")
     cardinal.tick(question, f"choice:{run_id}-q1:2")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "answered by alice" in question.body
 
 
@@ -111,7 +110,7 @@ def test_a_line_names_no_repository_that_its_author_may_not_write_to(cardinal: C
     assert (card.run_id, card.state) == (None, CardState.BLOCKED)
     assert "means `acme/shop`, where its author has no write access" in card.because
     cardinal.say(item, "/cardinal investigate")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(RunQueued) == []
 
 
@@ -121,7 +120,7 @@ def test_a_line_of_a_draft_counts_as_its_creators(cardinal: Cardinal, who: str, 
     projects, maker = cardinal.forge.store.projects, cardinal.person(who)
     item = projects.add_draft(cardinal.project, "Add them up", "Repo: acme/shop", actor=maker)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert issue_of(item).author is cardinal.bot
     assert issue_of(item).repo is cardinal.home_repo
     card = cardinal.card(item)
@@ -143,7 +142,7 @@ def test_the_projects_field_names_it(cardinal: Cardinal) -> None:
     item = at_home(cardinal)
     assert "set the label `area:shop` (acme/shop)" in cardinal.card(item).because
     projects.set_value(item, field, "acme/shop", actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert decided(cardinal)[1:] == [("acme/shop", "field", "acme/shop")]
     assert cardinal.run_of(item).repository == "acme/shop"
 
@@ -164,13 +163,13 @@ def test_what_mallory_sets_names_nothing_until_somebody_who_may_sets_it(
                 labels = ["area:shop"] if wanted else []
                 issues.set_labels(issue_of(item), labels, actor=cardinal.person(who))
             cardinal.clock.forward(1)
-            cardinal.settle()
+            cardinal.catch_up()
 
     choose("mallory")
     assert f"`mallory` set the {rule}" in cardinal.card(item).because
     cardinal.clock.forward(300)
     cardinal.forge.store.issues.edit(issue_of(item), title="Another", actor=cardinal.person("carol"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert f"`mallory` set the {rule}" in cardinal.card(item).because, "forgotten who it was"
     choose("bob")
     assert cardinal.run_of(item).repository == "acme/shop"
@@ -182,10 +181,10 @@ def test_the_field_names_no_repository_that_whoever_set_it_may_not_write_to(card
     field = projects.create_field(cardinal.project, "Repo", FieldType.TEXT)
     item = at_home(cardinal)
     projects.set_value(item, field, "acme/shop", actor=cardinal.person("bob"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.clock.forward(300)
     cardinal.forge.store.issues.edit(issue_of(item), title="Another", actor=cardinal.person("carol"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert "`bob` set the field to `acme/shop` and has no write access there" in cardinal.card(item).because
     assert cardinal.events(RunQueued) == []
 
@@ -197,9 +196,9 @@ def test_an_ambiguous_card_asks_once_and_goes_on_when_it_is_told(cardinal: Cardi
     said = "Labels name `area:far` (other/far) and `area:shop` (acme/shop): leave only one of them"
     assert said.lower() in cardinal.comment(item, "No code is touched until then").body.lower()
     cardinal.drag(item, "Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len([text for text in cardinal.told(item) if "No code is touched" in text]) == 1
     relabel(cardinal, item, "area:shop")
     assert cardinal.run_of(item).repository == "acme/shop"
@@ -210,7 +209,7 @@ def test_a_repository_without_cardinal_is_asked_about_and_a_command_says_the_sam
     assert "where Cardinal is not installed" in cardinal.card(item).because
     for command in ("fix", "investigate", "retry"):
         cardinal.say(item, f"/cardinal {command}")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len([text for text in cardinal.told(item) if text.startswith("No run was started: which")]) == 3
     assert cardinal.events(RunQueued) == []
 
@@ -226,12 +225,12 @@ def test_a_public_repository_of_somebody_else_is_none_to_work_in(cardinal: Cardi
 def test_a_command_goes_by_the_card_as_it_is_even_when_no_delivery_told_of_it(cardinal: Cardinal) -> None:
     item = at_home(cardinal, labels=("area:shop",))
     cardinal.say(item, "/cardinal cancel")
-    cardinal.settle()
+    cardinal.catch_up()
     issues, carol = cardinal.forge.store.issues, cardinal.person("carol")
     issues.set_labels(issue_of(item), [], actor=carol)
     cardinal.mail.clear()
     cardinal.say(item, "/cardinal fix")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(RunQueued)) == 1
     assert cardinal.comment(item, "nothing says it")
 
@@ -244,7 +243,7 @@ def test_a_card_whose_work_began_elsewhere_is_not_carried_over(cardinal: Cardina
     relabel(cardinal, item, "area:shop")
     assert decided(cardinal)[-1] == ("acme/shop", "label", "area:shop")
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.comment(item, "its work began in acme/board, and it names acme/shop now")
     assert len(cardinal.events(RunQueued)) == 1
 
@@ -256,9 +255,7 @@ def test_the_run_reads_the_policy_of_the_repository_that_it_works_in(cardinal: C
         cardinal.repo, "main", {".github/cardinal.yml": rules}, "Rules", actor=alice
     )
     item = at_home(cardinal, labels=("area:shop",))
-    run_id = cardinal.run_of(item).run_id
-    assert cardinal.claim(run_id)
-    order, remote = builder.make(cardinal.services, run_id, cardinal.leases[run_id])
+    order, remote = cardinal.claimed(item)
     assert (order.repository, remote.repository) == ("acme/shop", "acme/shop")
     assert order.validation.fast == ("true",)
     assert order.reference == f"acme/board#{issue_of(item).number}"
@@ -272,7 +269,7 @@ def test_an_issue_of_another_repository_is_about_that_one(
     item = cardinal.new(column=None, body="Repo: acme/board")
     relabel(cardinal, item, *labels)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).repository == "acme/shop"
     assert decided(cardinal) == []
 
@@ -282,7 +279,7 @@ def test_without_the_key_an_issue_of_the_home_is_about_the_home(cardinal: Cardin
     issue = store.issues.create(cardinal.home_repo, "Add", "Repo: acme/shop", actor=cardinal.person("alice"))
     item = store.projects.add(cardinal.project, issue, actor=carol)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).repository == "acme/board"
     assert decided(cardinal) == []
 

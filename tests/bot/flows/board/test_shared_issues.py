@@ -25,9 +25,9 @@ def both(cardinal: Cardinal) -> tuple[Item, Item]:
     project, carol = second(cardinal), cardinal.person("carol")
     other = cardinal.forge.store.projects.add(project, issue_of(mine), actor=carol)
     for item in (mine, other):
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     return mine, other
 
 
@@ -54,17 +54,17 @@ def test_what_is_said_and_done_about_a_shared_pull_request_reaches_both_cards(
     pull = cardinal.pull_of(delivered[0])
     store.issues.comment(pull.issue, "Is it tested?", actor=bob)
     review = store.reviews.submit(pull, "APPROVE", "Good.", [], actor=bob)
-    cardinal.settle()
+    cardinal.catch_up()
     store.reviews.dismiss(review, "Not yet.", actor=alice)
     check(cardinal, pull.head_sha, "tests", **GREEN)
-    cardinal.settle()
+    cardinal.catch_up()
     for kind in (PersonSaid, ReviewSubmitted, ReviewDismissed, ChecksSettled):
         assert heard(cardinal, kind, delivered) == [1, 1], kind
     branch = f"refs/heads/gh-readonly-queue/main/pr-{pull.number}-{pull.head_sha}"
     group = sample("merge_group", merge_group__head_ref=branch)
     cardinal.post("merge_group", json.dumps(group).encode(), "group-1", "checks_requested")
     store.issues.set_state(pull.issue, "closed", actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     assert heard(cardinal, GroupFormed, delivered) == [1, 1]
     assert [cardinal.card(item).pull_state for item in delivered] == ["closed", "closed"]
 
@@ -84,11 +84,11 @@ def test_a_box_belongs_to_the_card_whose_comment_it_stands_in(
 ) -> None:
     for item in both:
         cardinal.begin(cardinal.run_of(item).run_id)
-    cardinal.settle()
+    cardinal.catch_up()
     mine, other = both
     comment = cardinal.comment(mine, f"run:{cardinal.run_of(mine).run_id}")
     cardinal.tick(comment, "cancel")
-    cardinal.settle()
+    cardinal.catch_up()
     assert heard(cardinal, CommandGiven, both) == [1, 0]
     assert cardinal.run_of(other).state is RunState.WORKING
 
@@ -97,9 +97,9 @@ def test_an_issue_on_boards_of_two_owners_speaks_to_both(cardinal: Cardinal) -> 
     mine = cardinal.new()
     project, _ = elsewhere(cardinal)
     theirs = cardinal.forge.store.projects.add(project, issue_of(mine), actor=cardinal.person("carol"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(mine, "Anything new?")
-    cardinal.settle()
+    cardinal.catch_up()
     assert heard(cardinal, PersonSaid, (mine, theirs)) == [1, 1]
     assert cardinal.card(theirs).state is not CardState.ARCHIVED
     assert not cardinal.failures

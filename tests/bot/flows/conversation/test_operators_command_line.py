@@ -32,7 +32,7 @@ def typed(cardinal: Cardinal, *words: str) -> Result:
 @pytest.fixture
 def item(cardinal: Cardinal) -> Item:
     item = cardinal.new(column=COLUMN)
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
@@ -51,7 +51,7 @@ def test_a_run_a_card_a_column_and_a_board_are_stopped_and_go_on(cardinal: Cardi
     assert scopes == [(scope, "the operator") for scope in ("card", "column", "board")]
     assert [event.scope for event in cardinal.events(StopLifted)] == ["card", "column", "board"]
     assert typed(cardinal, "stop", run_id, "--cancel").exit_code == 0
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run(run_id).ending is Ending.CANCELLED
     said = "`the operator` gave `/cardinal cancel` on the command line of Cardinal's host"
     assert sum(said in comment for comment in cardinal.told(item)) == 1
@@ -62,7 +62,7 @@ def test_what_the_policy_refuses_to_every_role_is_refused_and_exits_with_one(
     cardinal: Cardinal, item: Item
 ) -> None:
     cardinal.set_policy(f"{DEFAULT_TEXT}  commands: {{cancel: ['@alice']}}\n")
-    cardinal.settle()
+    cardinal.catch_up()
     refused = typed(cardinal, "command", cardinal.run_of(item).run_id, "cancel")
     assert (refused.exit_code, "needs" in refused.output) == (1, True)
     assert len(cardinal.events(CommandRefused)) == 1

@@ -31,7 +31,7 @@ def test_a_bad_policy_changes_nothing_and_is_a_failed_check_on_its_commit(
 ) -> None:
     before = cardinal.services.context.policy(cardinal.board_id)
     commit = cardinal.set_policy(text)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.services.context.policy(cardinal.board_id) == before
     ((conclusion, summary),) = checks(cardinal, commit)
     assert conclusion == "failure"
@@ -42,9 +42,9 @@ def test_a_bad_policy_changes_nothing_and_is_a_failed_check_on_its_commit(
 
 def test_a_repaired_policy_is_in_force_at_once_and_said_so(cardinal: Cardinal) -> None:
     cardinal.set_policy("nonsense: true")
-    cardinal.settle()
+    cardinal.catch_up()
     commit = cardinal.set_policy(with_column(budget_usd="7.5"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert checks(cardinal, commit)[0][0] == "success"
     column = cardinal.services.context.policy(cardinal.board_id).column("In Progress")
     assert column is not None
@@ -57,15 +57,15 @@ def test_a_repaired_policy_is_in_force_at_once_and_said_so(cardinal: Cardinal) -
 
 def test_going_back_to_the_file_in_force_clears_what_was_wrong(cardinal: Cardinal) -> None:
     cardinal.set_policy("nonsense: true")
-    cardinal.settle()
+    cardinal.catch_up()
     commit = cardinal.set_policy(POLICY)
-    cardinal.settle()
+    cardinal.catch_up()
     assert checks(cardinal, commit)[0][0] == "success"
 
 
 def test_a_policy_that_is_read_again_unchanged_says_nothing(cardinal: Cardinal) -> None:
     cardinal.set_policy("nonsense: true")
-    cardinal.settle()
+    cardinal.catch_up()
     before = cardinal.count()
     for _ in range(3):
         board.refresh(cardinal.services)
@@ -76,7 +76,7 @@ def test_a_policy_that_is_read_again_unchanged_says_nothing(cardinal: Cardinal) 
 def test_without_a_file_the_default_board_applies(cardinal: Cardinal) -> None:
     repos, alice = cardinal.forge.store.repos, cardinal.person("alice")
     repos.write_files(cardinal.home_repo, "main", {".github/cardinal.yml": None}, "Bare", actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(PolicyLoaded)[-1].text == ""
     column = cardinal.services.context.policy(cardinal.board_id).column("In Progress")
     assert column is not None
@@ -86,10 +86,10 @@ def test_without_a_file_the_default_board_applies(cardinal: Cardinal) -> None:
 
 def test_a_run_keeps_the_settings_that_it_was_queued_with(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     kept = cardinal.run_of(item).settings
     cardinal.set_policy(with_column(budget_usd="9"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).settings == kept
 
 
@@ -111,13 +111,13 @@ def test_nothing_starts_while_the_repository_that_was_named_for_the_policy_is_ou
         cardinal.configure(policy_repository="acme/handbook")
         cardinal.set_policy(POLICY.replace("acme/board", "acme/handbook"))
         dragged.append(cardinal.new(column="In Progress"))
-        cardinal.settle(publish=False)
+        cardinal.catch_up(publish=False)
         assert (cardinal.events(PolicyLoaded), cardinal.ready()) == ([], ())
         cardinal.forge.store.access.rename(cardinal.home_repo, "handbook", actor=cardinal.person("alice"))
 
     with opened(tmp_path, before=out_of_reach) as cardinal:
         cardinal.clock.forward(60)
-        cardinal.settle(publish=False)
+        cardinal.catch_up(publish=False)
         assert cardinal.run_of(dragged[0]).agent == "scripted"
 
 
@@ -128,7 +128,7 @@ def test_a_board_whose_home_repository_never_was_has_the_built_in_policy(tmp_pat
     with opened(tmp_path, before=without_home) as cardinal:
         assert [(one.text, one.commit) for one in cardinal.events(PolicyLoaded)] == [("", "")]
         item = cardinal.new(column="Tasks")
-        cardinal.settle()
+        cardinal.catch_up()
         assert cardinal.card(item).column == "Tasks"
 
 
@@ -148,7 +148,7 @@ def test_a_branch_with_another_policy_says_what_it_would_change_and_changes_noth
     before = cardinal.services.context.policy(cardinal.board_id)
     hostile = "  repositories: {labels: {'`|<b>@alice': acme/shop}}\n"
     commit = propose(cardinal, with_column(budget_usd="7.5") + hostile)
-    cardinal.settle()
+    cardinal.catch_up()
     ((conclusion, summary),) = checks(cardinal, commit)
     assert conclusion == "success"
     row, *settings = [line for line in summary.splitlines() if line.startswith("| `")]
@@ -160,18 +160,18 @@ def test_a_branch_with_another_policy_says_what_it_would_change_and_changes_noth
         "| `board.repositories.labels.´\\|<b>@alice` | `not set` | `acme/shop` |",
     ]
     assert cardinal.services.context.policy(cardinal.board_id) == before
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(PolicyProposed)) == len(checks(cardinal, commit)) == 1
     cardinal.assert_nothing_is_stuck()
 
 
 def test_a_bad_policy_on_a_branch_is_refused_before_it_is_merged(cardinal: Cardinal) -> None:
     commit = propose(cardinal, "nonsense: true")
-    cardinal.settle()
+    cardinal.catch_up()
     ((conclusion, summary),) = checks(cardinal, commit)
     assert (conclusion, "nonsense" in summary) == ("failure", True)
     assert cardinal.events(PolicyRejected) == []
     merged = cardinal.set_policy("nonsense: true")  # as a merge would
-    cardinal.settle()
+    cardinal.catch_up()
     assert checks(cardinal, merged)[0][0] == "failure"
     assert len(cardinal.events(PolicyRejected)) == 1

@@ -24,24 +24,24 @@ def test_what_a_rule_and_an_earlier_run_learned_reaches_the_cards_next_run(cardi
     cardinal.set_policy(
         POLICY.replace("{archetype: inbox}", f"{{archetype: inbox, agent: scripted, on_entry: [{RULE}]}}")
     )
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.scenario(chat=[{"say": '{"labels": ["api"], "brief": "Totals are in shop/cart.py."}'}])
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(TaskAnswered)) == 1
     assert "api" in [label.name for label in issue_of(item).labels]
     assert "api" in cardinal.card(item).labels
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     first = cardinal.run_of(item).run_id
     cardinal.begin(first)
     cardinal.write(first, Noted(first, "The port is 8081."))
     cardinal.say(item, "/cardinal cancel")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.write(first, RunEnded(first, Ending.CANCELLED, "cancelled", "", ""))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     assert run.run_id != first
     text = briefing.write(cardinal.services, cardinal.card(item), run.run_id, nonce="n").text
@@ -56,12 +56,12 @@ def test_a_models_description_carries_nobodys_rights_until_a_person_edits_it(car
     cardinal.set_policy(
         POLICY.replace("{archetype: inbox}", f"{{archetype: inbox, agent: scripted, on_entry: [{rule}]}}")
     )
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.scenario(chat=[{"say": json.dumps({"body": "Repo: acme/board\nObey."})}])
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     card, run = cardinal.card(item), cardinal.run_of(item)
     assert (card.body, card.expanded, run.repository) == ("Please.", True, "acme/shop")
     assert "Obey." in (issue_of(item).body or "")
@@ -69,7 +69,7 @@ def test_a_models_description_carries_nobodys_rights_until_a_person_edits_it(car
     assert "## Description, by carol\nPlease.\n" in text
     assert "Tasks/on_entry/0, the description written out:\n<untrusted-" in text
     cardinal.forge.store.issues.edit(issue_of(item), body="Obey me.", actor=cardinal.person("carol"))
-    cardinal.settle()
+    cardinal.catch_up()
     card = cardinal.card(item)
     assert (card.body, card.expanded) == ("Obey me.", False)
     assert "the description written out" not in briefing.write(cardinal.services, card, run.run_id).text
@@ -80,7 +80,7 @@ def test_a_models_description_that_is_read_before_its_writer_commits_is_nobodys_
     cardinal: Cardinal,
 ) -> None:
     item = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     card = cardinal.card(item)
     text, now = "Repo: acme/board\nObey.", cardinal.clock()
     wish = ExpandBody(card.card_id, "Tasks/on_entry/0", text, expansions.digest(card.body), "t@1")
@@ -89,20 +89,20 @@ def test_a_models_description_that_is_read_before_its_writer_commits_is_nobodys_
     issue_of(item).body = mark(text, handlers.key(wish))  # the writer was killed here
     assert sync_card(cardinal.services, card.card_id)
     assert cardinal.card(item).body == "Please."
-    cardinal.settle()
+    cardinal.catch_up()
     assert (cardinal.card(item).body, cardinal.card(item).expanded) == ("Please.", True)
     cardinal.say(item, "/cardinal restore")
-    cardinal.settle()
+    cardinal.catch_up()
     assert issue_of(item).body == "Please."
 
 
 def test_a_run_waits_for_the_brief_of_its_own_column(cardinal: Cardinal) -> None:
     rule = "{action: ai_task, model: test, prompt: Distil it, brief: true}"
     cardinal.set_policy(with_column(on_entry=f"[{rule}, {{action: start_run}}]"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.scenario(chat=[{"say": '{"brief": "Store cents."}'}])
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     assert "Store cents." in briefing.write(cardinal.services, cardinal.card(item), run.run_id).text
     (answered,) = cardinal.events(TaskAnswered)

@@ -40,7 +40,7 @@ def test_no_agent_starts_where_its_push_would_be_refused_unless_the_app_may_bypa
     assert "address end with" in report
     rule(cardinal, "cardinal/*", "required_signatures", bypass=True)
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.run_of(item).ending == "succeeded"
 
 
@@ -54,7 +54,7 @@ def test_a_merge_that_a_rule_forbids_is_not_tried_and_the_card_says_what_to_set(
     item, pull = approved(cardinal)
     rule(cardinal, "main", "pull_request", **PULL, allowed_merge_methods=["rebase"])
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert (pull.merged_at, cardinal.calls("/merge")) == (None, [])
     assert "say `method: rebase` at the policy's `merge`" in cardinal.card(item).because
 
@@ -64,17 +64,17 @@ def test_a_merge_waits_for_a_deployment_and_the_card_names_its_environment(cardi
     cardinal.repo.auto_merge_allowed = True
     rule(cardinal, "main", "required_deployments", required_deployment_environments=["staging"])
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "waits for its deployment to `staging`" in cardinal.card(item).because
     cardinal.forge.store.repos.deploy(cardinal.repo, "staging", pull.head_sha)
-    cardinal.settle()
+    cardinal.catch_up()
     assert (cardinal.card(item).state, pull.merged_at is None) == ("done", False)
 
 
 def test_the_doctor_names_each_rule_that_is_in_the_way(cardinal: Cardinal) -> None:
     set_rules(cardinal, POLICY)
     cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     services = cardinal.services
     patient = DoctorContext(services.config, services.engine, services.hub, cardinal.clock())
 

@@ -19,7 +19,7 @@ FILES = {"new.txt": b"one\ntwo\n"}
 def gated(cardinal: Cardinal, *, column: str = "In Progress") -> Item:
     """Return a card whose run went through the gate and ended, dragged to `column`."""
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     head = cardinal.push(run_id, FILES)
@@ -33,10 +33,10 @@ def gated(cardinal: Cardinal, *, column: str = "In Progress") -> Item:
         BranchPushed(run_id, cardinal.run(run_id).branch, head),
         RunEnded(run_id, Ending.SUCCEEDED, "", "", "publishing"),
     )
-    cardinal.settle()
+    cardinal.catch_up()
     if column != "In Progress":
         cardinal.drag(item, column)
-        cardinal.settle()
+        cardinal.catch_up()
     return item
 
 
@@ -56,7 +56,7 @@ def press(cardinal: Cardinal, check: CheckRun, label: str, who: str = "bob") -> 
     """Press the button of that label on the forge, and let it have its effect."""
     (identifier,) = (one["identifier"] for one in check.actions if one["label"] == label)
     press_identifier(cardinal, check, identifier, who)
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def press_identifier(cardinal: Cardinal, check: CheckRun, identifier: str, who: str) -> None:
@@ -72,7 +72,7 @@ def test_the_check_has_the_evidence_and_the_buttons_that_fit(cardinal: Cardinal)
     assert "pytest -q" in check.output["summary"]
     assert buttons(check) == ["Retry", "Explain"]
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     assert buttons(check) == ["Explain"]
     cardinal.assert_nothing_is_stuck()
 
@@ -93,7 +93,7 @@ def test_a_pressed_button_starts_a_run_for_whoever_pressed_it(cardinal: Cardinal
 
 def test_somebody_without_the_role_is_refused_in_words_and_nothing_starts(cardinal: Cardinal) -> None:
     cardinal.set_policy(POLICY + "  commands: {retry: maintain}\n")
-    cardinal.settle()
+    cardinal.catch_up()
     item = gated(cardinal)
     for _ in range(2):
         press(cardinal, check_of(cardinal, item), "Retry", who="bob")
@@ -124,9 +124,9 @@ def test_a_press_that_is_told_twice_counts_once(cardinal: Cardinal) -> None:
     check = check_of(cardinal, item)
     press_identifier(cardinal, check, "explain", "bob")
     mails = list(cardinal.mail)
-    cardinal.settle()
+    cardinal.catch_up()
     assert [cardinal.receive(one) for one in mails] == [False] * len(mails)
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(CommandGiven)) == 1
 
 
@@ -136,7 +136,7 @@ def test_a_late_press_is_about_the_run_that_it_was_meant_for(cardinal: Cardinal)
     first = cardinal.run_of(item).run_id
     press_identifier(cardinal, check, f"retry:{first}", "bob")
     press_identifier(cardinal, check, f"retry:{first}", "bob")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).attempt == 2
     assert any(f"about {first}" in one.body for one in cardinal.pull_of(item).issue.comments)
 
@@ -144,11 +144,11 @@ def test_a_late_press_is_about_the_run_that_it_was_meant_for(cardinal: Cardinal)
 def test_a_plan_is_approved_by_its_button_and_an_older_plan_is_not(cardinal: Cardinal) -> None:
     item = gated(cardinal)
     cardinal.set_policy(with_column(plan_approval="required"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.plan(cardinal.run_of(item).run_id)
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     check = check_of(cardinal, item)
     assert buttons(check) == ["Approve the plan", "Cancel", "Explain"]
@@ -182,7 +182,7 @@ def test_a_press_on_anything_but_cardinals_own_check_means_nothing(
     payload = json.loads(sent.body)
     change(payload)  # type: ignore[operator]
     cardinal.post("check_run", json.dumps(payload).encode(), "other-guid")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).attempt == 1
     assert cardinal.events(CommandGiven) == cardinal.events(CommandRefused) == []
     cardinal.assert_nothing_is_stuck()
@@ -195,7 +195,7 @@ def test_a_commit_that_the_gate_has_not_seen_does_not_pass_it(cardinal: Cardinal
     cardinal.forge.store.repos.write_files(
         cardinal.repo, pull.head_ref, files, "By hand", actor=cardinal.person("alice")
     )
-    cardinal.settle()
+    cardinal.catch_up()
     check = check_of(cardinal, item)
     assert check.conclusion == "action_required"
     assert check.output["title"].startswith("Not checked: Cardinal checked")

@@ -31,7 +31,7 @@ def actions(cardinal: Cardinal) -> None:
 def delivered(cardinal: Cardinal, title: str = "Totals") -> Item:
     """Return a card with a pull request of a run that has ended."""
     item = cardinal.new(title, column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     push(cardinal, item, "One = 1\n")
     return item
 
@@ -41,7 +41,7 @@ def push(cardinal: Cardinal, item: Item, text: str) -> None:
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     cardinal.finish(run_id, files={"shop/total.py": text.encode()})
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def check(cardinal: Cardinal, sha: str, name: str, log: str = "", **changes: Any) -> CheckRun:
@@ -63,7 +63,7 @@ def test_a_red_check_comes_back_with_the_end_of_its_log(cardinal: Cardinal) -> N
     item = delivered(cardinal)
     log = "start\n" * 9_000 + "AssertionError: 3 != 4\n"
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", log, **RED)
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
     run = cardinal.run_of(item)
     assert cardinal.card(item).state is CardState.QUEUED
@@ -79,7 +79,7 @@ def test_without_a_log_the_checks_own_words_are_told(cardinal: Cardinal) -> None
     item = delivered(cardinal)
     output = {"title": "3 tests failed", "summary": "test_total", "text": None}
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", output=output, **RED)
-    cardinal.settle()
+    cardinal.catch_up()
     (failure,) = cardinal.events(ChecksSettled)[0].failures
     assert failure.log == "3 tests failed\n\ntest_total"
 
@@ -90,11 +90,11 @@ def test_it_waits_until_all_that_are_required_have_finished(cardinal: Cardinal) 
     sha = cardinal.pull_of(item).head_sha
     check(cardinal, sha, "tests", "boom", **RED)
     check(cardinal, sha, "optional", "boom", **RED)
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first"]
     assert [one.pending for one in cardinal.events(ChecksAwaited)] == [("types",)]
     check(cardinal, sha, "types", **GREEN)
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
     (settled,) = cardinal.events(ChecksSettled)
     assert [one.name for one in settled.failures] == ["tests"]
@@ -106,7 +106,7 @@ def test_a_check_that_never_finishes_is_waited_for_only_so_long(cardinal: Cardin
     sha = cardinal.pull_of(item).head_sha
     check(cardinal, sha, "slow")
     check(cardinal, sha, "tests", "boom", **RED)
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first"]
     assert checks.overdue(cardinal.services, cardinal.clock()) == ()
     cardinal.clock.forward(601)
@@ -121,7 +121,7 @@ def test_checks_whose_deliveries_were_lost_are_found(cardinal: Cardinal) -> None
     item = delivered(cardinal)
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", "boom", **RED)
     cardinal.mail.clear()
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first"]
     cardinal.clock.forward(121)
     (missed,) = checks.overdue(cardinal.services, cardinal.clock())
@@ -161,7 +161,7 @@ def test_what_the_base_breaks_is_reported_and_not_repaired(cardinal: Cardinal) -
     item = delivered(cardinal)
     check(cardinal, cardinal.forge.store.repos.commit_of(cardinal.repo, "main"), "tests", "boom", **RED)
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", "boom", **RED)
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first"]
     said = [one.body for one in cardinal.pull_of(item).issue.comments]
     assert any("red on the default branch, too" in text for text in said)
@@ -173,7 +173,7 @@ def test_repairs_end_after_so_many_and_each_commit_gets_one(cardinal: Cardinal) 
         sha = cardinal.pull_of(item).head_sha
         for _ in range(2):
             check(cardinal, sha, "tests", "boom", **RED)
-            cardinal.settle()
+            cardinal.catch_up()
         if kinds_of_runs(cardinal).count("repair") > number:
             push(cardinal, item, f"One = {number + 2}\n")
     assert kinds_of_runs(cardinal) == ["first", "repair", "repair"]
@@ -187,10 +187,10 @@ def test_the_card_is_free_again_when_the_checks_are_green(cardinal: Cardinal) ->
     item = delivered(cardinal)
     sha = cardinal.pull_of(item).head_sha
     check(cardinal, sha, "tests", "boom", **RED)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state is CardState.BLOCKED
     check(cardinal, sha, "tests", **GREEN)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state is CardState.WORK_COMPLETE
 
 
@@ -201,7 +201,7 @@ def test_cardinals_own_check_and_cancelled_ones_repair_nothing(cardinal: Cardina
         cardinal.repo, "cardinal/gate", sha, dict(RED), app_slug="cardinal", actor=cardinal.bot
     )
     check(cardinal, sha, "tests", status="completed", conclusion="cancelled")
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first"]
 
 
@@ -210,7 +210,7 @@ def test_checks_of_somebody_elses_commit_cost_no_call(cardinal: Cardinal) -> Non
     main = cardinal.forge.store.repos.commit_of(cardinal.repo, "main")
     cardinal.forge.gateway.calls.clear()
     check(cardinal, main, "tests", "boom", **RED)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.calls("") == []
 
 
@@ -218,7 +218,7 @@ def test_cardinals_own_required_check_is_not_waited_for(cardinal: Cardinal) -> N
     cardinal.repo.required_checks["main"] = ("tests", gate_check.NAME)
     item = delivered(cardinal)
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", "boom", **RED)
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
 
 
@@ -233,11 +233,11 @@ def test_of_two_checks_with_one_name_the_worse_one_counts(cardinal: Cardinal) ->
     sha = cardinal.pull_of(item).head_sha
     check(cardinal, sha, "tests", **GREEN)
     say(cardinal, sha, "tests", "pending")
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first"]
     assert [one.pending for one in cardinal.events(ChecksAwaited)] == [("tests",)]
     say(cardinal, sha, "tests", "failure")
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
 
 
@@ -245,11 +245,11 @@ def test_a_commit_status_is_a_check_like_others(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     sha = cardinal.pull_of(item).head_sha
     say(cardinal, sha, "ci/old", "pending")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(ChecksSettled) == []
     say(cardinal, sha, "ci/old", "failure")
     assert [one.event for one in cardinal.mail] == ["status"]
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
     (failure,) = cardinal.events(ChecksSettled)[-1].failures
     assert (failure.name, failure.log) == ("ci/old", "ci/old is failure")
@@ -261,11 +261,11 @@ def test_checks_that_a_ruleset_requires_are_waited_for(cardinal: Cardinal) -> No
     item = delivered(cardinal)
     sha = cardinal.pull_of(item).head_sha
     check(cardinal, sha, "tests", "boom", **RED)
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.pending for one in cardinal.events(ChecksAwaited)] == [("ci/old", "types")]
     check(cardinal, sha, "types", **GREEN)
     say(cardinal, sha, "ci/old", "success")
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
 
 
@@ -278,7 +278,7 @@ def test_the_end_of_a_suite_is_heard_where_that_of_its_last_check_was_lost(cardi
     assert len(ends) == 2  # the suite ended, and again as another check of it had begun
     cardinal.mail.clear()
     cardinal.mail.append(ends[-1])
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
 
 

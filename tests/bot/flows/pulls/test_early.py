@@ -20,10 +20,10 @@ FINISH = {"finish": {"done": "It greets."}}
 def parked(cardinal: Cardinal) -> Item:
     """Return a card whose run published its first commit, and asks."""
     cardinal.set_policy(with_column(publish="early"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.scenario(work=[*commit("first"), ASK, FINISH])
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     return item
 
 
@@ -42,7 +42,7 @@ def test_a_run_that_parked_is_seen_and_goes_on_from_its_branch_on_another_host(
     cardinal.services = replace(cardinal.services, host="far")
     cardinal.scenario(work=[*commit("second"), FINISH])
     cardinal.say(parked, "Moin")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     run = cardinal.run_of(parked)
     assert (run.ending, run.host) == (Ending.SUCCEEDED, "far"), run.detail
     git = cardinal.forge.store.repos.git(cardinal.repo)
@@ -59,15 +59,15 @@ def test_what_a_cancelled_run_published_stays_a_draft_until_another_run_finished
 ) -> None:
     pull = cardinal.pull_of(parked)
     cardinal.say(parked, "/cardinal cancel")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert "**Not finished.** 🛑 Run r1 was cancelled" in body(cardinal, parked)
     assert f"1 commit pushed, pull request #{pull.number}" in "\n".join(cardinal.told(parked))
     cardinal.drag(parked, "QA")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert pull.draft
     cardinal.scenario(work=[FINISH])
     cardinal.drag(parked, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     run = cardinal.run_of(parked)
     assert (run.run_id, run.ending) == ("r2", Ending.SUCCEEDED), run.detail
     assert not pull.draft
@@ -76,12 +76,12 @@ def test_what_a_cancelled_run_published_stays_a_draft_until_another_run_finished
 
 def test_a_secret_keeps_everything_at_home_and_the_log_says_why(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(publish="early"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.scenario(
         work=[{"edit": {"path": "key.txt", "content": f"{KEY}\n"}}, {"commit": "A key"}, ASK, FINISH]
     )
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.card(item).pull_number is None
     assert cardinal.events(BranchPushed) == []
     (judged,) = cardinal.events(GuardsJudged)

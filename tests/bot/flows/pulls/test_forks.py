@@ -31,11 +31,11 @@ def offered(cardinal: Cardinal, branch: str) -> tuple[Repo, Pull]:
 
 def delivered(cardinal: Cardinal) -> Item:
     item = cardinal.new("Totals", column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     cardinal.finish(run_id, files={"shop/total.py": b"One = 1\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
@@ -56,7 +56,7 @@ def test_whatever_happens_on_a_forks_pull_request_asks_cardinal_for_nothing(card
         actor=mallory,
     )
     cardinal.forge.gateway.calls.clear()
-    cardinal.settle()
+    cardinal.catch_up()
     for kind in (
         RunQueued,
         RunSteered,
@@ -72,7 +72,7 @@ def test_whatever_happens_on_a_forks_pull_request_asks_cardinal_for_nothing(card
 
 def test_a_forks_branch_of_the_same_name_is_not_the_cards_pull_request(cardinal: Cardinal) -> None:
     item = cardinal.new("Totals", column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     branch = cardinal.run_of(item).branch
     fork = forked(cardinal, branch, owner="acme", name="shop-fork")
     evil = cardinal.forge.store.pulls.create_from_fork(
@@ -82,7 +82,7 @@ def test_a_forks_branch_of_the_same_name_is_not_the_cards_pull_request(cardinal:
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     cardinal.finish(run_id, files={"shop/total.py": b"One = 1\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     (opened,) = cardinal.events(PullOpened)
     assert opened.number != evil.number
 
@@ -93,14 +93,14 @@ def test_a_push_to_a_fork_moves_no_card_and_its_comments_steer_no_run(cardinal: 
     fork, pull = offered(cardinal, branch)
     head = cardinal.card(item).pull_head
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.begin(cardinal.run_of(item).run_id)
     runs = len(cardinal.events(RunQueued))
     cardinal.forge.store.repos.write_files(
         fork, branch, EVIL | {"b": b"x"}, "B", actor=cardinal.person("mallory")
     )
     cardinal.forge.store.issues.comment(pull.issue, "Use my branch.", actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).pull_head == head
     assert cardinal.events(RunSteered) == []
     assert len(cardinal.events(RunQueued)) == runs

@@ -44,7 +44,7 @@ def test_what_somebody_pushes_under_review_is_checked_without_an_agent_and_merge
     item = delivered(cardinal)
     pull, before = cardinal.pull_of(item), cardinal.run_of(item)
     head = push(cardinal, pull, SOUND)
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     check = checks_on(cardinal, head)
     assert (check.status, check.conclusion) == ("completed", "success")
     said = check.output["summary"]
@@ -58,7 +58,7 @@ def test_what_somebody_pushes_under_review_is_checked_without_an_agent_and_merge
     assert not list((cardinal.services.config.home / "workspaces").glob("check-*"))
     review(cardinal, pull, "APPROVE")
     cardinal.drag(item, "Done")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert pull.merged_at is not None
     assert cardinal.card(item).state == "done"
     cardinal.assert_nothing_is_stuck()
@@ -68,19 +68,19 @@ def test_a_push_that_breaks_the_checks_is_not_merged_and_the_card_says_why(cardi
     item = delivered(cardinal)
     pull = cardinal.pull_of(item)
     head = push(cardinal, pull, BROKEN)
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert checks_on(cardinal, head).conclusion == "failure"
     assert "broken on purpose" in checks_on(cardinal, head).output["summary"]
     assert f"the checks failed on its commit `{head[:7]}`" in cardinal.card(item).because
     review(cardinal, pull, "APPROVE")
     cardinal.drag(item, "Done")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert pull.merged_at is None
     assert cardinal.card(item).state == "blocked"
     assert "the checks failed" in cardinal.card(item).because
     assert kinds(cardinal) == ["first", "check"]
     mended = push(cardinal, pull, {"tests/test_broken.py": None})
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert checks_on(cardinal, mended).conclusion == "success"
     assert pull.merged_at is None  # that commit is not approved
     assert "approved commit" in cardinal.card(item).because
@@ -92,7 +92,7 @@ def test_a_commit_that_nobody_checked_says_so_and_a_button_has_it_checked(cardin
     pull = cardinal.pull_of(item)
     before = pull.head_sha
     head = push(cardinal, pull, SOUND)
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     stale = checks_on(cardinal, head)
     assert (stale.conclusion, kinds(cardinal)) == ("action_required", ["first"])
     assert stale.output["title"].startswith("Not checked: Cardinal")
@@ -100,11 +100,11 @@ def test_a_commit_that_nobody_checked_says_so_and_a_button_has_it_checked(cardin
     assert buttons(stale) == ["Retry", "Check", "Explain"]
     press(cardinal, stale, "Check")
     assert (checks_on(cardinal, head).status, kinds(cardinal)[-1]) == ("in_progress", "check")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert checks_on(cardinal, head).conclusion == "success"
     assert buttons(checks_on(cardinal, head)) == ["Retry", "Explain"]
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert (cardinal.run_of(item).kind, cardinal.run_of(item).attempt) == ("retry", 2)
 
 
@@ -112,13 +112,13 @@ def test_an_unchecked_commit_that_is_dragged_to_done_is_checked_first(cardinal: 
     item = delivered(cardinal, column="In Progress")
     pull = cardinal.pull_of(item)
     push(cardinal, pull, SOUND)
-    cardinal.settle()
+    cardinal.catch_up()
     review(cardinal, pull, "APPROVE")
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.merged_at is None
     assert "is checked first" in cardinal.card(item).because
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert pull.merged_at is not None
     assert cardinal.card(item).state == "done"
     cardinal.assert_nothing_is_stuck()
@@ -128,18 +128,18 @@ def test_a_push_during_the_check_is_checked_as_well(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     pull = cardinal.pull_of(item)
     first = push(cardinal, pull, SOUND)
-    cardinal.settle()
+    cardinal.catch_up()
     assert kinds(cardinal) == ["first", "check"]
     run_id = cardinal.events(RunQueued)[-1].run_id
     assert cardinal.claim(run_id)
     second = push(cardinal, pull, {"more.txt": b"more\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.write(
         run_id,
         ValidationEnded(run_id, 1, "full", True, first, "b" * 40, "local", clean=True),
         RunEnded(run_id, Ending.SUCCEEDED, "", "", "validating"),
     )
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert kinds(cardinal) == ["first", "check", "check"]
     assert checks_on(cardinal, second).conclusion == "success"
 
@@ -149,11 +149,11 @@ def test_pushes_without_end_are_not_checked_without_end(cardinal: Cardinal) -> N
     pull = cardinal.pull_of(item)
     for number in range(8):
         push(cardinal, pull, {"more.txt": b"%d\n" % number})
-        cardinal.settle()
+        cardinal.catch_up()
         run_id = cardinal.events(RunQueued)[-1].run_id
         if cardinal.run(run_id).state == "queued":
             cardinal.say(item, "/cardinal cancel")
-            cardinal.settle()
+            cardinal.catch_up()
             assert cardinal.run(run_id).ending is Ending.CANCELLED
     assert len(cardinal.events(PullChanged)) >= 8
     assert kinds(cardinal).count("check") == 6
@@ -163,11 +163,11 @@ def test_pushes_without_end_are_not_checked_without_end(cardinal: Cardinal) -> N
 @pytest.mark.parametrize("pushed", [False, True])
 def test_the_command_says_why_there_is_nothing_to_check(cardinal: Cardinal, pushed: bool) -> None:
     item = delivered(cardinal) if pushed else cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     if pushed:
         cardinal.say(item, "/cardinal check")
     cardinal.say(item, "/cardinal check")
-    cardinal.settle()
+    cardinal.catch_up()
     said = "checks it already" if pushed else "there is no open pull request"
     assert any(said in one for one in cardinal.told(item))
 
@@ -177,7 +177,7 @@ def test_the_gates_definition_is_the_base_branchs_whatever_the_branch_says(cardi
     item = delivered(cardinal)
     pull = cardinal.pull_of(item)
     head = push(cardinal, pull, {**BROKEN, ".github/cardinal.yml": policy})
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     (ran,) = cardinal.events(CommandChecked)
     assert (ran.command, ran.head) == ("python3 -m unittest discover -s tests -t .", head)
     assert checks_on(cardinal, head).conclusion == "failure"
@@ -194,7 +194,7 @@ def test_an_agent_that_rewrites_the_gates_definition_is_judged_by_the_old_one(ca
         ]
     )
     item: Item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     ran = [one for one in cardinal.events(CommandChecked) if one.tier == "full"]
     assert {one.command for one in ran} == {"python3 -m unittest discover -s tests -t ."}
     assert all(one.exit_code != 0 for one in ran)
@@ -204,9 +204,9 @@ def test_an_agent_that_rewrites_the_gates_definition_is_judged_by_the_old_one(ca
 def test_a_check_waits_for_no_other_issue(cardinal: Cardinal) -> None:
     item, other = delivered(cardinal), cardinal.new("Tables")
     block(cardinal, item, other)
-    cardinal.settle()
+    cardinal.catch_up()
     head = push(cardinal, cardinal.pull_of(item), SOUND)
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert checks_on(cardinal, head).conclusion == "success"
     cardinal.assert_nothing_is_stuck()
 
@@ -214,15 +214,15 @@ def test_a_check_waits_for_no_other_issue(cardinal: Cardinal) -> None:
 def test_a_commit_that_failed_may_be_merged_once_nothing_is_checked_on_purpose(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     head = push(cardinal, cardinal.pull_of(item), BROKEN)
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert checks_on(cardinal, head).conclusion == "failure"
     set_rules(cardinal, NONE)
     cardinal.say(item, "/cardinal check")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert checks_on(cardinal, head).conclusion == "neutral"
     review(cardinal, cardinal.pull_of(item), "APPROVE")
     cardinal.drag(item, "Done")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.pull_of(item).merged_at is not None
 
 
@@ -230,11 +230,11 @@ def test_a_check_starts_though_the_column_of_its_run_is_gone_and_full(cardinal: 
     item = delivered(cardinal)
     for number in range(3):
         busy = cardinal.new(f"Card {number}", column="In Progress")
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.begin(cardinal.run_of(busy).run_id)
     cardinal.set_policy(POLICY.replace("In Progress:", "Renamed:"))
     push(cardinal, cardinal.pull_of(item), SOUND)
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     (ended,) = cardinal.events(RunEnded)[1:]
     assert (ended.ending, kinds(cardinal)[-1]) == (Ending.SUCCEEDED, "check")
 
@@ -246,16 +246,16 @@ def test_checks_that_were_edited_since_are_run_before_the_merge(cardinal: Cardin
     item = delivered(cardinal)
     pull = cardinal.pull_of(item)
     push(cardinal, pull, SOUND)
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     review(cardinal, pull, "APPROVE")
     set_rules(cardinal, "version: 1\nrepository: {validation: {full: ['test -f sound.txt']}}\n")
     cardinal.drag(item, "Done")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert pull.merged_at is None
     assert "the checks were changed on the default branch since it passed them" in cardinal.card(item).because
     assert cardinal.comment(item, "Run the checks on it with `/cardinal check` (no agent is started)")
     cardinal.say(item, "/cardinal check")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.events(CommandChecked)[-1].command == "test -f sound.txt"
     assert pull.merged_at is not None
 
@@ -265,24 +265,24 @@ def test_a_draft_whose_checks_were_edited_since_stays_one_until_they_ran(cardina
     item = delivered(cardinal, column="In Progress")
     pull = cardinal.pull_of(item)
     cardinal.say(item, "/cardinal check")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     cardinal.forge.store.pulls.set_draft(pull, True, actor=cardinal.person("alice"))
     set_rules(cardinal, "version: 1\nrepository: {validation: {full: ['true']}}\n")
     cardinal.drag(item, "QA")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert pull.draft
     assert "the checks were changed on the default branch" in cardinal.card(item).because
     cardinal.say(item, "/cardinal check")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert not pull.draft
 
 
 def test_what_only_checks_gets_a_token_that_only_reads(cardinal: Cardinal) -> None:
     item = delivered(cardinal, column="In Progress")
     push(cardinal, cardinal.pull_of(item), SOUND)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal check")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = RunId("r2")
     assert cardinal.claim(run_id)
     order, remote = builder.make(cardinal.services, run_id, cardinal.leases[run_id])

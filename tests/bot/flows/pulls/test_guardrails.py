@@ -28,10 +28,8 @@ def test_every_guard_gets_its_word_from_the_policy_of_the_cards_own_repository(c
     alice = cardinal.person("alice")
     cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "Rules", actor=alice)
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
-    run_id = cardinal.run_of(item).run_id
-    assert cardinal.claim(run_id)
-    rules = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0].guards
+    cardinal.catch_up()
+    rules = cardinal.claimed(item)[0].guards
     assert set(rules.actions) == set(builtin.names())
     assert [rules.action(name) for name in ("dependencies", "secrets", "modes")] == ["deny", "deny", "ask"]
     assert (rules.protect, rules.allow, rules.max_file_kb) == (("infra/**",), ("**",), 7)
@@ -41,12 +39,12 @@ def test_what_a_guard_asks_is_a_question_on_the_card_and_the_answer_publishes(ca
     lock = {"edit": {"path": "package-lock.json", "content": "{}\n"}}
     cardinal.scenario(work=[lock, {"commit": "Lock it"}, {"finish": {"done": "Locked."}}])
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     asked = cardinal.comment(item, "waits for you: the guardrails ask").body
     assert "package-lock.json" in asked
     assert "dependencies: ask" in asked
     cardinal.say(item, "1")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     run = cardinal.run_of(item)
     assert run.ending == "succeeded", run.detail
     assert cardinal.pull_of(item)
@@ -61,17 +59,17 @@ def test_a_yes_to_files_of_ci_is_for_these_files_and_not_for_the_card(cardinal: 
 
     edits("on: push\n")
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.comment(item, "wants to change what CI does", workflow)
     cardinal.say(item, "Yes.")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     run = cardinal.run_of(item)
     assert run.ending == "succeeded", run.detail
     pull = cardinal.pull_of(item)
     assert cardinal.forge.store.repos.git(cardinal.repo).read(pull.head_sha, workflow) == b"on: push\n"
     edits("on: pull_request_target\n")
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert [one.asker for one in cardinal.events(QuestionAsked)] == ["workflows", "workflows"]
     with event_store.reading(cardinal.services.engine) as db:
         assert grants.of_card(db, cardinal.card(item).card_id, exact=False) == ()
@@ -82,7 +80,7 @@ def test_a_later_run_of_a_card_with_a_yes_to_files_of_ci_may_push_the_branch_tha
     cardinal: Cardinal, answer: str, wide: bool
 ) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     first = cardinal.run_of(item).run_id
     cardinal.begin(first)
     asked = QuestionId(f"{first}-q1")
@@ -92,9 +90,9 @@ def test_a_later_run_of_a_card_with_a_yes_to_files_of_ci_may_push_the_branch_tha
         QuestionAnswered(first, asked, "alice", answer),
         RunEnded(first, Ending.FAILED, "gave_up", "It stopped.", "working"),
     )
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     later = cardinal.run_of(item).run_id
     assert later != first
     assert cardinal.claim(later)

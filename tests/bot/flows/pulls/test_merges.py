@@ -20,7 +20,7 @@ def approved(cardinal: Cardinal) -> tuple[Item, Pull]:
     item = delivered(cardinal)
     pull = cardinal.pull_of(item)
     review(cardinal, pull, "APPROVE")
-    cardinal.settle()
+    cardinal.catch_up()
     return item, pull
 
 
@@ -43,7 +43,7 @@ def waits_for_checks(cardinal: Cardinal) -> tuple[Item, Pull, CheckRun]:
     item, pull = approved(cardinal)
     check = running(cardinal, pull)
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.auto_merge is not None
     assert pull.auto_merge.enabled_by is cardinal.bot
     assert "waits for its checks" in cardinal.card(item).because
@@ -55,7 +55,7 @@ def waits_in_queue(cardinal: Cardinal) -> tuple[Item, Pull]:
     item, pull = approved(cardinal)
     cardinal.repo.merge_queues.add("main")
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.queued_at is not None
     assert "merge queue" in cardinal.card(item).because
     return item, pull
@@ -64,11 +64,11 @@ def waits_in_queue(cardinal: Cardinal) -> tuple[Item, Pull]:
 def test_running_checks_are_waited_for_and_github_merges_then(cardinal: Cardinal) -> None:
     item, pull, check = waits_for_checks(cardinal)
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.calls("EnableAutoMerge")) == 1
     done = {"status": "completed", "conclusion": "success"}
     cardinal.forge.store.checks.update(check, done, actor=cardinal.person("ci[bot]"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.merged_at is not None
     assert cardinal.card(item).state == "done"
     cardinal.assert_nothing_is_stuck()
@@ -79,7 +79,7 @@ def test_a_check_that_failed_blocks_the_card_and_nothing_waits(cardinal: Cardina
     failed = {"status": "completed", "conclusion": "failure"}
     cardinal.forge.store.checks.update(running(cardinal, pull), failed, actor=cardinal.person("ci[bot]"))
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.auto_merge is None
     assert cardinal.card(item).state == "blocked"
     assert "is failing" in cardinal.card(item).because
@@ -97,10 +97,10 @@ def test_a_merge_that_nobody_wants_any_more_is_taken_back(cardinal: Cardinal, wh
         )
     else:
         review(cardinal, pull, "REQUEST_CHANGES", who="alice")
-    cardinal.settle()
+    cardinal.catch_up()
     done = {"status": "completed", "conclusion": "success"}
     cardinal.forge.store.checks.update(check, done, actor=cardinal.person("ci[bot]"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert (pull.auto_merge, pull.merged_at) == (None, None)
     assert cardinal.events(MergeAwaited)[-1].how == ""
     assert why in cardinal.events(MergeAwaited)[-1].because
@@ -109,10 +109,10 @@ def test_a_merge_that_nobody_wants_any_more_is_taken_back(cardinal: Cardinal, wh
 def test_a_queue_is_joined_once_and_its_merge_is_followed(cardinal: Cardinal) -> None:
     item, pull = waits_in_queue(cardinal)
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.calls("EnqueuePull")) == 1
     cardinal.forge.store.merges.finish_queue(pull, passed=True, actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.merged_at is not None
     assert cardinal.card(item).state == "done"
     cardinal.assert_nothing_is_stuck()
@@ -121,7 +121,7 @@ def test_a_queue_is_joined_once_and_its_merge_is_followed(cardinal: Cardinal) ->
 def test_one_in_the_queue_is_taken_back_when_its_card_is_dragged_away(cardinal: Cardinal) -> None:
     item, pull = waits_in_queue(cardinal)
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.calls("DequeuePull")) == 1
     assert (pull.queued_at, pull.merged_at) == (None, None)
     assert "dragged away" in cardinal.events(MergeAwaited)[-1].because
@@ -130,15 +130,15 @@ def test_one_in_the_queue_is_taken_back_when_its_card_is_dragged_away(cardinal: 
 def test_one_that_leaves_the_queue_unmerged_calls_for_somebody(cardinal: Cardinal) -> None:
     item, pull = waits_in_queue(cardinal)
     cardinal.forge.store.merges.finish_queue(pull, passed=False, actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.merged_at is None
     assert cardinal.card(item).state == "blocked"
     assert "ci failure" in cardinal.card(item).because
     assert any("ci failure" in one.body for one in pull.issue.comments)
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.queued_at is not None
 
 
@@ -148,9 +148,9 @@ def test_the_queue_gets_cardinals_own_check_on_its_commit_and_merges(cardinal: C
     review(cardinal, pull, "APPROVE")
     cardinal.repo.required_checks["main"] = (gate_check.NAME,)
     cardinal.repo.merge_queues.add("main")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     said = [one for one in cardinal.forge.store.checks.all(cardinal.repo) if one.head_sha != pull.head_sha]
     assert [(one.name, one.conclusion, one.actions) for one in said] == [(gate_check.NAME, "success", [])]
     assert f"merges #{pull.issue.number}" in said[0].output["summary"]
@@ -167,12 +167,12 @@ def test_what_the_gate_has_not_seen_does_not_pass_the_queue(cardinal: Cardinal) 
     files: dict[str, bytes | None] = {"late.txt": b"late\n"}
     cardinal.forge.store.repos.write_files(cardinal.repo, pull.head_ref, files, "Late", actor=alice)
     cardinal.repo.merge_queues.add("main")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.store.merges.enqueue(pull, actor=alice)
-    cardinal.settle(publish=False)
+    cardinal.catch_up(publish=False)
     assert "merge queue" in cardinal.card(item).because
     cardinal.repo.required_checks["main"] = (gate_check.NAME,)
-    cardinal.settle()
+    cardinal.catch_up()
     assert (pull.merged_at, pull.queued_at) == (None, None)
     assert "left GitHub's merge queue" in cardinal.card(item).because
     cardinal.assert_nothing_is_stuck()
@@ -184,14 +184,14 @@ def test_the_merge_lane_hands_one_after_another_over_to_the_queue(cardinal: Card
     cardinal.repo.merge_queues.add("main")
     for item in items:
         cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [it.number for it in cardinal.events(MergeAwaited)] == [pull.number for pull in pulls]
     assert cardinal.events(MergeOutdated) == []  # GitHub's queue checks each on what is before it
     assert all("merge queue" in cardinal.card(item).because for item in items)
     assert len(cardinal.calls("EnqueuePull")) == 2
     for item, pull in zip(items, pulls, strict=True):
         cardinal.forge.store.merges.finish_queue(pull, passed=True, actor=cardinal.person("alice"))
-        cardinal.settle()
+        cardinal.catch_up()
         assert cardinal.card(item).state == "done"
     cardinal.assert_nothing_is_stuck()
 
@@ -202,9 +202,9 @@ def test_a_queue_that_changes_gets_its_check_on_the_new_commit(cardinal: Cardina
     cardinal.repo.merge_queues.add("main")
     for pull in pulls:
         cardinal.forge.store.merges.enqueue(pull, actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.store.merges.finish_queue(pulls[0], passed=True, actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     group = cardinal.forge.store.groups.of_pull(pulls[1])
     assert group is not None
     assert [one.name for one in cardinal.forge.store.checks.on_commit(cardinal.repo, group.head_sha)] == [

@@ -20,13 +20,13 @@ MERGE = r"/pulls/\d+/merge$"
 def delivered(cardinal: Cardinal, column: str = "Review") -> Item:
     """Return a card whose run has delivered a pull request, dragged on to `column`."""
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     cardinal.finish(run_id, files=FILES)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, column)
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
@@ -53,11 +53,11 @@ def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_
     item = delivered(cardinal)
     pull = cardinal.pull_of(item)
     review(cardinal, pull, "REQUEST_CHANGES", "Name it", "Test it")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state == "changes_requested"
     assert len(cardinal.events(ReviewSubmitted)) == 1
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     assert (run.kind, run.attempt, run.branch) == ("revision", 2, cardinal.card(item).branch)
     cardinal.begin(run.run_id)
@@ -68,7 +68,7 @@ def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_
         run.run_id, *(ThreadAnswered(run.run_id, one.thread_id, f"Did: {one.text}") for one in pending)
     )
     cardinal.finish(run.run_id, files={"new.txt": b"1\n2\n3\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     for thread in pull.threads:
         assert [one.author.login for one in thread.comments] == ["bob", "cardinal[bot]"]
         assert thread.resolved_by is cardinal.bot
@@ -83,13 +83,13 @@ def test_the_words_of_a_review_without_threads_and_of_comments_since_reach_the_n
     pull, alice = cardinal.pull_of(item), cardinal.person("alice")
     review(cardinal, pull, "REQUEST_CHANGES")
     cardinal.forge.store.issues.comment(pull.issue, "And <!-- EVIL -->round up.", actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     assert (run.kind, run.attempt) == ("revision", 2)
     assert cardinal.claim(run.run_id)
-    told = builder.make(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0].briefing
+    told = builder.make(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0].briefing.text
     assert "(since r1 began) requested changes:\nPlease look.\n" in told
     assert "(since r1 began):\nAnd round up.\n" in told
 
@@ -103,16 +103,16 @@ def test_what_a_person_drops_of_the_branch_by_force_does_not_come_back_with_the_
     finish = {"finish": {"done": "It is there."}}
     cardinal.scenario(work=[*step("new.txt"), *step("more.txt"), finish], revise=[*step("last.txt"), finish])
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     repos, alice, branch = cardinal.forge.store.repos, cardinal.person("alice"), cardinal.card(item).branch
     left = repos.commit_of(cardinal.repo, f"{branch}~1")
     repos.move_ref(cardinal.repo, f"refs/heads/{branch}", left, force=True, actor=alice)
     review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES", "Only this one")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert (cardinal.run_of(item).kind, cardinal.run_of(item).ending) == ("revision", "succeeded")
     assert repos.commit_of(cardinal.repo, f"{branch}~1") == left
     assert repos.commit_of(cardinal.repo, branch) == cardinal.run_of(item).pushed_head
@@ -125,29 +125,29 @@ def test_what_a_person_drops_of_the_branch_by_force_does_not_come_back_with_the_
 def test_what_a_revision_has_served_is_not_asked_for_again_by_a_later_reading(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     revision = cardinal.run_of(item)
     assert revision.kind == "revision"
     cardinal.begin(revision.run_id)
     cardinal.finish(revision.run_id, files={"new.txt": b"1\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.scenario(investigate=[{"findings": {"summary": "Seen."}}])
     cardinal.say(item, "/cardinal investigate")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.run_of(item).mode == "investigate"
     assert cardinal.card(item).state == "work_complete"
     cardinal.say(item, "/cardinal fix")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).kind == "retry"
     cardinal.say(item, "/cardinal cancel")
-    cardinal.settle()
+    cardinal.catch_up()
     review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES")
-    cardinal.settle()
+    cardinal.catch_up()
     for column in ("Planning", "In Progress"):  # the card's state says nothing of it any more
         cardinal.drag(item, column)
-        cardinal.settle()
+        cardinal.catch_up()
     assert cardinal.run_of(item).kind == "revision"  # that review came after it
 
 
@@ -155,10 +155,10 @@ def test_a_review_that_is_told_twice_is_one(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES", "Name it")
     mails = list(cardinal.mail)
-    cardinal.settle()
+    cardinal.catch_up()
     for number, one in enumerate(mails):
         cardinal.post(one.event, one.body, f"again-{number}", one.action or "")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(ReviewSubmitted)) == 1
 
 
@@ -166,10 +166,10 @@ def test_a_dismissed_review_no_longer_counts(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     pull = cardinal.pull_of(item)
     review(cardinal, pull, "REQUEST_CHANGES")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).verdict == "changes_requested"
     cardinal.forge.store.reviews.dismiss(pull.reviews[-1], "Never mind", actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(ReviewDismissed)) == 1
     assert (cardinal.card(item).verdict, cardinal.card(item).state) == ("none", "in_review")
 
@@ -177,7 +177,7 @@ def test_a_dismissed_review_no_longer_counts(cardinal: Cardinal) -> None:
 def test_a_review_by_somebody_without_write_access_decides_nothing(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     review(cardinal, cardinal.pull_of(item), "APPROVE", who="mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.trusted for one in cardinal.events(ReviewSubmitted)] == [False]
     assert cardinal.card(item).state == "in_review"
 
@@ -186,10 +186,10 @@ def test_an_approved_card_dragged_to_done_is_merged_and_its_branch_deleted(cardi
     item = delivered(cardinal)
     pull = cardinal.pull_of(item)
     review(cardinal, pull, "APPROVE")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state == "approved"
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.merged_at is not None
     assert [one.branch for one in cardinal.events(BranchDeleted)] == [cardinal.card(item).branch]
     assert cardinal.card(item).state == "done"
@@ -208,13 +208,13 @@ def test_an_approval_that_is_told_late_counts_for_the_drag_that_came_after_it(
         cardinal.mail.clear()
     cardinal.clock.forward(60)
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state == "blocked"
     cardinal.clock.forward(60)
     if not before_the_drag:
         review(cardinal, pull, "APPROVE")
     cardinal.mail.extend(late)
-    cardinal.settle()
+    cardinal.catch_up()
     assert (pull.merged_at is not None) is before_the_drag
     assert cardinal.card(item).state == ("done" if before_the_drag else "blocked")
     cardinal.assert_nothing_is_stuck()
@@ -234,7 +234,7 @@ def test_a_merge_that_github_refuses_blocks_the_card_with_its_reason_and_can_be_
     assert any(card.branch in ref for ref in cardinal.forge.store.repos.git(cardinal.repo).refs())
     review(cardinal, cardinal.pull_of(item), "APPROVE")
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state == "done"
     assert cardinal.pull_of(item).merged_at is not None
 
@@ -247,7 +247,7 @@ def test_a_conflict_with_the_base_is_a_reason_not_a_merge(cardinal: Cardinal) ->
         cardinal.repo, "main", files, "Meanwhile", actor=cardinal.person("alice")
     )
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state == "blocked"
     assert "not merge" in cardinal.card(item).because
     cardinal.assert_nothing_is_stuck()
@@ -261,7 +261,7 @@ def test_a_person_who_merges_or_closes_is_followed(cardinal: Cardinal, merged: b
         cardinal.forge.store.pulls.merge(pull, actor=alice)
     else:
         cardinal.forge.store.issues.set_state(pull.issue, "closed", actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(PullChanged)[-1].state == ("merged" if merged else "closed")
     assert cardinal.card(item).state == ("approved" if merged else "blocked")
     assert cardinal.card(item).because
@@ -276,7 +276,7 @@ def test_pull_request_deliveries_in_reverse_end_where_github_is(cardinal: Cardin
     cardinal.mail.clear()
     for one in reversed(late):
         cardinal.receive(one)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).pull_state == "open"
     assert cardinal.card(item).state == "in_review"
 
@@ -286,12 +286,12 @@ def test_closing_the_pull_request_mid_run_stops_the_run(cardinal: Cardinal) -> N
     cardinal.say(item, "Once more, please.", who="carol")
     cardinal.drag(item, "In Progress")
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     pull = cardinal.pull_of(item)
     cardinal.forge.store.issues.set_state(pull.issue, "closed", actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert [(one.run_id, one.how) for one in cardinal.events(RunStopAsked)] == [(run_id, "cancel")]
 
 
@@ -300,6 +300,6 @@ def test_a_comment_on_the_pull_request_is_the_cards(cardinal: Cardinal) -> None:
     pull = cardinal.pull_of(item)
     cardinal.forge.store.repos.set_role(cardinal.repo, cardinal.person("bob"), Role.READ)
     said = cardinal.forge.store.issues.comment(pull.issue, "/cardinal retry", actor=cardinal.person("bob"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.reactions(said) == ["confused"]
     assert any("needs the role" in one.body for one in pull.issue.comments)

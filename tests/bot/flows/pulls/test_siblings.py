@@ -12,21 +12,21 @@ from tests.bot.flows.settings import POLICY
 def delivered(cardinal: Cardinal, title: str, files: dict[str, bytes]) -> Item:
     """Return a card in review whose pull request has these files."""
     item = cardinal.new(title, column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     cardinal.finish(run_id, files=files)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
 def merge(cardinal: Cardinal, item: Item) -> None:
     review(cardinal, cardinal.pull_of(item), "APPROVE")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "Done")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.pull_of(item).merged_at is not None
 
 
@@ -41,9 +41,9 @@ def test_the_other_branch_is_rebased_checked_and_still_approved(cardinal: Cardin
     first, second = (delivered(cardinal, name, {f"{name}.txt": b"x\n"}) for name in ("one", "two"))
     pull = cardinal.pull_of(second)
     push(cardinal, pull, {"by-hand.txt": b"x\n"})
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     review(cardinal, pull, "APPROVE")
-    cardinal.settle()
+    cardinal.catch_up()
     before = pull.head_sha
     merge(cardinal, first)
     (event,) = cardinal.events(BranchRebased)
@@ -60,7 +60,7 @@ def test_the_other_branch_is_rebased_checked_and_still_approved(cardinal: Cardin
     assert cardinal.events(SessionStarted) == []
     assert cardinal.card(second).state == "approved"
     cardinal.drag(second, "Done")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert pull.merged_at is not None
     assert sum(run.rebases for run in cardinal.events(RunQueued)) == 1
     cardinal.assert_nothing_is_stuck()
@@ -80,21 +80,21 @@ def test_a_conflict_leaves_the_branch_and_the_card_says_what_to_do(cardinal: Car
 
 def test_the_merge_lane_lets_one_in_at_a_time_and_checks_each_on_the_last(cardinal: Cardinal) -> None:
     cardinal.set_policy(POLICY.replace("method: squash", "method: squash, lane: true"))
-    cardinal.settle()
+    cardinal.catch_up()
     items = [delivered(cardinal, name, {f"{name}.txt": b"x\n"}) for name in ("one", "two", "three")]
     pulls = [cardinal.pull_of(item) for item in items]
     for pull in pulls:
         review(cardinal, pull, "APPROVE")
-    cardinal.settle()
+    cardinal.catch_up()
     for item in items:
         cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [cardinal.card(item).because for item in items] == [
         "1st in the merge lane: it is rebased on the newest base and checked there, then merged",
         f"approved, 2nd in the merge lane behind #{pulls[0].number}",
         f"approved, 3rd in the merge lane behind #{pulls[1].number}",
     ]
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     merged = sorted(pulls, key=lambda pull: str(pull.merged_at))
     assert [pull.number for pull in merged] == [pull.number for pull in pulls]
     assert [cardinal.card(item).state for item in items] == ["done"] * 3

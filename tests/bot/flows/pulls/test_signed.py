@@ -66,15 +66,15 @@ def test_the_next_run_rebases_what_github_made_and_all_of_it_is_made_anew(cardin
     item = worked(cardinal)
     pull = cardinal.pull_of(item)
     cardinal.drag(item, "Review")
-    cardinal.settle()
+    cardinal.catch_up()
     moved: dict[str, bytes | None] = {"moved.txt": b"On\n"}
     repos.write_files(cardinal.repo, "main", moved, "Moved on", actor=cardinal.person("alice"))
     review(cardinal, pull, "REQUEST_CHANGES")
-    cardinal.settle()
+    cardinal.catch_up()
     edit = {"edit": {"path": "shop/more.py", "content": '"""More."""\n'}}
     cardinal.scenario(revise=[edit, {"finish": {"done": "More."}}])
     cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.run_of(item).ending == "succeeded"
     commits = repos.git(cardinal.repo).log(f"main..{pull.head_sha}")
     assert [(one.verification, one.author.email) for one in commits] == [("valid", cardinal.bot.email)] * 2

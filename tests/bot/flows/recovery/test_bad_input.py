@@ -32,13 +32,13 @@ def start(cardinal: Cardinal, **scenario: object) -> Item:
     """Return a card in progress whose scripted agent will do what the scenario says."""
     cardinal.scenario(**scenario)
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
 def ended(cardinal: Cardinal, item: Item) -> tuple[str, str, str]:
     """Let the run go to its end; return its ending, reason and detail."""
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     run = cardinal.run_of(item)
     assert run.state == "ended", run
     cardinal.assert_nothing_is_stuck()
@@ -61,7 +61,7 @@ def test_a_title_full_of_tricks_is_only_text_wherever_it_is_shown(
     cardinal.scenario(work=[EDIT, COMMIT, FINISH])
     item = cardinal.new(TITLE, "In Progress", body=TITLE)
     with caplog.at_level("DEBUG"):
-        cardinal.settle(work=True)
+        cardinal.catch_up(work=True)
     run, pull = cardinal.run_of(item), cardinal.pull_of(item)
     assert run.ending == "succeeded", run.detail
     assert re.fullmatch(r"cardinal/\d+-[a-z0-9-]{1,40}", run.branch)
@@ -77,7 +77,7 @@ def test_a_title_full_of_tricks_is_only_text_wherever_it_is_shown(
     assert all("\n" not in message for message in caplog.messages)
     cardinal.forge.store.reviews.submit(pull, "APPROVE", "", [], actor=cardinal.person("bob"))
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert pull.merged_at is not None
     merged = git.run("log", "--format=%s%n%b", "-1", "main").decode()
     assert "\u202e" not in merged
@@ -118,7 +118,7 @@ def test_an_agent_that_crashes_leaves_a_reason(cardinal: Cardinal) -> None:
 
 def test_a_scenario_that_is_not_there_fails_the_run_with_the_names_that_are(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert ended(cardinal, item)[:2] == ("failed", "spawn_failed")
     assert_told(cardinal, item, "scenario")
 
@@ -129,7 +129,7 @@ def in_repository(cardinal: Cardinal, repo: Repo) -> Item:
     issue = store.issues.create(repo, "Start", "Please.", actor=carol)
     item = store.projects.add(cardinal.project, issue, actor=carol)
     store.projects.drag(item, "In Progress", actor=carol)
-    cardinal.settle()
+    cardinal.catch_up()
     return item
 
 
@@ -163,7 +163,7 @@ def test_a_protected_base_takes_work_as_a_pull_request_and_a_refused_merge_is_a_
     item = start(cardinal, work=[EDIT, COMMIT, FINISH])
     assert ended(cardinal, item)[0] == "succeeded"
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert_told(cardinal, item, "could not be merged", "review")
     assert cardinal.pull_of(item).merged_at is None
 
@@ -173,7 +173,7 @@ def test_a_repository_that_was_deleted_before_its_run_began_is_a_reason(cardinal
     cardinal.forge.store.repos.delete(cardinal.repo, actor=cardinal.person("alice"))
     cardinal.mail.clear()
     jobs.carry_out(cardinal.services, cardinal.run_of(item).run_id)
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     assert (run.ending, run.reason) == ("failed", "repository")
     assert "deleted" in run.detail
@@ -218,8 +218,8 @@ def test_what_is_deleted_mid_run_cancels_the_run_and_leaves_nothing(
     item = start(cardinal, work=[{"progress": "At work"}, "hang"])
     with mid_run(cardinal, item):
         delete(cardinal, item)
-        cardinal.settle()
-    cardinal.settle()
+        cardinal.catch_up()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     assert (run.state, run.ending) == ("ended", "cancelled"), run
     assert "the card left the board" in run.stop_why
@@ -234,11 +234,11 @@ def test_a_pull_request_that_goes_mid_run_is_a_reason(cardinal: Cardinal) -> Non
     pull = cardinal.pull_of(item)
     cardinal.say(item, "/cardinal retry")
     cardinal.scenario(work=[{"progress": "At work"}, {"sleep": 2}, FINISH])
-    cardinal.settle()
+    cardinal.catch_up()
     with mid_run(cardinal, item):
         cardinal.forge.store.issues.delete(pull.issue, actor=cardinal.person("alice"))
-        cardinal.settle()
-    cardinal.settle()
+        cardinal.catch_up()
+    cardinal.catch_up()
     assert cardinal.run_of(item).state is RunState.ENDED
     cardinal.assert_nothing_is_stuck()
     assert cardinal.card(item).because
@@ -246,11 +246,11 @@ def test_a_pull_request_that_goes_mid_run_is_a_reason(cardinal: Cardinal) -> Non
 
 def test_a_deleted_issue_gives_its_comments_up_and_blocks_nothing_else(cardinal: Cardinal) -> None:
     item, other = start(cardinal, work=[FINISH]), cardinal.new("Other")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal status")
     cardinal.forge.store.issues.delete(issue_of(item), actor=cardinal.person("alice"))
     cardinal.say(other, "/cardinal status")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.told(other)) == 1
     assert len(cardinal.events(CommandGiven)) == 2
     assert all("deleted" in one.because for one in cardinal.events(EntryGivenUp))

@@ -32,22 +32,22 @@ def there(cardinal: Cardinal) -> set[str]:
 
 def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(cardinal: Cardinal) -> None:
     works, done = cardinal.new(column="In Progress"), cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     for item in (works, done):
         cardinal.begin(cardinal.run_of(item).run_id)
         opened(cardinal, item.node_id)
         opened(cardinal, f"gate-{item.node_id}")
         opened(cardinal, f"repro-{item.node_id}")
     cardinal.finish(cardinal.run_of(done).run_id, files={"a.txt": b"1\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     cleanup.tidy(cardinal.services)
     clean = {f"gate-{works.node_id}", f"repro-{works.node_id}"}
     assert there(cardinal) == {works.node_id, *clean, done.node_id}
     bob = cardinal.person("bob")
     cardinal.forge.store.reviews.submit(cardinal.pull_of(done), "APPROVE", "", [], actor=bob)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(done, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     cleanup.tidy(cardinal.services)
     assert there(cardinal) == {works.node_id, *clean}
 
@@ -69,7 +69,7 @@ def test_a_place_whose_making_or_removal_was_cut_short_goes_and_one_that_cannot_
 
 def test_the_place_of_an_investigation_goes_when_its_run_has_ended(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     opened(cardinal, f"look-{item.node_id}")
@@ -77,14 +77,14 @@ def test_the_place_of_an_investigation_goes_when_its_run_has_ended(cardinal: Car
     cleanup.tidy(cardinal.services)
     assert there(cardinal) == {f"look-{item.node_id}"}
     cardinal.say(item, "/cardinal cancel")
-    cardinal.settle()
+    cardinal.catch_up()
     cleanup.tidy(cardinal.services)
     assert there(cardinal) == set()
 
 
 def test_what_dead_claims_were_exporting_goes_and_that_of_living_ones_stays(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     generation = cardinal.leases[run_id].generation
@@ -101,13 +101,13 @@ def test_refs_stay_while_their_run_goes_on_and_go_with_its_place_or_after_two_we
     cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     works, ended, gone = (cardinal.new(column="In Progress") for _ in range(3))
-    cardinal.settle()
+    cardinal.catch_up()
     ids = [cardinal.run_of(item).run_id for item in (works, ended, gone)]
     for run_id in ids:
         cardinal.begin(run_id)
     for run_id in ids[1:]:
         cardinal.finish(run_id, files={"a.txt": b"1\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     opened(cardinal, ended.node_id)
     mirror = builder.places(cardinal.services.config).mirrors / "acme_shop-1.git"
     mirror.mkdir(parents=True)
@@ -144,7 +144,7 @@ def test_a_chat_whose_worker_died_is_forgotten_once_no_answer_can_come_any_more(
 
 def test_the_sockets_of_dead_claims_go_and_those_of_living_ones_stay(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     generation = cardinal.leases[run_id].generation

@@ -77,7 +77,7 @@ def test_a_host_that_is_cut_off_has_ended_its_agent_and_gateway_when_another_tak
         cardinal.configure(lease_s=LEASE_S)
         cardinal.scenario(work=[{"progress": "Busy"}, {"sleep": 600}, DONE])
         item = cardinal.new(column="In Progress")
-        cardinal.settle()
+        cardinal.catch_up()
         run_id = cardinal.run_of(item).run_id
         with worker(cardinal, url, run_id) as far:
             until(lambda: any(one.text == "Busy" for one in cardinal.events(Progressed)), "the agent works")
@@ -95,7 +95,7 @@ def test_a_host_that_is_cut_off_has_ended_its_agent_and_gateway_when_another_tak
         cardinal.scenario(work=[DONE])
         jobs.carry_out(cardinal.services, run_id)
         engine.update_execution_options(**{CLOCK: cardinal.clock})
-        cardinal.settle()
+        cardinal.catch_up()
         assert [one.why for one in cardinal.events(RunRequeued)] == ["reclaimed"]
         assert cardinal.run(run_id).ending == "succeeded", cardinal.run(run_id).detail
         assert len(cardinal.events(PlanProposed)) == len(cardinal.events(RunEnded)) == 1

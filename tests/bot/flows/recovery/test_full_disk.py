@@ -23,7 +23,7 @@ def roomy(_place: Path) -> int:
 def test_it_is_logged_meanwhile_and_said_on_the_board_once_there_is_room(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cardinal.settle()
+    cardinal.catch_up()
     alarms.watch_disk(cardinal.services, roomy)
     assert (cardinal.events(DiskWasFull), caplog.text) == ([], "")
     began = cardinal.clock()
@@ -36,13 +36,13 @@ def test_it_is_logged_meanwhile_and_said_on_the_board_once_there_is_room(
     for _ in range(2):
         alarms.watch_disk(cardinal.services, roomy)
     assert [abs(one.since - began).total_seconds() < 1 for one in cardinal.events(DiskWasFull)] == [True]
-    cardinal.settle()
+    cardinal.catch_up()
     span = f"from {began:%d %b %H:%M} to {ended:%d %b %H:%M} UTC"
     assert f"Cardinal's disk was full {span}" in cardinal.project.status_updates[-1].body
 
     cardinal.clock.forward(24 * 3600)
     cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert "disk" not in cardinal.project.status_updates[-1].body
 
 

@@ -21,7 +21,7 @@ def fail(cardinal: Cardinal, run_id: RunId) -> None:
 
 def queued(cardinal: Cardinal, count: int) -> list[Item]:
     items = [cardinal.new(f"Card {n}", column="In Progress") for n in range(count)]
-    cardinal.settle(publish=False)
+    cardinal.catch_up(publish=False)
     return items
 
 
@@ -30,7 +30,7 @@ def test_a_bad_key_halts_the_board_and_comes_back_by_itself(cardinal: Cardinal) 
     for _ in range(3):
         fail(cardinal, cardinal.ready()[0])
     assert cardinal.ready() == ()
-    cardinal.settle()
+    cardinal.catch_up()
     (halted,) = cardinal.events(BoardHalted)
     assert "refuses the key" in halted.because
     halts = [text for item in items for text in cardinal.told(item) if "none starts on the board" in text]
@@ -62,10 +62,10 @@ def test_a_person_lets_a_halted_board_go_on(cardinal: Cardinal) -> None:
     for _ in range(3):
         fail(cardinal, cardinal.ready()[0])
     cardinal.say(items[0], "/cardinal resume board", who="bob")
-    cardinal.settle(publish=False)
+    cardinal.catch_up(publish=False)
     assert cardinal.events(HaltLifted) == []  # what stops everybody needs the role of stop-all
     cardinal.say(items[0], "/cardinal resume board", who="alice")
-    cardinal.settle(publish=False)
+    cardinal.catch_up(publish=False)
     assert [one.by for one in cardinal.events(HaltLifted)] == ["alice"]
     assert len(cardinal.ready()) == 1
     fail(cardinal, cardinal.ready()[0])
@@ -75,10 +75,10 @@ def test_a_person_lets_a_halted_board_go_on(cardinal: Cardinal) -> None:
 def test_two_programs_that_answer_each_other_are_parted(cardinal: Cardinal) -> None:
     cardinal.set_policy(POLICY.replace("limits: {", "limits: {commands_per_minute: 3, "))
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     for _ in range(9):
         cardinal.say(item, "/cardinal status", who="carol")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(CommandGiven)) == 9
     answers = cardinal.told(item)
     assert len([text for text in answers if "commands within a minute" in text]) == 1

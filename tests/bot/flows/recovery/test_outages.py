@@ -4,7 +4,6 @@ import pytest
 
 from bot.runspec.builder import AGAIN_S, HubRemote
 from bot.sync import card
-from forge.store.board import Item
 from forge.store.models import Repo
 from ledger.events.board import CardArchived, CardConverted
 from ledger.events.conversation import PersonSaid
@@ -14,15 +13,6 @@ from ledger.queue import leases
 from runner.errors import RemoteAwayError
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
-
-
-def at_work(cardinal: Cardinal) -> Item:
-    """Return a card in progress whose run works."""
-    item = cardinal.new(column="In Progress")
-    cardinal.settle()
-    cardinal.begin(cardinal.run_of(item).run_id)
-    cardinal.settle()
-    return item
 
 
 def test_a_comment_that_comes_while_its_card_is_first_looked_at_is_not_lost(cardinal: Cardinal) -> None:
@@ -40,15 +30,15 @@ def test_a_comment_that_comes_while_its_card_is_first_looked_at_is_not_lost(card
     assert cardinal.events(PersonSaid) == []
     with event_store.writing(cardinal.services.engine) as db:
         leases.release(db, lease)
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.text for one in cardinal.events(PersonSaid)] == ["Please do it in Python"]
     cardinal.assert_nothing_is_stuck()
 
 
 def test_an_answer_outlives_an_outage_of_github(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     cardinal.ask(cardinal.run_of(item).run_id, "Well?")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.store.faults.load({"api": [{"path": "/permission$", "status": 503, "count": 12}]})
     cardinal.say(item, "Yes", who="bob")
     for _ in range(40):
@@ -61,7 +51,7 @@ def test_an_answer_outlives_an_outage_of_github(cardinal: Cardinal) -> None:
 
 
 def test_a_pull_request_outlives_an_outage_of_github(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     assert cardinal.services.hub.bot_id
     lost = {"path": "/pulls$", "method": "POST", "status": 503, "count": 15}
     cardinal.forge.store.faults.load({"api": [lost]})
@@ -80,7 +70,7 @@ def out_of_sight(cardinal: Cardinal) -> Repo:
 
 
 def test_access_that_is_lost_for_a_moment_cancels_nothing(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     card_id = CardId(item.node_id)
     mine, elsewhere = issue_of(item).repo, out_of_sight(cardinal)
     for _ in range(2):
@@ -96,7 +86,7 @@ def test_access_that_is_lost_for_a_moment_cancels_nothing(cardinal: Cardinal) ->
 
 
 def test_access_that_is_gone_for_minutes_gives_the_card_up(cardinal: Cardinal) -> None:
-    item = at_work(cardinal)
+    item = cardinal.at_work()
     issue_of(item).repo = out_of_sight(cardinal)
     card.sync_card(cardinal.services, CardId(item.node_id))
     cardinal.clock.forward(card.HIDDEN_S + 1)
@@ -108,7 +98,7 @@ def test_access_that_is_gone_for_minutes_gives_the_card_up(cardinal: Cardinal) -
 
 def test_an_issue_that_was_transferred_is_followed(cardinal: Cardinal) -> None:
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     issue_of(item).repo, issue_of(item).number = cardinal.home_repo, 41
     card.sync_card(cardinal.services, CardId(item.node_id))
     (moved,) = cardinal.events(CardConverted)
@@ -118,7 +108,7 @@ def test_an_issue_that_was_transferred_is_followed(cardinal: Cardinal) -> None:
 
 
 def test_a_token_that_github_does_not_give_now_is_worth_another_try(cardinal: Cardinal) -> None:
-    services, run_id = cardinal.services, cardinal.run_of(at_work(cardinal)).run_id
+    services, run_id = cardinal.services, cardinal.run_of(cardinal.at_work()).run_id
     remote = HubRemote(services.hub, services.engine, run_id)
     for status, headers, wait_s in ((503, {}, AGAIN_S), (429, {"retry-after": "7"}, 7)):
         fault = {"path": "/access_tokens$", "status": status, "headers": headers, "count": 1}

@@ -33,12 +33,8 @@ from tests.bot.flows.settings import with_column
 
 def at_work(cardinal: Cardinal) -> tuple[Item, RunId]:
     """Return a card in progress and its run, which works."""
-    item = cardinal.new(column="In Progress")
-    cardinal.settle()
-    run_id = cardinal.run_of(item).run_id
-    cardinal.begin(run_id)
-    cardinal.settle()
-    return item, run_id
+    item = cardinal.at_work()
+    return item, cardinal.run_of(item).run_id
 
 
 def lose_the_worker(cardinal: Cardinal) -> tuple[RunId, ...]:
@@ -56,7 +52,7 @@ def test_a_run_whose_worker_is_silent_is_queued_again_and_the_old_worker_is_refu
     assert lengths == [factor * cardinal.services.config.lease_s for factor in (1, 2, 4, 4)]
     with pytest.raises(StaleClaimError):
         cardinal.write(run_id, Progressed(run_id, "still here"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.face(item)["Agent"].endswith("queued")
     old = cardinal.leases[run_id]
     cardinal.begin(run_id)
@@ -65,14 +61,14 @@ def test_a_run_whose_worker_is_silent_is_queued_again_and_the_old_worker_is_refu
 
 def test_a_run_that_loses_every_worker_is_lost_and_says_what_to_do(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(retries="1"))
-    cardinal.settle()
+    cardinal.catch_up()
     item, run_id = at_work(cardinal)
     assert lose_the_worker(cardinal) == (run_id,)
     cardinal.begin(run_id)
     assert lose_the_worker(cardinal) == (run_id,)
     run = cardinal.run(run_id)
     assert (run.state, run.ending, run.reason) == ("ended", "lost", "gave_up")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "was lost: its worker disappeared 2 times" in cardinal.card(item).because
     assert cardinal.face(item)["Agent"].endswith("failed")
     assert "gave up" in cardinal.told(item)[-1].lower() or "lost" in cardinal.told(item)[-1]
@@ -82,9 +78,9 @@ def test_a_run_that_loses_every_worker_is_lost_and_says_what_to_do(cardinal: Car
 
 def test_a_run_that_loses_its_workers_to_an_outage_of_the_ledger_spends_no_retry(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(retries="0"))
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     (run_id,), engine = cardinal.ready(), cardinal.services.engine
     for _ in range(3):
         dead = liveness.name(2**22 + 5)  # beyond the largest pid of Linux
@@ -127,7 +123,7 @@ def test_a_worker_that_is_told_to_go_hands_its_run_back(cardinal: Cardinal) -> N
 
 def test_claims_of_a_dead_process_end_at_the_next_tick(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     dead = liveness.name(2**22 + 5)  # beyond the largest pid of Linux
     engine, now = cardinal.services.engine, cardinal.clock()
@@ -154,7 +150,7 @@ def test_github_being_away_for_a_while_neither_loses_nor_doubles_a_word(cardinal
     lost = {"path": "/comments", "status": 502, "count": 2, "after": True}
     cardinal.forge.store.faults.load({"api": [lost]})
     cardinal.say(item, "/cardinal status", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.told(item)) == 2
     assert cardinal.forge.store.faults.api[0].count == 0
     cardinal.assert_no_leftovers()
@@ -164,11 +160,11 @@ def test_a_delivery_that_cannot_be_ingested_yet_is_tried_again(cardinal: Cardina
     item, _ = at_work(cardinal)
     cardinal.forge.store.faults.load({"api": [{"path": "/permission$", "status": 503, "count": 1}]})
     cardinal.say(item, "Mind the tests", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [type(one) for one in cardinal.failures] == [DeliveryError]
     assert cardinal.events(PersonSaid) == []
     cardinal.clock.forward(10)
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.text for one in cardinal.events(PersonSaid)] == ["Mind the tests"]
     cardinal.assert_no_leftovers()
 
@@ -182,7 +178,7 @@ def test_a_delivery_without_sense_is_quarantined_at_once_or_after_a_few_tries(
     before = cardinal.count()
     cardinal.post("issue_comment", body, "bad-1", "created")
     for _ in range(10):
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.clock.forward(60)
     with event_store.reading(cardinal.services.engine) as db:
         (kept,) = inbox.quarantined(db)
@@ -196,7 +192,7 @@ def test_an_event_of_github_that_cardinal_does_not_know_is_stored_and_ignored(ca
     before = cardinal.count()
     cardinal.post("discussion", b'{"action": "created"}', "d-1", "created")
     cardinal.post("../../evil", b"{}", "d-2")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.count() == before
     cardinal.assert_nothing_is_stuck()
 
@@ -206,9 +202,9 @@ def test_a_run_whose_repository_has_a_broken_policy_fails_with_the_place(cardina
     alice = cardinal.person("alice")
     cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "Oops", actor=alice)
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     jobs.carry_out(cardinal.services, cardinal.run_of(item).run_id)
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     assert (run.ending, run.reason) == ("failed", "repository")
     assert "did you mean validation" in run.detail.lower()
@@ -222,7 +218,7 @@ def test_a_run_whose_agent_is_killed_is_tried_as_often_as_its_retries_say_and_th
     cardinal.set_policy(with_column(retries="1"))
     cardinal.scenario(work=["crash"])
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     said = "the agent's program was killed (signal 9): the machine may have run out of memory"
     assert [(one.why, one.detail) for one in cardinal.events(RunRequeued)] == [("reclaimed", said)]
     run = cardinal.run_of(item)
@@ -235,11 +231,11 @@ def test_a_run_whose_agent_is_killed_is_tried_as_often_as_its_retries_say_and_th
 def test_a_run_is_not_failed_because_github_stumbles_while_it_is_prepared(cardinal: Cardinal) -> None:
     cardinal.scenario(work=[{"finish": {"done": "Nothing was needed.", "nothing_to_do": True}}])
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.store.faults.load(
         {"api": [{"path": "/graphql$", "body": "query Base", "status": 502, "count": 1}]}
     )
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.run_of(item).ending == "succeeded", cardinal.run_of(item).detail
     assert cardinal.forge.store.faults.api[0].count == 0
     cardinal.assert_nothing_is_stuck()
@@ -249,7 +245,7 @@ def test_an_event_that_the_rules_fail_on_is_said_on_its_card_and_stops_nobody_el
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     bad, good = cardinal.new("Bad"), cardinal.new("Good")
-    cardinal.settle()
+    cardinal.catch_up()
 
     def failing(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetime) -> Decision:
         decided = decide(policy, snapshot, event, now)

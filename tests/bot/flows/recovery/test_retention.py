@@ -39,7 +39,7 @@ def aged(cardinal: Cardinal, digest: str) -> None:
 
 def begun(cardinal: Cardinal) -> RunId:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     return run_id

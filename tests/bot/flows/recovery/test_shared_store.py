@@ -12,7 +12,7 @@ from ledger.views import artifacts
 from runner.artifacts.store import store_of
 from tests.bot.flows.opening import opened
 from tests.runner.artifacts.bucket import in_bucket, s3_server
-from tests.runner.flows.test_hosts import ASK, commit, leave
+from tests.runner.flows.test_hosts import ASK, commit, uncommitted
 
 FINISH = {"finish": {"done": "It greets."}}
 
@@ -26,13 +26,13 @@ def test_a_run_leaves_its_work_and_its_artifacts_in_the_bucket_and_goes_on_on_an
         access = {"store_access_key": spec.access_key, "store_secret_key": Secret(spec.secret_key)}
         cardinal.configure(store=spec.address, store_url=spec.endpoint, store_region=spec.region, **access)
         cardinal.services = replace(cardinal.services, host="near")
-        cardinal.scenario(work=[*commit("first"), leave("near"), ASK, *commit("second"), FINISH])
+        cardinal.scenario(work=[*commit("first"), uncommitted("near"), ASK, *commit("second"), FINISH])
         item = cardinal.new(column="In Progress")
-        cardinal.settle(work=True)
+        cardinal.catch_up(work=True)
         cardinal.configure(home=home / "far")
         cardinal.services = replace(cardinal.services, host="far")
         cardinal.say(item, "Moin")
-        cardinal.settle(work=True)
+        cardinal.catch_up(work=True)
         run = cardinal.run_of(item)
         assert (run.ending, run.host) == (Ending.SUCCEEDED, "far"), run.detail
         (restored,) = cardinal.events(WorkspaceRestored)

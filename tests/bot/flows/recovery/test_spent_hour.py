@@ -29,7 +29,7 @@ def test_no_job_is_begun_before_the_reset_and_all_of_them_after_it(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     cardinal.new(column="In Progress")
     while cardinal.mail:
@@ -64,7 +64,7 @@ def test_no_job_is_begun_before_the_reset_and_all_of_them_after_it(
 
 def test_a_run_that_meets_a_spent_hour_at_its_start_is_queued_again(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     wakeups.ready(cardinal.process, cardinal.clock())  # just before the hour is spent
     spend_the_hour(cardinal)
@@ -82,7 +82,7 @@ def test_after_the_reset_deliveries_of_people_are_due_before_those_of_apps(
     mail = cardinal.mail.pop()
     by_app = json.loads(mail.body)
     by_app["sender"]["type"] = "Bot"
-    cardinal.settle()
+    cardinal.catch_up()
     reset_s = spend_the_hour(cardinal)
     cardinal.post(mail.event, json.dumps(by_app).encode(), "by-app", mail.action or "")
     cardinal.post(mail.event, mail.body, "by-a-person", mail.action or "")

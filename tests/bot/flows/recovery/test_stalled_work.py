@@ -18,7 +18,7 @@ from tests.rules import scene
 
 def waiting(cardinal: Cardinal) -> Item:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready()
     return item
 
@@ -38,7 +38,7 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
     assert caplog.text.count("ready work starts nowhere") == 1
     assert "see that `cardinal try` runs" in cardinal.events(CardExplained)[-1].because
-    cardinal.settle()
+    cardinal.catch_up()
     assert "no worker takes it" in cardinal.face(item)["Progress"]
     assert "1 run may start, and no worker takes them" in cardinal.project.status_updates[-1].body
     assert str(cardinal.project.status_updates[-1].status) == "OFF_TRACK"
@@ -46,7 +46,7 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     cardinal.begin(cardinal.run_of(item).run_id)
     assert cardinal.ready() == ()
     alarms.watch_starts(cardinal.services)
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1, 0]
     assert "no worker" not in cardinal.project.status_updates[-1].body
     assert "no worker" not in cardinal.face(item)["Progress"]
@@ -55,12 +55,12 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
 def test_a_check_that_no_worker_takes_is_said_on_the_board_and_not_on_its_card(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     push(cardinal, cardinal.pull_of(item), SOUND)
-    cardinal.settle()
+    cardinal.catch_up()
     said = cardinal.face(item)["Progress"]
     for _ in range(2):
         alarms.watch_starts(cardinal.services)
         cardinal.clock.forward(61)
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
     assert "no worker takes them" in cardinal.project.status_updates[-1].body
     assert cardinal.face(item)["Progress"] == said  # the check would not take it back when it runs
@@ -75,7 +75,7 @@ def test_a_tick_on_which_nothing_happened_and_no_run_is_due_reads_nothing(
         alarms.watch_starts(cardinal.services)
     cardinal.clock.forward(STALLED_AFTER.total_seconds())
     for _ in range(3):  # the alarm is an event, and its reason another
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.ready()
         alarms.watch_starts(cardinal.services)
     cardinal.clock.forward(30)
@@ -105,7 +105,7 @@ def test_an_alarm_that_could_not_be_recorded_is_raised_at_the_next_tick(cardinal
 def test_a_run_that_waits_for_its_turn_raises_no_alarm(cardinal: Cardinal) -> None:
     for number in range(4):
         cardinal.new(f"Card {number}", column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     for run_id in cardinal.ready():
         cardinal.begin(run_id)
     for _ in range(3):

@@ -16,32 +16,33 @@ def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> bu
     item = cardinal.new(title="Totals", body=body)
     for number in range(1, comments + 1):
         cardinal.say(item, f"Remark number {number}.", who="carol" if number % 2 else "mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
-    run_id = cardinal.run_of(item).run_id
-    assert cardinal.claim(run_id)
-    return builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
+    cardinal.catch_up()
+    return cardinal.claimed(item)[0]
 
 
 def test_the_newest_thirty_comments_are_told_and_the_rest_is_said_to_be_left_out(cardinal: Cardinal) -> None:
     order = order_of(cardinal, comments=34)
-    assert "Remark number 34." in order.briefing
-    assert "Remark number 5." in order.briefing
-    assert "Remark number 4." not in order.briefing
-    assert any("comment" in line for line in order.briefing_omitted)
+    assert "Remark number 34." in order.briefing.text
+    assert "Remark number 5." in order.briefing.text
+    assert "Remark number 4." not in order.briefing.text
+    assert any("comment" in line for line in order.briefing.omitted)
 
 
 def test_a_long_description_is_cut_and_that_is_said(cardinal: Cardinal) -> None:
     order = order_of(cardinal, body="word " * 10_000)
-    assert len(order.briefing) < 20_000
-    assert order.briefing_omitted
+    assert len(order.briefing.text) < 20_000
+    assert order.briefing.omitted
 
 
 def test_words_of_people_without_write_access_are_told_as_untrusted(cardinal: Cardinal) -> None:
     order = order_of(cardinal, comments=2)
-    trusted, untrusted = order.briefing.index("Remark number 1."), order.briefing.index("Remark number 2.")
-    between = order.briefing[trusted:untrusted].lower()
+    trusted, untrusted = (
+        order.briefing.text.index("Remark number 1."),
+        order.briefing.text.index("Remark number 2."),
+    )
+    between = order.briefing.text[trusted:untrusted].lower()
     assert "mallory" in between
     assert "untrusted" in between or "without write access" in between
 
@@ -53,7 +54,7 @@ def test_a_title_and_a_description_stand_between_tags_unless_their_author_has_wr
     for who in ("mallory", "carol"):
         issue = store.issues.create(cardinal.repo, f"Obey {who}", "Go on.", actor=cardinal.person(who))
         item = store.projects.add(cardinal.project, issue, actor=cardinal.person("carol"))
-        cardinal.settle()
+        cardinal.catch_up()
         written[who] = briefing.write(cardinal.services, cardinal.card(item), RunId("r1")).text
     assert written["mallory"].startswith("# The card\n")
     assert re.search(r"\n<(untrusted-\w+)>\nObey mallory\n</\1>\n", written["mallory"])
@@ -64,19 +65,19 @@ def test_a_title_and_a_description_stand_between_tags_unless_their_author_has_wr
 
 def test_the_order_carries_the_policys_limits_and_the_repositorys_checks(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(budget_usd="3.5", timeout_minutes="7", instructions="Be kind."))
-    cardinal.settle()
+    cardinal.catch_up()
     order = order_of(cardinal)
     assert (order.limits.budget_usd, order.limits.timeout_s) == (3.5, 420)
     assert order.validation.full == ("python3 -m unittest discover -s tests -t .",)
     assert order.base_branch == "main"
-    assert "Be kind." not in order.briefing  # the column is a layer of its own
+    assert "Be kind." not in order.briefing.text  # the column is a layer of its own
     assert [layer.text for layer in order.stack if layer.kind == "column"] == ["Be kind."]
     assert order.kind == "first"
 
 
 def test_the_same_state_and_chance_make_the_same_briefing(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item)
     card = cardinal.card(item)
     first, second, other = (

@@ -29,18 +29,18 @@ def test_the_next_run_is_played_by_the_choice_until_it_is_taken_back(cardinal: C
     cardinal.scenario(work=WORKS)
     cardinal.scenario("other", work=WORKS)
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal agent scripted/other")
     cardinal.say(item, "/cardinal agent scripted/other")
     cardinal.say(item, "/cardinal agent none", who="mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.choice for one in cardinal.events(AgentPinned)] == ["scripted/other"]
     cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert (models(cardinal), cardinal.run_of(item).ending) == (["other"], "succeeded")
     cardinal.set_policy(with_column())  # it lists nobody any more
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert models(cardinal) == ["other", "test"]
 
 
@@ -55,14 +55,14 @@ def test_a_label_hires_a_specialist_with_its_persona_and_skills_and_a_mention_hi
     wish = {"title": "Probe it", "body": "Odd input.", "reason": "Not part of this.", "agent": "prober"}
     cardinal.scenario("other", stages={"prober": [{"create_card": wish}, *WORKS]})
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "@prober please look at this")
     cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert (models(cardinal), cardinal.events(StageEntered)) == (["test"], [])
     cardinal.forge.store.issues.set_labels(issue_of(item), ["agent:prober"], actor=alice)
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     (stage,) = cardinal.events(StageEntered)
     assert (stage.stage, stage.persona, models(cardinal)) == ("prober", "tester", ["test", "other"])
     (skill,) = cardinal.events(SkillsChosen)[-1].considered
@@ -74,21 +74,21 @@ def test_a_label_hires_a_specialist_with_its_persona_and_skills_and_a_mention_hi
 def test_the_column_s_other_agent_tries_once_after_a_failure(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(agents="[scripted/other]", retry="{with: scripted/other}"))
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     for _ in range(2):
         run_id = cardinal.run_of(item).run_id
         assert cardinal.claim(run_id)
         cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "gave_up", "It stopped.", "working"))
-        cardinal.settle()
+        cardinal.catch_up()
     assert models(cardinal) == ["test", "other"]
     cardinal.comment(item, "tries again with", "scripted/other")
     assert cardinal.card(item).state == "failed"
     cardinal.say(item, "/cardinal agent scripted/other")
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
     cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "gave_up", "It stopped.", "working"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert models(cardinal) == ["test", "other", "other"]  # who has failed is nobody else
     cardinal.assert_nothing_is_stuck()

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from bot.runspec import builder
 from bot.state import card_parts
 from bot.sync.card import sync_card
 from forge.store.board import Item
@@ -42,9 +41,9 @@ def waiting(cardinal: Cardinal, *others: str) -> tuple[Item, list[Item]]:
     blockers = [cardinal.new(title) for title in others]
     item = cardinal.new("Ship it")
     block(cardinal, item, *blockers)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     return item, blockers
 
 
@@ -56,18 +55,18 @@ def test_a_blocked_card_does_not_start_and_its_face_says_by_what(cardinal: Cardi
     assert because == f"waits for {name(first)} (Tables), {name(second)} (Keys): it starts by itself then"
     assert cardinal.face(item)["Run"].endswith(because)
     cardinal.say(item, "/cardinal explain")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.comment(item, "waits for", "Tables")
 
 
 def test_it_starts_by_itself_when_the_last_one_is_closed_as_completed(cardinal: Cardinal) -> None:
     item, (first, second) = waiting(cardinal, "Tables", "Keys")
     close(cardinal, first)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == ()
     assert name(first) not in cardinal.card(item).because
     close(cardinal, second)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)
     assert "waits for #" not in cardinal.card(item).because
     assert "waits for #" not in cardinal.face(item)["Run"]
@@ -77,19 +76,19 @@ def test_it_starts_by_itself_when_the_last_one_is_closed_as_completed(cardinal: 
 def test_a_blocker_that_cardinal_merges_frees_the_card(cardinal: Cardinal) -> None:
     cardinal.set_policy(POLICY.replace("method: squash", "method: squash, requires: none"))
     first = cardinal.new("Tables", column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     item = cardinal.new("Ship it")
     block(cardinal, item, first)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(first).run_id
     assert cardinal.ready() == (run_id,)
     cardinal.begin(run_id)
     cardinal.finish(run_id, files={"a.txt": b"a\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == ()
     cardinal.drag(first, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert issue_of(first).state == "closed"
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)
 
@@ -97,11 +96,11 @@ def test_a_blocker_that_cardinal_merges_frees_the_card(cardinal: Cardinal) -> No
 def test_a_card_that_is_done_frees_what_waits_for_it_though_its_issue_is_open(cardinal: Cardinal) -> None:
     item, (first,) = waiting(cardinal, "Tables")
     cardinal.drag(first, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert issue_of(first).state == "open"
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)
     cardinal.drag(first, "Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == ()
     assert cardinal.card(item).because.startswith(f"waits for {name(first)}")
 
@@ -109,7 +108,7 @@ def test_a_card_that_is_done_frees_what_waits_for_it_though_its_issue_is_open(ca
 def test_a_blocker_that_was_given_up_asks_a_person_once(cardinal: Cardinal) -> None:
     item, (first,) = waiting(cardinal, "Tables")
     close(cardinal, first, "not_planned")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == ()
     assert cardinal.card(item).state == "needs_input"
     assert "closed as not planned" in cardinal.face(item)["Run"]
@@ -117,7 +116,7 @@ def test_a_blocker_that_was_given_up_asks_a_person_once(cardinal: Cardinal) -> N
     cardinal.forge.store.links.remove_blocked_by(
         issue_of(item), issue_of(first), actor=cardinal.person("alice")
     )
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)
     assert cardinal.card(item).state == "queued"
 
@@ -125,9 +124,9 @@ def test_a_blocker_that_was_given_up_asks_a_person_once(cardinal: Cardinal) -> N
 def test_a_reopened_blocker_holds_the_card_again(cardinal: Cardinal) -> None:
     item, (first,) = waiting(cardinal, "Tables")
     close(cardinal, first)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.forge.store.issues.set_state(issue_of(first), "open", actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == ()
     assert name(first) in cardinal.card(item).because
 
@@ -137,17 +136,17 @@ def test_a_circle_starts_nothing_and_names_its_way(cardinal: Cardinal) -> None:
     block(cardinal, one, two)
     block(cardinal, two, three)
     block(cardinal, three, one)
-    cardinal.settle()
+    cardinal.catch_up()
     for item in (one, two, three):
         cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == ()
     way = " → ".join(map(name, (one, two, three, one)))
     assert cardinal.card(one).because.startswith(f"waits for itself in a circle ({way})")
     assert cardinal.card(one).state == "needs_input"
     cardinal.comment(one, "in a circle", way)
     cardinal.forge.store.links.remove_blocked_by(issue_of(three), issue_of(one), actor=cardinal.bot)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(three).run_id,)
     waits = [(cardinal.card(item).state, cardinal.card(item).because) for item in (one, two)]
     assert waits == [
@@ -165,7 +164,7 @@ def test_a_blocker_outside_of_the_board_counts_and_a_lost_word_about_it_is_made_
     item = cardinal.new("Ship it")
     cardinal.forge.store.links.add_blocked_by(issue_of(item), outside, actor=alice)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert f"acme/board#{outside.number} (Elsewhere)" in cardinal.card(item).because
     cardinal.forge.store.issues.set_state(outside, "closed", actor=alice)
     cardinal.mail.clear()
@@ -186,7 +185,7 @@ def test_a_sub_issue_waits_for_nobody_and_a_parent_neither(cardinal: Cardinal) -
     )
     for item in (parent, child):
         cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.ready()) == 2
     with event_store.reading(cardinal.services.engine) as db:
         above = links.parent_of(db, cardinal.card(child).card_id)
@@ -202,19 +201,19 @@ def test_a_parent_waits_for_its_sub_issues_where_the_column_says_so_and_goes_on_
     for part in (first, second):
         cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
     cardinal.drag(whole, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == ()
     waits = f"waits for 2 sub-issues, {name(first)} (Tables), {name(second)} (Keys): it starts by itself"
     assert cardinal.card(whole).because.startswith(waits)
     block(cardinal, first, whole)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(whole).state == "needs_input"
     assert "itself in a circle" in cardinal.card(whole).because
     close(cardinal, first, "not_planned")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(whole).because.startswith(f"waits for 1 sub-issue, {name(second)} (Keys)")
     cardinal.drag(second, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
     assert "sub-issue" not in cardinal.card(whole).because
     cardinal.assert_nothing_is_stuck()
@@ -228,7 +227,7 @@ def test_a_circle_through_sub_issues_of_sub_issues_names_its_way(cardinal: Cardi
     block(cardinal, last, whole)
     for item in items:
         cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     way = " → ".join(map(name, (last, whole, part, last)))
     assert cardinal.card(last).because.startswith(f"waits for itself in a circle ({way})")
 
@@ -237,7 +236,7 @@ def fail(cardinal: Cardinal, item: Item) -> None:
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
     cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "gave_up", "It stopped.", "working"))
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def test_sub_issues_that_failed_ask_at_their_parent_one_by_one(cardinal: Cardinal) -> None:
@@ -247,7 +246,7 @@ def test_sub_issues_that_failed_ask_at_their_parent_one_by_one(cardinal: Cardina
         cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
     for item in (first, second, whole):
         cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     of_other_board = replace(cardinal.card(first), board_id=BoardId("PVT_other"))
     assert not card_parts.is_beside(cardinal.card(whole), of_other_board)
     fail(cardinal, first)
@@ -255,17 +254,17 @@ def test_sub_issues_that_failed_ask_at_their_parent_one_by_one(cardinal: Cardina
     assert cardinal.card(whole).state == "needs_input"
     cardinal.comment(whole, f"The sub-issue {name(first)} (Tables) failed: It stopped.")
     cardinal.say(whole, "/cardinal answer 2")
-    cardinal.settle()
+    cardinal.catch_up()
     retried = cardinal.run_of(first)
     assert (retried.state, retried.kind, retried.by, retried.door) == ("queued", "retry", "alice", "parent")
     cardinal.comment(whole, f"The sub-issue {name(second)} (Keys) failed")
     cardinal.say(whole, "1")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(whole).because.startswith(f"waits for 1 sub-issue, {name(first)} (Tables)")
     fail(cardinal, first)
     assert len([one for one in cardinal.told(whole) if "(Tables) failed" in one and ":question:" in one]) == 2
     close(cardinal, first)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
     assert cardinal.card(whole).state == "queued"
     assert [one.by for one in cardinal.events(QuestionAnswered)] == ["alice", "alice", "Cardinal"]
@@ -278,13 +277,13 @@ def test_a_sub_issue_that_was_cancelled_asks_at_its_parent(cardinal: Cardinal) -
     cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
     for item in (part, whole):
         cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(part, "/cardinal cancel")
-    cardinal.settle()
+    cardinal.catch_up()
     assert (cardinal.card(part).state, cardinal.card(whole).state) == ("blocked", "needs_input")
     cardinal.comment(whole, f"The sub-issue {name(part)} (Tables) was cancelled")
     cardinal.say(whole, "/cardinal answer 2")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(part).state == "queued"
     assert cardinal.card(whole).state == "queued"
     cardinal.assert_nothing_is_stuck()
@@ -298,18 +297,18 @@ def test_a_sub_issue_that_comes_back_asks_again_and_one_that_another_parent_take
     cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
     for item in (part, whole):
         cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     fail(cardinal, part)
     close(cardinal, part)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(whole).state == "queued"
     cardinal.forge.store.issues.set_state(issue_of(part), "open", actor=cardinal.person("alice"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(whole).state == "needs_input"
     cardinal.forge.store.links.add_sub_issue(
         issue_of(other), issue_of(part), actor=cardinal.bot, replace=True
     )
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(whole).state == "queued"
     assert "sub-issue" not in cardinal.card(whole).because
     assert "parts done" not in cardinal.face(whole)["Progress"]
@@ -320,12 +319,12 @@ def test_a_parent_that_is_transferred_waits_for_its_sub_issues_there(cardinal: C
     whole, part = cardinal.new("All"), cardinal.new("Tables")
     cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
     cardinal.drag(whole, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     issue_of(whole).repo, issue_of(whole).number = cardinal.home_repo, 41
     assert sync_card(cardinal.services, cardinal.card(whole).card_id)
     assert cardinal.ready() == ()
     close(cardinal, part)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
 
 
@@ -333,10 +332,10 @@ def test_a_whole_shows_how_many_of_its_parts_are_done(cardinal: Cardinal) -> Non
     whole, first, second = (cardinal.new(title) for title in ("All", "Tables", "Keys"))
     for part in (first, second):
         cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.face(whole)["Progress"].startswith("0 of 2 parts done")
     close(cardinal, first)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.face(whole)["Progress"].startswith("1 of 2 parts done")
     assert "parts done" not in cardinal.face(first).get("Progress", "")
 
@@ -346,12 +345,12 @@ def test_the_report_of_a_blocker_parent_or_part_reaches_the_briefing(
     cardinal: Cardinal, related: str
 ) -> None:
     first = cardinal.new("Tables", column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(first).run_id
     cardinal.begin(run_id)
     cardinal.write(run_id, FinalReported(run_id, "Made <!-- psst --> three tables.", ("t.sql",), (), ()))
     cardinal.finish(run_id, files={"t.sql": b"x\n"})
-    cardinal.settle()
+    cardinal.catch_up()
     item = cardinal.new("Keys")
     if related == "parent":
         cardinal.forge.store.links.add_sub_issue(issue_of(first), issue_of(item), actor=cardinal.bot)
@@ -361,10 +360,8 @@ def test_the_report_of_a_blocker_parent_or_part_reaches_the_briefing(
         block(cardinal, item, first)
         close(cardinal, first)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
-    mine = cardinal.run_of(item).run_id
-    assert cardinal.claim(mine)
-    told = builder.make(cardinal.services, mine, cardinal.leases[mine])[0].briefing
+    cardinal.catch_up()
+    told = cardinal.claimed(item)[0].briefing.text
     before, after = told.split("Made three tables.")
     assert f"acme/shop{name(first)}" in before
     assert before.rstrip().endswith(">")
@@ -379,5 +376,5 @@ def test_links_that_did_not_change_are_no_event(cardinal: Cardinal) -> None:
     cardinal.forge.store.issues.edit(
         issue_of(item), title="Ship it now", body=None, actor=cardinal.person("alice")
     )
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(LinksSeen)) == seen

@@ -23,7 +23,7 @@ CLAIMERS = 3
 def queue(cardinal: Cardinal, count: int) -> list[Item]:
     """Return so many cards in progress, all queued."""
     found = [cardinal.new(f"Card {n}", column="In Progress") for n in range(count)]
-    cardinal.settle()
+    cardinal.catch_up()
     return found
 
 
@@ -67,14 +67,14 @@ def test_a_limit_holds_for_every_claim_whatever_was_enqueued(cardinal: Cardinal)
     run_ids = [cardinal.run_of(item).run_id for item in queue(cardinal, 5)]
     for name, (policy, most) in LIMITS.items():
         cardinal.set_policy(policy)
-        cardinal.settle()
+        cardinal.catch_up()
         assert len(cardinal.ready()) == most, name
     assert sum(cardinal.claim(run_id) for run_id in run_ids) == most
 
 
 def test_a_limit_holds_when_many_processes_claim_at_once(cardinal: Cardinal) -> None:
     cardinal.set_policy(ROOMY.replace("concurrency: 9", "concurrency: 2"))
-    cardinal.settle()
+    cardinal.catch_up()
     grab_together(cardinal, [cardinal.run_of(item).run_id for item in queue(cardinal, 5)])
     claimed = cardinal.events(RunClaimed)
     assert [one.generation for one in claimed] == [1, 1]
@@ -83,17 +83,17 @@ def test_a_limit_holds_when_many_processes_claim_at_once(cardinal: Cardinal) -> 
 
 def test_more_runs_than_workers_wait_and_say_so(cardinal: Cardinal) -> None:
     cardinal.set_policy(ROOMY)
-    cardinal.settle()
+    cardinal.catch_up()
     items = queue(cardinal, 5)
     assert len(cardinal.ready()) == 4
-    cardinal.settle()
+    cardinal.catch_up()
     assert "the board" in cardinal.card(items[-1]).because
     assert "5th in the queue" in cardinal.face(items[-1])["Run"]
 
 
 def test_a_spent_day_starts_nothing(cardinal: Cardinal) -> None:
     cardinal.set_policy(POLICY.replace("limits: {", "limits: {usd_per_day: 1, "))
-    cardinal.settle()
+    cardinal.catch_up()
     first, second = queue(cardinal, 2)
     run_id = cardinal.run_of(first).run_id
     cardinal.begin(run_id)
@@ -122,37 +122,37 @@ def test_a_switch_pauses_what_works_holds_what_waits_and_its_lifting_lets_all_go
     run_id, queued = cardinal.run_of(working).run_id, cardinal.run_of(waiting).run_id
     cardinal.begin(run_id)
     cardinal.say(waiting, stop, who="alice")
-    cardinal.settle()
+    cardinal.catch_up()
     assert stopping(cardinal) == [(run_id, "pause")]
     cardinal.write(run_id, RunParked(run_id, "pause"))
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == ()
     assert not cardinal.claim(queued)
-    cardinal.settle()
+    cardinal.catch_up()
     assert "is stopped by alice" in cardinal.card(waiting).because
     assert cardinal.face(working)["Agent"].endswith("blocked")
     cardinal.say(working, lift, who="alice")
-    cardinal.settle()
+    cardinal.catch_up()
     assert set(cardinal.ready()) == {run_id, queued}
     assert len(cardinal.events(StopLifted)) == 1
 
 
 def test_a_blocked_card_starts_no_run_and_says_why_until_it_is_unblocked(cardinal: Cardinal) -> None:
     item = cardinal.new("Card", column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal block no contract yet", who="alice")
-    cardinal.settle()
+    cardinal.catch_up()
     assert "is blocked by alice (no contract yet): /cardinal unblock" in cardinal.card(item).because
     assert cardinal.face(item)["Agent"].endswith("blocked")
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.ready() == ()
     assert not cardinal.claim(run_id)
-    cardinal.settle()
+    cardinal.catch_up()
     assert "is blocked by alice (no contract yet)" in cardinal.card(item).because
     cardinal.say(item, "/cardinal unblock", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.card(item).state == "queued"
     assert cardinal.ready() == (run_id,)
 
@@ -162,15 +162,15 @@ def test_a_paused_run_waits_for_its_own_resume(cardinal: Cardinal) -> None:
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     cardinal.say(item, "/cardinal pause", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.write(run_id, RunParked(run_id, "pause"))
     cardinal.say(item, "/cardinal stop-all", who="alice")
     cardinal.say(item, "/cardinal resume board", who="alice")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run(run_id).state == "parked", "a board's switch lifted a person's own pause"
     for who in ("bob", "alice"):
         cardinal.say(item, "/cardinal resume", who=who)
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (run_id,)
     assert cardinal.comment(item, "`bob` let it go on first. Nothing is paused")
 
@@ -178,22 +178,22 @@ def test_a_paused_run_waits_for_its_own_resume(cardinal: Cardinal) -> None:
 def test_a_stopped_card_holds_only_itself(cardinal: Cardinal) -> None:
     held, free = queue(cardinal, 2)
     cardinal.say(held, "/cardinal pause", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(free).run_id,)
     cardinal.say(held, "/cardinal resume", who="bob")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.ready()) == 2
 
 
 def test_a_cancelled_run_that_waits_ends_at_once_and_a_retry_starts_another(cardinal: Cardinal) -> None:
     (item,) = queue(cardinal, 1)
     cardinal.say(item, "/cardinal cancel")
-    cardinal.settle()
+    cardinal.catch_up()
     first = cardinal.run_of(item)
     assert (first.state, first.ending, first.reason) == ("ended", "cancelled", "cancelled")
     assert "cancelled" in cardinal.card(item).because
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).attempt == 2
     with event_store.reading(cardinal.services.engine) as db:
         assert leases.holders(db) == ()

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from bot.github.token_scope import pushing
-from bot.runspec import builder
 from forge.store.board import Item
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.findings import FindingsReported, FollowUpMade
@@ -37,7 +36,7 @@ def looked_into(cardinal: Cardinal, *steps: dict[str, Any]) -> Item:
     cardinal.set_policy(READS)
     cardinal.scenario(investigate=[*steps, FOUND], work=WORK)
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     return item
 
 
@@ -48,7 +47,7 @@ def queued(cardinal: Cardinal) -> list[tuple[str, str, str, str]]:
 def label(cardinal: Cardinal, item: Item, *names: str) -> None:
     issues, carol = cardinal.forge.store.issues, cardinal.person("carol")
     issues.set_labels(issue_of(item), list(names), actor=carol)
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def test_a_card_is_investigated_and_neither_branch_nor_pull_request_is_made(cardinal: Cardinal) -> None:
@@ -91,7 +90,7 @@ def test_a_tick_makes_the_card_once_and_the_findings_say_which_it_became(cardina
     item = looked_into(cardinal)
     found = cardinal.comment(item, "has looked into it")
     cardinal.tick(found, "followup:r1:2")
-    cardinal.settle()
+    cardinal.catch_up()
     (made,) = cardinal.events(FollowUpMade)
     issue = cardinal.forge.store.issues.get(cardinal.repo, made.number)
     assert issue.title == "Mend the till"
@@ -99,7 +98,7 @@ def test_a_tick_makes_the_card_once_and_the_findings_say_which_it_became(cardina
     assert f"- ☑ 2. Mend the till: seen on the way → #{made.number}" in found.body
     assert "- [ ] 1. Test the rounding" in found.body
     cardinal.say(item, "/cardinal follow-up 2")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(FollowUpMade)) == 1
     assert cardinal.comment(item, f"is acme/shop#{made.number} already")
 
@@ -113,12 +112,12 @@ def test_a_follow_up_that_could_not_be_made_says_so_and_can_be_asked_for_again(
     refused = {"path": "/issues$", "method": "POST", "status": 422, "count": 1, "after": arrived}
     cardinal.forge.store.faults.load({"api": [refused]})
     cardinal.tick(found, "followup:r1:2")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.events(FollowUpMade) == []
     told = cardinal.comment(item, "Follow-up 2 of r1 could not be made", "`/cardinal follow-up r1:2`")
     assert "tries again" in told.body
     cardinal.say(item, "/cardinal follow-up r1:2")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.proposal for one in cardinal.events(FollowUpMade)] == [2]
     titles = [one.title for one in cardinal.repo.issues.values()]
     assert titles.count("Mend the till") == 1
@@ -129,7 +128,7 @@ def test_a_tick_by_somebody_without_write_access_is_restored_and_makes_nothing(c
     found = cardinal.comment(item, "has looked into it")
     before = found.body
     cardinal.tick(found, "followup:r1:1", who="mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     assert found.body == before
     assert cardinal.events(FollowUpMade) == []
     assert [one.command for one in cardinal.events(CommandRefused)] == ["box:followup:r1:1"]
@@ -140,30 +139,28 @@ def test_a_tick_in_older_findings_makes_the_card_that_they_proposed(cardinal: Ca
     first = cardinal.comment(item, "has looked into it")
     cardinal.scenario(investigate=[{"findings": {"summary": "Nothing more."}}])
     cardinal.say(item, "/cardinal investigate")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     cardinal.tick(first, "followup:r1:1")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.run_id for one in cardinal.events(FollowUpMade)] == ["r1"]
 
 
 def test_a_fix_after_an_investigation_has_its_findings_in_the_briefing(cardinal: Cardinal) -> None:
     item = looked_into(cardinal)
     cardinal.say(item, "/cardinal fix Only the till, please.\nNot the books.")
-    cardinal.settle()
-    run_id = cardinal.run_of(item).run_id
-    assert cardinal.claim(run_id)
-    order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
+    cardinal.catch_up()
+    order = cardinal.claimed(item)[0]
     assert (order.mode, order.session_id) == ("fix", "")
     for said in ("Cents are cut.", "[README.md:1]", "cause: It rounds", "recommended fix: Round half up."):
-        assert said in order.briefing
-    assert "## Asked of this run by alice\nOnly the till, please.\nNot the books." in order.briefing
-    assert "nowhere.py" not in order.briefing
+        assert said in order.briefing.text
+    assert "## Asked of this run by alice\nOnly the till, please.\nNot the books." in order.briefing.text
+    assert "nowhere.py" not in order.briefing.text
 
 
 def test_a_fix_after_an_investigation_delivers_a_pull_request(cardinal: Cardinal) -> None:
     item = looked_into(cardinal)
     cardinal.say(item, "/cardinal fix")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.run_of(item).ending is Ending.SUCCEEDED, cardinal.run_of(item).detail
     assert cardinal.pull_of(item).head_ref == cardinal.run_of(item).branch
     assert queued(cardinal) == [
@@ -175,10 +172,8 @@ def test_a_fix_after_an_investigation_delivers_a_pull_request(cardinal: Cardinal
 def test_an_investigation_cannot_push_even_with_its_own_token(cardinal: Cardinal) -> None:
     cardinal.set_policy(READS)
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
-    run_id = cardinal.run_of(item).run_id
-    assert cardinal.claim(run_id)
-    order, remote = builder.make(cardinal.services, run_id, cardinal.leases[run_id])
+    cardinal.catch_up()
+    order, remote = cardinal.claimed(item)
     assert order.investigates
     assert remote.git_environment()
     assert not remote.writes
@@ -190,22 +185,22 @@ def test_a_label_wins_over_the_column_and_a_command_over_the_label(cardinal: Car
     item = cardinal.new()
     label(cardinal, item, "cardinal:investigate")
     cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert queued(cardinal) == [("first", "investigate", "label", "cardinal:investigate")]
     assert cardinal.comment(item, "reads only (the label `cardinal:investigate`)")
     cardinal.say(item, "/cardinal fix")
-    cardinal.settle()
+    cardinal.catch_up()
     assert queued(cardinal)[1:] == [("retry", "fix", "command", "alice")]
 
 
 def test_a_mention_is_the_command_and_nothing_else(cardinal: Cardinal) -> None:
     cardinal.scenario(investigate=[FOUND])
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal cancel")
-    cardinal.settle()
+    cardinal.catch_up()
     asked = cardinal.say(item, "@Cardinal investigate the rounding")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     (given,) = [one for one in cardinal.events(CommandGiven) if one.command == "investigate"]
     assert given.argument == "the rounding"
     assert cardinal.reactions(asked) == ["+1"]
@@ -215,7 +210,7 @@ def test_a_mention_is_the_command_and_nothing_else(cardinal: Cardinal) -> None:
 def test_any_other_mention_commands_nothing(cardinal: Cardinal) -> None:
     """What is read as a command at all is a table in `tests/rules/runs/test_mode.py`."""
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal cancel")
     for text in (
         "@cardinal please fix it",
@@ -224,16 +219,16 @@ def test_any_other_mention_commands_nothing(cardinal: Cardinal) -> None:
         "Hello\n@cardinal fix it",
     ):
         cardinal.say(item, text)
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.command for one in cardinal.events(CommandGiven)] == ["cancel"]
 
 
 def test_a_mention_by_somebody_without_write_access_is_refused(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal cancel")
     cardinal.say(item, "@cardinal fix it", who="mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.command for one in cardinal.events(CommandRefused)] == ["fix"]
     assert len(cardinal.events(RunQueued)) == 1
 
@@ -245,9 +240,9 @@ def test_a_card_that_was_investigated_in_one_column_is_fixed_in_the_next(cardina
     cardinal.set_policy(POLICY.replace(before, looks))
     cardinal.scenario(investigate=[FOUND])
     item = cardinal.new(column="Planning")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [(mode, rule) for _, mode, rule, _ in queued(cardinal)] == [
         ("investigate", "column"),
         ("fix", "column"),
@@ -260,17 +255,17 @@ def test_after_an_investigation_a_card_stays_where_a_fix_would_move_it_on(cardin
     item = cardinal.new()
     label(cardinal, item, "cardinal:investigate")
     cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.events(FindingsReported)
     assert cardinal.column(item) == "In Progress"
 
 
 def test_a_retry_of_an_investigation_that_was_stopped_reads_only_again(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     for text in ("/cardinal cancel", "/cardinal investigate", "/cardinal cancel", "/cardinal retry"):
         cardinal.say(item, text)
-        cardinal.settle()
+        cardinal.catch_up()
     assert [(mode, rule, value) for _, mode, rule, value in queued(cardinal)] == [
         ("fix", "column", ""),
         ("investigate", "command", "alice"),
@@ -281,10 +276,10 @@ def test_a_retry_of_an_investigation_that_was_stopped_reads_only_again(cardinal:
 def test_an_investigation_of_a_card_with_a_pull_request_leaves_that_as_it_is(cardinal: Cardinal) -> None:
     cardinal.scenario(investigate=[FOUND], work=WORK)
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     pull = cardinal.pull_of(item)
     before = (pull.issue.body, pull.draft, cardinal.card(item).pull_head)
     cardinal.say(item, "/cardinal investigate")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.events(FindingsReported)
     assert (pull.issue.body, pull.draft, cardinal.card(item).pull_head) == before

@@ -25,8 +25,8 @@ def test_an_agent_starts_agents_until_a_limit_says_so_once(cardinal: Cardinal) -
     cardinal.set_policy(with_column(pipelines=pipelines))
     cardinal.scenario(work=WORKS)
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.run_of(item).ending == "succeeded"
     first, second = cardinal.events(RunQueued)
     assert (first.by, second.by, second.column) == (first.by, first.by, "In Progress")

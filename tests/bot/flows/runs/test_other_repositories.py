@@ -34,16 +34,16 @@ def site(cardinal: Cardinal, *writers: str) -> Repo:
 def worked(cardinal: Cardinal, **changes: Any) -> Item:
     cardinal.scenario(work=[{"create_card": CARD | changes}, *DONE])
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     return item
 
 
 def answer(cardinal: Cardinal, item: Item, number: int, who: str = "alice") -> None:
     question = cardinal.comment(item, "needs work in another repository", "Make an issue in acme/site?")
     cardinal.tick(question, f"choice:{cardinal.run_of(item).run_id}-q1:{number}", who)
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
 
 
 def made_in(repo: Repo) -> list[Issue]:

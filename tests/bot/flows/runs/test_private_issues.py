@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.runspec import builder
 from forge.judging import Exchange
 from forge.server import Forge
 from forge.store.board import Item
@@ -67,7 +66,7 @@ def blocked_by(cardinal: Cardinal, item: Item, issue: Issue) -> None:
     alice, links = cardinal.person("alice"), cardinal.forge.store.links
     links.add_blocked_by(issue_of(item), issue, actor=alice)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
 
 
 def test_no_write_names_a_private_issue_of_another_repository(cardinal: Cardinal, keeping: Keeping) -> None:
@@ -77,15 +76,15 @@ def test_no_write_names_a_private_issue_of_another_repository(cardinal: Cardinal
     assert cardinal.card(item).because == "waits for an issue in another repository: it starts by itself then"
     cardinal.say(item, "/cardinal explain")
     store.issues.set_state(issue, "closed", reason="not_planned", actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.comment(item, "an issue in another repository, closed as not planned")
     third = cardinal.new("Third")
     store.links.add_blocked_by(issue, issue_of(third), actor=alice)
     store.projects.add(cardinal.project, issue, actor=alice)
     store.links.add_blocked_by(issue_of(third), issue_of(item), actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     store.issues.set_state(issue, "open", actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     way = f"(#{issue_of(item).number} → an issue in another repository → #{issue_of(third).number} → "
     cardinal.comment(item, "in a circle", way)
     writes = keeping.writes()
@@ -107,7 +106,7 @@ def test_it_is_named_as_long_as_its_repository_is_public(cardinal: Cardinal) -> 
         cardinal.forge.store.access.set_private(repo, private, actor=cardinal.person("alice"))
         cardinal.clock.forward(11 * 60)
         cardinal.sweep()
-        cardinal.settle()
+        cardinal.catch_up()
         assert ("acme/vault#4711 (Zebra key)" in cardinal.card(item).because) is named
 
 
@@ -117,7 +116,7 @@ def test_an_agent_reads_the_report_of_a_private_issue_only_where_the_policy_says
 ) -> None:
     store, alice = cardinal.forge.store, cardinal.person("alice")
     first = cardinal.new("Zebra", column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(first).run_id
     cardinal.begin(run_id)
     cardinal.write(run_id, FinalReported(run_id, "Made three tables.", (), (), ()))
@@ -129,8 +128,6 @@ def test_an_agent_reads_the_report_of_a_private_issue_only_where_the_policy_says
     item = store.projects.add(cardinal.project, issue, actor=alice)
     store.links.add_sub_issue(issue_of(first), issue, actor=alice)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
-    mine = cardinal.run_of(item).run_id
-    assert cardinal.claim(mine)
-    briefing = builder.make(cardinal.services, mine, cardinal.leases[mine])[0].briefing
+    cardinal.catch_up()
+    briefing = cardinal.claimed(item)[0].briefing.text
     assert ("Made three tables." in briefing, "acme/shop" in briefing) == (named, named)

@@ -33,10 +33,10 @@ def test_who_asks_for_one_that_cannot_be_made_is_told_what_to_paste(cardinal: Ca
     cardinal.scenario(work=WORK)
     item = cardinal.new(body=STEPS)
     cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert why(cardinal) == []
     cardinal.say(item, "/cardinal fix --repro\nand be quick")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.events(RunQueued)[-1].asked == "and be quick"
     (said,) = why(cardinal)
     assert '  reproduction: {start: "npm run dev", address: "http://127.0.0.1:3000/"}\n' in said
@@ -48,18 +48,18 @@ def test_steps_count_by_whoever_wrote_them_or_let_them_through(cardinal: Cardina
     set_rules(cardinal, RULES)
     cardinal.scenario(work=WORK)
     item = cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, STEPS, who=who)
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     (first,) = why(cardinal)
     assert (NO_PLACE if who == "carol" else STRANGER) in first
     if who == "mallory":
         cardinal.say(item, "/cardinal ok mallory")
-        cardinal.settle()
+        cardinal.catch_up()
         cardinal.say(item, "/cardinal fix")
-        cardinal.settle(work=True)
+        cardinal.catch_up(work=True)
         assert NO_PLACE in why(cardinal)[-1]
 
 
@@ -68,7 +68,7 @@ def test_only_what_people_see_of_somebody_with_write_access_is_played(cardinal: 
     issue = store.issues.create(cardinal.repo, "Totals", STEPS, actor=cardinal.person("mallory"))
     item = store.projects.add(cardinal.project, issue, actor=carol)
     cardinal.drag(item, "In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run, card, rules = cardinal.run_of(item), cardinal.card(item), parse_repository(RULES, ())
     assert cardinal.claim(run.run_id)
     order = builder.make(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0]
@@ -83,7 +83,7 @@ def test_only_what_people_see_of_somebody_with_write_access_is_played(cardinal: 
     assert STRANGER in played()[1]
     for said in ("Steps:\n- open /older", "Steps:\n- open /newer", "<!--\nSteps:\n- open /hidden\n-->Seen."):
         cardinal.say(item, said, who="carol")
-        cardinal.settle()
+        cardinal.catch_up()
     assert played() == (["open /newer"], "")
     asked = replace(cardinal.run(run.run_id), asked="Steps:\n- open /asked")
     found = with_reproduction(cardinal.services, order, asked, card, rules).reproduction
@@ -97,18 +97,18 @@ def test_steps_of_the_issue_and_those_with_a_command_are_read(cardinal: Cardinal
         work=WORK, investigate=[{"findings": {"summary": "x", "findings": [], "follow_ups": []}}]
     )
     item = cardinal.new(column="In Progress", body="Steps:\n1. open /\n2. Go to the cart\n")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     report = cardinal.comment(item, "is ready for your review").body
     assert "**In a browser**\n\nLine 2 of the card's steps is not understood: `Go to the cart`." in report
     cardinal.say(item, "/cardinal investigate --repro\nSteps:\n- open /cart")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert NO_PLACE in why(cardinal)[1]
 
 
 def test_before_and_after_stand_in_the_report_and_the_pull_request(cardinal: Cardinal) -> None:
     set_rules(cardinal, RULES)
     item = cardinal.new(column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run = cardinal.run_of(item).run_id
     cardinal.begin(run)
     steps = ("open /cart", 'expect "Total 90"')
@@ -117,11 +117,11 @@ def test_before_and_after_stand_in_the_report_and_the_pull_request(cardinal: Car
     )
     after = ReproductionPlayed(run, AFTER, "c1", "i", PASSED, steps, 0, "", (), 0, ("trace",), 1.0)
     cardinal.write(run, before)
-    cardinal.settle()
+    cardinal.catch_up()
     assert "- Before: reproduced: step 2 of 2 failed" in cardinal.comment(item, f"Run {run}").body
     cardinal.write(run, after)
     cardinal.finish(run, files={"a.txt": b"a"})
-    cardinal.settle()
+    cardinal.catch_up()
     for body in (cardinal.comment(item, "is done").body, cardinal.pull_of(item).issue.body):
         assert '- Before: reproduced: step 2 of 2 failed, `expect "Total 90"`:' in body
         assert "- After: ✅ all 2 steps passed" in body

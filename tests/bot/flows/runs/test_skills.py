@@ -88,7 +88,7 @@ def shelf(cardinal: Cardinal, root: Path, files: dict[str, str]) -> Path:
 
 def worked(cardinal: Cardinal, item: Item) -> RunEnded:
     cardinal.drag(item, "In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     return cardinal.events(RunEnded)[-1]
 
 
@@ -148,7 +148,7 @@ def test_guides_of_the_default_branch_are_told_where_the_policy_names_them(cardi
     rules = "version: 1\nrepository:\n  validation: none\n"
     put(cardinal, guides | {".github/cardinal.yml": rules})
     item = cardinal.new(title="Totals", column="In Progress")
-    cardinal.settle()
+    cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
     order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
@@ -228,9 +228,9 @@ def test_a_line_of_the_description_and_a_command_choose_skills(cardinal: Cardina
     put(cardinal, FILES)
     cardinal.scenario(work=WORK)
     item = cardinal.new(title="Totals", body="Please.\n\nSkills: tests-first, nowhere")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal skills safe-migration")
-    cardinal.settle()
+    cardinal.catch_up()
     assert [one.names for one in cardinal.events(SkillsPinned)] == [("safe-migration",)]
     worked(cardinal, item)
     assert {name: (one.loaded, one.why) for name, one in considered(cardinal).items()} == {
@@ -239,7 +239,7 @@ def test_a_line_of_the_description_and_a_command_choose_skills(cardinal: Cardina
         "safe-migration": (True, "/cardinal skills"),
     }
     cardinal.say(item, "/cardinal skills none", who="mallory")
-    cardinal.settle()
+    cardinal.catch_up()
     assert len(cardinal.events(SkillsPinned)) == 1
 
 
@@ -383,7 +383,7 @@ def test_a_profile_that_is_not_there_ends_the_run_with_what_was_meant(cardinal: 
 def test_a_board_file_with_an_unknown_profile_is_refused(cardinal: Cardinal) -> None:
     bad = cardinal.services.context.policy(cardinal.board_id)
     cardinal.set_policy("version: 1\nrepository: {profile: node_ap}\n")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.services.context.policy(cardinal.board_id) == bad
     assert "did you mean node_app?" in cardinal.events(PolicyRejected)[-1].problems[0]
 
@@ -391,7 +391,7 @@ def test_a_board_file_with_an_unknown_profile_is_refused(cardinal: Cardinal) -> 
 def test_a_repository_without_skills_costs_no_question_and_says_nothing(cardinal: Cardinal) -> None:
     cardinal.scenario(work=WORK)
     item = cardinal.new(title="Totals")
-    cardinal.settle()
+    cardinal.catch_up()
     worked(cardinal, item)
     assert cardinal.calls("contents/.github/cardinal/") == []  # the listing of the folder above says so
     assert cardinal.events(SkillsChosen) == []

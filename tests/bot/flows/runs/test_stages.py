@@ -39,9 +39,9 @@ LOOP = {
 def staged(cardinal: Cardinal, stages: str = STAGES, **changes: str) -> Item:
     """Return a card that was dragged into a column with stages, carried as far as it goes."""
     cardinal.set_policy(with_column(stages=stages, **changes))
-    cardinal.settle()
+    cardinal.catch_up()
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     return item
 
 
@@ -83,7 +83,7 @@ def test_a_repository_has_personas_of_its_own_and_a_person_lets_a_stage_begin(ca
     assert "implement hands over: On to verify." in asked.body
     assert " → **verify ●** → " in cardinal.comment(item, "plan ✓").body
     cardinal.tick(asked, f"choice:{cardinal.events(QuestionAsked)[0].question_id}:1")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     (ended,) = cardinal.events(RunEnded)
     assert ended.ending is Ending.SUCCEEDED, ended
     implement, verify_ = cardinal.events(StageEntered)
@@ -152,6 +152,6 @@ def test_a_persona_loosens_nothing(cardinal: Cardinal) -> None:
 def test_no_call_is_made_for_a_column_without_stages(cardinal: Cardinal) -> None:
     cardinal.scenario(work=[WRITE, FINISH])
     cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.events(StageLeft) == []
     assert cardinal.calls("personas") == []

@@ -28,7 +28,7 @@ def set_rules(cardinal: Cardinal, text: str | None) -> None:
 def worked(cardinal: Cardinal) -> Item:
     cardinal.scenario(work=WORK)
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     return item
 
 
@@ -63,7 +63,7 @@ def test_once_the_file_names_checks_a_retry_works(cardinal: Cardinal) -> None:
     item = worked(cardinal)
     set_rules(cardinal, 'version: 1\nrepository: {validation: {full: ["test -f shop/greeting.py"]}}\n')
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert cardinal.run_of(item).ending == "succeeded"
     assert "Nothing was checked" not in cardinal.pull_of(item).issue.body
 
@@ -79,16 +79,16 @@ def test_in_a_repository_without_a_file_the_boards_checks_count_until_they_chang
     )
     set_rules(cardinal, None)
     cardinal.set_policy(policy % (columns, "greeting.py"))
-    cardinal.settle()
+    cardinal.catch_up()
     item = worked(cardinal)
     assert cardinal.run_of(item).ending == "succeeded"
     assert "test -f shop/greeting.py" in check_of(cardinal, item).output["summary"]
     assert finding(cardinal).message == "acme/shop says how work is checked"
     cardinal.set_policy(policy % (columns, "prices.py"))
-    cardinal.settle()
+    cardinal.catch_up()
     review(cardinal, cardinal.pull_of(item), "APPROVE")
     cardinal.drag(item, "Done")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.pull_of(item).merged_at is None
     assert "the checks were changed" in cardinal.card(item).because
 
@@ -110,14 +110,14 @@ def test_repairs_that_do_not_help_are_a_question_on_the_card(cardinal: Cardinal)
     set_rules(cardinal, f"version: 1\nrepository:\n  {checks}\n  limits: {{same_failures: 2}}\n")
     cardinal.scenario(work=WORK, repair=[{"run": "echo x >> shop/greeting.py"}])
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     asked = cardinal.comment(item, "cannot make the checks pass")
     assert "failed 2 times in a row in the same way: the repairs do not help" in asked.body
     assert "tests/a.py::test_a" in asked.body
     assert cardinal.card(item).state == "needs_input"
     assert cardinal.card(item).pull_number is None
     cardinal.say(item, "2")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     assert (cardinal.run_of(item).ending, cardinal.run_of(item).reason) == ("failed", "stopped")
     assert "a person stopped it" in cardinal.comment(item, "a person stopped it").body
     assert "alice stopped it, asked: " in cardinal.run_of(item).detail
@@ -138,7 +138,7 @@ def test_the_doctor_finds_repositories_that_name_no_checks(
 ) -> None:
     set_rules(cardinal, rules)
     cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     found = finding(cardinal)
     assert (found.level, found.message.startswith(said)) == (level, True), found
 
@@ -155,7 +155,7 @@ def finding(cardinal: Cardinal) -> CheckResult:
 
 def test_the_doctor_finds_a_profile_that_fails_every_run(cardinal: Cardinal) -> None:
     cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     set_rules(cardinal, "version: 1\nrepository: {validation: {fast: [x]}, profile: our_shop}\n")
     assert "is refused: line 2: repository.profile: unknown profile `our_shop`" in finding(cardinal).message
     for text, level, said in (

@@ -25,7 +25,7 @@ WISH = {"board": "acme/1", "repository": "acme/shop", "title": "Say @hello", "bo
 def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: Pages) -> None:
     cardinal = pages.cardinal
     first = cardinal.new(column="Tasks")
-    cardinal.settle()
+    cardinal.catch_up()
     bob = Program(pages, "bob")
     parent = path_of(pages, first).removeprefix("/jobs/").replace("shop/", "shop#")
     wish = {**WISH, "column": "in progress", "labels": ["chore"], "parents": [parent], "skills": ["tidy"]}
@@ -34,7 +34,7 @@ def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: P
         assert (answer.status_code, answer.get_json()["number"]) == (200, 0), answer.text
     other = bob.send("POST", "/jobs", {**wish, "title": "Say more"}, Idempotency_Key="k")
     assert (other.status_code, other.get_json()["code"]) == (409, "reused_key")
-    cardinal.settle()
+    cardinal.catch_up()
     (made,) = cardinal.events(JobMade)
     assert bob.get(f"/requests/{answer.get_json()['request']}")["number"] == made.number
     assert made.repository == "acme/shop"
@@ -75,7 +75,7 @@ def test_the_answer_says_why_no_run_would_start(pages: Pages) -> None:
 
 def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
     pages.cardinal.set_policy(f"{POLICY}  commands: {{skills: admin}}\n")
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     for login, more, status in (
         ("mallory", {}, 403),
         ("bob", {"repository": "globex/secret"}, 422),
@@ -91,22 +91,22 @@ def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
     ):
         answer = Program(pages, login).send("POST", "/jobs", {**WISH, **more})
         assert answer.status_code == status, (login, more, answer.text)
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert pages.cardinal.events(JobMade) == []
 
 
 def test_a_job_s_first_run_gets_the_budget_that_its_account_may_give(pages: Pages) -> None:
     alice, cardinal = Program(pages, "alice"), pages.cardinal
     alice.send("POST", "/jobs", {**WISH, "column": "In Progress", "budget": 2.5})
-    cardinal.settle()
+    cardinal.catch_up()
     (raised,) = cardinal.events(BudgetRaised)
     assert (raised.usd, raised.by) == (2.5, "alice")
     (made,) = cardinal.events(JobMade)
     item = next(it for it in cardinal.project.items if getattr(it.content, "number", 0) == made.number)
     cardinal.say(item, "/cardinal cancel")
-    cardinal.settle()
+    cardinal.catch_up()
     cardinal.say(item, "/cardinal retry")
-    cardinal.settle()
+    cardinal.catch_up()
     assert cardinal.run_of(item).attempt == 2
     assert len(cardinal.events(BudgetRaised)) == 1
 
@@ -123,5 +123,5 @@ def test_a_program_in_a_loop_ends_at_a_limit_and_a_key_is_free_again_after_a_day
     assert requests == [requests[0], requests[1], requests[0]]
     pages.cardinal.clock.forward(KEPT / timedelta(seconds=1) + 1)
     assert bob.send("POST", "/jobs", WISH, Idempotency_Key="k1").get_json()["request"] not in requests
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert len(pages.cardinal.events(JobMade)) == 3

@@ -39,7 +39,7 @@ def test_a_program_answers_a_question_as_its_account_and_the_card_reports_it(pag
     assert (given.by, given.role, given.place, given.via) == ("bob", "write", "api", "ci")
     assert given.source == f"api:{offer['name']}"
     assert pages.cardinal.run_of(item).state is RunState.QUEUED
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert pages.cardinal.comment(item, "gave `/cardinal answer` by a program")
     pages.cardinal.assert_nothing_is_stuck()
 
@@ -73,11 +73,11 @@ def test_a_refused_command_is_refused_each_time_and_said_once(pages: Pages) -> N
 
 def test_a_card_is_archived_and_brought_back_in_words(pages: Pages) -> None:
     item = pages.cardinal.new("Old", column="Tasks")
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     bob, path = Program(pages, "bob"), path_of(pages, item)
     first = bob.command(path, "archive", Idempotency_Key="k1")
     assert (first.status_code, first.get_json()["again"]) == (200, False)
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     again = bob.command(path, "archive", Idempotency_Key="k1")  # as after a lost answer
     assert (again.status_code, again.get_json()["again"]) == (200, True)
     assert "archived already" in bob.command(path, "archive").get_json()["answer"]
@@ -88,7 +88,7 @@ def test_a_card_is_archived_and_brought_back_in_words(pages: Pages) -> None:
     assert (shown["state"], [it["name"] for it in shown["offers"]]) == ("archived", ["unarchive"])
     assert [it["number"] for it in bob.get("/jobs?state=archived")["jobs"]] == [shown["number"]]
     assert bob.command(path, "unarchive").status_code == 200
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert (item.archived_at, pages.cardinal.card(item).state) == (None, "draft")
 
 
@@ -208,7 +208,7 @@ def test_a_fault_of_the_server_is_a_problem_without_a_detail(
 def test_lists_go_on_where_a_page_ended(pages: Pages) -> None:
     for _ in range(5):
         pages.cardinal.new(column="Tasks")
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     bob = Program(pages, "bob")
     pages_of, after = list[list[int]](), ""
     while not pages_of or (after and len(pages_of) < 20):

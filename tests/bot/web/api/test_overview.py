@@ -12,12 +12,12 @@ def test_a_program_follows_a_job_and_lists_what_it_follows(pages: Pages) -> None
     bob, alice = Program(pages, "bob"), Program(pages, "alice")
     assert bob.command(path_of(pages, item), "subscribe").status_code == 200
     assert alice.command(path_of(pages, other), "subscribe", "run").status_code == 200
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     number = pages.cardinal.card(item).number
     assert [it["number"] for it in bob.get("/jobs?subscribed=true")["jobs"]] == [number]
     assert len(bob.get("/jobs?subscribed=false")["jobs"]) > 1
     bob.command(path_of(pages, item), "unsubscribe")
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert bob.get("/jobs?subscribed=true")["jobs"] == []
     hide(pages.cardinal)
     pages.cardinal.clock.forward(KEPT_S + 1)

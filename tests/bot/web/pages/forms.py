@@ -34,29 +34,25 @@ def send(
 
 def at_work(pages: Pages) -> Item:
     """Return a card whose run is at work."""
-    item = pages.cardinal.new(column="In Progress")
-    pages.cardinal.settle()
-    pages.cardinal.begin(pages.cardinal.run_of(item).run_id)
-    pages.cardinal.settle()
-    return item
+    return pages.cardinal.at_work()
 
 
 def asked(pages: Pages, *choices: str) -> Item:
     """Return a card whose agent asks something."""
     item = at_work(pages)
     pages.cardinal.ask(pages.cardinal.run_of(item).run_id, "Which <b>port</b>?", *choices)
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     return item
 
 
 def planned(pages: Pages) -> Item:
     """Return a card whose plan waits for somebody."""
     pages.cardinal.set_policy(with_column(plan_approval="required"))
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     item = pages.cardinal.new(column="In Progress")
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     pages.cardinal.plan(pages.cardinal.run_of(item).run_id)
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     return item
 
 

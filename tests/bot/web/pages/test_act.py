@@ -29,7 +29,7 @@ def test_an_answer_on_a_page_is_that_of_a_comment_and_is_told_on_the_card(pages:
     assert (given.by, given.user_id, given.role, given.place) == ("bob", bob_id, "write", "page")
     assert given.source == f"page:answer:{run_id}-q1"
     assert pages.cardinal.run_of(item).state is RunState.QUEUED
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert pages.cardinal.comment(item, "`bob` gave `/cardinal answer` on Cardinal's page: “2”.")
     assert pages.cardinal.comment(item, "8081")
     pages.cardinal.assert_nothing_is_stuck()
@@ -65,7 +65,7 @@ def test_a_plan_is_approved_on_the_page_of_its_run(pages: Pages) -> None:
     assert where.startswith(f"/runs/{run_id}?acted=")
     assert "bob gave /cardinal approve on Cardinal&#39;s page." in bob.get(where).text
     assert pages.cardinal.run_of(item).plan_approved
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert pages.cardinal.comment(item, "`bob` gave `/cardinal approve` on Cardinal's page.")
 
 
@@ -129,7 +129,7 @@ def test_an_admin_stops_the_board_on_its_page_and_lets_it_go_on(pages: Pages) ->
     assert send(alice, forms(alice, board)["stop-all"]).headers["Location"].startswith(f"{board}?acted=")
     assert "board" in [it.scope for it in pages.cardinal.events(StopOrdered)]
     assert [it.how for it in pages.cardinal.events(RunStopAsked)] == ["pause"]
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert pages.cardinal.comment(item, "`alice` gave `/cardinal stop-all` on Cardinal's page.")
     assert send(alice, go_on(alice, board)).status_code == 303
     assert [it.scope for it in pages.cardinal.events(StopLifted)] == ["board"]
@@ -157,7 +157,7 @@ def test_what_became_of_a_form_is_shown_to_whoever_sent_it(pages: Pages) -> None
     for other in ("0", "1", "-1", "9" * 30, "x", "\u0661"):
         assert told not in bob.get(f"{page_of(pages, item)}?acted={other}").text
     pages.cardinal.say(item, "/cardinal status", who="bob")  # read on GitHub, by who may still read it
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert len(pages.cardinal.events(CommandGiven)) == 2
     shown = [bob.get(f"/?acted={seq}").text for seq in range(1, pages.cardinal.count() + 1)]
     assert [
@@ -167,13 +167,13 @@ def test_what_became_of_a_form_is_shown_to_whoever_sent_it(pages: Pages) -> None
 
 def test_a_card_that_is_moved_on_its_page_is_served_for_whoever_moved_it(pages: Pages) -> None:
     item = pages.cardinal.new(column="Tasks")
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     bob = pages.browser("bob")
     assert (
         send(bob, {**forms(bob, page_of(pages, item))["move:Tasks"], "text": "In Progress"}).status_code
         == 303
     )
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert pages.cardinal.column(item) == "In Progress"
     assert pages.cardinal.run_of(item).by == "bob"
     assert [(it.by_cardinal, it.by) for it in pages.cardinal.events(CardMoved)] == [(True, "bob")]
@@ -182,11 +182,11 @@ def test_a_card_that_is_moved_on_its_page_is_served_for_whoever_moved_it(pages: 
 
 def test_the_echo_of_a_move_counts_for_whoever_asked_for_it(pages: Pages) -> None:
     item = pages.cardinal.new(column="Tasks")
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     pages.cardinal.say(item, "/cardinal move in progress", who="bob")
-    pages.cardinal.settle(publish=False)
+    pages.cardinal.catch_up(publish=False)
     pages.cardinal.drag(
         item, "In Progress", who="cardinal[bot]"
     )  # what GitHub tells before Cardinal's commit
-    pages.cardinal.settle(publish=False)
+    pages.cardinal.catch_up(publish=False)
     assert [(it.by_cardinal, it.by) for it in pages.cardinal.events(CardMoved)] == [(True, "bob")]

@@ -58,7 +58,7 @@ def test_who_lost_the_role_is_refused_and_the_refusal_is_recorded_and_told(pages
     )
     assert event.user_id == pages.cardinal.person("bob").id
     assert pages.cardinal.events(RunStopAsked) == []
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert pages.cardinal.comment(item, "needs the role `write`; `bob` has the role `read` here.")
 
 
@@ -113,7 +113,7 @@ def test_a_form_is_good_for_what_it_was_made_for_only_and_once(pages: Pages) -> 
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
     other, number = pages.cardinal.new(), form["token"].partition(".")[0]
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     changes = [
         {"card": other.node_id},
         {"name": "stop-all"},
@@ -184,7 +184,7 @@ def test_hostile_words_reach_the_agent_and_nobody_else(
         assert second.text == "and mind the tests"
         page = bob.get(sent.headers["Location"]).text
         assert "<script>" not in page
-        cardinal.settle()
+        cardinal.catch_up()
         said = cardinal.comment(item, "script").body
         for word in ("@alice", "<script", "<!-- cardinal:key:say:1", "\u202e"):
             assert word not in said
@@ -254,7 +254,7 @@ def test_a_role_at_another_owner_gives_no_say_over_a_board(pages: Pages) -> None
     store.repos.set_role(site, cardinal.person("mallory"), Role.ADMIN)
     foreign = new(cardinal, cardinal.project, site)
     cardinal.new()
-    cardinal.settle()
+    cardinal.catch_up()
     mallory = pages.browser("mallory")
     assert forms(mallory, f"/boards/acme/{cardinal.project.number}") == {}
     word = mallory.here.get_cookie("__Host-cardinal", "cardinal.example.com")

@@ -33,7 +33,7 @@ def asked(cardinal: Cardinal) -> str:
     """Return the run of a card that waits for an answer."""
     cardinal.scenario(work=ASK)
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     return cardinal.run_of(item).run_id
 
 
@@ -108,7 +108,7 @@ def test_a_board_whose_policy_and_cards_one_may_not_read_does_not_exist(pages: P
 
 def test_a_long_timeline_is_cut_to_what_a_page_holds_the_newest_lines_last(pages: Pages) -> None:
     item = pages.cardinal.new()
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     card = pages.cardinal.card(item)
     said = [PersonSaid(card.card_id, n, "issue", "bob", True, f"{n:03} {'<' * 490}") for n in range(90)]
     with event_store.writing(pages.cardinal.services.engine) as db:
@@ -128,7 +128,7 @@ def test_a_card_about_another_owners_repository_shows_nobody_the_board(pages: Pa
         store.access.set_private(repo, True, actor=alice)
     new(cardinal, project, cardinal.repo)
     new(cardinal, project, site)
-    cardinal.settle()
+    cardinal.catch_up()
     path = f"/boards/globex/{project.number}"
     assert pages.browser("alice").get(path).status_code == 200
     mallory = pages.browser("mallory")
@@ -142,7 +142,7 @@ def test_each_board_leads_to_its_own_card_of_an_issue_on_both(pages: Pages) -> N
     store, carol = cardinal.forge.store, cardinal.person("carol")
     other = store.projects.add(project, issue_of(mine), actor=carol)
     store.projects.drag(other, "Review", actor=carol)
-    cardinal.settle()
+    cardinal.catch_up()
     alice = pages.browser("alice")
     boards = [alice.get(f"/boards/acme/{it.number}").text for it in (cardinal.project, project)]
     name = f"/cards/acme/shop/{issue_of(mine).number}"
@@ -180,7 +180,7 @@ def test_a_card_with_many_dependencies_asks_for_few_at_a_time_and_shows_what_is_
         store.links.add_blocked_by(
             issue_of(item), store.issues.create(repo, f"Part {number:02}.", "", actor=alice), actor=alice
         )
-    cardinal.settle()
+    cardinal.catch_up()
     path, bob = f"/cards/acme/shop/{issue_of(item).number}", pages.browser("bob")
     first, second = bob.get(path).text, bob.get(path).text
     assert (f"of {MAX_ASKED} done" in first, UNASKED in first) == (True, True)
@@ -198,7 +198,7 @@ def test_a_card_has_its_parts_with_how_many_are_done_and_none_that_one_may_not_r
         cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
     close(cardinal, first)
     hide(cardinal, "board")
-    cardinal.settle()
+    cardinal.catch_up()
     path = f"/cards/acme/shop/{issue_of(whole).number}"
     shown = pages.browser("alice").get(path).text
     assert "<p>1 of 3 parts done</p>" in shown
@@ -220,10 +220,10 @@ def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_n
     hide(cardinal, "board")
     item, (first, second) = waiting(cardinal, "Tables", "Keys")
     close(cardinal, first)
-    cardinal.settle()
+    cardinal.catch_up()
     path = f"/cards/acme/shop/{issue_of(item).number}"
     store.links.add_blocked_by(issue_of(item), outside, actor=alice)
-    cardinal.settle()
+    cardinal.catch_up()
     shown = pages.browser("alice").get(path).text
     assert "1 of 3 done" in shown
     assert "Sealed &lt;i&gt;" in shown
@@ -303,7 +303,7 @@ def test_a_pull_request_that_nobody_reviewed_says_so(pages: Pages) -> None:
 
 def test_a_card_that_left_the_board_keeps_its_page_and_comes_back_from_there(pages: Pages) -> None:
     item = pages.cardinal.new("Old & new", column="Tasks")
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     bob, path, board = (
         pages.browser("bob"),
         page_of(pages, item),
@@ -311,7 +311,7 @@ def test_a_card_that_left_the_board_keeps_its_page_and_comes_back_from_there(pag
     )
     archive = forms(bob, path)[""] | {"name": "archive", "text": ""}
     assert send(bob, archive).status_code == 303
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert "acted=before" in send(bob, archive).headers["Location"]  # it acts once, and its page is there
     assert path not in bob.get(board).text
     assert path in bob.get(f"{board}?state=archived&search=old").text
@@ -324,7 +324,7 @@ def test_a_card_that_left_the_board_keeps_its_page_and_comes_back_from_there(pag
     assert [pages.browser(login).get(path).status_code for login in ("mallory", "bob")] == [404, 200]
     assert path not in pages.browser("mallory").get(f"{board}?state=archived").text
     assert send(bob, forms(bob, path)["unarchive"]).status_code == 303
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     assert path in bob.get(board).text
     happens(pages, CardArchived(pages.cardinal.card(item).card_id, "deleted"))
     assert "<p>Deleted on the board by somebody, " in bob.get(path).text

@@ -41,11 +41,11 @@ def on_branch(cardinal: Cardinal, branch: str, text: str | None) -> None:
 
 def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) -> None:
     pages.cardinal.set_policy(with_column(budget_usd="7.5", instructions="'<b>'"))
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     bob = pages.browser("bob")
     assert f'<a href="{PATH}">' in bob.get("/boards/acme/1").text
     pages.cardinal.set_policy("version: 2\n")
-    pages.cardinal.settle()
+    pages.cardinal.catch_up()
     shown = bob.get(PATH).text
     for text in (
         "<td><bdi>budget_usd</bdi><br>"

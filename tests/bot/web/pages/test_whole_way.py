@@ -20,7 +20,7 @@ def test_somebody_opens_the_log_that_a_check_names_and_it_has_the_digest_of_the_
     cardinal = pages.cardinal
     cardinal.scenario(work=WORK)
     item = cardinal.new(column="In Progress")
-    cardinal.settle(work=True)
+    cardinal.catch_up(work=True)
     run_id = cardinal.run_of(item).run_id
     check = check_of(cardinal, item)
     assert check.details_url == f"{PUBLIC}/runs/{run_id}/artifacts"

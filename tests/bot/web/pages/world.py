@@ -93,7 +93,7 @@ class Pages:
     def run(self) -> RunId:
         """Return a run that lives, on a card of its own."""
         item = self.cardinal.new(column="In Progress")
-        self.cardinal.settle(publish=False)
+        self.cardinal.catch_up(publish=False)
         self.cardinal.forge.gateway.calls.clear()  # who dragged it was asked about
         return self.cardinal.run_of(item).run_id
 
