@@ -1,5 +1,6 @@
 """Failed webhook deliveries, and requests for their redelivery."""
 
+import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -22,8 +23,9 @@ OK = range(200, 400)
 RETENTION = timedelta(days=3)  # docs.github.com/webhooks/using-webhooks/handling-failed-webhook-deliveries
 RECENT = timedelta(minutes=10)  # far longer than the time between two sweeps
 MAX_ASKED = 100  # redeliveries of one sweep; the next one goes on
-MAX_ATTEMPTS = 6  # of one delivery: after so many failures the next would fail, too
-FIRST_PAUSE = timedelta(seconds=30)  # after an attempt that failed; each further one doubles it
+FIRST_PAUSE = timedelta(seconds=30)  # after an attempt that failed; each further one doubles it, up to
+LONGEST_PAUSE = timedelta(minutes=30)
+MAX_ATTEMPTS = 150  # of one delivery: the days that GitHub keeps it
 
 Came = Callable[[Iterable[DeliveryId]], frozenset[DeliveryId]]
 
@@ -43,7 +45,7 @@ class FailedDelivery:
 
     def is_due(self, now: datetime) -> bool:
         """Tell whether to request it now: not too often, not too soon, not after GitHub deleted it."""
-        pause = FIRST_PAUSE * 2 ** (self.attempts - 2) if self.attempts > 1 else timedelta()
+        pause = _pause(self.attempts - 1) if self.attempts > 1 else timedelta()
         return self.tried_at + pause <= now and not self.is_hopeless(now)
 
     def is_hopeless(self, now: datetime) -> bool:
@@ -57,9 +59,9 @@ def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
     `came` returns those of some deliveries that are in the inbox. Each is requested a few times, with growing
     pauses. All attempts of one have the same GUID, so a duplicate is recognised.
     """
-    due = [delivery for delivery in failed(hub, now - RECENT, came) if delivery.is_due(now)][:MAX_ASKED]
+    due = [delivery for delivery in failed(hub, now - RECENT, came) if delivery.is_due(now)]
     requested = []
-    for delivery in due:
+    for delivery in _take(hub, due):
         try:
             hub.as_app("POST", f"{PATH}/{delivery.attempt_id}/attempts")
         except (NotFoundError, RefusedError) as error:  # it must not block those behind it
@@ -67,6 +69,32 @@ def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
             continue
         requested.append(delivery)
     return tuple(requested)
+
+
+def _take(hub: Hub, due: Iterable[FailedDelivery]) -> list[FailedDelivery]:
+    """Return those that nobody requests just now, and record that they are: by another host, or in vain.
+
+    GitHub lists an attempt when it is made, which may be long after the request.
+    """
+
+    def taken(record: bytes, now_s: float) -> tuple[bytes, list[FailedDelivery]]:
+        known: dict[str, tuple[float, int]] = json.loads(record or b"{}")
+        young = {guid: it for guid, it in known.items() if now_s - it[0] < 2 * LONGEST_PAUSE.total_seconds()}
+        free = []
+        for delivery in due:
+            at_s, times = young.get(delivery.delivery_id, (0.0, 0))
+            if len(free) < MAX_ASKED and (not times or now_s >= at_s + _pause(times).total_seconds()):
+                young[delivery.delivery_id] = now_s, times + 1
+                free.append(delivery)
+        return json.dumps(young).encode(), free
+
+    due = list(due)
+    return hub.records.change("requested redeliveries", taken) if due else []
+
+
+def _pause(failures: int) -> timedelta:
+    """Return the pause after so many attempts in vain, one at least."""
+    return min(FIRST_PAUSE * 2 ** min(failures - 1, 10), LONGEST_PAUSE)
 
 
 def failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tuple[FailedDelivery, ...]:

@@ -7,8 +7,9 @@ import pytest
 
 from bot.github import failed_deliveries
 from bot.github.client import Hub
+from bot.system.config import Config
 from ledger.ids import DeliveryId
-from tests.bot.github.conftest import STARTED, Scripted
+from tests.bot.github.conftest import STARTED, Clock, Scripted
 
 PATH = failed_deliveries.PATH
 
@@ -71,6 +72,18 @@ def test_a_failed_delivery_is_asked_for_as_the_app(hub: Hub, scripted: Scripted)
     assert scripted.asked(PATH)[0].params["status"] == "failure"
 
 
+def test_a_request_is_not_repeated_by_another_host_or_before_its_attempt_was_made(
+    hub: Hub, scripted: Scripted, config: Config, clock: Clock
+) -> None:
+    scripted.answer("GET", PATH, [attempt(5, "a", 500)])
+    scripted.answer("POST", f"{PATH}/5/attempts", {}, status=202)
+    for wait_s, requested in ((0, 1), (29, 1), (1, 2), (59, 2), (1, 3), (7_200, 4)):
+        clock.forward(wait_s)
+        for mine in (hub, Hub(config, clock)):
+            failed_deliveries.recover(mine, clock(), lambda _: frozenset())
+        assert len(scripted.asked(f"{PATH}/5/attempts")) == requested
+
+
 def test_a_delivery_that_came_meanwhile_is_not_asked_for_and_ends_the_search(
     hub: Hub, scripted: Scripted
 ) -> None:
@@ -88,7 +101,10 @@ def test_a_delivery_that_came_meanwhile_is_not_asked_for_and_ends_the_search(
         (2, timedelta(seconds=30), True),
         (5, timedelta(seconds=239), False),
         (5, timedelta(seconds=240), True),
-        (6, timedelta(days=1), False),
+        (9, timedelta(minutes=29), False),
+        (9, timedelta(minutes=30), True),
+        (40, timedelta(minutes=30), True),  # as after an outage of a day
+        (5_000, timedelta(days=1), False),
         (1, timedelta(days=3), False),
     ],
 )
