@@ -80,7 +80,7 @@ def _take(hub: Hub, due: Iterable[FailedDelivery]) -> list[FailedDelivery]:
     def taken(record: bytes, now_s: float) -> tuple[bytes, list[FailedDelivery]]:
         known: dict[str, tuple[float, int]] = json.loads(record or b"{}")
         young = {guid: it for guid, it in known.items() if now_s - it[0] < 2 * LONGEST_PAUSE.total_seconds()}
-        free = []
+        free = list[FailedDelivery]()
         for delivery in due:
             at_s, times = young.get(delivery.delivery_id, (0.0, 0))
             if len(free) < MAX_ASKED and (not times or now_s >= at_s + _pause(times).total_seconds()):
@@ -94,7 +94,8 @@ def _take(hub: Hub, due: Iterable[FailedDelivery]) -> list[FailedDelivery]:
 
 def _pause(failures: int) -> timedelta:
     """Return the pause after so many attempts in vain, one at least."""
-    return min(FIRST_PAUSE * 2 ** min(failures - 1, 10), LONGEST_PAUSE)
+    doublings = min(failures - 1, 10)
+    return min(FIRST_PAUSE * float(2**doublings), LONGEST_PAUSE)
 
 
 def failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tuple[FailedDelivery, ...]:
