@@ -189,7 +189,7 @@ class ProcessGroup:
         now = time.monotonic()
         rests = status == RESTS
         child.failures = 0 if rests else 1 if now - child.started > SETTLED_S else child.failures + 1
-        wait_s = 0.0 if rests else min(MAX_WAIT_S, FIRST_WAIT_S * 2 ** (child.failures - 1))
+        wait_s = 0.0 if rests else restart_wait_s(child.failures)
         child.pid, child.ready, child.due = 0, False, now + wait_s
         _close_ready(child)
         if status == OUTDATED and not self._stops:
@@ -220,6 +220,11 @@ class ProcessGroup:
                 stops = self._stops
             self._wait(max(0.0, min(left_s, 1.0)))
             self._reap()
+
+
+def restart_wait_s(failures: int) -> float:
+    """Return the seconds before a child that failed so often in a row starts again."""
+    return min(MAX_WAIT_S, FIRST_WAIT_S * float(2 ** min(failures - 1, 10)))
 
 
 def _close_ready(child: _Child) -> None:

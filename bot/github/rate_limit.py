@@ -101,7 +101,7 @@ class ApiBudget:
 
         def closed(spent: RateUsage, now_s: float) -> tuple[RateUsage, None]:
             again = not exact and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
-            strikes = spent.strikes + 1 if again else 0
+            strikes = min(spent.strikes + 1, 10) if again else 0
             until_s = now_s + min(for_s * 2**strikes, max(for_s, MAX_GUESS_S))
             until_s = max(spent.closed_until_s, until_s)
             return replace(spent, closed_until_s=until_s, strikes=strikes), None

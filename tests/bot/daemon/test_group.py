@@ -142,3 +142,8 @@ def test_others_start_after_what_they_stand_on(tmp_path: Path) -> None:
         assert said == ["live-0 ready", "live-1 ready"]
         process.send_signal(signal.SIGTERM)
         process.wait(60)
+
+
+def test_a_child_that_failed_for_a_day_starts_again_in_seconds() -> None:
+    waits = [group.restart_wait_s(failures) for failures in (1, 2, 7, 10_000)]
+    assert waits == [group.FIRST_WAIT_S, 2 * group.FIRST_WAIT_S, group.MAX_WAIT_S, group.MAX_WAIT_S]

@@ -291,6 +291,16 @@ def _hold_and_die(places: CallSlots) -> None:
         os._exit(1)
 
 
+def test_a_limit_that_is_met_for_weeks_is_waited_for_as_long_as_before(
+    budget: ApiBudget, clock: Clock
+) -> None:
+    for _ in range(1_100):
+        budget.close(60, exact=False)
+        clock.forward(budget.closed_s())
+    budget.close(60, exact=False)
+    assert budget.closed_s() == 900
+
+
 def test_while_a_limit_lasts_nobody_asks(hub: Hub, scripted: Scripted, config: Config, clock: Clock) -> None:
     scripted.tokens()
     scripted.answer("GET", "/x", {"message": "Slow"}, status=429, headers={"retry-after": "30"})
