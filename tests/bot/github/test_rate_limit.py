@@ -295,9 +295,9 @@ def test_a_limit_that_is_met_for_weeks_is_waited_for_as_long_as_before(
     budget: ApiBudget, clock: Clock
 ) -> None:
     for _ in range(1_100):
-        budget.close(60, exact=False)
+        budget.close(60.0, exact=False)
         clock.forward(budget.closed_s())
-    budget.close(60, exact=False)
+    budget.close(60.0, exact=False)
     assert budget.closed_s() == 900
 
 
