@@ -24,8 +24,8 @@ RETENTION = timedelta(days=3)  # docs.github.com/webhooks/using-webhooks/handlin
 RECENT = timedelta(minutes=10)  # far longer than the time between two sweeps
 MAX_ASKED = 100  # redeliveries of one sweep; the next one goes on
 FIRST_PAUSE = timedelta(seconds=30)  # after an attempt that failed; each further one doubles it, up to
-LONGEST_PAUSE = timedelta(minutes=30)
-MAX_ATTEMPTS = 150  # of one delivery: the days that GitHub keeps it
+MAX_PAUSE = timedelta(minutes=10)
+MAX_ATTEMPTS = 450  # of one delivery: the days that GitHub keeps it
 
 Came = Callable[[Iterable[DeliveryId]], frozenset[DeliveryId]]
 
@@ -79,7 +79,7 @@ def _take(hub: Hub, due: Iterable[FailedDelivery]) -> list[FailedDelivery]:
 
     def taken(record: bytes, now_s: float) -> tuple[bytes, list[FailedDelivery]]:
         known: dict[str, tuple[float, int]] = json.loads(record or b"{}")
-        young = {guid: it for guid, it in known.items() if now_s - it[0] < 2 * LONGEST_PAUSE.total_seconds()}
+        young = {guid: it for guid, it in known.items() if now_s - it[0] < 2 * MAX_PAUSE.total_seconds()}
         free = list[FailedDelivery]()
         for delivery in due:
             at_s, times = young.get(delivery.delivery_id, (0.0, 0))
@@ -95,7 +95,7 @@ def _take(hub: Hub, due: Iterable[FailedDelivery]) -> list[FailedDelivery]:
 def _pause(failures: int) -> timedelta:
     """Return the pause after so many attempts in vain, one at least."""
     doublings = min(failures - 1, 10)
-    return min(FIRST_PAUSE * float(2**doublings), LONGEST_PAUSE)
+    return min(FIRST_PAUSE * float(2**doublings), MAX_PAUSE)
 
 
 def failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tuple[FailedDelivery, ...]:

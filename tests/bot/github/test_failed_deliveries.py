@@ -101,9 +101,9 @@ def test_a_delivery_that_came_meanwhile_is_not_asked_for_and_ends_the_search(
         (2, timedelta(seconds=30), True),
         (5, timedelta(seconds=239), False),
         (5, timedelta(seconds=240), True),
-        (9, timedelta(minutes=29), False),
-        (9, timedelta(minutes=30), True),
-        (40, timedelta(minutes=30), True),  # as after an outage of a day
+        (9, timedelta(minutes=9), False),
+        (9, timedelta(minutes=10), True),
+        (40, timedelta(minutes=10), True),  # as after hours without a receiver
         (5_000, timedelta(days=1), False),
         (1, timedelta(days=3), False),
     ],
