@@ -41,7 +41,9 @@ def give(target: str, word: str, text: str = "", *, column: str | None = None, a
             raise NoCardError(f"no card of {line(target)} has an issue that Cardinal serves: nothing is done")
         on_board, card = about
         words = " ".join(filter(None, (scope, text)))
-        seq = record.record_of_operator(on_board, card, word, words, getpass.getuser())
+        name = f"{word}:{target}"  # a command about a run is for no later one
+        name = name if parser.pressed_run(f"{parser.CLI}:{name}") else word
+        seq = record.record_of_operator(on_board, card, name, words, getpass.getuser())
         outcome = record.outcome(on_board, SignIn(0, record.OPERATOR, on_board.now()), seq, parser.CLI)
     assert outcome is not None  # it was recorded just now
     said = {"card": _home.name_of(card), "command": word, "refused": outcome.refused, "answer": outcome.text}

@@ -16,7 +16,7 @@ class JobRequest(ApiModel):
     repository: str
     number: int = Field(description="The issue's number; 0 before it is made")
     problem: str = Field(description="Why none will be made; empty while all is well")
-    warnings: list[str] = Field(description="Why no run of the board would start just now")
+    warnings: list[str] = Field(description="Why no run in its column would start just now")
 
 
 def request_of(call: ApiRequest, key: str) -> JobRequest:
@@ -27,7 +27,7 @@ def request_of(call: ApiRequest, key: str) -> JobRequest:
             raise not_found()
         boards, at = [it for it in call.boards if it.board_id == row.board_id], call.site.clock()
         home = call.site.config.home
-        warnings = [line for board in boards for line in holds.start_lines(db, board, at, home)]
+        warnings = [line for board in boards for line in holds.start_lines(db, board, row.column, at, home)]
     return JobRequest(
         request=row.key,
         repository=row.repository,

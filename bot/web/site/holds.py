@@ -18,7 +18,7 @@ from ledger.queue import hosts
 from ledger.views import cards, halts, stalls, stops
 from ledger.views.stops import StopRow
 from rules.card.stops import LIFTS, halted, stop_words
-from rules.text import brief, count, plain
+from rules.text import brief, plain
 
 MAX_QUEUED = 50  # lines of all columns
 MAX_LANE = 20  # cards of one merge lane
@@ -26,7 +26,9 @@ NEXT = "a worker that is free takes it"
 NO_HOST = (
     "No host takes runs: see that {workers} runs, and that `cardinal hosts` has one that is not drained."
 )
-STALLED = "Ready for over a minute without a worker: {}. See that workers run, then ask `cardinal doctor`."
+STALLED = (
+    "Runs are ready for over a minute without a worker: see that workers run, then ask `cardinal doctor`."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,12 @@ def merge_lanes(db: Connection, board: VisibleBoard) -> list[LaneOrder]:
     return lanes
 
 
-def stop_lines(db: Connection, board: VisibleBoard, now: datetime, *, whole: bool) -> list[str]:
+def stop_lines(
+    db: Connection, board: VisibleBoard, now: datetime, *, whole: bool, of_runs_in: str | None = None
+) -> list[str]:
     """Return a sentence for the halt and each stop in force; of cards those that the visitor may see.
 
-    Why the board is halted is only for whom it is whole.
+    Why the board is halted is only for whom it is whole. `of_runs_in`: only those for a whole column.
     """
     if not board.home:
         return []
@@ -95,6 +99,10 @@ def stop_lines(db: Connection, board: VisibleBoard, now: datetime, *, whole: boo
         why = halted(halt) if whole else f"the board is halted ({LIFTS['board']})"
         lines.append(f"Since {when(row.at)}, for {brief(now - row.at)}, {why}.")
     for stop in stops.of_board(db, board.board_id):
+        if of_runs_in is not None and not (
+            stop.scope == "board" or (stop.scope == "column" and stop.target == of_runs_in)
+        ):
+            continue
         if what := _target(db, board, stop):
             since = f"since {when(stop.at)}, for {brief(now - stop.at)}"
             done, lift = stop_words(stop.scope, stop.by, stop.because)
@@ -102,13 +110,13 @@ def stop_lines(db: Connection, board: VisibleBoard, now: datetime, *, whole: boo
     return lines
 
 
-def start_lines(db: Connection, board: VisibleBoard, now: datetime, home: Path) -> list[str]:
-    """Return a sentence for each reason for which no run of the board would start just now."""
-    lines = stop_lines(db, board, now, whole=False)
+def start_lines(db: Connection, board: VisibleBoard, column: str, now: datetime, home: Path) -> list[str]:
+    """Return a sentence for each reason for which no run of that column would start just now."""
+    lines = stop_lines(db, board, now, whole=False, of_runs_in=column)
     if not hosts.known(db).at_work:
         lines.append(NO_HOST.format(workers=program.of_workers(home)))
-    elif waiting := stalls.counts(db).get(board.board_id):
-        lines.append(STALLED.format(count(waiting, "run")))
+    elif stalls.counts(db).get(board.board_id):
+        lines.append(STALLED)
     return lines
 
 

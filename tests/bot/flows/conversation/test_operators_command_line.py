@@ -58,6 +58,20 @@ def test_a_run_a_card_a_column_and_a_board_are_stopped_and_go_on(cardinal: Cardi
     assert {event.place for event in cardinal.events(CommandGiven)} == {"cli"}
 
 
+def test_a_command_about_a_run_reaches_no_later_one(cardinal: Cardinal, item: Item) -> None:
+    first = cardinal.run_of(item).run_id
+    assert typed(cardinal, "stop", first, "--cancel").exit_code == 0
+    cardinal.catch_up()
+    cardinal.say(item, "/cardinal retry")
+    cardinal.catch_up()
+    later = cardinal.run_of(item).run_id
+    assert later != first
+    late = typed(cardinal, "stop", first, "--cancel")
+    assert (later in late.output, cardinal.run(later).ending) == (True, None)
+    cardinal.catch_up()
+    assert cardinal.run(later).ending is None
+
+
 def test_what_the_policy_refuses_to_every_role_is_refused_and_exits_with_one(
     cardinal: Cardinal, item: Item
 ) -> None:

@@ -64,13 +64,16 @@ def test_the_answer_says_why_no_run_would_start(pages: Pages) -> None:
         hosts.beat(db, "a", slots=2, labels=(), version="1")
     assert warnings() == []
     happens(pages, WorkStalled(pages.cardinal.board_id, 2))
-    assert warnings() == [holds.STALLED.format("2 runs")]
+    assert warnings() == [holds.STALLED]
     with event_store.writing(engine) as db:
         hosts.drain(db, "a", drained=True)
     assert warnings() == [no_host]
+    happens(pages, StopOrdered(pages.cardinal.board_id, "column", "Planning", "alice"))
+    assert warnings() == [no_host]
+    happens(pages, StopOrdered(pages.cardinal.board_id, "column", "In Progress", "alice"))
     happens(pages, StopOrdered(pages.cardinal.board_id, "board", "", "alice"))
-    (stopped, _) = warnings()
-    assert stopped.startswith("The board is stopped by alice since")
+    stopped = {line.partition(" is ")[0] for line in warnings()}
+    assert {"The board", "The column In Progress"} < stopped
 
 
 def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
