@@ -82,7 +82,9 @@ class Hub:
         # As the App itself it has a limit of its own, whichever owner the call is about.
         as_app = ApiBudget(self.records, f"App {config.app_id} of {url}")
         self._app = Wire(url, lambda _: self._tokens.app_word(), clock, as_app, read_s, places)
-        self._installed = Wire(url, self._tokens.reaching, clock, self.budget, read_s, places)
+        self._installed = Wire(
+            url, self._tokens.reaching, clock, self.budget, read_s, places, asks_for_tokens=True
+        )
         self._bot: list[tuple[str, int]] = []  # filled once, by whichever owner's installation can say it
 
     def at(self, owner: str) -> "Hub":

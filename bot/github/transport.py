@@ -208,8 +208,10 @@ class Wire:
         budget: ApiBudget | None,
         read_s: float,
         places: CallSlots,
+        *,
+        asks_for_tokens: bool = False,
     ) -> None:
-        self._places = places
+        self._places, self._asks_for_tokens = places, asks_for_tokens
         self._base_url, self._clock, self._budget, self._read_s = base_url, clock, budget, read_s
         self._token, self._mine = token, threading.local()
 
@@ -225,7 +227,7 @@ class Wire:
         """
         speaker, requester = self._connection()
         speaker.reach = call.reach
-        if self._budget is not None:
+        if self._asks_for_tokens:
             self._token(call.reach)  # a missing one is requested before this call holds a slot
         try:
             with self._places.hold(str(call)):

@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.github.client import Hub
 from bot.ingest import events, facts
+from bot.ingest.events.issues import IssueLabeled
 from ledger.queue.change_reports import About
 from tests.peer.relay import Delivery
 from tests.peer.side import ADMIN, BOT, ORG, SECRET, WRITER, Side
@@ -90,7 +91,10 @@ def test_cardinal_reads_that_a_label_was_put_on(hub: Hub, side: Side, repository
     labeled = side.relay.wait(repository, "issues", "labeled")[0]
     at = datetime.fromisoformat(labeled.payload["issue"]["updated_at"])
     change = facts.CardChange(ADMIN, About.LABEL, "area:api", at)
-    assert read(labeled, hub.bot_id) == (facts.IssueEdited(repository, number, change),)
+    edited, put_on = read(labeled, hub.bot_id)
+    assert edited == facts.IssueEdited(repository, number, change)
+    assert isinstance(put_on, IssueLabeled)
+    assert (put_on.repository, put_on.number, put_on.label, put_on.at) == (repository, number, "area:api", at)
 
 
 def _opened(hub: Hub, side: Side, repository: str) -> int:

@@ -67,6 +67,8 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             at = moment(payload, "issue.updated_at")
             label = text_or_empty(payload, "label.name")
             change = CardChange(login(payload, "sender"), About.LABEL, label, at)
+            if not label:
+                return (IssueEdited(repository, issue, change),)
             event = f"issue-{number(payload, 'issue.id')}"
             cause = f"For {repository}#{issue}, which got the label {code(label)}."
             labeled = IssueLabeled(repository, event, cause, at, issue, label)
