@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from bot.github.client import Hub
@@ -11,6 +12,7 @@ from bot.ingest.events.issues import IssueLabeled
 from ledger.queue.change_reports import About
 from tests.peer.relay import Delivery
 from tests.peer.side import ADMIN, BOT, ORG, SECRET, WRITER, Side
+from tests.waiting import until
 
 BRANCH = "cardinal/1-totals"
 
@@ -148,7 +150,9 @@ def test_cardinal_reads_a_comment_on_a_line(hub: Hub, side: Side, repository: st
 def test_a_push_says_what_moved(hub: Hub, side: Side, repository: str) -> None:
     before = side.head(repository)
     after = side.write(repository, "main", ".github/cardinal.yml", "version: 1\n")
-    pushed = side.relay.wait(repository, "push")[-1]
+    # That of the repository's first commit may still be on its way.
+    pushes = partial(side.relay.of, repository, "push", None)
+    pushed = until(lambda: next((it for it in pushes() if it.payload["after"] == after), None), "the push")
     (found,) = read(pushed, hub.bot_id)
     assert isinstance(found, facts.Pushed)
     assert (found.ref, found.before, found.after) == ("refs/heads/main", before, after)
