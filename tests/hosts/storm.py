@@ -20,6 +20,7 @@ from tests.waiting import until
 SECONDS, SEED = "CARDINAL_TEST_STORM_S", "CARDINAL_TEST_STORM_SEED"
 DEFAULT_S = 300.0
 AT_ONCE = 3
+CARD_S = 75.0  # between two new cards: GitHub lets an App make 500 contents an hour, and a card makes seven
 POLL_S = 0.5
 REST_S = 600.0  # for what is left when the weather is fine again
 TIDY_S = 150.0
@@ -44,14 +45,14 @@ def play(site: Site) -> None:
 
 
 def _blow(site: Site, cards: list[Card], sampler: Sampler, troubles: Troubles) -> None:
-    end = time.monotonic() + seconds()
-    while time.monotonic() < end and troubles.problem is None:
-        _serve(site, cards, more=True)
+    begin = time.monotonic()
+    while (blown_s := time.monotonic() - begin) < seconds() and troubles.problem is None:
+        _serve(site, cards, most=AT_ONCE + int(blown_s / CARD_S))
         time.sleep(POLL_S)
     troubles.stop()
     say(f"{troubles.count} troubles are over; {len(_open(cards))} of {len(cards)} cards are open")
     try:
-        until(lambda: not _serve(site, cards, more=False), "all runs end", REST_S, POLL_S)
+        until(lambda: not _serve(site, cards, most=0), "all runs end", REST_S, POLL_S)
     except AssertionError:
         for card in _open(cards):
             say(card.state())
@@ -73,9 +74,12 @@ def _open(cards: list[Card]) -> list[Card]:
     return [card for card in cards if not card.over]
 
 
-def _serve(site: Site, cards: list[Card], *, more: bool) -> list[Card]:
-    """Do what people do on each open card, with new ones for those that are done; return the open ones."""
-    while more and len(_open(cards)) < AT_ONCE:
+def _serve(site: Site, cards: list[Card], *, most: int) -> list[Card]:
+    """Do what people do on each open card, with new ones for those that are done; return the open ones.
+
+    There are never more than `most` cards in all.
+    """
+    while len(_open(cards)) < AT_ONCE and len(cards) < most:
         cards.append(Card(site, f"Card {len(cards) + 1}"))
         cards[-1].drag()
     for card in _open(cards):
