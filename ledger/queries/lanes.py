@@ -1,7 +1,7 @@
 """Cards for people who may see some repositories: by lane, that is by who has to act next, and by column."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -22,8 +22,9 @@ from ledger.queries.card_filter import (
     asked_for,
     in_sight,
 )
-from ledger.states import ATTENTION, CardState
+from ledger.states import ATTENTION, CardState, RunState
 from ledger.views.cards import cards
+from ledger.views.questions import questions
 from ledger.views.runs import runs
 
 
@@ -31,6 +32,7 @@ class Lane(StrEnum):
     """A lane, as people read it."""
 
     NEEDS_YOU = "Needs you"
+    NEEDS_OTHERS = "Needs others"  # for_person alone puts cards there
     WORKING = "Working"
     IN_REVIEW = "In review"
     READY = "Ready to merge"
@@ -50,9 +52,13 @@ LANES: Mapping[CardState, Lane] = {
     S.FAILED: Lane.STUCK,
     S.BLOCKED: Lane.STUCK,
 }
+PLAN = "plan"
 _FIELDS = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE
 _MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd
 _BY_A_PERSON = runs.c.door.in_(BY_PEOPLE) & (runs.c.by != "") & runs.c.by.not_like("%[bot]")
+_PLAN = runs.c.state == RunState.AWAITING_APPROVAL
+_SUBJECT = select(questions.c.subject).where(questions.c.question_id == runs.c.question_id).scalar_subquery()
+_WAITS_FOR = case((cards.c.state != S.NEEDS_INPUT, ""), (_PLAN, PLAN), else_=func.coalesce(_SUBJECT, ""))
 _UNASKED = case((_BY_A_PERSON, null()), else_=runs.c.settings)
 # In lanes by what each has first; elsewhere who waits for a person comes first, then all others.
 _BY_LANE = case({state.value: place for place, state in enumerate(LANES)}, value=STATE)
@@ -62,7 +68,8 @@ _BY_NEED = case(NEED, value=STATE, else_=len(NEED))
 class ListedCard(NamedTuple):
     """A card in a list. `mover` put it where it stands; the fields below are of its newest run, or None.
 
-    `because` is empty where it would name an issue of a repository that is not in sight.
+    `because` is empty where it would name an issue of a repository that is not in sight. `waits_for` is PLAN
+    or the subject of the run's open question; empty where no run waits for a person.
     """
 
     card_id: CardId
@@ -77,6 +84,8 @@ class ListedCard(NamedTuple):
     run_id: RunId | None
     by: str | None
     usd: float | None
+    board_id: BoardId
+    waits_for: str
     reviewers: tuple[str, ...] = ()
 
     @property
@@ -143,6 +152,24 @@ def by_lane(
     return listed
 
 
+def for_person(
+    by: Mapping[Lane, LaneCards], login: str, may_answer: Callable[[ListedCard], bool]
+) -> Mapping[Lane, LaneCards]:
+    """Return the lanes as the person reads them: others' cards that only others may answer stand apart."""
+    needs = by[Lane.NEEDS_YOU]
+    mine = needs.owned.get(login.casefold(), [])
+    ids = {card.card_id for card in mine}
+    parted: tuple[list[ListedCard], list[ListedCard]] = [], []
+    for card in needs.cards:
+        parted[card.card_id not in ids and not may_answer(card)].append(card)
+    yours, theirs = parted
+    return {
+        **by,
+        Lane.NEEDS_YOU: LaneCards(yours, {login.casefold(): mine}),
+        Lane.NEEDS_OTHERS: LaneCards(theirs, {}),
+    }
+
+
 def of_column(
     db: Connection,
     scopes: Sequence[CardScope],
@@ -206,7 +233,7 @@ def counts(
 
 
 def _listed(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
-    fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, _UNASKED)
+    fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, cards.c.board_id, _WAITS_FOR, _UNASKED)
     seen = in_sight(scopes, archived=wanted.archived)
     return select(*fields).select_from(FROM).where(seen, asked_for(wanted))
 

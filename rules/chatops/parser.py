@@ -227,6 +227,13 @@ def refusal_to_answer(policy: Policy, subject: Subject, *, role: str, login: str
     return ""
 
 
+def may_answer(policy: Policy, subject: Subject | None, *, role: str, login: str) -> bool:
+    """Tell whether somebody may answer a question about that; None is for a plan that waits for approval."""
+    if subject is None:
+        return isinstance(permit(policy, Parsed("approve", ""), role=role, login=login), Permitted)
+    return not refusal_to_answer(policy, subject, role=role, login=login)
+
+
 def needs(policy: Policy, command: str) -> tuple[str, ...]:
     """Return the roles and people whom the policy or the command itself names for it."""
     return policy.board.commands.get(command, (str(COMMANDS.load(command).ROLE),))

@@ -2,22 +2,27 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from flask import Response, current_app
 from markupsafe import Markup
 from sqlalchemy import Connection
 
+from bot.state import policies
 from bot.web.acting import offered
 from bot.web.site import following
 from bot.web.site.filters import FilterForm, filter_form
 from bot.web.site.following import ListHtml
-from bot.web.site.layout import TITLE, Site, when
+from bot.web.site.layout import TITLE, Site, VisibleBoard, when
 from bot.web.site.lists import MAX_ACTING, card_view, row_html
+from ledger.ids import BoardId
 from ledger.log import event_store
+from ledger.model.limit_answers import Subject
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
-from ledger.queries.lanes import LANES, Lane, LaneCards, ListedCard
+from ledger.queries.lanes import LANES, PLAN, Lane, LaneCards, ListedCard
 from ledger.queue.sign_ins import SignIn
+from rules.chatops.parser import may_answer
 
 EMPTY = "Nothing is on its way. Drag a card on your board into a column that starts work."
 MAX_CARDS = 20  # of a lane while others are shown, too: a page stays under 100 kB
@@ -51,6 +56,7 @@ def mount(site: Site) -> None:
         with event_store.reading(site.engine) as db:
             after = event_store.last_seq(db)
             form = _form(db, scopes)
+            answering = _answering(site, db, visit, boards)
             listed = _listed(db, form, scopes)
         row = row_html()
 
@@ -67,20 +73,50 @@ def mount(site: Site) -> None:
             boards=boards,
             hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",
             visit=visit,
-            **_list_values(form, listed, visit.login, make),
+            **_list_values(form, listed, visit.login, answering.may, make),
         )
 
     @site.get("/live/inbox")
     def news(visit: SignIn) -> Response:
-        scopes = [board.scope for board in site.boards_of(visit)]
+        boards = site.boards_of(visit)
+        scopes = [board.scope for board in boards]
         with event_store.reading(site.engine) as db:
             form = _form(db, scopes)
-        return following.list_stream(
-            site, visit, scopes, (form.address, form.problem), _maker(site, form, scopes)
-        )
+            answering = _answering(site, db, visit, boards)
+        shown = form.address, form.problem, answering.key
+        return following.list_stream(site, visit, scopes, shown, _maker(site, form, scopes, answering.may))
 
 
-def _maker(site: Site, form: FilterForm, scopes: Sequence[CardScope]) -> Callable[[Connection], ListHtml]:
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Tells who may answer what; all of one `key` get the same answers."""
+
+    key: object
+    may: Callable[[ListedCard], bool]
+
+
+def _answering(site: Site, db: Connection, visit: SignIn, boards: Sequence[VisibleBoard]) -> Answering:
+    """Return what the visitor may answer by the policies in force and the roles that GitHub last named."""
+    roles = {name: site.readers.role(visit, name) for board in boards for name in sorted(board.seen)}
+    rules = {board.board_id: policies.in_force(db, board.board_id) for board in boards}
+    who = f"@{visit.login}".casefold()
+    named = any(who in f"{it.board.commands} {it.board.move}".casefold() for it in rules.values())
+
+    @cache
+    def permits(board_id: BoardId, role: str, waits_for: str) -> bool:
+        subject = None if waits_for == PLAN else Subject(waits_for)
+        return may_answer(rules[board_id], subject, role=role, login=visit.login)
+
+    def may(card: ListedCard) -> bool:
+        role = roles.get(card.repository or "", "")
+        return not card.waits_for or permits(card.board_id, role, card.waits_for)
+
+    return Answering((sorted(roles.items()), visit.login if named else ""), may)
+
+
+def _maker(
+    site: Site, form: FilterForm, scopes: Sequence[CardScope], may: Callable[[ListedCard], bool]
+) -> Callable[[Connection], ListHtml]:
     """Return the maker of the list for all its readers, outside of requests."""
     row, template = row_html(), current_app.jinja_env.get_template("parts/front_list.html")
 
@@ -95,7 +131,7 @@ def _maker(site: Site, form: FilterForm, scopes: Sequence[CardScope]) -> Callabl
                 made[key] = row(view, form.address, in_column=False)
             return made[key]
 
-        return lambda login: template.render(filter=form, **_list_values(form, listed, login, once))
+        return lambda login: template.render(filter=form, **_list_values(form, listed, login, may, once))
 
     return make
 
@@ -105,22 +141,25 @@ def _form(db: Connection, scopes: Sequence[CardScope]) -> FilterForm:
 
 
 def _listed(db: Connection, form: FilterForm, scopes: Sequence[CardScope]) -> Mapping[Lane, LaneCards]:
-    """Return each lane that is shown, with all cards that match."""
-    if form.wanted is None:
-        return {}
-    listed = lanes.by_lane(db, scopes, form.wanted)
-    return {lane: its for lane, its in listed.items() if form.shows(lane) and its.cards}
+    """Return each lane, with all cards that match; none for a filter that cannot be read."""
+    return {} if form.wanted is None else lanes.by_lane(db, scopes, form.wanted)
 
 
 def _list_values(
-    form: FilterForm, listed: Mapping[Lane, LaneCards], login: str, make: MakeRow
+    form: FilterForm,
+    listed: Mapping[Lane, LaneCards],
+    login: str,
+    may: Callable[[ListedCard], bool],
+    make: MakeRow,
 ) -> dict[str, object]:
     """Return the values of the list as the person sees it."""
-    nothing = not (form.narrows or form.problem or listed)
+    mine = lanes.for_person(listed, login, may) if listed else {}
+    shown = {lane: its for lane, its in mine.items() if form.shows(lane) and its.cards}
+    nothing = not (form.narrows or form.problem or shown)
     return {
         "lines": (EMPTY,) if nothing else (),
-        "total": sum(len(its.cards) for its in listed.values()),
-        "lanes": [_view(form, lane, its, login, make) for lane, its in listed.items()],
+        "total": sum(len(its.cards) for its in shown.values()),
+        "lanes": [_view(form, lane, its, login, make) for lane, its in shown.items()],
     }
 
 

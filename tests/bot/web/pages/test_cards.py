@@ -18,9 +18,11 @@ from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.runs.test_dependencies import close, waiting
+from tests.bot.flows.settings import POLICY
 from tests.bot.web.api.test_follow_events import happens, queued
 from tests.bot.web.pages.forms import forms, page_of, send
 from tests.bot.web.pages.test_artifacts import hide
+from tests.bot.web.pages.test_runs import messages
 from tests.bot.web.pages.world import Pages
 
 ASK = [
@@ -46,6 +48,27 @@ def test_a_run_that_no_person_asked_for_waits_for_the_policys_reviewers(
     again = replace(queued(first, "r2", first.repository), by=by, door=door)
     happens(pages, replace(again, settings='{"reviewers": ["Bob", "acme/team"]}'))
     assert ("Yours" in pages.browser("bob").get("/").text) == theirs
+
+
+def test_what_only_others_may_answer_stands_apart(pages: Pages) -> None:
+    run_id = asked(pages.cardinal)
+    by = pages.cardinal.run(RunId(run_id)).by
+    other = next(login for login in ("alice", "bob") if login != by)
+    browser = pages.browser(other)
+
+    def lane() -> list[str]:
+        """Return the lane on the page and the one that its stream sends."""
+        page = browser.get("/").text
+        (live,) = re.findall(r'data-live="([^"]+)"', page)
+        (sent,) = messages(browser.get(live))
+        return [re.findall(r"Needs \w+", text)[0] for text in (page.split("<h2")[1], sent.data)]
+
+    assert lane() == ["Needs you", "Needs you"]
+    for allowed, name in ((f"['@{by}']", "Needs others"), (f"['@{other}']", "Needs you")):
+        pages.cardinal.set_policy(f"{POLICY}  commands: {{answer: {allowed}}}\n")
+        pages.cardinal.catch_up()
+        assert lane() == [name, name], allowed
+        assert "Needs you" in pages.browser(by).get("/").text
 
 
 def test_the_inbox_says_who_waits_for_whom_and_leads_to_board_card_and_run(pages: Pages) -> None:

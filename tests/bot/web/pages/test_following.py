@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from html import unescape
 
 from bot.web.live.streams import StreamLimits
@@ -10,14 +10,16 @@ from ledger.event import Event
 from ledger.events.board import CardArchived, CardExplained, StopOrdered
 from ledger.events.person import NoticesChosen
 from ledger.events.run import AgentSaid
-from ledger.ids import CardId
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries.card_news import MAX_EVENTS
 from ledger.views import cards
+from tests.bot.flows.settings import POLICY
 from tests.bot.web.live.reading import Message, Reader
 from tests.bot.web.live.serving import serving
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.test_boards import BOARD, hidden_card
+from tests.bot.web.pages.test_cards import asked
 from tests.bot.web.pages.test_runs import after, happens, messages
 from tests.bot.web.pages.world import Browser, Pages
 
@@ -110,23 +112,11 @@ def _bare(html: str) -> str:
 
 def test_readers_of_a_list_share_it_and_get_it_only_where_it_changed(pages: Pages) -> None:
     run = pages.cardinal.run(pages.run())
-    engine, place = pages.cardinal.services.engine, ("", 0)
+    engine = pages.cardinal.services.engine
     hide(pages.cardinal)
     names = [run.by, next(login for login in ("alice", "bob") if login != run.by), "mallory"]
-    readers = []
-    for login in names:
-        browser = pages.browser(login)
-        cookie = browser.here.get_cookie("__Host-cardinal", domain="cardinal.example.com")
-        assert cookie is not None
-        headers = {"Host": "cardinal.example.com", "Cookie": f"__Host-cardinal={cookie.value}"}
-        readers.append(Reader(place, "/live/inbox", place_of(browser, "/")[1], headers))
-    with serving(pages.app, engine, StreamLimits()) as place, ExitStack() as opened:
-        got = []
-        for reader in readers:
-            reader.place = place
-            assert reader.open() == 200
-            opened.enter_context(closing(reader))
-            got.append(reader.messages())
+    with _inboxes(pages, *names) as readers:
+        got = [reader.messages() for reader in readers]
         happens(pages, CardExplained(run.card_id, "first"))
         *got, hidden = got  # the last may not read the repository
         assert ["first" in _until(each, "first") for each in got] == [True, True]
@@ -139,6 +129,34 @@ def test_readers_of_a_list_share_it_and_get_it_only_where_it_changed(pages: Page
         happens(pages, CardExplained(run.card_id, "second"))
         sent = [next(each).data for each in got]  # and nothing was sent between
         assert [("second" in text, "Yours" in text) for text in sent] == [(True, True), (True, False)]
+
+
+def test_readers_share_no_list_of_what_one_of_them_may_not_answer(pages: Pages) -> None:
+    run = pages.cardinal.run(RunId(asked(pages.cardinal)))
+    pages.cardinal.set_policy(f"{POLICY}  commands: {{answer: ['@alice']}}\n")
+    pages.cardinal.catch_up()
+    with _inboxes(pages, "alice", "bob") as readers:
+        happens(pages, CardExplained(run.card_id, "first"))
+        sent = [_until(reader.messages(), "first") for reader in readers]
+    assert [re.findall(r"Needs \w+", text) for text in sent] == [["Needs you"], ["Needs others"]]
+
+
+@contextmanager
+def _inboxes(pages: Pages, *names: str) -> Iterator[list[Reader]]:
+    """Return the open streams of these people's inboxes."""
+    readers = []
+    for login in names:
+        browser = pages.browser(login)
+        cookie = browser.here.get_cookie("__Host-cardinal", domain="cardinal.example.com")
+        assert cookie is not None
+        headers = {"Host": "cardinal.example.com", "Cookie": f"__Host-cardinal={cookie.value}"}
+        readers.append(Reader(("", 0), "/live/inbox", place_of(browser, "/")[1], headers))
+    with serving(pages.app, pages.cardinal.services.engine, StreamLimits()) as place, ExitStack() as opened:
+        for reader in readers:
+            reader.place = place
+            assert reader.open() == 200
+            opened.enter_context(closing(reader))
+        yield readers
 
 
 def _until(got: Iterator[Message], word: str) -> str:
