@@ -27,7 +27,7 @@ class Checkpointed(RunEvent):
 
     `head` is the branch's commit, `files` a commit on top of it with what was not committed, or `head` again.
     `bundle`, `session` and `patch` are digests of blobs, empty where there is nothing: commits that the base
-    does not have, the agent's session files, and the whole change as text. `refs` are the run's own names in
+    does not have, the agent's session files, and the whole change as text, of so many `files_changed`. `refs` are the run's own names in
     the mirror, each with its commit; `stood_on` as in the workspace. `left_out` says what was not kept.
     """
 
@@ -42,6 +42,7 @@ class Checkpointed(RunEvent):
     refs: tuple[str, ...] = ()
     stood_on: str = ""
     left_out: tuple[str, ...] = ()
+    files_changed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

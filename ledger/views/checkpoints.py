@@ -32,6 +32,7 @@ class CheckpointRow:
     refs: tuple[str, ...]
     stood_on: str
     left_out: tuple[str, ...]
+    files_changed: int
 
 
 checkpoints = Table("view_checkpoints", VIEWS, *columns(CheckpointRow, "run_id"))

@@ -30,6 +30,7 @@ from ledger.events import run as happened
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
 from ledger.events.turn import TurnStarted
+from ledger.events.workspace import Checkpointed
 from ledger.fold import Fold
 from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
 from ledger.states import RUN_HELD, Ending, RunState, check_run_step
@@ -43,8 +44,9 @@ _HELD = text(f"state IN ({', '.join(repr(state.value) for state in RUN_HELD)})")
 class RunRow:
     """A run. `plan_revision` is 0 before the first plan; `question_id` is the open question's or empty.
 
-    `commits` are those that were brought out to be published; `kept` as `commits` in RunEnded. `pushing`: it
-    was about to push, and nothing says since whether it did.
+    `files_changed` are of the newest checkpoint until the change is measured, with its lines. `commits` are
+    those that were brought out to be published; `kept` as `commits` in RunEnded. `pushing`: it was about to
+    push, and nothing says since whether it did.
     """
 
     run_id: RunId
@@ -371,6 +373,13 @@ fold.on(happened.QuestionAnswered)(setter(runs, lambda _: {"question_id": ""}, "
 def _validated(db: Connection, _it: Recorded, event: happened.ValidationEnded) -> None:
     _set(db, event, iteration=event.iteration)
     add(db, runs, {"run_id": event.run_id}, full_runs=int(event.tier == "full"))
+
+
+@fold.on(Checkpointed)
+def _checkpointed(db: Connection, _it: Recorded, event: Checkpointed) -> None:
+    """Count the files of a change that was not measured yet."""
+    if event.patch:
+        change(db, runs, {"run_id": event.run_id, "head": ""}, files_changed=event.files_changed)
 
 
 fold.on(happened.BranchExported)(setter(runs, lambda e: fields_for(runs, e), "run_id"))

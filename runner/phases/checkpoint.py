@@ -46,6 +46,7 @@ LIVE_HOLD_S = 120.0  # the same at an interval: longer than a store may be silen
 KEPT, FILES = "kept", "files"  # the run's names in the mirror
 _WHY_CHARS = 200
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_FILE = re.compile(r"^diff --git ", re.MULTILINE)  # no other line of a patch begins with a letter
 # After one of these the workspace is another than its checkpoint.
 _MOVES = (TurnStarted, TurnEnded, BoardToolCalled, StageEntered, CommandChecked)
 log = logging.getLogger(__name__)
@@ -133,14 +134,14 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
         if not session and before is not None:
             session = before.session  # who knows less than the files say does no harm
         if before is not None and known == f"{head} {files}":
-            bundle, patch = before.bundle, before.patch
+            bundle, patch, files_changed = before.bundle, before.patch, before.files_changed
             if session == before.session:
                 return None
         elif order.investigates:
-            bundle = patch = ""  # what it writes is thrown away
+            bundle, patch, files_changed = "", "", 0  # what it writes is thrown away
         else:
             bundle = _collected(run, folder, left_out, beat)
-            patch = _patch(run, folder, left_out)
+            patch, files_changed = _patch(run, folder, left_out)
     if not head:
         left_out.append("files: the workspace's `.git` cannot be read")
     return Checkpointed(
@@ -156,6 +157,7 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
         names,
         run.workspace.stood_on(),
         tuple(left_out),
+        files_changed,
     )
 
 
@@ -188,12 +190,14 @@ def _collected(run: RunContext, folder: Path, left_out: list[str], beat: Beat) -
     return _put(run, bundle, beat) if taken else ""  # the base has it all
 
 
-def _patch(run: RunContext, folder: Path, left_out: list[str]) -> str:
+def _patch(run: RunContext, folder: Path, left_out: list[str]) -> tuple[str, int]:
+    """Store the whole change as text; return its digest and how many files it has, nothing without one."""
     patch = folder / "kept.patch"
     if not _took_out(run, patch, CAP_BYTES, "the patch: it is", left_out):
-        return ""
+        return "", 0
     text = patch.read_text(encoding="utf-8", errors="replace")
-    return store_of(run.order.places).keep(run.secrecy.redact_private_skills(text)).digest
+    kept = store_of(run.order.places).keep(run.secrecy.redact_private_skills(text))
+    return kept.digest, len(_FILE.findall(text))
 
 
 def _took_out(run: RunContext, file: Path, most_bytes: int, what: str, left_out: list[str]) -> bool:

@@ -78,7 +78,7 @@ def _success(story: Story) -> str:
     pull = run_story.pull_of(card) if card.pull_number is not None else ""
     size = f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')} changed"
     commits = count(run.commits, "commit") if run.commits else ""
-    facts = (size if run.files_changed else "", commits, run_story.spent(story))
+    facts = (size if run.head else "", commits, run_story.spent(story))
     ask = f"Next: review {pull}. To have something changed, request changes there and drag the card back."
     return fit(
         (

@@ -207,9 +207,8 @@ def _crumbs(run: RunRow, entered: Sequence[StageRow]) -> list[tuple[str, str, st
 
 
 def _changed(run: RunRow) -> str:
-    return (
-        f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')}" if run.files_changed else ""
-    )
+    sizes = ((run.files_changed, "file"), (run.lines_changed, "line"))
+    return ", ".join(count(size, word) for size, word in sizes if size)
 
 
 def _evidence(gate: TierRow | None) -> dict[str, object] | None:

@@ -116,7 +116,9 @@ def test_the_next_run_takes_up_what_a_failed_one_left_on_another_host(world: Wor
     world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), {"fail": 3}])
     world.run(on(world, world.order(), "b"))
     assert world.ended().ending is Ending.FAILED
-    patch = store_of(shared(world, "c")).read(world.of("Checkpointed")[-1].patch) or b""
+    kept = world.of("Checkpointed")[-1]
+    patch = store_of(shared(world, "c")).read(kept.patch) or b""
+    assert kept.files_changed == 2
     assert b"first.txt" in patch
     assert b"left-b.txt" in patch
     world.lease = None

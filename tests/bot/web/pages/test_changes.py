@@ -18,7 +18,7 @@ PATCH = "diff --git a/add.py b/add.py\n--- a/add.py\n+++ b/add.py\n@@ -1 +1 @@\n
 
 def checkpointed(pages: Pages, run_id: RunId, new: str) -> None:
     digest = pages.store.keep(PATCH.format(new=new)).digest
-    happens(pages, Checkpointed(run_id, "p", 1, "h", "a" * 40, "a" * 40, "", "", digest, (), "", ()))
+    happens(pages, Checkpointed(run_id, "p", 1, "h", "a" * 40, "a" * 40, "", "", digest, (), "", (), 1))
 
 
 def published(pages: Pages, run_id: RunId, patch: str) -> str:
@@ -31,6 +31,7 @@ def test_work_that_no_guard_has_seen_is_for_writers_and_what_is_published_for_re
     assert NOTHING in bob.get(path).text
     pages.keep(run_id, "set-aside.patch", "patch", PATCH.format(new="aside"))
     checkpointed(pages, run_id, "unfinished")
+    assert f'<a href="{path}">1 file</a>' in bob.get(f"/runs/{run_id}").text
     shown = bob.get(path)
     assert "+unfinished" in shown.text
     assert "&lt;b&gt;old" in shown.text

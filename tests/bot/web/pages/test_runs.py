@@ -28,6 +28,7 @@ from ledger.events.run import (
     UsageMetered,
 )
 from ledger.events.stage import StageEntered, StageLeft
+from ledger.events.workspace import Checkpointed
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries.run_lines import MAX_BEHIND
@@ -92,6 +93,7 @@ def test_a_run_shows_stages_to_come_and_what_each_used_and_changed(pages: Pages)
         StageLeft(run_id, "build", 1, "check", 0.5, 1000, 200, 3, 120.0, 2, 30),
         StageEntered(run_id, "check", 2, 1, "build", *entered),
         BranchExported(run_id, "cardinal/x", "a" * 40, "b" * 40, 2, 30, 1),
+        Checkpointed(run_id, "p", 1, "h", "a" * 40, "a" * 40, "", "", "d" * 64, (), "", (), 9),
     )
     page = bob.get(f"/runs/{run_id}").text
     crumbs = page.split('aria-label="Stages">')[1].split("</ol>")[0]
