@@ -35,6 +35,7 @@ PAGE = 100
 REPOSITORY = re.compile(r"[A-Za-z0-9_-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 CREATING = re.compile(r"\b(add|create|convert)[A-Z]\w*\(")
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+RECENT_S = 300.0
 MAX_KEPT_CHARS = 50_000  # of one file or listing at a commit
 ROLES_KEPT_S, ROLES_KEPT = 60, 1000
 BOT_KEPT_S = 3600
@@ -148,13 +149,26 @@ class Hub:
 
         Raises NotFoundError for what is not there, or not in sight; that is not kept.
         """
-        name = f"{path} {commit}"
-        known = self._contents.get(name) if COMMIT.fullmatch(commit) else None
-        if known is not None:
+        if not COMMIT.fullmatch(commit):
+            return self.rest("GET", path, params={"ref": commit}).body
+        return self._kept_body(path, {"ref": commit}, commit)
+
+    def recent(self, path: str, params: Mapping[str, Any], *, fresh: bool) -> Any:
+        """Return the body of GET `path`, up to RECENT_S seconds old unless it must be `fresh`.
+
+        What is not there is not kept.
+        """
+        window = int(self._clock().timestamp() // RECENT_S)
+        return self._kept_body(path, params, f"at {window}", fresh=fresh)
+
+    def _kept_body(self, path: str, params: Mapping[str, Any], mark: str, *, fresh: bool = False) -> Any:
+        """Return the body that was kept under that mark, or GitHub's, which is kept then."""
+        name = f"{path} {mark}"
+        if not fresh and (known := self._contents.get(name)) is not None:
             return json.loads(known)
-        body = self.rest("GET", path, params={"ref": commit}).body
+        body = self.rest("GET", path, params=params).body
         text = json.dumps(body)
-        if COMMIT.fullmatch(commit) and len(text) <= MAX_KEPT_CHARS:
+        if len(text) <= MAX_KEPT_CHARS:
             self._contents.put(name, text)
         return body
 

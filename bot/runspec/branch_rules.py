@@ -16,7 +16,7 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
     `exists`: GitHub has the branch. `begun`: the agent has worked, so that the push is tried in any case.
     Raises BranchRulesError where the push would be refused.
     """
-    rules = rulesets.of_branch(hub, spec.repository, spec.branch)
+    rules = rulesets.of_branch(hub, spec.repository, spec.branch, fresh=not begun)
     ending = trailers(spec.run_id, spec.full_reference)
     pushed = pushes(spec.branch, spec.authorship, ending, exists=exists)
     refusing = () if begun else tuple(each for each in of_push(rules, pushed) if each.refuses)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from bot.admin.doctor import DoctorContext, Level, repositories
+from ledger.events.run import RunClaimed
 from ledger.events.turn import TurnStarted
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_merges import approved
@@ -48,6 +49,16 @@ def test_the_agent_is_told_how_messages_must_begin(cardinal: Cardinal) -> None:
     rule(cardinal, "cardinal/*", "commit_message_pattern", operator="starts_with", pattern="fix: ")
     layers = [layer.text for layer in order_of(cardinal).stack if layer.kind == "column"]
     assert layers == ["A commit's message must begin with `fix:`. GitHub refuses others."]
+
+
+def test_a_run_that_goes_on_does_not_ask_for_the_rules_again(cardinal: Cardinal) -> None:
+    cardinal.scenario(work=[{"ask": {"question": "How?"}}, {"finish": {"done": "All of it."}}])
+    item = cardinal.new(column="In Progress")
+    cardinal.catch_up(work=True)
+    cardinal.say(item, "/cardinal answer So.")
+    cardinal.catch_up(work=True)
+    assert len(cardinal.events(RunClaimed)) == 2
+    assert len(cardinal.calls("/rules/branches/")) == 1
 
 
 def test_a_merge_that_a_rule_forbids_is_not_tried_and_the_card_says_what_to_set(cardinal: Cardinal) -> None:
