@@ -32,9 +32,14 @@ def boards() -> str:
     return f"""\
 | of what | the first board | one more at rest | a thousand |
 | --- | ---: | ---: | ---: |
-| memory, over all processes | {first[0]} | {memory_mb:.2f} MB | {memory_mb:.2f} GB more |
-| processor | {first[1]} | {cpu:.2f} % | {cpu * 10:.1f} cores more |
+| memory, over all processes | {first[0]} | {_more(memory_mb, "MB")} | {_more(memory_mb, "GB more")} |
+| processor | {first[1]} | {_more(cpu, "%")} | {_more(cpu * 10, "cores more")} |
 | GitHub's points an hour for sweeps | {points} | {points} | {thousand} |"""
+
+
+def _more(value: float, unit: str) -> str:
+    """Return the figure; a difference of two measurements may be less than their noise."""
+    return f"{value:.2f} {unit}" if value >= 0.005 else "too little to measure"
 
 
 def _record() -> dict[str, Any]:
